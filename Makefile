@@ -1,0 +1,63 @@
+# The two commands of the README are `make demo` and `make test`. They need Python >= 3.11, a JRE >= 17 and package registries.
+
+PY := .venv/bin/python
+# Each test process may have a JVM and servers of its own behind it: four of them are enough for any machine. Servers that were
+# started by hand serve one process.
+ifneq ($(APPLIER_TEST_MYSQL_URL)$(APPLIER_TEST_KAFKA),)
+WORKERS ?= 0
+endif
+WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); [ $$n -gt 4 ] && echo 4 || echo $$n)
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help env demo test fast lint format coverage bench wheel check-wheel images servers clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+env: ## make or refresh .venv
+	@.ci/environment
+
+demo: env ## embedded broker, simulated upstream, SQLite: shows the whole thing in a minute
+	@.venv/bin/applier demo $(DEMO_ARGS)
+
+test: env ## all tests; those on real Kafka and MariaDB where a Docker engine answers
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+fast: env ## tests that need no server
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not integration and not slow" $(PYTEST_ARGS)
+
+lint: env ## ruff, its formatter, mypy, import contracts
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports
+
+format: env ## let ruff mend and format
+	@.venv/bin/ruff check --fix .
+	@.venv/bin/ruff format .
+
+coverage: env ## branch coverage of the fast tests
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not integration" --cov --cov-report=term-missing $(PYTEST_ARGS)
+
+bench: env ## measure; prints figures, asserts nothing
+	@for script in tests/bench/*_bench.py; do echo "== $$script"; $(PY) "$$script" || exit 1; done
+
+wheel: env ## build dist/applier-*.whl
+	@rm -rf dist
+	@$(PY) -m build --wheel --no-isolation >/dev/null
+	@ls dist/*.whl
+
+check-wheel: wheel ## install the wheel into a fresh environment and look at it
+	@.ci/check-wheel
+
+images: ## build the test images where no registry is reachable (root, Docker, debootstrap, mvn)
+	@docker/images/build
+
+servers: ## MariaDB and Kafka by hand, without Docker, until Ctrl-C (mariadbd, java, mvn)
+	@tests/rig/servers
+
+clean: ## remove what was built and cached; .venv stays
+	@rm -rf build dist demo spark-warehouse metastore_db derby.log .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	  .import_linter_cache .coverage .coverage.* coverage.xml
+	@find applier migrations tests -name __pycache__ -type d -prune -exec rm -rf {} +
