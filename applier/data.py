@@ -1,0 +1,51 @@
+"""Finds the files that the applier carries beside its code: ``sql/`` and ``migrations/``.
+
+An installed package and the zip for Spark hold them as ``applier/_data/…``; in a checkout they lie at the repository's root.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+PACKAGE = "applier"
+CARRIED = "_data"
+
+
+def read_text(name: str) -> str:
+    """Return the text of a carried file such as ``sql/queries.sql``; it works inside a zip. FileNotFoundError if there is none."""
+    return _find(name).read_text(encoding="utf-8")
+
+
+@contextmanager
+def path(name: str) -> Iterator[Path]:
+    """Give a carried directory such as ``migrations`` as a real path: unpacked, for the time of the block, if it lies in a zip."""
+    found = _find(name)
+    if isinstance(found, Path):
+        yield found
+        return
+    with TemporaryDirectory() as directory:
+        target = Path(directory) / found.name
+        _unpack(found, target)
+        yield target
+
+
+def _find(name: str) -> Traversable:
+    package = files(PACKAGE)
+    carried = package.joinpath(CARRIED)
+    if carried.is_dir():
+        return carried.joinpath(name)
+    if isinstance(package, Path):
+        return package.parent / name
+    raise FileNotFoundError(name)
+
+
+def _unpack(source: Traversable, target: Path) -> None:
+    if source.is_dir():
+        target.mkdir()
+        for entry in source.iterdir():
+            _unpack(entry, target / entry.name)
+    else:
+        target.write_bytes(source.read_bytes())

@@ -1,0 +1,23 @@
+"""Named points at which a test lets the process die: ``APPLIER_FAILPOINT=name`` or ``name:3`` (the third time).
+
+Faults are injected, not imagined; without the variable, reaching a point costs one dictionary lookup.
+"""
+
+import os
+import signal
+from collections import Counter
+
+VARIABLE = "APPLIER_FAILPOINT"
+_reached: Counter[str] = Counter()
+
+
+def reach(point: str) -> None:
+    """Kill this process (SIGKILL) if ``point`` is the one that the environment names."""
+    wanted = os.environ.get(VARIABLE)
+    if wanted is None:
+        return
+    name, _, count = wanted.partition(":")
+    if name == point:
+        _reached[point] += 1
+        if _reached[point] == int(count or 1):
+            os.kill(os.getpid(), signal.SIGKILL)
