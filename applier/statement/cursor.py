@@ -1,0 +1,138 @@
+"""Tokens of a MySQL statement, and a cursor over them that knows names.
+
+The scanner is our own and not a library's, because the names that a DDL touches are part of its identity in the ledger: they must
+not change with the version of a dependency. The quoting is what TiDB prints: no ANSI quotes; its special comments are comments.
+"""
+
+import re
+from typing import NamedTuple
+
+from applier.events import DdlEvent, TableName
+
+
+class NotUnderstood(Exception):
+    """The way out of the grammar; never seen outside of this package."""
+
+
+class Token(NamedTuple):
+    """``kind`` is word, quoted (an identifier, unescaped), string, or the mark itself."""
+
+    kind: str
+    text: str
+
+
+TOKEN = re.compile(
+    r"""
+      (?P<blank>[ \t\r\n\f\v]+ | /\*.*?\*/ | --(?=[ \t\r\n\f\v]|$)[^\n]* | \#[^\n]*)
+    | (?P<quoted>`(?:[^`]|``)*+`)
+    | (?P<string>'(?:[^'\\]|\\.|'')*+' | "(?:[^"\\]|\\.|"")*+")
+    | (?P<word>[0-9A-Za-z_$\x80-\U0010FFFF]+)
+    | (?P<open>/\*|[`'"])
+    | (?P<mark>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""``open`` is a quote or comment that never closes."""
+
+
+def scan(text: str) -> list[Token]:
+    """Cut a text into tokens, without comments and trailing semicolons; NotUnderstood if a quote never closes."""
+    tokens = []
+    for match in TOKEN.finditer(text):
+        kind = match.lastgroup or ""
+        if kind == "open":
+            raise NotUnderstood
+        if kind == "quoted":
+            tokens.append(Token(kind, match.group()[1:-1].replace("``", "`")))
+        elif kind == "word":
+            tokens.append(Token(kind, match.group()))
+        elif kind != "blank":
+            tokens.append(Token(match.group() if kind == "mark" else kind, match.group()))
+    while tokens and tokens[-1].kind == ";":
+        tokens.pop()
+    return tokens
+
+
+class Cursor:
+    """A place in the tokens of one statement; methods that do not find what they look for raise NotUnderstood."""
+
+    __slots__ = ("_at", "_tokens", "ddl")
+
+    def __init__(self, tokens: list[Token], ddl: DdlEvent) -> None:
+        self._tokens, self._at, self.ddl = tokens, 0, ddl
+
+    def peek(self) -> str:
+        """The keyword, mark or class of the next token; '' at the end."""
+        if self._at == len(self._tokens):
+            return ""
+        kind, text = self._tokens[self._at]
+        return text.upper() if kind == "word" else kind
+
+    def at_identifier(self) -> bool:
+        """Whether the next token can be a name."""
+        return self._at < len(self._tokens) and self._tokens[self._at].kind in {"quoted", "word"}
+
+    def next(self) -> Token:
+        """Step over the next token and return it."""
+        if self._at == len(self._tokens):
+            raise NotUnderstood
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def word(self) -> str:
+        """Step over a keyword and return it in upper case."""
+        kind, text = self.next()
+        if kind != "word":
+            raise NotUnderstood
+        return text.upper()
+
+    def accept(self, *words: str) -> bool:
+        """Step over ``words`` if they all come next."""
+        ahead = self._tokens[self._at : self._at + len(words)]
+        if tuple(t.text.upper() if t.kind == "word" else t.kind for t in ahead) != words:
+            return False
+        self._at += len(words)
+        return True
+
+    def expect(self, *words: str) -> None:
+        """Step over ``words``, which must come next."""
+        if not self.accept(*words):
+            raise NotUnderstood
+
+    def accept_any(self, *words: str) -> str:
+        """Step over the next token if it is one of ``words`` and return it; else ''."""
+        found = self.peek()
+        if found not in words:
+            return ""
+        self._at += 1
+        return found
+
+    def identifier(self) -> str:
+        """Step over a name, quoted or not."""
+        kind, text = self.next()
+        if kind not in {"quoted", "word"}:
+            raise NotUnderstood
+        return text
+
+    def table(self) -> TableName:
+        """Step over the name of a table; unqualified ones belong to the event's schema."""
+        first = self.identifier()
+        return TableName(first, self.identifier()) if self.accept(".") else TableName(self.ddl.schema, first)
+
+    def tables(self) -> tuple[TableName, ...]:
+        """Step over a list of tables."""
+        names = [self.table()]
+        while self.accept(","):
+            names.append(self.table())
+        return tuple(names)
+
+    def rest(self) -> None:
+        """Step over whatever follows, up to the end of the only statement."""
+        while self.peek():
+            if self.next().kind == ";":
+                raise NotUnderstood
+
+    def finish(self) -> None:
+        """Nothing may follow."""
+        if self.peek():
+            raise NotUnderstood
