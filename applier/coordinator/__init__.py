@@ -1,0 +1,6 @@
+"""Reports in, steps out: when rows and DDLs may be applied. No I/O, no clock, no Spark, no threads."""
+
+from applier.coordinator.coordinator import Coordinator, Policy
+from applier.coordinator.reading import StreamStatus
+
+__all__ = ["Coordinator", "Policy", "StreamStatus"]

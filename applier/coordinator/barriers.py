@@ -1,0 +1,124 @@
+"""The DDLs that wait for their barrier: which are new, which are copies, and which one runs next.
+
+Broadcast copies, replays and the other wording of an upgraded producer collapse into one identity; the pieces of a RENAME chain do
+not. The ledger's identities are never forgotten: a DDL below the checkpoint that the ledger does not know was missed.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+
+from applier.coordinator.beginning import FROM_DUMP_TO_REPLICA
+from applier.coordinator.messages import DdlArrival, NeedNames
+from applier.coordinator.order import Queue, entangled, find_order, tables_to_ask
+from applier.coordinator.rules import is_due, is_in_dump, is_missed
+from applier.errors import NeedsOperator
+from applier.events import DdlEvent, DdlIdentity, FoldedName
+from applier.position import Offset, Stream, Ts
+from applier.statement import identity, same_ddl
+
+
+class Barriers:
+    """The pending DDLs of all streams."""
+
+    __slots__ = ("_arrivals", "_known", "_names", "_order", "_start_ts", "pending")
+
+    def __init__(self, settled: Iterable[DdlIdentity], start_ts: Ts) -> None:
+        self._start_ts = start_ts
+        self.pending: dict[DdlIdentity, DdlEvent] = {}
+        self._known: dict[tuple[Ts, FoldedName], list[DdlIdentity]] = defaultdict(list)
+        for key in settled:
+            self._known[key.ts, key.name].append(key)
+        self._arrivals: dict[Stream, dict[DdlIdentity, tuple[Offset, int]]] = defaultdict(dict)
+        self._order: list[DdlIdentity] = []
+        self._names: frozenset[FoldedName] | None = None
+
+    def admit(self, stream: Stream, arrival: DdlArrival, begun_ts: Ts) -> DdlIdentity | None:
+        """Take a DDL in; return its identity, or None if the dump holds it or the ledger has settled it.
+
+        ``begun_ts`` is the checkpoint, or what it becomes when the step in hand ends. NeedsOperator if the DDL should have run by then.
+        """
+        if is_in_dump(arrival.ddl.commit_ts, self._start_ts):
+            return None
+        found = identity(arrival.ddl)
+        key = self._known_as(found)
+        if key in self.pending and key.touches is None and found.touches is not None:
+            self.pending[key] = arrival.ddl  # the same DDL in words that are understood
+        if key not in self.pending:
+            if key in self._known[key.ts, key.name]:
+                return None
+            if is_missed(key.ts, begun_ts):
+                raise _missed(stream, arrival, begun_ts)
+            self._known[key.ts, key.name].append(key)
+            self.pending[key] = arrival.ddl
+        place = (arrival.offset, arrival.index)
+        self._arrivals[stream][key] = min(self._arrivals[stream].get(key, place), place)
+        return key
+
+    def _known_as(self, key: DdlIdentity) -> DdlIdentity:
+        """Return the identity under which a DDL is known already, an exactly equal one first; else ``key``."""
+        same = [known for known in self._known[key.ts, key.name] if same_ddl(known, key)]
+        return key if key in same or not same else same[0]
+
+    def next_ts(self, watermark: Ts) -> Ts | None:
+        """Return the ts of the next DDL that may run."""
+        return min((key.ts for key in self.pending if is_due(key.ts, watermark)), default=None)
+
+    def first_at(self, ts: Ts) -> DdlIdentity | NeedNames:
+        """Return the DDL of ``ts`` that runs first, or ask for names. NeedsOperator if the order cannot be known."""
+        waiting = {key for key in self.pending if key.ts == ts}
+        if set(self._order) != waiting:
+            groups = entangled(self._queues(waiting), self.pending)
+            several = [queue for group in groups if len(group) > 1 for queue in group]
+            if several and self._names is None:
+                return NeedNames(tables_to_ask(several, self.pending))
+            self._order = [key for group in groups for key in self._ordered(group)]
+            self._names = None
+        return self._order[0]
+
+    def _ordered(self, group: list[Queue]) -> Collection[DdlIdentity]:
+        return group[0] if len(group) == 1 else find_order(group, self.pending, self._names or frozenset())
+
+    def _queues(self, keys: set[DdlIdentity]) -> list[Queue]:
+        """Give the order of each topic: that of first arrival in its lowest partition that has any of them.
+
+        A DDL that two topics hold (a changed dispatcher, then a replay) counts in the first.
+        """
+        queues: dict[str, Queue] = {}
+        for stream in sorted(self._arrivals):
+            arrivals = self._arrivals[stream]
+            here = tuple(sorted(keys & arrivals.keys(), key=lambda key: arrivals[key]))
+            if here and stream.topic not in queues:
+                elsewhere = {key for queue in queues.values() for key in queue}
+                queues[stream.topic] = tuple(key for key in here if key not in elsewhere)
+        return [queue for queue in queues.values() if queue]
+
+    def name(self, existing: Collection[FoldedName]) -> None:
+        """Take the answer to NeedNames: the names that the sink has."""
+        self._names = frozenset(existing)
+
+    def settle(self, key: DdlIdentity) -> None:
+        """Know a DDL as done or skipped."""
+        del self.pending[key]
+        self._order = [other for other in self._order if other != key]
+        for arrivals in self._arrivals.values():
+            arrivals.pop(key, None)
+
+    def __iter__(self) -> Iterator[DdlEvent]:
+        """Give the pending DDLs by ts."""
+        return (self.pending[key] for key in sorted(self.pending, key=lambda key: (key.ts, key.name)))
+
+
+def _missed(stream: Stream, arrival: DdlArrival, begun_ts: Ts) -> NeedsOperator:
+    ddl = arrival.ddl
+    return NeedsOperator(
+        "a DDL lies below the checkpoint and the ledger does not know it: something was missed",
+        remedy=f"If its effect is in the sink, mark it with `applier ddl skip --ts … --table …`; else begin anew. {FROM_DUMP_TO_REPLICA}",
+        kind="missed_ddl",
+        topic=stream.topic,
+        partition=stream.partition,
+        offset=arrival.offset,
+        table=str(ddl.name),
+        commit_ts=ddl.commit_ts,
+        checkpoint_ts=begun_ts,
+        query=ddl.query,
+    )

@@ -1,0 +1,153 @@
+"""The cached ranges: which rows lie where, as far as reports tell. The rows themselves are elsewhere; nothing here is per row."""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from operator import attrgetter
+from typing import NamedTuple
+
+from applier.coordinator.messages import RangeId, RangeReport, TableRows
+from applier.coordinator.order import is_covered
+from applier.coordinator.rules import is_in_segment, is_spent, may_hold, overlaps_segment
+from applier.events import FoldedName, TableName
+from applier.position import Stream, Ts
+
+
+class Selection(NamedTuple):
+    """What a segment may contain: ranges, tables with their handle keys, and the number of rows at most."""
+
+    ranges: tuple[RangeId, ...]
+    tables: tuple[TableRows, ...]
+    rows: int
+
+
+class Cache:
+    """All ranges that listeners hold, numbered in the order of their reports."""
+
+    __slots__ = ("_empty", "_number", "_ranges", "_ranges_of", "bytes", "bytes_of")
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._ranges: dict[RangeId, tuple[int, RangeReport]] = {}
+        self._empty: list[RangeId] = []
+        self._ranges_of: Counter[Stream] = Counter()
+        self.bytes = 0
+        self.bytes_of: Counter[Stream] = Counter()
+
+    @property
+    def number(self) -> int:
+        """The number of the latest report; 0 before the first."""
+        return self._number
+
+    def ranges_of(self, stream: Stream) -> int:
+        """How many ranges with rows a stream has."""
+        return self._ranges_of[stream]
+
+    def add(self, report: RangeReport) -> None:
+        """Take a range in. One without rows can be released at once."""
+        self._number += 1
+        if not report.rows:
+            self._empty.append(report.range)
+            return
+        self._ranges[report.range] = (self._number, report)
+        self._ranges_of[report.range.stream] += 1
+        self.bytes += report.bytes
+        self.bytes_of[report.range.stream] += report.bytes
+
+    def spent(self, checkpoint_ts: Ts) -> tuple[RangeId, ...]:
+        """Name the ranges that can be released: their rows are below the checkpoint, or they have none."""
+        return (*self._empty, *(name for name, (_, report) in self._ranges.items() if is_spent(report.max_ts, checkpoint_ts)))
+
+    def remove(self, ranges: tuple[RangeId, ...]) -> None:
+        """Drop ranges that were released."""
+        released = frozenset(ranges)
+        self._empty = [name for name in self._empty if name not in released]
+        for name in ranges:
+            if name in self._ranges:
+                _, report = self._ranges.pop(name)
+                self._ranges_of[name.stream] -= 1
+                self.bytes -= report.bytes
+                self.bytes_of[name.stream] -= report.bytes
+
+    def has_latecomer(self, ts: Ts, since: int, settled: frozenset[FoldedName]) -> bool:
+        """Whether a range that was reported after number ``since`` may hold a row at ``ts`` that must be applied with its group."""
+        return any(
+            number > since and may_hold(ts, report.min_ts, report.max_ts) and any(_is_at(ts, table, settled) for table in report.tables)
+            for number, report in self._ranges.values()
+        )
+
+    def select(self, after_ts: Ts, upto_ts: Ts, settled: frozenset[FoldedName] | None) -> Selection:
+        """Choose what a segment needs; with ``settled`` (not None) the group at ``after_ts`` too, except for those tables."""
+        ranges, rows = [], 0
+        tables: dict[tuple[TableName, tuple[str, ...], tuple[str, ...]], TableRows] = {}
+        for name, (_, report) in self._ranges.items():
+            mine = [table for table in report.tables if _is_wanted(table, after_ts, upto_ts, settled)]
+            most = rows_at_most(report, after_ts, upto_ts) + (_rows_at(report, after_ts) if settled is not None else 0)
+            if mine and most:
+                ranges.append(name)
+                rows += most
+                for table in mine:
+                    key = (table.name, table.handle_key, table.bytes_key)
+                    tables[key] = _joined(tables[key], table) if key in tables else table
+        return Selection(tuple(ranges), tuple(tables.values()), rows)
+
+    def cut(self, after_ts: Ts, upto_ts: Ts, max_rows: int) -> Ts:
+        """Return where a segment should end so that it stays near ``max_rows``: at ``upto_ts`` or before, never inside one commit_ts.
+
+        Counts are known at up to 64 points per range, so the estimate may be off by a 64th of each range.
+        """
+        if sum(rows_at_most(report, after_ts, upto_ts) for _, report in self._ranges.values()) <= max_rows:
+            return upto_ts
+        total, end = 0, None
+        for ts, rows in sorted(self._increments(after_ts, upto_ts).items()):
+            if end is not None and total + rows > max_rows:
+                return end
+            total, end = total + rows, ts
+        return upto_ts if end is None else end
+
+    def _increments(self, after_ts: Ts, upto_ts: Ts) -> Counter[Ts]:
+        """Count rows by the points at which counts are known."""
+        increments: Counter[Ts] = Counter()
+        for _, report in self._ranges.values():
+            before = _counted(report, after_ts)
+            for ts, rows in report.row_counts:
+                if is_in_segment(ts, after_ts, upto_ts):
+                    increments[ts] += rows - before
+                    before = rows
+        return increments
+
+
+def rows_at_most(report: RangeReport, after_ts: Ts, upto_ts: Ts) -> int:
+    """Return how many rows of a range can lie in a segment."""
+    if not overlaps_segment(report.min_ts, report.max_ts, after_ts, upto_ts):
+        return 0
+    at = bisect_left(report.row_counts, upto_ts, key=attrgetter("ts"))
+    if at == len(report.row_counts):
+        return report.rows - _counted(report, after_ts)
+    ts, rows = report.row_counts[at]
+    return rows - (ts > upto_ts) - _counted(report, after_ts)  # a count stands at the ts of a row: beyond the segment that one is out
+
+
+def _counted(report: RangeReport, ts: Ts) -> int:
+    """How many rows surely have commit_ts <= ts."""
+    at = bisect_right(report.row_counts, ts, key=attrgetter("ts"))
+    return report.row_counts[at - 1].rows if at else 0
+
+
+def _rows_at(report: RangeReport, ts: Ts) -> int:
+    """How many rows can lie at exactly ``ts``."""
+    return rows_at_most(report, Ts(ts - 1), ts)
+
+
+def _is_wanted(table: TableRows, after_ts: Ts, upto_ts: Ts, settled: frozenset[FoldedName] | None) -> bool:
+    if overlaps_segment(table.min_ts, table.max_ts, after_ts, upto_ts):
+        return True
+    return settled is not None and _is_at(after_ts, table, settled)
+
+
+def _is_at(ts: Ts, table: TableRows, settled: frozenset[FoldedName]) -> bool:
+    """Whether a table may have rows at the checkpoint that may be applied again: not without a key, not after a DDL there."""
+    return bool(table.handle_key) and may_hold(ts, table.min_ts, table.max_ts) and not is_covered(table.name.fold(), settled)
+
+
+def _joined(one: TableRows, other: TableRows) -> TableRows:
+    return one._replace(rows=one.rows + other.rows, min_ts=min(one.min_ts, other.min_ts), max_ts=max(one.max_ts, other.max_ts))

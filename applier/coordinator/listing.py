@@ -1,0 +1,95 @@
+"""What a list of partitions may and may not say: which count, and which contradict what is known."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from applier.coordinator.beginning import FROM_DUMP_TO_REPLICA
+from applier.coordinator.messages import PartitionExtent
+from applier.errors import NeedsOperator
+from applier.position import Offset, Stream
+
+
+def is_required(stream: Stream, partitions: Mapping[str, int] | None) -> bool:
+    """Whether a partition counts: all do, unless ``partitions`` gives its topic a smaller number."""
+    return partitions is None or stream.partition < partitions.get(stream.topic, stream.partition + 1)
+
+
+def has_held_records(extent: PartitionExtent) -> bool:
+    """Whether a record was ever written to a partition. One that has never held any is not required."""
+    return extent.end > 0
+
+
+def check_excluded(stream: Stream, extent: PartitionExtent) -> None:
+    """Refuse a record in a partition that the configuration excludes."""
+    if extent.earliest < extent.end:
+        raise _stop(
+            stream,
+            "excluded_partition",
+            "a partition that source.partitions excludes holds records",
+            "Raise source.partitions, or take it out",
+            offset=extent.earliest,
+        )
+
+
+def check_known(stream: Stream, extent: PartitionExtent, next_offset: Offset, seen_end: Offset) -> None:
+    """Check that what is to be read next of a stream is still there, and that the stream is the one that was read before.
+
+    ``seen_end`` is the end that an earlier list has shown: if it steps back, what lay between is gone, and would be waited for.
+    """
+    if next_offset < extent.earliest:
+        raise _stop(
+            stream,
+            "retention",
+            "records have expired that the replica has not applied",
+            f"Give the topic a longer retention. {FROM_DUMP_TO_REPLICA}",
+            missing_offsets=f"{next_offset}..{extent.earliest - 1}",
+        )
+    if extent.end < max(next_offset, seen_end) or not has_held_records(extent):
+        raise _stop(
+            stream,
+            "recreated",
+            "the partition ends before a place that was read or listed: the topic was made anew or truncated",
+            FROM_DUMP_TO_REPLICA,
+            next_offset=next_offset,
+            seen_end=seen_end,
+            end_offset=extent.end,
+        )
+
+
+def check_new(stream: Stream, extent: PartitionExtent) -> None:
+    """Refuse a partition that appeared while the replica runs and has lost its beginning already."""
+    if extent.earliest > 0:
+        raise _stop(
+            stream,
+            "gap",
+            "the beginning of a new partition has expired before it was read",
+            f"Give the topic a longer retention. {FROM_DUMP_TO_REPLICA}",
+            missing_offsets=f"0..{extent.earliest - 1}",
+        )
+
+
+def missing(stream: Stream) -> NeedsOperator:
+    """Make the error for a partition that was read before and is not there any more."""
+    return _stop(
+        stream,
+        "recreated",
+        "a partition that the replica has read is gone: the topic was removed from the list, made anew or shrunk",
+        f"Put the topic back into source.topics; or begin anew. {FROM_DUMP_TO_REPLICA}",
+    )
+
+
+def missed_topic(stream: Stream, offset: Offset, ts: int, checkpoint_ts: int) -> NeedsOperator:
+    """Make the error for a topic that is new to a replica with a checkpoint, and begins below it."""
+    return _stop(
+        stream,
+        "missed_topic",
+        "a new topic begins below the checkpoint: its history was missed",
+        f"The replica must be made anew, from a dump that holds the tables of this topic. {FROM_DUMP_TO_REPLICA}",
+        offset=offset,
+        commit_ts=ts,
+        checkpoint_ts=checkpoint_ts,
+    )
+
+
+def _stop(stream: Stream, kind: str, message: str, remedy: str, **facts: Any) -> NeedsOperator:
+    return NeedsOperator(message, remedy=remedy, kind=kind, topic=stream.topic, partition=stream.partition, **facts)

@@ -1,0 +1,171 @@
+"""The order of DDLs that share one commit_ts.
+
+Within a topic: by first arrival in the topic's lowest partition (it existed before all others, so it holds every DDL). Between topics
+Kafka gives no order, but names do: a name must exist before it is used and be free before it is taken. The whole order is searched
+before the first DDL runs, over a catalogue of names only, in which every change leaves a mark: two orders have the same result if
+they leave the same marks. No order, or several with different results, is the operator's decision.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from applier.errors import NeedsOperator
+from applier.events import DdlEvent, DdlIdentity, FoldedName, TableName
+from applier.statement import Statement, StatementKind, parse_ddl, touches
+
+MAX_SEARCHED = 20_000
+"""States after which a search is given up: far above what one ts of one upstream can hold in several topics."""
+
+Mark: TypeAlias = tuple[object, ...]
+Names: TypeAlias = Mapping[FoldedName, Mark]
+"""Which tables exist (a schema as (schema, '')), each with the marks of what happened to it."""
+Queue: TypeAlias = tuple[DdlIdentity, ...]
+
+
+def entangled(queues: Sequence[Queue], ddls: Mapping[DdlIdentity, DdlEvent]) -> list[list[Queue]]:
+    """Part the topics' queues into groups that share no names: only inside of a group the order matters."""
+    touched = {key: touches(ddls[key]) for queue in queues for key in queue}
+    groups: list[list[Queue]] = []
+    for queue in queues:
+        apart, joined = [], [queue]
+        for group in groups:
+            meets = any(_overlap(touched[a], touched[b]) for other in group for a in queue for b in other)
+            if meets:
+                joined += group
+            else:
+                apart.append(group)
+        groups = [*apart, joined]
+    return groups
+
+
+def _overlap(one: frozenset[FoldedName] | None, other: frozenset[FoldedName] | None) -> bool:
+    if one is None or other is None:
+        return True
+    return any(is_covered(name, other) for name in one) or any(is_covered(name, one) for name in other)
+
+
+def is_covered(name: FoldedName, touched: frozenset[FoldedName]) -> bool:
+    """Whether a table is among the names touched, itself or through its schema."""
+    return name in touched or FoldedName(name.schema, "") in touched
+
+
+def tables_to_ask(queues: Iterable[Queue], ddls: Mapping[DdlIdentity, DdlEvent]) -> tuple[TableName, ...]:
+    """Name the tables whose existence in the sink decides the order of these DDLs."""
+    statements = (parse_ddl(ddls[key]) for queue in queues for key in queue)
+    return tuple(dict.fromkeys(name for statement in statements if statement for name in statement.names))
+
+
+def find_order(queues: Sequence[Queue], ddls: Mapping[DdlIdentity, DdlEvent], existing: frozenset[FoldedName]) -> list[DdlIdentity]:
+    """Interleave the queues of entangled topics in the one way that the names allow; NeedsOperator if there is not one."""
+    statements = {key: parse_ddl(ddls[key]) for queue in queues for key in queue}
+    understood = {key: statement for key, statement in statements.items() if statement is not None}
+    if len(understood) < len(statements):
+        raise _undecidable("one of them is not understood", ddls, statements)
+    found = _search(queues, understood, _names_before(understood.values(), existing))
+    if not found:
+        raise _undecidable("no order is possible with the tables that the sink has", ddls, statements)
+    if len(found) > 1:
+        raise _undecidable("several orders are possible, with different results", ddls, statements)
+    return list(found[0])
+
+
+def _names_before(statements: Iterable[Statement], existing: frozenset[FoldedName]) -> dict[FoldedName, Mark]:
+    """Give every name that exists its first mark. A schema exists unless one of the statements makes it."""
+    names: dict[FoldedName, Mark] = {}
+    made = set()
+    for statement in statements:
+        schema = FoldedName(statement.schema.casefold(), "")
+        if statement.kind is StatementKind.CREATE_SCHEMA and not statement.if_not_exists:
+            made.add(schema)
+        elif statement.schema:
+            names[schema] = ("was", schema)
+        for table in statement.names:
+            owner = FoldedName(table.schema.casefold(), "")
+            names[owner] = ("was", owner)
+            if table.fold() in existing:
+                names[table.fold()] = ("was", table.fold())
+    return {name: mark for name, mark in names.items() if name not in made}
+
+
+def _search(queues: Sequence[Queue], statements: Mapping[DdlIdentity, Statement], before: Names) -> list[Queue]:
+    """Walk all interleavings, joining paths that meet in one state; return one path per distinct result."""
+    states: dict[tuple[tuple[int, ...], frozenset[tuple[FoldedName, Mark]]], Queue] = {((0,) * len(queues), frozenset(before.items())): ()}
+    for _ in range(sum(len(queue) for queue in queues)):
+        following: dict[tuple[tuple[int, ...], frozenset[tuple[FoldedName, Mark]]], Queue] = {}
+        for (heads, names), path in states.items():
+            for i, queue in enumerate(queues):
+                if heads[i] == len(queue):
+                    continue
+                key = queue[heads[i]]
+                after = perform(statements[key], key, dict(names))
+                if after is not None:
+                    moved = (*heads[:i], heads[i] + 1, *heads[i + 1 :])
+                    following.setdefault((moved, frozenset(after.items())), (*path, key))
+        if len(following) > MAX_SEARCHED:
+            raise NeedsOperator("too many DDLs of one commit_ts in several topics to order them", remedy=_REMEDY, ddls=len(statements))
+        states = following
+    return list(states.values())
+
+
+def perform(statement: Statement, key: DdlIdentity, names: dict[FoldedName, Mark]) -> dict[FoldedName, Mark] | None:
+    """Return the names after a statement, or None where a database would refuse it. ``names`` is used up."""
+    if statement.schema:
+        return _perform_on_schema(statement, names)
+    needed = [name.fold() for name in statement.needs]
+    created = [name.fold() for name in statement.creates]
+    if statement.if_not_exists and all(name in names for name in created):
+        return names
+    if not all(name in names for name in needed):
+        return None
+    for name in created:
+        if (name in names and not statement.or_replace) or FoldedName(name.schema, "") not in names:
+            return None
+    shapes = tuple(names[name] for name in needed)
+    for name in created:
+        names[name] = ("made", key, shapes)
+    if not created:
+        for name in needed:
+            names[name] = ("changed", key, shapes, name)
+    return _rename(statement, _drop(statement, names))
+
+
+def _drop(statement: Statement, names: dict[FoldedName, Mark] | None) -> dict[FoldedName, Mark] | None:
+    for name in statement.drops:
+        if names is not None and names.pop(name.fold(), None) is None and not statement.if_exists:
+            names = None
+    return names
+
+
+def _rename(statement: Statement, names: dict[FoldedName, Mark] | None) -> dict[FoldedName, Mark] | None:
+    for old, new in statement.renames:
+        if names is None or old.fold() not in names or new.fold() in names or FoldedName(new.schema.casefold(), "") not in names:
+            return None
+        names[new.fold()] = names.pop(old.fold())
+    return names
+
+
+def _perform_on_schema(statement: Statement, names: dict[FoldedName, Mark]) -> dict[FoldedName, Mark] | None:
+    schema = FoldedName(statement.schema.casefold(), "")
+    if statement.kind is StatementKind.CREATE_SCHEMA:
+        if schema in names and not statement.if_not_exists:
+            return None
+        return names | {schema: ("made",)}
+    if schema not in names and not statement.if_exists:
+        return None
+    if statement.kind is StatementKind.DROP_SCHEMA:
+        return {name: mark for name, mark in names.items() if name.schema != schema.schema}
+    return names
+
+
+_REMEDY = "Run them on the sink by hand in the right order and mark each with `applier ddl done`, or put their tables into one topic"
+
+
+def _undecidable(why: str, ddls: Mapping[DdlIdentity, DdlEvent], keys: Iterable[DdlIdentity]) -> NeedsOperator:
+    keys = list(keys)
+    return NeedsOperator(
+        f"DDLs of one commit_ts came in several topics, and {why}",
+        remedy=_REMEDY,
+        kind="ddl_order",
+        commit_ts=keys[0].ts,
+        statements="; ".join(ddls[key].query for key in keys),
+    )

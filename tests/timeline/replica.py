@@ -1,0 +1,397 @@
+"""The engine and the sink around a coordinator, in memory: reads the streams of a world in random ranges, crashes, and starts again.
+
+After every commit the sink is compared with upstream at the checkpoint. Raises Broken where they differ.
+"""
+
+import random
+from bisect import bisect_left
+
+from applier.coordinator import Coordinator, Policy
+from applier.coordinator.messages import (
+    ApplySegment,
+    DdlArrival,
+    Evict,
+    ExecuteDdl,
+    Listing,
+    NeedNames,
+    PartitionExtent,
+    RangeReport,
+    RowCount,
+    SaveProgress,
+    StartingPoint,
+    Step,
+    TableRows,
+)
+from applier.events import DdlEvent, FoldedName, TableName
+from applier.position import Stream
+
+SCHEMA = "S"
+SPELLINGS = {
+    "create": ("CREATE TABLE `{0}` (`id` INT PRIMARY KEY)", "create table s.{0} (id int)"),
+    "drop": ("DROP TABLE `S`.`{0}`", "drop table {0}"),
+    "drop_schema": ("DROP DATABASE `S`", "drop schema s"),
+    "truncate": ("TRUNCATE TABLE `{0}`", "truncate s.{0}"),
+    "alter": ("ALTER TABLE `{0}` ADD COLUMN `x` INT", "alter table s.{0} add column x int"),
+    "rename": ("RENAME TABLE `S`.`{1}` TO `S`.`{2}`", "alter table {1} rename to {2}"),
+    "exchange": (
+        "ALTER TABLE `S`.`{1}` EXCHANGE PARTITION `p` WITH TABLE `S`.`{2}`",
+        "alter table {1} exchange partition p with table {2}",
+    ),
+}
+DELETE, UPSERT = 0, 1
+KEYLESS = "keyless"
+
+
+class Broken(Exception):
+    pass
+
+
+class Crash(Exception):
+    pass
+
+
+def ddl_event(event):
+    """Spell a DDL as SQL; the comment carries what the in-memory sink executes."""
+    _, ts, name, op, args, text = event
+    query = "what is this" if text == 2 else SPELLINGS[op][text].format(name, *args)
+    return DdlEvent(commit_ts=ts, schema=SCHEMA, table=name, query=f"{query} /* {event[1:5]!r} */", ddl_type=0)
+
+
+def understandable(event, world):
+    """Only the names in a statement can order the DDLs of one ts in two topics: one that is not understood is the operator's."""
+    if event[0] == "D" and event[5] == 2 and world.producer.topics > 1 and len(world.history.ddls_at[event[1]]) > 1:
+        return (*event[:5], 1)
+    return event
+
+
+def operation(ddl):
+    return ("D", *eval(ddl.query.split("/* ")[1].removesuffix(" */")), 0)  # noqa: S307 - our own text
+
+
+def folded(name):
+    return TableName(SCHEMA, name).fold()
+
+
+def report_of(range_id, events, floor, rng=None):
+    """Report what a range holds, as a listener would. With ``rng``, stairs and counts are thinned out as far as that is allowed."""
+    rows, stairs, ddls, tables, top, resolved, replays, first = [], [], [], {}, -1, 0, 0, (0, 0)
+    for offset, event in zip(range(range_id.start, range_id.end), events, strict=True):
+        ddl = event if isinstance(event, DdlEvent) else ddl_event(event) if event[0] == "D" else None
+        if not first[0] and (ddl or event[0] == "R"):
+            first = (ddl.commit_ts if ddl else event[1], offset)
+        if ddl:
+            ddls.append(DdlArrival(offset, 0, ddl))
+            continue
+        if event[0] == "S":
+            resolved = max(resolved, event[1])
+        elif event[1] < floor:
+            replays += 1
+            continue
+        else:
+            rows.append((event, offset))
+            tables.setdefault(event[2], []).append((event[1], offset))
+        value = event[1] - (event[0] == "S")
+        if value > top:
+            top = value
+            stairs.append(Step(offset, value))
+    sorted_ts = sorted(row[1] for row, _ in rows)
+    counts = [RowCount(ts, bisect_left(sorted_ts, ts + 1)) for ts in sorted(set(sorted_ts))]
+    thin_out(stairs, counts, rng)
+    report = RangeReport(
+        range=range_id,
+        resolved_ts=resolved,
+        hold=tuple(stairs),
+        ddls=tuple(ddls),
+        tables=tuple(
+            TableRows(TableName(SCHEMA, name), () if name == KEYLESS else ("id",), len(at), min(at)[0], max(at)[0], at[0][1])
+            for name, at in tables.items()
+        ),
+        rows=len(rows),
+        bytes=10 * len(rows),
+        chunks=len(tables),
+        min_ts=sorted_ts[0] if rows else 0,
+        max_ts=sorted_ts[-1] if rows else 0,
+        row_counts=tuple(counts),
+        first_ts=first[0],
+        first_offset=first[1],
+        replays=replays,
+        events=len(events),
+    )
+    return report, rows
+
+
+def thin_out(stairs, counts, rng):
+    while rng and len(counts) > 2 and rng.random() < 0.3:
+        del counts[rng.randrange(len(counts) - 1)]
+    while rng and len(stairs) > 1 and rng.random() < 0.3:
+        i = rng.randrange(len(stairs) - 1)
+        stairs[i : i + 2] = [Step(stairs[i].offset, stairs[i + 1].value)]
+
+
+class MemorySink:
+    """The durable side, and what the oracle remembers of it."""
+
+    def __init__(self, tables, start_ts):
+        self.tables, self.checkpoint_ts, self.start_ts = tables, start_ts, start_ts
+        self.positions, self.ledger, self.commits = {}, {}, 0
+        self.effects, self.applied_rows, self.top = {}, set(), start_ts
+
+    def done_at(self, ts):
+        return [(key, op) for key, (state, op, _) in self.ledger.items() if state == "done" and key.ts == ts]
+
+    def starting_point(self):
+        touched = [key.touches for key, _ in self.done_at(self.checkpoint_ts)]
+        return StartingPoint(
+            checkpoint_ts=self.checkpoint_ts,
+            start_ts=self.start_ts,
+            positions=dict(self.positions),
+            settled=frozenset(key for key, (state, _, _) in self.ledger.items() if state == "done"),
+            ddl_touched_at_checkpoint=None if None in touched else frozenset().union(*touched),
+            committed=self.commits > 0,
+        )
+
+    def commit(self, ts, positions):
+        for stream, position in positions.items():
+            if position.next_offset < self.positions.get(stream, position).next_offset:
+                raise Broken(f"stored offset of {stream} went back")
+        self.checkpoint_ts, self.commits = ts, self.commits + 1
+        self.positions.update(positions)
+
+    def write(self, rows):
+        """All deletes in any order, then all REPLACEs in any order: the last event per key by (ts, delete first, offset)."""
+        final = {}
+        for (_, ts, name, kind, key, image, old), offset in rows:
+            images = (
+                [(old, DELETE, None), (key, UPSERT, image)]
+                if kind == "m"
+                else [(key, *((DELETE, None) if kind == "d" else (UPSERT, image)))]
+            )
+            for at, order, value in images:
+                final[name, at] = max(final.get((name, at), ((0, 0, 0), None)), ((ts, order, offset), value), key=lambda x: x[0])
+        for name, key in final:
+            if name not in self.tables:
+                raise Broken(f"row for {name}, which the sink does not have")
+            if final[name, key][1] is None:
+                self.tables[name][2].pop(key, None)
+        for (name, key), (_, image) in final.items():
+            if image is not None:
+                self._replace(name, key, image)
+        self.applied_rows |= {row for row, _ in rows}
+
+    def _replace(self, name, key, image):
+        version, unique, data = self.tables[name]
+        if image[2] != version:
+            raise Broken(f"row of {name} on the wrong side of a DDL: {image}, table has version {version}")
+        for other in [k for k, value in data.items() if k != key and unique and value[0] == image[0]]:
+            del data[other]
+        data[key] = image
+
+
+class Simulation:
+    """One world, one seed of schedules. ``model`` is the module that made the world: it executes DDLs."""
+
+    def __init__(self, world, model, seed, *, crash_rate=0.0, start_ts=0, coordinator=Coordinator, until_ts=None):
+        self.world, self.model, self.rng = world, model, random.Random(seed)
+        self.crash_rate, self.crashes, self.checked, self.new_coordinator = crash_rate, 0, 0, coordinator
+        history = world.history
+        self.streams = {s: [understandable(e, world) for e in events] for s, events in world.streams.items()}
+        self.sink = MemorySink(model_copy(history.after(start_ts) if start_ts else history.initial), start_ts)
+        self.until_ts, self.now = until_ts, 0
+        self.pace = self.rng.choice((1, 1, 3, 8))
+        rng = self.rng
+        self.policy = Policy(
+            segment_rows=rng.choice((1, 2, 5, 100)),
+            range_records=rng.choice((1, 2, 3, 50)),
+            ranges_per_stream=rng.choice((1, 2, 3)),
+            lead_ranges=rng.choice((1, 2, 4, 99)),
+            cached_bytes=rng.choice((1, 30, 10**6)),
+        )
+        self.states = []
+
+    def run(self):
+        while True:
+            try:
+                self.live()
+                return self.finish()
+            except Crash:
+                self.crashes += 1
+
+    def crash(self):
+        if self.crash_rate and self.crashes < 12 and self.rng.random() < self.crash_rate:
+            raise Crash
+
+    def advance(self):
+        if self.rng.random() < 0.7:
+            self.now = min(len(self.world.log), self.now + self.rng.randint(0, 1 + self.pace))
+
+    def listing(self):
+        ends = {s: bisect_left(at, self.now) for s, at in self.world.at.items()}
+        return Listing({Stream(f"t{topic}", p): PartitionExtent(0, end) for (topic, p), end in ends.items()})
+
+    def live(self):
+        self.settle()
+        self.reading, self.cached = [], {}
+        self.coordinator = self.new_coordinator(self.sink.starting_point(), policy=self.policy, until_ts=self.until_ts)
+        self.coordinator.list(self.listing())
+        for _ in range(40 * len(self.world.log) + 400):
+            self.reading += self.coordinator.plan()
+            for _ in range(self.rng.randint(1, 4)):
+                self.read()
+            self.crash()
+            self.advance()
+            self.coordinator.list(self.listing())
+            while self.perform(self.coordinator.next_step()) and self.rng.random() < 0.8:
+                if self.rng.random() < 0.3:
+                    self.read()
+            if self.rng.random() < 0.1:
+                self.perform(self.coordinator.progress_step())
+            ends = {Stream(f"t{t}", p): len(events) for (t, p), events in self.world.streams.items()}
+            if self.now == len(self.world.log) and self.coordinator.is_caught_up(ends):
+                return
+        raise Broken("no progress")
+
+    def read(self):
+        if not self.reading:
+            return
+        range_id = self.reading.pop(self.rng.randrange(len(self.reading)))
+        if self.rng.random() < 0.05:
+            self.coordinator.forget(range_id)
+            return
+        events = self.streams[int(range_id.stream.topic[1:]), range_id.stream.partition][range_id.start : range_id.end]
+        report, rows = report_of(range_id, events, self.coordinator.floor_ts, self.rng)
+        self.cached[range_id] = rows
+        self.coordinator.report(report)
+
+    def perform(self, step):
+        match step:
+            case None:
+                return False
+            case ApplySegment():
+                self.apply(step)
+            case ExecuteDdl():
+                self.execute(step)
+            case NeedNames():
+                self.coordinator.named(step, {name.fold() for name in step.tables if name.table in self.sink.tables})
+            case Evict():
+                for range_id in step.ranges:
+                    if any(row[1] >= self.sink.checkpoint_ts for row, _ in self.cached.pop(range_id)):
+                        raise Broken("a range was released that still matters")
+                self.coordinator.evicted(step)
+            case SaveProgress():
+                self.sink.commit(self.sink.checkpoint_ts, step.positions)
+                self.coordinator.saved(step)
+        self.crash()
+        return True
+
+    def apply(self, step):
+        if step.after_ts != self.sink.checkpoint_ts:
+            raise Broken("a segment does not begin at the checkpoint")
+        if self.rng.random() < 0.1:
+            self.coordinator.withdraw(step)
+            step = self.coordinator.next_step()
+        chosen = [(range_id, row, offset) for range_id, rows in self.cached.items() for row, offset in rows if self.is_in(step, row)]
+        names = {table.name.fold() for table in step.tables}
+        if any(range_id not in step.ranges or folded(row[2]) not in names for range_id, row, _ in chosen):
+            raise Broken("a segment does not know of a row in it")
+        if len(chosen) > step.rows:
+            raise Broken("a segment holds more rows than it says")
+        self.crash()
+        if self.rng.random() < 0.3:
+            self.read()
+        self.sink.write([(row, offset) for _, row, offset in chosen])
+        self.sink.commit(step.upto_ts, step.positions)
+        self.check(f"segment ({step.after_ts}, {step.upto_ts}]")
+        self.crash()
+        self.coordinator.applied(step)
+
+    @staticmethod
+    def is_in(step, row):
+        if step.again and row[1] == step.after_ts:
+            return not {folded(row[2]), FoldedName(SCHEMA.casefold(), "")} & step.settled_tables
+        return step.after_ts < row[1] <= step.upto_ts
+
+    def execute(self, step):
+        self.crash()
+        op = operation(step.ddl)
+        before = {name: self.version(name) for name in self.model.touched(op)}
+        self.sink.ledger[step.identity] = ["intent", op, before]
+        self.sink.commit(step.identity.ts, step.positions)
+        self.crash()
+        self.run_ddl(op)
+        self.crash()
+        self.finish_ddl(step.identity, step.positions_done)
+        self.crash()
+        if self.rng.random() < 0.3:
+            self.read()
+        self.coordinator.executed(step)
+
+    def version(self, name):
+        return self.sink.tables[name][0] if name in self.sink.tables else None
+
+    def run_ddl(self, op):
+        self.sink.effects[op[:5]] = self.sink.effects.get(op[:5], 0) + 1
+        try:
+            self.model.run_ddl(self.sink.tables, op)
+        except (KeyError, ValueError) as error:
+            raise Broken(f"DDL fails in the sink: {op}: {error!r}") from error
+
+    def finish_ddl(self, key, positions):
+        self.sink.ledger[key][0] = "done"
+        self.sink.commit(self.sink.checkpoint_ts, positions)
+        self.check(f"DDL {self.sink.ledger[key][1]}")
+
+    def settle(self):
+        for key, (state, op, before) in list(self.sink.ledger.items()):
+            if state == "intent":
+                if all(self.version(name) == version for name, version in before.items()):
+                    self.run_ddl(op)
+                self.finish_ddl(key, {})
+
+    def check(self, what):
+        """The sink equals: all rows <= A, all DDLs < A, and of the DDLs at A exactly those that the ledger calls done."""
+        sink = self.sink
+        if sink.checkpoint_ts < sink.top:
+            raise Broken(f"the checkpoint stepped back after {what}")
+        sink.top = sink.checkpoint_ts
+        expected = model_copy(self.expected(what))
+        if expected and sink.tables != expected[0]:
+            raise Broken(f"after {what} at {sink.checkpoint_ts} the sink has {sink.tables}, upstream {expected[0]}")
+        self.checked += bool(expected)
+        if not self.states or self.states[-1] != (sink.checkpoint_ts, sink.tables):
+            self.states.append((sink.checkpoint_ts, model_copy(sink.tables)))
+
+    def expected(self, what):
+        sink, history = self.sink, self.world.history
+        ts = sink.checkpoint_ts
+        if ts == sink.start_ts and ts:
+            return [history.after(ts)]
+        if any(row not in sink.applied_rows for row in history.rows_at[ts]):
+            if not self.world.producer.weak:
+                raise Broken(f"a row at {ts} is missing after {what}")
+            return []
+        tables = model_copy(history.expected(ts, 0))
+        done = [op[:5] for _, op in sink.done_at(ts)]
+        try:
+            for op in history.ddls_at[ts]:
+                if op[:5] in done:
+                    self.model.run_ddl(tables, op)
+        except (KeyError, ValueError) as error:
+            raise Broken(f"DDLs of {ts} ran in a wrong order: {done}") from error
+        return [tables]
+
+    def finish(self):
+        sink = self.sink
+        end = max(self.world.final_w() if self.until_ts is None else min(self.world.final_w(), self.until_ts), sink.start_ts)
+        if sink.checkpoint_ts != end:
+            raise Broken(f"ended at {sink.checkpoint_ts}, could have come to {end}")
+        for ts in range(sink.start_ts + 1, end):
+            for op in self.world.history.ddls_at.get(ts, ()):
+                if sink.effects.get(op[:5]) != 1:
+                    raise Broken(f"{op} took effect {sink.effects.get(op[:5], 0)} times")
+        self.check("the end")
+
+
+def model_copy(tables):
+    if isinstance(tables, list):
+        return [model_copy(item) for item in tables]
+    return {name: (version, unique, dict(rows)) for name, (version, unique, rows) in tables.items()}
