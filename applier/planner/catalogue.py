@@ -1,0 +1,46 @@
+"""The sink's own catalogue, as the planner needs it: columns, generated ones, unique keys. Read from the sink, re-read after each DDL."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from applier.events import FoldedName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnDescription:
+    """A column of a table of the sink. ``sql_type`` is the dialect's full type text (``enum('a','b')``, ``bigint(20) unsigned``)."""
+
+    name: str
+    sql_type: str
+    nullable: bool
+    generated: bool = False
+    has_default: bool = False
+    binary: bool = False
+    """Whether it holds bytes and not text (the sink knows it even where the wire's flags are stale)."""
+    labels: tuple[str, ...] = ()
+    """Element list of ENUM and SET, in order, where the sink stores labels and not ordinals."""
+    is_set: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableDescription:
+    """A table of the sink.
+
+    ``unique_keys`` are column names per unique index without prefix lengths, expressions or nullable columns, the primary key first.
+    """
+
+    schema: str
+    table: str
+    columns: tuple[ColumnDescription, ...]
+    unique_keys: tuple[tuple[str, ...], ...]
+    primary_key: tuple[str, ...] = ()
+
+    @property
+    def folded(self) -> FoldedName:
+        """Identity of the table."""
+        return FoldedName(self.schema.casefold(), self.table.casefold())
+
+    def has_unique_key(self, names: Iterable[str]) -> bool:
+        """Tell whether one of the unique keys consists of exactly these columns, in any order and case."""
+        wanted = {name.casefold() for name in names}
+        return any({name.casefold() for name in unique} == wanted for unique in self.unique_keys)

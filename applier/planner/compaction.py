@@ -1,0 +1,107 @@
+"""Compaction: the last version per key of a bucket's rows in a segment. Images of superseded versions are never decoded.
+
+A key's final state is its last event by (commit_ts, delete before upsert, offset, index). Versions are plain tuples that begin with
+these four, so that the order of tuples is the order of versions.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import itemgetter
+from typing import TypeAlias
+
+from applier.chunk import Chunk, unpack
+from applier.errors import InvariantViolation
+from applier.events import FoldedName, Value
+from applier.planner.binding import Origin, bytes_key_names, key_names, origins_of
+from applier.planner.transactions import TransactionSet
+from applier.planner.window import SegmentWindow
+
+Key: TypeAlias = bytes | tuple[Value, ...]
+Version: TypeAlias = tuple[int, int, int, int, Key, bytes, int]
+"""(commit_ts, kind, offset, index, key, image, number of the origin)."""
+
+KeyReader: TypeAlias = Callable[[Version], Key]
+KeyReaders: TypeAlias = Callable[[Origin], KeyReader]
+"""Origin of a rekeyed table -> how to find the key of its rows. ApplierError, with the row's place, if it cannot be found."""
+
+COMMIT_TS, OFFSET, KEY, ORIGIN = itemgetter(0), itemgetter(2), itemgetter(4), itemgetter(6)
+
+
+class Compaction:
+    """The final versions of one bucket, table by table. Feed every chunk once; then read."""
+
+    def __init__(self, window: SegmentWindow, rekeyed: Mapping[FoldedName, KeyReaders]) -> None:
+        self._window = window
+        self._rekeyed = rekeyed
+        self.origins: list[Origin] = []
+        self._numbers: dict[Origin, int] = {}
+        self._readers: dict[int, KeyReader] = {}
+        self._floors: list[int] = []
+        self._used: set[int] = set()
+        self._finals: dict[FoldedName, dict[Key, Version]] = {}
+        self._commits: set[int] = set()
+
+    def feed(self, data: bytes) -> None:
+        """Take one chunk; rows outside of the window are left out."""
+        chunk = unpack(data)
+        numbers = [self._number(origin) for origin in origins_of(chunk)]
+        finals = {number: self._finals.setdefault(self.origins[number].folded, {}) for number in numbers}
+        for version in self._selected(chunk, numbers):
+            final = finals[version[6]]
+            previous = final.setdefault(version[4], version)
+            if previous is not version and previous < version:
+                final[version[4]] = version
+
+    def _number(self, origin: Origin) -> int:
+        number = self._numbers.setdefault(origin, len(self.origins))
+        if number == len(self.origins):
+            table = origin.folded
+            self.origins.append(origin)
+            readers = self._rekeyed.get(table)
+            if readers is not None:
+                self._readers[number] = readers(origin)
+            keyed = readers is not None or bool(origin.shape.handle_key)
+            self._floors.append(self._window.floor(table, keyed=keyed))
+        return number
+
+    def _selected(self, chunk: Chunk, numbers: list[int]) -> Iterable[Version]:
+        """Yield the rows of the window. A chunk that lies inside costs nothing per row."""
+        rows: Iterator[Version] = zip(
+            chunk.commit_ts,
+            chunk.kind,
+            chunk.offset,
+            chunk.index,
+            chunk.key,
+            chunk.image,
+            map(numbers.__getitem__, chunk.shape),
+            strict=True,
+        )
+        after, upto = self._window.after_ts, self._window.upto_ts
+        if min(chunk.commit_ts) > after and max(chunk.commit_ts) <= upto:
+            self._commits.update(chunk.commit_ts)
+            self._used.update(numbers)
+            return self._rekey(rows) if self._readers else rows
+        floors = self._floors
+        inside = [row for row in rows if floors[row[6]] < row[0] <= upto]
+        self._commits.update(row[0] for row in inside if row[0] > after)
+        self._used.update(map(ORIGIN, inside))
+        return self._rekey(inside) if self._readers else inside
+
+    def _rekey(self, rows: Iterable[Version]) -> Iterator[Version]:
+        for row in rows:
+            reader = self._readers.get(row[6])
+            yield row if reader is None else (*row[:4], reader(row), *row[5:])
+
+    def tables(self) -> Iterator[tuple[FoldedName, list[Version]]]:
+        """Yield each table's final versions. InvariantViolation if its rows disagree on the key and were not rekeyed."""
+        keys: dict[FoldedName, tuple[tuple[str, ...], ...]] = {}
+        for origin in (self.origins[number] for number in self._used):
+            form = key_names(origin.shape), bytes_key_names(origin.shape)
+            if origin.folded not in self._rekeyed and keys.setdefault(origin.folded, form) != form:
+                raise InvariantViolation("rows of one table disagree on its key and were not rekeyed", table=str(origin.folded))
+        for table, finals in self._finals.items():
+            if finals:
+                yield table, list(finals.values())
+
+    def transactions(self) -> TransactionSet:
+        """Return the distinct commit_ts in the window; those applied again are not counted again."""
+        return TransactionSet.of(self._commits)

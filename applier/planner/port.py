@@ -1,0 +1,73 @@
+"""What the planner needs of others: a dialect that renders, and a decoder of images. Pure; both cross to executors."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import IntEnum
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+from applier.events import Shape, Value
+from applier.planner.catalogue import ColumnDescription, TableDescription
+
+Literal: TypeAlias = Callable[[Value], str]
+"""Value -> its text in SQL. TypeError, ValueError or AttributeError if the value is not of the type that was asked for."""
+RowLiteral: TypeAlias = Callable[[tuple[Value, ...]], str]
+"""Values of one row -> ``(literal,literal,…)``. Raises as ``Literal`` does."""
+ImageDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]
+"""Image bytes -> values in the order of ``shape.columns``; ProtocolError (without a place) if they cannot be read."""
+ImageDecoders: TypeAlias = Callable[[Shape], ImageDecoder]
+
+
+class Phase(IntEnum):
+    """All deletes of a segment come before its first REPLACE of the same table."""
+
+    DELETE = 0
+    REPLACE = 1
+
+
+class Statement(NamedTuple):
+    """One statement of a segment, whole text without parameters."""
+
+    phase: Phase
+    table: str
+    text: str
+    rows: int
+    min_ts: int
+    max_ts: int
+
+
+class Dialect(Protocol):
+    """How one database writes things down. Frozen and picklable; pure."""
+
+    def literal(self, column: ColumnDescription, mysql_type: int, flags: int) -> Literal:
+        """Return the function that renders values of wire type ``mysql_type`` for ``column``; safe against any string."""
+        ...
+
+    def deletes(self, table: TableDescription, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, int]]:
+        """Render DELETEs by key from literal texts (``NULL`` keys included); yield (text, rows), cut by rows and bytes.
+
+        The order of the rows is kept. FatalSinkError, after all rows before it, for a row that alone is larger than the database takes.
+        """
+        ...
+
+    def replaces(self, table: TableDescription, columns: Sequence[str], rows: Iterable[str]) -> Iterator[tuple[str, int]]:
+        """Render multi-row ``REPLACE INTO`` from row texts ``(literal,literal,…)``; yield (text, rows), cut by rows and bytes.
+
+        The order of the rows is kept. FatalSinkError, after all rows before it, for a row that alone is larger than the database takes.
+        """
+        ...
+
+
+class WireColumn(NamedTuple):
+    """A column of the sink, and what the wire says about the values that fill it."""
+
+    column: ColumnDescription
+    mysql_type: int
+    flags: int
+
+
+@runtime_checkable
+class RowDialect(Protocol):
+    """A dialect that renders whole rows faster than column by column. Optional: the planner asks."""
+
+    def row_literal(self, columns: Sequence[WireColumn]) -> RowLiteral:
+        """Return the function that renders a row for ``replaces``; the database must store what ``literal`` would make it store."""
+        ...

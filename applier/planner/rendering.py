@@ -1,0 +1,140 @@
+"""Rows of one table to literal texts. What a shape needs is worked out once, not per row.
+
+Hot: whatever is added here is added per row.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import call, itemgetter
+from typing import Any, TypeAlias
+
+from applier.errors import ApplierError, ProtocolError
+from applier.events import FoldedName, Value
+from applier.planner.binding import BoundColumn, Origin, bind_columns, bind_row, corrected, key_names
+from applier.planner.catalogue import TableDescription
+from applier.planner.compaction import COMMIT_TS, OFFSET, Key, KeyReader, KeyReaders, Version
+from applier.planner.port import Dialect, ImageDecoder, ImageDecoders, Literal, RowDialect, RowLiteral, WireColumn
+
+KeyDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]
+KeyText: TypeAlias = Callable[[Version], list[str]]
+Pick: TypeAlias = Callable[[Sequence[Value]], tuple[Value, ...]]
+
+
+def pick(indexes: Sequence[int]) -> Pick:
+    """Return the function that takes the values at ``indexes``, in their order."""
+    if len(indexes) == 1:
+        only = indexes[0]
+        return lambda values: (values[only],)
+    return itemgetter(*indexes)
+
+
+def literals(columns: Sequence[BoundColumn], dialect: Dialect) -> tuple[Literal, ...]:
+    """Return the function of each column."""
+    return tuple(dialect.literal(column.sink, column.wire.mysql_type, column.wire.flags) for column in columns)
+
+
+def row_literal(columns: Sequence[BoundColumn], dialect: Dialect) -> RowLiteral:
+    """Return the function that renders a row: the dialect's own, or one made of its columns' functions."""
+    if isinstance(dialect, RowDialect):
+        return dialect.row_literal([WireColumn(column.sink, column.wire.mysql_type, column.wire.flags) for column in columns])
+    functions = literals(columns, dialect)
+    return lambda values: f"({','.join(map(call, functions, values))})"
+
+
+def placed(error: Exception, facts: Mapping[str, Any]) -> ApplierError:
+    """Return the error of a row with the row's place; a value that is not of its column's type is the protocol's fault."""
+    if isinstance(error, ApplierError):
+        return type(error)(error.message, remedy=error.remedy, **{**error.facts, **facts})
+    return ProtocolError("a value does not fit its column's type", kind="value_type", **facts)
+
+
+class TableRenderer:
+    """Renders the final versions of one table. Rows of all its shapes come out alike, so that they share statements."""
+
+    def __init__(self, description: TableDescription, key: tuple[str, ...] | None, dialect: Dialect, decoders: ImageDecoders) -> None:
+        """Take the sink's table and, if the table was rekeyed, its ``key``."""
+        self._description = description
+        self._key = key
+        self._dialect = dialect
+        self._decoders = decoders
+
+    def row_texts(self, versions: Sequence[Version], origins: Sequence[Origin]) -> Iterator[str]:
+        """Yield ``(literal,literal,…)`` per upsert, columns in the order of the sink's table without generated ones."""
+        renderers: dict[int, tuple[ImageDecoder, Pick, RowLiteral]] = {}
+        for version in versions:
+            origin = version[6]
+            try:
+                renderer = renderers.get(origin)
+                if renderer is None:
+                    renderer = renderers[origin] = self._row_renderer(origins[origin], version)
+                decode, take, literal = renderer
+                yield literal(take(decode(version[5])))
+            except (ApplierError, TypeError, ValueError, AttributeError) as error:
+                raise placed(error, origins[origin].facts(COMMIT_TS(version), OFFSET(version))) from error
+
+    def _row_renderer(self, origin: Origin, version: Version) -> tuple[ImageDecoder, Pick, RowLiteral]:
+        shape = corrected(origin.shape, self._description)
+        columns = bind_row(shape, self._description, origin.facts(COMMIT_TS(version), OFFSET(version)))
+        indexes = [column.index for column in columns]
+        take: Pick = tuple if indexes == list(range(len(shape.columns))) else pick(indexes)
+        return self._decoders(shape), take, row_literal(columns, self._dialect)
+
+    def key_texts(self, versions: Sequence[Version], origins: Sequence[Origin], decode_key: KeyDecoder) -> Iterator[list[str]]:
+        """Yield the literals of each row's key."""
+        renderers: dict[int, KeyText] = {}
+        for version in versions:
+            origin = version[6]
+            try:
+                if (render := renderers.get(origin)) is None:
+                    render = renderers[origin] = self._key_text(origins[origin], version, decode_key)
+                yield render(version)
+            except (ApplierError, TypeError, ValueError, AttributeError) as error:
+                raise placed(error, origins[origin].facts(COMMIT_TS(version), OFFSET(version))) from error
+
+    def _key_text(self, origin: Origin, version: Version, decode_key: KeyDecoder) -> KeyText:
+        names = self._key or key_names(origin.shape)
+        shape = corrected(origin.shape, self._description)
+        columns = bind_columns(shape, self._description, names, origin.facts(COMMIT_TS(version), OFFSET(version)))
+        functions = literals(columns, self._dialect)
+        if self._key is None and shape.handle_key != origin.shape.handle_key:
+            # Stale flags on a key column: the packed key holds the escaped text, the image read anew holds the bytes.
+            decode, take = self._decoders(shape), pick([column.index for column in columns])
+            return lambda version: list(map(call, functions, take(decode(version[5]))))
+        return lambda version: list(map(call, functions, _values(version[4], decode_key)))
+
+
+def _values(key: Key, decode_key: KeyDecoder) -> Sequence[Value]:
+    return key if isinstance(key, tuple) else decode_key(key)
+
+
+def image_keys(
+    rekeyed: Mapping[FoldedName, tuple[str, ...]], tables: Mapping[FoldedName, TableDescription], decoders: ImageDecoders
+) -> dict[FoldedName, KeyReaders]:
+    """Return how the keys of rekeyed tables are read from images. Tables that the sink lacks are left to the one who reports them."""
+    return {table: _key_readers(tables[table], key, decoders) for table, key in rekeyed.items() if table in tables}
+
+
+def _key_readers(description: TableDescription, key: tuple[str, ...], decoders: ImageDecoders) -> KeyReaders:
+    def reader_of(origin: Origin) -> KeyReader:
+        read: ImageDecoder | None = None
+
+        def key_of(version: Version) -> Key:
+            nonlocal read
+            facts = origin.facts(COMMIT_TS(version), OFFSET(version))
+            read = read or _key_values(origin, description, key, decoders, facts)
+            try:
+                return tuple(read(version[5]))
+            except ApplierError as error:
+                raise placed(error, facts) from error
+
+        return key_of
+
+    return reader_of
+
+
+def _key_values(
+    origin: Origin, description: TableDescription, key: tuple[str, ...], decoders: ImageDecoders, facts: Mapping[str, Any]
+) -> ImageDecoder:
+    shape = corrected(origin.shape, description)
+    take = pick([column.index for column in bind_columns(shape, description, key, facts)])
+    decode = decoders(shape)
+    return lambda image: take(decode(image))

@@ -1,0 +1,177 @@
+"""Tables whose events disagree about the key: the sink's own key decides."""
+
+from typing import NamedTuple
+
+import pytest
+
+from applier.chunk import PackedChunk, bucket_of, bucket_seed, pack, unpack
+from applier.errors import FatalSinkError, InvariantViolation, NeedsOperator, ProtocolError
+from applier.planner import rekey_of, route
+from applier.position import Stream
+from tests.planning import INT, KEY, ORDERS, TEXT, between, chunk, gone, packed, plan, put, shape, sink_column, sink_table, written
+
+BY_ID = shape(("id", INT, KEY), ("code", INT, 1), ("name", TEXT, 64))
+BY_CODE = shape(("id", INT, 1), ("code", INT, KEY), ("name", TEXT, 64))
+UNKEYED = shape(("id", INT, 1), ("code", INT, 1), ("name", TEXT, 64))
+TABLE = sink_table("id", "code", "name", unique=[("code",)])
+COLUMNS = ["id", "code", "name"]
+CARTS = shape(("id", INT, KEY), table="carts")
+BUCKETS = 7
+
+
+class Rows(NamedTuple):
+    handle_key: tuple[str, ...]
+    bytes_key: tuple[str, ...] = ()
+
+
+def test_events_that_agree_keep_their_key() -> None:
+    assert rekey_of([Rows(("id",)), Rows(("id",))], TABLE) is None
+    assert rekey_of([], TABLE) is None
+
+
+def test_events_that_disagree_are_keyed_by_the_sinks_primary_key() -> None:
+    assert rekey_of([Rows(("id",)), Rows(("code",))], TABLE) == ("id",)
+
+
+def test_events_that_have_a_key_here_and_none_there_disagree() -> None:
+    assert rekey_of([Rows(("id",)), Rows(())], TABLE) == ("id",)
+
+
+def test_without_a_primary_key_the_sinks_first_unique_key_decides() -> None:
+    table = sink_table("id", "code", primary=(), unique=[("code",), ("id",)])
+    assert rekey_of([Rows(("id",)), Rows(("code",))], table) == ("code",)
+
+
+def test_without_any_key_in_the_sink_the_operator_decides() -> None:
+    with pytest.raises(NeedsOperator) as caught:
+        rekey_of([Rows(("id",)), Rows(())], sink_table("id", "code", primary=()))
+    assert caught.value.facts == {"table": "shop.orders", "handle_keys": "none / id"}
+
+
+def test_a_handle_key_that_is_no_unique_key_of_the_sink_gives_way_to_the_sinks_own() -> None:
+    assert rekey_of([Rows(("name",))], TABLE) == ("id",)
+    assert rekey_of([Rows(("id", "name"))], TABLE) == ("id",)
+    assert rekey_of([Rows(("code",))], TABLE) is None
+
+
+def test_a_handle_key_stands_where_the_sinks_table_has_no_key_at_all() -> None:
+    assert rekey_of([Rows(("code",))], sink_table("id", "code", primary=())) is None
+
+
+def test_rows_without_any_handle_key_are_not_rekeyed() -> None:
+    assert rekey_of([Rows(())], TABLE) is None
+
+
+def test_a_key_that_is_text_here_and_bytes_there_is_read_anew_from_the_images() -> None:
+    assert rekey_of([Rows(("code",)), Rows(("code",), ("code",))], TABLE) == ("code",)
+    assert rekey_of([Rows(("name",)), Rows(("name",), ("name",))], TABLE) == ("id",)
+
+
+def test_a_delete_under_a_handle_key_that_is_not_unique_goes_by_the_sinks_key() -> None:
+    stale = shape(("id", INT, 1), ("name", TEXT, 2))
+    table = sink_table("id", "name")
+    data = packed(put(5, 1, "same", shape=stale), gone(6, 2, "same", shape=stale))
+    assert written(data, tables=[table], rekeyed={ORDERS: ("id",)}) == [
+        ["delete", "orders", ["id"], [[2]]],
+        ["replace", "orders", ["id", "name"], [[1, "same"]]],
+    ]
+
+
+def test_rows_under_different_handle_keys_are_compacted_by_the_sinks_key() -> None:
+    data = packed(put(5, 1, 70, "a", shape=BY_ID)), packed(put(6, 1, 71, "b", shape=BY_CODE)), packed(gone(4, 1, 69, "", shape=UNKEYED))
+    assert written(*data, tables=[TABLE], rekeyed={ORDERS: ("id",)}) == [["replace", "orders", COLUMNS, [[1, 71, "b"]]]]
+
+
+def test_a_delete_under_another_handle_key_goes_by_the_sinks_key() -> None:
+    data = packed(put(5, 1, 70, "a", shape=BY_ID), gone(6, 1, 70, "a", shape=BY_CODE))
+    assert written(data, tables=[TABLE], rekeyed={ORDERS: ("id",)}) == [["delete", "orders", ["id"], [[1]]]]
+
+
+def test_rekeyed_rows_at_an_applied_checkpoint_count_as_keyed() -> None:
+    data = packed(put(10, 1, 70, "a", shape=UNKEYED))
+    window = between(10, 20, again=True)
+    assert written(data, tables=[TABLE], rekeyed={ORDERS: ("id",)}, window=window) == [["replace", "orders", COLUMNS, [[1, 70, "a"]]]]
+
+
+def test_the_sinks_key_is_read_as_bytes_where_its_column_is_binary() -> None:
+    stale = shape(("id", TEXT, 2), ("name", TEXT, 64))
+    fresh = shape(("id", TEXT, 3), ("name", TEXT, 64))
+    table = sink_table(sink_column("id", binary=True), "name")
+    data = packed(put(5, "\\x00", "a", shape=stale), put(6, "\\x00", "b", shape=fresh))
+    assert written(data, tables=[table], rekeyed={ORDERS: ("id",)}) == [["replace", "orders", ["id", "name"], [[{"bytes": "00"}, "b"]]]]
+
+
+def test_an_unreadable_image_of_a_rekeyed_table_stops_even_if_superseded() -> None:
+    data = packed(put(5, 1, 70, "a", shape=BY_ID, offset=9, image=b"rubbish"), put(6, 1, 70, "b", shape=BY_CODE))
+    with pytest.raises(ProtocolError) as caught:
+        plan(data, tables=[TABLE], rekeyed={ORDERS: ("id",)})
+    assert (caught.value.facts["offset"], caught.value.facts["table"]) == (9, "shop.orders")
+
+
+def test_an_image_without_the_sinks_key_columns_needs_the_operator() -> None:
+    keys_only = shape(("code", INT, KEY))
+    with pytest.raises(NeedsOperator) as caught:
+        plan(packed(gone(5, 70, shape=keys_only)), tables=[TABLE], rekeyed={ORDERS: ("id",)})
+    assert caught.value.facts["columns"] == "id"
+
+
+def test_a_rekeyed_table_that_the_sink_lacks_is_reported_as_missing() -> None:
+    with pytest.raises(FatalSinkError, match="sink table missing"):
+        plan(packed(put(5, 1, 70, "a", shape=BY_ID)), tables=[], rekeyed={ORDERS: ("id",)})
+
+
+def test_disagreement_that_nobody_announced_is_a_defect() -> None:
+    with pytest.raises(InvariantViolation, match="disagree"):
+        plan(packed(put(5, 1, 70, "a", shape=BY_ID), put(6, 1, 70, "b", shape=BY_CODE)), tables=[TABLE])
+
+
+def test_a_key_as_text_and_as_bytes_that_nobody_announced_is_a_defect() -> None:
+    texts, bytes_ = shape(("id", TEXT, 2), ("name", TEXT, 64)), shape(("id", TEXT, 3), ("name", TEXT, 64))
+    with pytest.raises(InvariantViolation, match="disagree"):
+        plan(packed(put(5, "a", "x", shape=texts), put(6, b"a".decode(), "y", shape=bytes_)), tables=[sink_table("id", "name")])
+
+
+def test_disagreement_above_the_window_does_not_count() -> None:
+    data = packed(put(5, 1, 70, "a", shape=BY_ID), put(30, 1, 70, "b", shape=BY_CODE))
+    assert written(data, tables=[TABLE], window=between(0, 20)) == [["replace", "orders", COLUMNS, [[1, 70, "a"]]]]
+
+
+def own_bucket() -> int:
+    return bucket_of(bucket_seed(BY_ID), b"", BUCKETS)
+
+
+def foreign(*rows: object) -> PackedChunk:
+    return pack((own_bucket() + 1) % BUCKETS, chunk(*rows))
+
+
+def test_without_rekeyed_tables_chunks_pass_untouched() -> None:
+    original = foreign(put(5, 1, 70, "a", shape=BY_ID))
+    [(bucket, data)] = route(original, {}, BUCKETS)
+    assert bucket == original.bucket
+    assert data is original.data
+
+
+def test_a_chunk_without_rows_of_rekeyed_tables_passes_untouched() -> None:
+    original = foreign(put(5, 1, shape=CARTS))
+    [(bucket, data)] = route(original, {ORDERS: ("id",)}, BUCKETS)
+    assert bucket == original.bucket
+    assert data is original.data
+
+
+def test_a_chunk_that_lies_in_the_tables_own_bucket_passes_untouched() -> None:
+    original = pack(own_bucket(), chunk(put(5, 1, 70, "a", shape=BY_ID)))
+    assert route(original, {ORDERS: ("id",)}, BUCKETS) == [(own_bucket(), original.data)]
+
+
+def test_rows_of_a_rekeyed_table_go_to_the_tables_own_bucket_and_the_others_stay() -> None:
+    rows = [put(5, 1, shape=CARTS), put(6, 1, 70, "a", shape=BY_ID), put(7, 2, shape=CARTS), put(8, 1, 70, "b", shape=BY_CODE)]
+    original = foreign(*rows)
+    parts = {bucket: unpack(data) for bucket, data in route(original, {ORDERS: ("id",)}, BUCKETS)}
+    assert parts == {original.bucket: chunk(rows[0], rows[2]), own_bucket(): chunk(rows[1], rows[3])}
+
+
+def test_all_rows_of_a_rekeyed_table_meet_in_one_bucket_whichever_stream_and_key_they_have() -> None:
+    first = foreign(put(6, 1, 70, "a", shape=BY_ID))
+    second = pack((own_bucket() + 2) % BUCKETS, chunk(put(8, 1, 70, "b", shape=BY_CODE), stream=Stream("other", 0)))
+    buckets = {bucket for packed_chunk in (first, second) for bucket, _ in route(packed_chunk, {ORDERS: ("id",)}, BUCKETS)}
+    assert buckets == {own_bucket()}
