@@ -1,0 +1,57 @@
+"""Creates and upgrades the bookkeeping tables with Alembic, on a connection of the caller. Runs on the driver only."""
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+from applier.data import path
+from applier.errors import FatalSinkError
+
+SCHEMA = "applier"
+
+
+def upgrade(connection: Connection) -> tuple[str, ...]:
+    """Upgrade to the newest revision and return the revisions applied, oldest first; none: nothing was changed.
+
+    The caller has made the schema where there are schemas, keeps other migrations away, and commits. FatalSinkError if the
+    tables belong to a newer applier; database errors come through as SQLAlchemy's.
+    """
+    with path("migrations") as directory:
+        config = Config()
+        config.set_main_option("script_location", str(directory).replace("%", "%%"))
+        config.attributes["connection"] = connection
+        missing = _missing(ScriptDirectory.from_config(config), current(connection))
+        if missing:
+            command.upgrade(config, "head")
+    return missing
+
+
+def check(connection: Connection) -> None:
+    """Raise FatalSinkError unless the bookkeeping tables are those of this applier."""
+    with path("migrations") as directory:
+        missing = _missing(ScriptDirectory(str(directory)), current(connection))
+    if missing:
+        message = "the bookkeeping tables are missing or old"
+        raise FatalSinkError(message, remedy="Run `applier migrate`", missing_revisions=" ".join(missing))
+
+
+def current(connection: Connection) -> str | None:
+    """Return the revision of the bookkeeping tables, None where there are none."""
+    is_sqlite = connection.dialect.name == "sqlite"
+    options = {
+        "version_table": f"{SCHEMA}_schema_version" if is_sqlite else "schema_version",
+        "version_table_schema": None if is_sqlite else SCHEMA,
+    }
+    return MigrationContext.configure(connection, opts=options).get_current_revision()
+
+
+def _missing(script: ScriptDirectory, present: str | None) -> tuple[str, ...]:
+    known = [revision.revision for revision in script.walk_revisions()][::-1]
+    if present is None:
+        return tuple(known)
+    if present not in known:
+        message = "the bookkeeping tables belong to a newer applier"
+        raise FatalSinkError(message, remedy="Install that version, or a newer one", revision=present)
+    return tuple(known[known.index(present) + 1 :])

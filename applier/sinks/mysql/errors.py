@@ -1,0 +1,218 @@
+"""What the error codes of MySQL, MariaDB and TiDB mean to the applier: one table, and one way from an exception to ours.
+
+A message of the server may quote row values (duplicate entry, incorrect value, the text near a syntax error). So only the messages of
+codes that are known to carry nothing but names are passed on; of others the column or key is picked out of the end of the message.
+
+Sources: mysql_sink.md 5.5 and 5.6; MySQL error reference; MariaDB error codes; TiDB error codes.
+"""
+
+import re
+import ssl
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+import pymysql
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from applier.errors import FatalSinkError, RetryableSinkError, SinkError
+
+
+class Verdict(Enum):
+    """What follows from an error."""
+
+    RETRY = "retry"
+    """The transaction was rolled back, and a repetition may succeed."""
+    LOST = "lost"
+    """The connection is gone: what was sent last may or may not have been done."""
+    ALREADY_SO = "already so"
+    """A DDL found its result in place (or its object gone); whether that is so the catalogue tells."""
+    FATAL = "fatal"
+    """A repetition would fail again. Unknown codes are fatal."""
+
+
+class Meaning(NamedTuple):
+    """What a code means. ``shows_names``: the server's message holds names only, never values."""
+
+    verdict: Verdict
+    remedy: str = ""
+    shows_names: bool = False
+
+
+_GRANT = "Grant the privilege (sql/grants.sql)"
+_PASSWORD = "Check user, password and host of [sink] url; the password may come from APPLIER_SINK__PASSWORD"  # noqa: S105 -- advice
+_REACH = "Check host and port of [sink] url, and whether the server runs"
+_SHAPE = "Give the sink's table the definition that it has upstream"
+_WRITABLE = "Point [sink] url at a server that takes writes"
+_ALREADY = "Compare the sink's table with upstream's, then `applier ddl done` or `applier ddl retry`"
+
+_RETRY = Meaning(Verdict.RETRY, shows_names=True)
+_LOST = Meaning(Verdict.LOST, _REACH, shows_names=True)
+_WRONG_VALUE = Meaning(Verdict.FATAL, _SHAPE)
+_ALREADY_SO = Meaning(Verdict.ALREADY_SO, _ALREADY, shows_names=True)
+
+MEANINGS: Final[dict[int, Meaning]] = {
+    # Rolled back, and free to try again.
+    1020: _RETRY,  # record changed since last read
+    1040: _RETRY,  # too many connections
+    1047: _RETRY,  # Galera node not ready
+    1203: _RETRY,  # too many connections of this user
+    1205: _RETRY,  # lock wait timeout
+    1213: _RETRY,  # deadlock
+    1412: _RETRY,  # table definition changed
+    1637: _RETRY,  # too many transactions
+    2002: Meaning(Verdict.RETRY, _REACH, shows_names=True),
+    2003: Meaning(Verdict.RETRY, _REACH, shows_names=True),
+    2005: Meaning(Verdict.RETRY, _REACH, shows_names=True),
+    8005: _RETRY,  # TiDB: write conflict
+    8022: _RETRY,  # TiDB: transaction retryable
+    8027: _RETRY,  # TiDB: schema out of date
+    8028: _RETRY,  # TiDB: schema changed
+    9001: _RETRY,  # TiDB: PD timeout
+    9002: _RETRY,  # TiDB: TiKV timeout
+    9003: _RETRY,  # TiDB: TiKV busy
+    9004: _RETRY,  # TiDB: resolve lock timeout
+    9005: _RETRY,  # TiDB: region unavailable
+    9007: _RETRY,  # TiDB: write conflict
+    # The connection is gone.
+    0: _LOST,  # PyMySQL: used after it was closed
+    1053: _LOST,  # server shutdown
+    1152: _LOST,
+    1158: _LOST,
+    1159: _LOST,
+    1160: _LOST,
+    1161: _LOST,
+    1317: _LOST,  # interrupted by KILL
+    1927: _LOST,  # killed (MariaDB)
+    2006: _LOST,
+    2013: _LOST,
+    2055: _LOST,
+    4031: _LOST,  # idle for too long (MySQL 8)
+    8501: _LOST,  # TiDB: outcome undetermined
+    # A DDL that found its result.
+    1007: _ALREADY_SO,
+    1008: _ALREADY_SO,
+    1050: _ALREADY_SO,
+    1051: _ALREADY_SO,
+    1060: _ALREADY_SO,
+    1061: _ALREADY_SO,
+    1068: _ALREADY_SO,
+    1091: _ALREADY_SO,
+    1176: _ALREADY_SO,
+    1507: _ALREADY_SO,
+    1517: _ALREADY_SO,
+    1831: _ALREADY_SO,
+    # An unknown column or table: of a DDL perhaps renamed or dropped already, of rows a wrong definition.
+    1054: Meaning(Verdict.ALREADY_SO, _SHAPE, shows_names=True),
+    1146: Meaning(Verdict.ALREADY_SO, "Create the table in the sink as it is upstream, or restore the sink", shows_names=True),
+    4092: Meaning(Verdict.ALREADY_SO, _ALREADY, shows_names=True),  # unknown view (MariaDB)
+    # Access and configuration.
+    1044: Meaning(Verdict.FATAL, _GRANT, shows_names=True),
+    1045: Meaning(Verdict.FATAL, _PASSWORD, shows_names=True),
+    1049: Meaning(Verdict.FATAL, "Create the schema in the sink, or run `applier migrate` for the bookkeeping", shows_names=True),
+    1129: Meaning(Verdict.FATAL, "Run FLUSH HOSTS on the server", shows_names=True),
+    1130: Meaning(Verdict.FATAL, "Allow this host to connect", shows_names=True),
+    1142: Meaning(Verdict.FATAL, _GRANT, shows_names=True),
+    1143: Meaning(Verdict.FATAL, _GRANT, shows_names=True),
+    1227: Meaning(Verdict.FATAL, _GRANT, shows_names=True),
+    1251: Meaning(Verdict.FATAL, "Use an authentication plugin that PyMySQL knows", shows_names=True),
+    1298: Meaning(Verdict.FATAL, "Load the zone tables (mysql_tzinfo_to_sql), or give time_zone as an offset", shows_names=True),
+    1370: Meaning(Verdict.FATAL, _GRANT, shows_names=True),
+    1410: Meaning(Verdict.FATAL, _GRANT, shows_names=True),
+    1698: Meaning(Verdict.FATAL, _PASSWORD, shows_names=True),
+    2026: Meaning(Verdict.FATAL, "Check the ssl_… options in [sink] url", shows_names=True),
+    1290: Meaning(Verdict.FATAL, _WRITABLE, shows_names=True),
+    1665: Meaning(Verdict.FATAL, "Set binlog_format = ROW on the server", shows_names=True),
+    1792: Meaning(Verdict.FATAL, _WRITABLE, shows_names=True),
+    1836: Meaning(Verdict.FATAL, _WRITABLE, shows_names=True),
+    # Room.
+    1021: Meaning(Verdict.FATAL, "Free space on the server", shows_names=True),
+    1114: Meaning(Verdict.FATAL, "Free space on the server", shows_names=True),
+    1153: Meaning(Verdict.FATAL, "Raise max_allowed_packet of the server", shows_names=True),
+    1206: Meaning(Verdict.FATAL, "Raise innodb_buffer_pool_size, or lower max_transaction_rows", shows_names=True),
+    # Rows that the sink's tables refuse.
+    1048: _WRONG_VALUE,
+    1062: Meaning(Verdict.FATAL, "Look for a unique key that upstream lacks, or a collation stricter than upstream's"),
+    1136: _WRONG_VALUE,
+    1264: _WRONG_VALUE,
+    1265: _WRONG_VALUE,
+    1292: _WRONG_VALUE,
+    1300: _WRONG_VALUE,
+    1364: _WRONG_VALUE,
+    1366: _WRONG_VALUE,
+    1406: _WRONG_VALUE,
+    1451: Meaning(Verdict.FATAL, "Drop the foreign keys that the sink has and upstream has not"),
+    1452: Meaning(Verdict.FATAL, "Drop the foreign keys that the sink has and upstream has not"),
+    1526: Meaning(Verdict.FATAL, "Give the sink's table the partitions that it has upstream"),
+    1906: _WRONG_VALUE,
+    3105: _WRONG_VALUE,
+    3819: Meaning(Verdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True),
+    4025: Meaning(Verdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True),
+    # DDL that this server does not take.
+    1115: Meaning(Verdict.FATAL, "Use a server that has the charset, or skip the DDL", shows_names=True),
+    1235: Meaning(Verdict.FATAL, "Change the sink by hand, then `applier ddl done`", shows_names=True),
+    1273: Meaning(
+        Verdict.FATAL, "Use a server that has the collation, or change the sink by hand, then `applier ddl done`", shows_names=True
+    ),
+    1286: Meaning(Verdict.FATAL, "Change the sink by hand, then `applier ddl done`", shows_names=True),
+}
+UNKNOWN: Final = Meaning(Verdict.FATAL, "See the database's manual for the code, and its log")
+
+TIDB_GENERIC: Final = 1105
+TLS_FAILED: Final = 2026
+_TIDB_STALE_SCHEMA: Final = re.compile(r"information schema is (?:out of date|changed)", re.IGNORECASE)
+_PLACE: Final = re.compile(
+    r".*(?:for column|Column|Field|for key) (?P<name>\S+?)(?: at row \d+| cannot be null| doesn't have a default value)?", re.DOTALL
+)
+
+
+def code_of(error: BaseException) -> int | None:
+    """Return the server's or the driver's code; 0 for a connection that broke under the driver; None: not of the database."""
+    original = error.orig if isinstance(error, DBAPIError) else error
+    if isinstance(original, FileNotFoundError | PermissionError | ssl.SSLCertVerificationError):
+        return TLS_FAILED
+    if isinstance(original, pymysql.err.MySQLError):
+        return original.args[0] if original.args and isinstance(original.args[0], int) else -1
+    return 0 if isinstance(original, OSError | EOFError) else None
+
+
+def is_database_error(error: BaseException) -> bool:
+    """Tell whether ``error`` is of the database, the driver or the network between."""
+    return isinstance(error, SQLAlchemyError) or code_of(error) is not None
+
+
+def meaning_of(error: BaseException) -> Meaning:
+    """Look the error up."""
+    code = code_of(error)
+    if code == TIDB_GENERIC and _TIDB_STALE_SCHEMA.search(_server_text(error)):
+        return _RETRY
+    return UNKNOWN if code is None else MEANINGS.get(code, UNKNOWN)
+
+
+def is_known(error: BaseException) -> bool:
+    """Tell whether the table has the error's code, and a remedy for it."""
+    return bool(meaning_of(error).remedy) and meaning_of(error) is not UNKNOWN
+
+
+def translate(error: BaseException, doing: str, *, shows_text: bool = False, **facts: Any) -> SinkError:
+    """Return our error for one of the database: retryable or fatal, with remedy and facts, without row values.
+
+    ``doing`` completes "the database refused …"; ``shows_text`` lets the server's words through whatever they are (DDL).
+    """
+    meaning = meaning_of(error)
+    code = code_of(error)
+    kind = RetryableSinkError if meaning.verdict in {Verdict.RETRY, Verdict.LOST} else FatalSinkError
+    words = _server_text(error) if shows_text or meaning.shows_names else _named_in(error)
+    message = f"the database failed at {doing}" + (f": {words}" if words else "")
+    return kind(message, remedy=meaning.remedy, **({} if code is None else {"code": code}), **facts)
+
+
+def _server_text(error: BaseException) -> str:
+    original = error.orig if isinstance(error, DBAPIError) else error
+    if original is None or not original.args:
+        return type(error).__name__
+    return str(original.args[-1])
+
+
+def _named_in(error: BaseException) -> str:
+    match = _PLACE.fullmatch(_server_text(error))
+    return f"column or key {match['name'].strip(chr(39))}" if match else ""

@@ -1,0 +1,140 @@
+"""Values as literals of MySQL, MariaDB and TiDB. One function per column, chosen once; never a value that the type does not vouch for.
+
+A literal stands in REPLACE lists and in comparisons with key columns, and must be exact in both:
+
+* DECIMAL is written bare: compared with a *string*, a DECIMAL column is converted to floating point (MySQL manual, 14.3).
+* FLOAT is written as the double that equals the stored 32-bit number: ``f IN (3.14)`` never finds a FLOAT 3.14.
+* DOUBLE carries an exponent, without which a literal is a DECIMAL; a negative zero keeps its sign only as a string.
+* Text is a character string without ``_binary`` (open_protocol.md 2.6); bytes, and text that is not UTF-8, are hexadecimal.
+* ENUM and SET are ordinals and bit masks; as strings they would be matched against the labels first.
+
+The session must not have NO_BACKSLASH_ESCAPES, and its character set is utf8mb4. The functions raise TypeError, ValueError or
+AttributeError where a value is not of the type that was asked for.
+"""
+
+import re
+from struct import Struct
+from typing import Any, Final
+
+from applier.errors import FatalSinkError
+from applier.events import Flag
+from applier.planner.catalogue import ColumnDescription
+from applier.planner.port import Literal
+
+INTEGERS = frozenset({1, 2, 3, 8, 9, 13, 16})
+"""TINYINT, SMALLINT, INT, BIGINT, MEDIUMINT, YEAR, BIT."""
+FLOATS = frozenset({4, 5})
+DECIMAL, ENUM, SET, NULL_TYPE = 246, 247, 248, 6
+STRINGS = frozenset({15, 249, 250, 251, 252, 253, 254})
+"""VARCHAR, the BLOB family, VAR_STRING, CHAR: bytes with the binary flag, text without."""
+TEXTS = frozenset({7, 10, 11, 12, 14, 225, 245})
+"""TIMESTAMP, DATE, TIME, DATETIME, NEWDATE, VECTOR, JSON: always text."""
+
+_DECIMAL_TEXT: Final = re.compile(r"-?[0-9]{1,65}(?:\.[0-9]{1,30})?")
+_ESCAPES: Final = str.maketrans({"\0": "\\0", "'": "\\'", "\\": "\\\\"})
+_FLOAT32: Final = Struct("<f")
+
+
+def literal_of(column: ColumnDescription, mysql_type: int, flags: int) -> Literal:
+    """Return the function that renders values of wire type ``mysql_type`` for ``column``. ValueError: not a type of the protocol."""
+    if mysql_type in INTEGERS:
+        # No Python function around it: 60 ns less per value.
+        return integer if column.nullable else int.__repr__
+    if mysql_type in STRINGS:
+        return hexadecimal if flags & Flag.BINARY else text
+    if mysql_type in TEXTS:
+        return text
+    if mysql_type in FLOATS:
+        return float32 if column.sql_type.casefold().startswith("float") else float64
+    return _rare(column, mysql_type)
+
+
+def _rare(column: ColumnDescription, mysql_type: int) -> Literal:
+    if mysql_type == DECIMAL:
+        return decimal
+    if mysql_type in {ENUM, SET}:
+        most = len(column.labels) if mysql_type == ENUM else 2 ** len(column.labels) - 1
+        return _bounded(most, column) if column.labels else integer
+    if mysql_type == NULL_TYPE:
+        return null
+    raise ValueError(f"no literal for type {mysql_type}")
+
+
+def null(value: Any) -> str:
+    """Render a value of type NULL."""
+    if value is not None:
+        raise TypeError("a column of type NULL has a value")
+    return "NULL"
+
+
+def integer(value: Any) -> str:
+    """Render an integer of any size, BIT and YEAR included."""
+    return "NULL" if value is None else int.__repr__(value)
+
+
+def _bounded(most: int, column: ColumnDescription) -> Literal:
+    def ordinal(value: Any) -> str:
+        if value is None:
+            return "NULL"
+        if not 0 <= value <= most:
+            raise FatalSinkError(
+                "the sink's column lacks elements of upstream's ENUM or SET",
+                remedy="Give the sink's column the elements that it has upstream",
+                column=column.name,
+                elements=len(column.labels),
+            )
+        return int.__repr__(value)
+
+    return ordinal
+
+
+def float64(value: Any) -> str:
+    """Render a DOUBLE so that it is read back as the same 64 bits."""
+    if value is None:
+        return "NULL"
+    digits = float.__repr__(value)
+    if "e" in digits:
+        return digits
+    if digits == "-0.0":
+        return "'-0'"
+    if digits[-1] in "fn":
+        raise ValueError("not a finite number")
+    return f"{digits}e0"
+
+
+def float32(value: Any) -> str:
+    """Render a FLOAT: the double that equals the 32-bit number next to ``value``. Out of range: as it is, for the database to refuse."""
+    if value is None:
+        return "NULL"
+    if not isinstance(value, float):
+        raise TypeError("not a float")
+    try:
+        return float64(_FLOAT32.unpack(_FLOAT32.pack(value))[0])
+    except OverflowError:
+        return float64(value)
+
+
+def decimal(value: Any) -> str:
+    """Render a DECIMAL exactly; what does not look like one is left, as a string, to the database's judgement."""
+    if value is not None and _DECIMAL_TEXT.fullmatch(value):
+        return str(value)
+    return text(value)
+
+
+def text(value: Any) -> str:
+    """Render a character string; bytes that are not UTF-8 (lone surrogates) make the whole string hexadecimal."""
+    if value is None:
+        return "NULL"
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return hexadecimal(value.encode("utf-8", "surrogateescape"))
+    if "'" in value or "\\" in value or "\0" in value:
+        value = value.translate(_ESCAPES)
+    return f"'{value}'"
+
+
+def hexadecimal(value: Any) -> str:
+    """Render bytes."""
+    return "NULL" if value is None else f"x'{bytes.hex(value)}'"

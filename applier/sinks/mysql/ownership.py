@@ -1,0 +1,200 @@
+"""Owning a replica (DESIGN.md section 8): a named lock, a heartbeat, an epoch; waiting for, and taking over from, another run.
+
+The lock (``GET_LOCK``) is held by one session that never reconnects by itself and that also runs the DDLs: while the server still
+executes a dead run's DDL, the lock is not free. If that session is lost, ``retake`` takes the lock again and makes sure that no other
+run has become the owner in between. The lock keeps honest runs apart; the epoch in the progress row is what makes it safe.
+"""
+
+import os
+import socket
+import time
+from hashlib import sha256
+from itertools import chain, repeat
+from uuid import uuid4
+
+import stamina
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from applier.errors import ApplierError, InvariantViolation, RetryableSinkError
+from applier.sinks.bookkeeping import Bookkeeping, OwnerRow, fenced
+from applier.sinks.mysql.errors import translate
+from applier.sinks.mysql.heartbeat import STILL_BEATS, Heartbeat, interval_s
+from applier.sinks.mysql.registry import SessionRegistry, end_holder, release_lock, take_lock
+from applier.sinks.mysql.session import Purpose, discard, open_session, session_id, transaction
+from applier.sinks.port import SinkSettings
+
+LOCK_SLICE_S = 1
+"""Seconds for which the server waits for the lock before we look at the owner's heartbeat again."""
+ENDING_S = 30
+"""Seconds at least that a session which was ended gets to be gone."""
+
+
+class Ownership:
+    """One run's ownership of one replica. Used from the main thread only."""
+
+    def __init__(self, settings: SinkSettings, bookkeeping: Bookkeeping) -> None:
+        self._settings, self._bookkeeping = settings, bookkeeping
+        self._registry = SessionRegistry(bookkeeping)
+        self.run_id = uuid4().hex
+        # Names of locks have at most 64 characters and ignore case; the replica's name may be longer and does not.
+        self._lock_name = f"applier:{sha256(settings.name.encode()).hexdigest()[:40]}"
+        self._heartbeat = Heartbeat(settings, bookkeeping, self.run_id, self._lock_name)
+        self._connection: Connection | None = None
+        self._token = ""
+        self._session_id = 0
+
+    @property
+    def connection(self) -> Connection:
+        """The session that holds the lock, for DDL. InvariantViolation before ``acquire``; errors of ``retake`` if it was lost."""
+        if self._connection is None:
+            if not self._token:
+                message = "the replica was not acquired"
+                raise InvariantViolation(message, replica=self._settings.name)
+            self.retake()
+        return self._required()
+
+    def _required(self) -> Connection:
+        if self._connection is None:
+            message = "the owner's session is not open"
+            raise InvariantViolation(message, replica=self._settings.name)
+        return self._connection
+
+    def acquire(self, *, take_over: bool) -> None:
+        """Become the owner. Fenced if another run is alive and keeps the lock for ``lock_timeout_s``."""
+        self._open()
+        try:
+            self._wait_for_lock(take_over=take_over)
+            self._claim()
+        except (SQLAlchemyError, OSError) as error:
+            self._drop()
+            raise translate(error, "acquiring the replica", replica=self._settings.name) from error
+        except BaseException:
+            self._drop()
+            raise
+        self._heartbeat.start(self._session_id)
+
+    def lost(self) -> Exception | None:
+        """Return why this run may not go on; None if it is the owner. A lock that was lost is taken again here."""
+        if self._heartbeat.error is not None or not self._heartbeat.is_lock_lost:
+            return self._heartbeat.error
+        try:
+            self.retake()
+        except RetryableSinkError:
+            # The database is away: the heartbeat will tell again, and every write checks the epoch.
+            return None
+        except ApplierError as error:
+            return error
+        return None
+
+    def ensure(self) -> None:
+        """Take the lock again if the owner's session is lost. Errors: those of ``retake``."""
+        try:
+            session_id(self.connection)
+            self.connection.rollback()
+        except (SQLAlchemyError, OSError):
+            self.retake()
+
+    def retake(self) -> None:
+        """Replace the owner's session by a new one that holds the lock; Fenced if another run has become the owner.
+
+        The old session is ended first, so whatever the server still executed for it has ended when this returns.
+        """
+        old = self._token
+        discard(self._connection)
+        self._connection = None
+        self._open()
+        try:
+            end_holder(self._required(), old)
+            self._wait_for_own_lock()
+        except (SQLAlchemyError, OSError) as error:
+            self._drop()
+            raise translate(error, "taking the replica's lock again", replica=self._settings.name) from error
+        self._heartbeat.watch(self._session_id)
+
+    def end_other_sessions(self) -> None:
+        """End every session of the replica but the owner's, so that a write in flight ends now."""
+        try:
+            self._registry.end_others(self.connection, self._token)
+        except (SQLAlchemyError, OSError) as error:
+            raise translate(error, "ending the replica's other sessions") from error
+
+    def release(self) -> None:
+        """Stop the heartbeat, say that the run ended in good order, and give the lock back."""
+        self._heartbeat.stop()
+        if self._connection is None:
+            return
+        try:
+            with transaction(self._connection) as connection:
+                self._bookkeeping.release(connection, self.run_id)
+                self._bookkeeping.forget_session(connection, self._token)
+        except (SQLAlchemyError, OSError):
+            # The server has ended the session and with it the lock; the next run finds a heartbeat that stands still.
+            pass
+        finally:
+            self._drop()
+
+    def _open(self) -> None:
+        self._connection = open_session(self._settings, Purpose.OWN)
+        try:
+            self._token = self._registry.register(self._connection)
+            self._session_id = session_id(self._connection)
+        except (SQLAlchemyError, OSError) as error:
+            self._drop()
+            raise translate(error, "registering a session", replica=self._settings.name) from error
+
+    def _drop(self) -> None:
+        discard(self._connection)
+        self._connection = None
+
+    def _wait_for_lock(self, *, take_over: bool) -> None:
+        connection, settings = self._required(), self._settings
+        # However short the timeout, it suffices to see that a dead run's heartbeat stands still.
+        deadline = time.monotonic() + max(settings.lock_timeout_s, (STILL_BEATS + 1) * interval_s(settings.lease_s))
+        is_ending = False
+        for wait_s in chain([0], repeat(LOCK_SLICE_S)):
+            is_taken = take_lock(connection, self._lock_name, wait_s)
+            owner = self._owner()
+            if is_taken and (take_over or self._is_dead(owner)):
+                return
+            if is_taken:
+                # Its owner lives and has only lost the lock: it must be able to take it again.
+                release_lock(connection, self._lock_name)
+                time.sleep(interval_s(settings.lease_s) / 2)
+            elif take_over or (owner is not None and owner.silent_s > settings.lease_s):
+                if not is_ending:
+                    # The server needs a moment, or for a DDL longer, until an ended session has rolled back.
+                    is_ending, deadline = True, time.monotonic() + max(settings.lock_timeout_s, ENDING_S)
+                self._registry.end_others(connection, self._token)
+                end_holder(connection, self._lock_name)
+            if time.monotonic() > deadline:
+                raise fenced(settings.name, owner)
+
+    def _is_dead(self, owner: OwnerRow | None) -> bool:
+        return owner is None or owner.silent_s > STILL_BEATS * interval_s(self._settings.lease_s)
+
+    def _wait_for_own_lock(self) -> None:
+        deadline = time.monotonic() + self._settings.lock_timeout_s
+        while True:
+            is_taken = take_lock(self._required(), self._lock_name, LOCK_SLICE_S)
+            owner = self._owner()
+            if owner is None or owner.run_id != self.run_id or (not is_taken and time.monotonic() > deadline):
+                self._drop()
+                raise fenced(self._settings.name, owner)
+            if is_taken:
+                return
+
+    def _owner(self) -> OwnerRow | None:
+        with transaction(self._required()) as connection:
+            return self._bookkeeping.owner(connection)
+
+    def _claim(self) -> None:
+        """Raise the epoch. A writer of the old run may hold the progress row: its session is ended first."""
+        for attempt in stamina.retry_context(on=RetryableSinkError, attempts=self._settings.retries + 1, timeout=None):
+            with attempt:
+                self._registry.end_others(self._required(), self._token)
+                try:
+                    with transaction(self._required()) as connection:
+                        self._bookkeeping.claim(connection, self.run_id, socket.gethostname(), os.getpid())
+                except (SQLAlchemyError, OSError) as error:
+                    raise translate(error, "raising the epoch") from error

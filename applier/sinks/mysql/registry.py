@@ -1,0 +1,77 @@
+"""Knows the sessions of a replica, so that a take-over can end those of a dead or frozen run.
+
+Each session holds a named lock under a token of its own and writes the token into ``owner_session``. A session's number alone would
+prove nothing: servers reuse them. The lock does: it is free once the session has ended, and names the session while it lives.
+"""
+
+import os
+import socket
+from dataclasses import dataclass
+from uuid import uuid4
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from applier.errors import FatalSinkError
+from applier.sinks.bookkeeping import Bookkeeping, SessionRow
+from applier.sinks.mysql.errors import code_of
+from applier.sinks.mysql.session import QUERIES, transaction
+
+NO_SUCH_THREAD = 1094
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRegistry:
+    """The registered sessions of the replica that ``bookkeeping`` is of. Database errors come through as SQLAlchemy's."""
+
+    bookkeeping: Bookkeeping
+
+    def register(self, connection: Connection) -> str:
+        """Register the session ``connection`` and return its token. Sessions that have ended are forgotten."""
+        token = f"applier:{uuid4().hex}"
+        # The lock comes first: a row without a lock is a session that has ended.
+        if not take_lock(connection, token, 0):
+            message = "a new session cannot take a lock of its own"
+            raise FatalSinkError(message, remedy="Use a server that has GET_LOCK with several locks per session")
+        with transaction(connection):
+            for session in self.bookkeeping.sessions(connection):
+                if lock_holder(connection, session.token) is None:
+                    self.bookkeeping.forget_session(connection, session.token)
+            self.bookkeeping.register_session(connection, SessionRow(token, socket.gethostname(), os.getpid()))
+        return token
+
+    def end_others(self, connection: Connection, own: str) -> None:
+        """End every registered session but ``own``; what they had not committed is rolled back."""
+        with transaction(connection):
+            for session in self.bookkeeping.sessions(connection):
+                if session.token != own:
+                    end_holder(connection, session.token)
+
+
+def take_lock(connection: Connection, lock_name: str, timeout_s: float) -> bool:
+    """Take a named lock within ``timeout_s``; it is held until given back or the session ends."""
+    return bool(connection.execute(QUERIES["lock_get"], {"lock_name": lock_name, "timeout_s": timeout_s}).scalar_one())
+
+
+def release_lock(connection: Connection, lock_name: str) -> None:
+    """Give a named lock back."""
+    connection.execute(QUERIES["lock_release"], {"lock_name": lock_name})
+
+
+def lock_holder(connection: Connection, lock_name: str) -> int | None:
+    """Return the number of the session that holds a named lock; None: it is free."""
+    holder = connection.execute(QUERIES["lock_holder"], {"lock_name": lock_name}).scalar_one()
+    return None if holder is None else int(holder)
+
+
+def end_holder(connection: Connection, lock_name: str) -> None:
+    """End the session that holds a named lock, if there is one."""
+    holder = lock_holder(connection, lock_name)
+    if holder is None:
+        return
+    try:
+        connection.execute(QUERIES["session_kill"], {"session_id": holder})
+    except SQLAlchemyError as error:
+        # It ended by itself in between.
+        if code_of(error) != NO_SUCH_THREAD:
+            raise

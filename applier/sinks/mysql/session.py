@@ -1,0 +1,214 @@
+"""Sessions of MySQL, MariaDB and TiDB: opened with fixed settings, so that a server's defaults never change what is written.
+
+There is no pool: each session has one purpose and one owner, and a broken one is thrown away.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from functools import cache
+from typing import Any, Final
+
+import pymysql
+from sqlalchemy import Connection, Engine, NullPool, create_engine, make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from applier.errors import InvariantViolation
+from applier.sinks.mysql.errors import translate
+from applier.sinks.port import SinkSettings
+from applier.sinks.queries import load_queries
+
+FILE = "sql/mysql.sql"
+QUERIES = load_queries("mysql", FILE)
+
+SQL_MODE: Final = "ONLY_FULL_GROUP_BY,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION"
+"""The whole list. Not strict: a strict server refuses ENUM ordinal 0 and the lossy DDLs that upstream has run; that no *row* is altered
+silently is seen to by the writer, which stops at every warning. Zero and invalid dates are values. Not IGNORE_SPACE, which turns the
+names of functions into reserved words."""
+
+CONNECT_TIMEOUT_S = 10
+MARGIN_S = 120
+"""Seconds beyond the lock timeout after which a silent server counts as lost."""
+WRITER_IDLE_S = 600
+"""A frozen writer holds the progress row no longer than this. Not shorter: between two statements a shuffle may be read."""
+DAY_S = 86_400
+YEAR_S = 365 * DAY_S
+
+
+class Purpose(Enum):
+    """What a session is for."""
+
+    WRITE = "write"
+    """Writes segments. A frozen one must not hold the progress row for long."""
+    CONTROL = "control"
+    """Reads progress and catalogue."""
+    OWN = "own"
+    """Holds the replica's lock and runs DDL: no read timeout, and it may idle for ever."""
+    BEAT = "beat"
+    """Renews the heartbeat: gives up before the lease ends."""
+
+
+def open_session(settings: SinkSettings, purpose: Purpose) -> Connection:
+    """Open a session and fix its settings; RetryableSinkError or FatalSinkError with a remedy if that fails."""
+    try:
+        connection = _engine(settings.url, purpose, settings.lock_wait_timeout_s, settings.lease_s).connect()
+    except (SQLAlchemyError, OSError, RuntimeError) as error:
+        raise translate(error, "connecting", replica=settings.name) from error
+    try:
+        _fix(connection, settings, purpose)
+    except BaseException:
+        discard(connection)
+        raise
+    return connection
+
+
+def discard(connection: Connection | None) -> None:
+    """Close a session whatever its state; what it had not committed is rolled back by the server."""
+    if connection is None:
+        return
+    try:
+        connection.invalidate()
+    finally:
+        connection.close()
+
+
+@contextmanager
+def transaction(connection: Connection) -> Iterator[Connection]:
+    """Commit at the end of the block; roll back, as far as the connection still can, when it raises."""
+    try:
+        yield connection
+        connection.commit()
+    except BaseException:
+        roll_back(connection)
+        raise
+
+
+def roll_back(connection: Connection) -> None:
+    """Roll back; a connection that cannot any more is invalidated, and the server rolls back by itself."""
+    try:
+        connection.rollback()
+    except (SQLAlchemyError, OSError):
+        connection.invalidate()
+
+
+def execute_text(connection: Connection, statement: str) -> tuple[int, int]:
+    """Run a whole statement without parameters (nothing in it is looked for) and return (rows affected, warnings).
+
+    Errors are the driver's own.
+    """
+    cursor = driver_of(connection).cursor()
+    try:
+        return cursor.execute(statement), cursor.warning_count
+    finally:
+        cursor.close()
+
+
+def read_bytes(connection: Connection, query: str) -> list[tuple[Any, ...]]:
+    """Run a query without parameters and return its rows with every text as the bytes that came.
+
+    MariaDB writes binary defaults into SHOW CREATE TABLE as they are, which is no text in any character set. Errors are the driver's own.
+    """
+    driver = driver_of(connection)
+    driver.use_unicode = False
+    try:
+        with driver.cursor() as cursor:
+            cursor.execute(query)
+            return list(cursor.fetchall())
+    finally:
+        driver.use_unicode = True
+
+
+def driver_of(connection: Connection) -> pymysql.Connection:
+    """Return PyMySQL's own connection."""
+    driver = connection.connection.driver_connection
+    if not isinstance(driver, pymysql.Connection):
+        message = "the session is not one of PyMySQL"
+        raise InvariantViolation(message, driver=type(driver).__name__)
+    return driver
+
+
+def session_id(connection: Connection) -> int:
+    """Return the server's number of this session."""
+    return int(connection.execute(QUERIES["session_id"]).scalar_one())
+
+
+@cache
+def _engine(url: str, purpose: Purpose, lock_wait_timeout_s: int, lease_s: float) -> Engine:
+    # An engine is a recipe: with NullPool it holds no connection, so it may be kept and survives a fork.
+    parsed = make_url(url)
+    defaults: dict[str, Any] = {
+        "charset": "utf8mb4",
+        "connect_timeout": CONNECT_TIMEOUT_S,
+        "read_timeout": lock_wait_timeout_s + MARGIN_S,
+        "write_timeout": lock_wait_timeout_s + MARGIN_S,
+    }
+    forced: dict[str, Any] = {}
+    if purpose is Purpose.OWN:
+        forced = {"read_timeout": None, "write_timeout": None}
+    if purpose is Purpose.BEAT:
+        forced = {"read_timeout": max(2, lease_s), "write_timeout": max(2, lease_s)}
+    arguments = {name: value for name, value in defaults.items() if name not in parsed.query} | forced
+    # The schema that a URL may name is not entered: it need not exist, and every name is qualified.
+    return create_engine(parsed.set(database=None), poolclass=NullPool, connect_args=arguments, hide_parameters=True)
+
+
+def _fix(connection: Connection, settings: SinkSettings, purpose: Purpose) -> None:
+    wanted = _variables(settings, purpose)
+    try:
+        rows = connection.execute(QUERIES["session_variables"], {"names": list(wanted)})
+        present = {str(row[0]).casefold(): str(row[1]) for row in rows}
+    except SQLAlchemyError as error:
+        raise translate(error, "reading the session's settings") from error
+    for name, value in wanted.items():
+        if name in present and present[name].casefold() != str(value).casefold():
+            _set(connection, name, value)
+    connection.commit()
+
+
+def _set(connection: Connection, name: str, value: str | float) -> None:
+    try:
+        connection.execute(QUERIES[f"set_{name}"], {"value": value})
+    except SQLAlchemyError as error:
+        raise translate(error, "fixing the session's settings", variable=name, value=value) from error
+
+
+def _variables(settings: SinkSettings, purpose: Purpose) -> dict[str, str | float]:
+    """Return what each session variable must be, as far as the server has it. Why: the comments of sql/mysql.sql."""
+    return {
+        "sql_mode": SQL_MODE,
+        # Servers know the name UTC only if the zone tables are loaded.
+        "time_zone": "+00:00" if settings.time_zone.upper() in {"UTC", "Z", "ETC/UTC"} else settings.time_zone,
+        "foreign_key_checks": "OFF",
+        "transaction_isolation": "READ-COMMITTED",
+        "tx_isolation": "READ-COMMITTED",
+        "character_set_server": "utf8mb4",
+        "collation_server": "utf8mb4_bin",
+        "default_storage_engine": "InnoDB",
+        "explicit_defaults_for_timestamp": "ON",
+        "sql_auto_is_null": "OFF",
+        "max_error_count": 65535,
+        "sql_notes": "ON",
+        "max_statement_time": 0,
+        "innodb_lock_wait_timeout": settings.lock_wait_timeout_s,
+        "lock_wait_timeout": settings.lock_wait_timeout_s,
+        "wait_timeout": _idle_s(purpose),
+        "tidb_txn_mode": "pessimistic",
+        "allow_auto_random_explicit_insert": "ON",
+        "tidb_placement_mode": "IGNORE",
+        "tidb_enable_external_ts_read": "OFF",
+    }
+
+
+def _idle_s(purpose: Purpose) -> int:
+    match purpose:
+        case Purpose.WRITE:
+            return WRITER_IDLE_S
+        case Purpose.OWN:
+            return YEAR_S
+        case Purpose.CONTROL | Purpose.BEAT:
+            return DAY_S
+
+
+def max_allowed_packet(connection: Connection) -> int:
+    """Return the largest statement that the server takes, in bytes."""
+    return int(connection.execute(QUERIES["max_allowed_packet"]).scalar_one())

@@ -1,0 +1,185 @@
+"""The sink of MySQL, MariaDB and TiDB: the driver's side of one replica, put together from ownership, bookkeeping and DDL."""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Self, TypeVar
+
+import stamina
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from applier.coordinator.messages import DdlIdentity
+from applier.errors import FatalSinkError, RetryableSinkError, UnknownOutcome
+from applier.events import DdlEvent, FoldedName, TableName
+from applier.planner.catalogue import TableDescription
+from applier.position import Ts
+from applier.sinks import migration
+from applier.sinks.bookkeeping import Bookkeeping, OwnerRow
+from applier.sinks.ledger import Ledger
+from applier.sinks.mysql import catalogue
+from applier.sinks.mysql.ddl import DdlRunner
+from applier.sinks.mysql.dialect import MysqlDialect
+from applier.sinks.mysql.errors import translate
+from applier.sinks.mysql.owned import commit_owned
+from applier.sinks.mysql.ownership import Ownership
+from applier.sinks.mysql.registry import release_lock, take_lock
+from applier.sinks.mysql.session import QUERIES, Purpose, discard, max_allowed_packet, open_session, transaction
+from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
+from applier.sinks.port import DdlState, Fence, LedgerEntry, Owner, Progress, ProgressCommit, SinkSettings, WriteOutcome
+
+T = TypeVar("T")
+
+MIGRATION_LOCK = "applier:migration"
+MAX_NAME = 64
+
+
+class MysqlSink:
+    """One replica in a database of the MySQL family. Not thread-safe. Opens nothing before it is used."""
+
+    def __init__(self, settings: SinkSettings) -> None:
+        self._settings = settings
+        self._bookkeeping = Bookkeeping(settings.name, "mysql")
+        self._ledger = Ledger(self._bookkeeping)
+        self._ownership = Ownership(settings, self._bookkeeping)
+        self._ddl = DdlRunner(settings, self._ledger, self._ownership)
+        self._control: Connection | None = None
+        self._dialect: MysqlDialect | None = None
+
+    @property
+    def dialect(self) -> MysqlDialect:
+        """The rendering part, which knows the server's largest packet."""
+        if self._dialect is None:
+            self._dialect = MysqlDialect(max_packet_bytes=self._read(max_allowed_packet, "reading max_allowed_packet"))
+        return self._dialect
+
+    @property
+    def writer(self) -> MysqlWriter:
+        """The writing part."""
+        return MysqlWriter(self._settings)
+
+    def migrate(self) -> Sequence[str]:
+        """Create or upgrade the schema ``applier``; return the revisions that were applied."""
+
+        def work(connection: Connection) -> Sequence[str]:
+            if not take_lock(connection, MIGRATION_LOCK, self._settings.lock_timeout_s):
+                message = "another applier is migrating the bookkeeping tables"
+                raise RetryableSinkError(message, remedy="Try again in a moment")
+            try:
+                # Not asked for where it exists: the user may lack the privilege then.
+                if not connection.execute(QUERIES["schema_exists"], {"schema_name": migration.SCHEMA}).scalar_one():
+                    connection.execute(QUERIES["schema_create"])
+                return migration.upgrade(connection)
+            finally:
+                release_lock(connection, MIGRATION_LOCK)
+
+        return self._read(work, "migrating the bookkeeping tables")
+
+    def acquire(self, *, take_over: bool = False) -> None:
+        """Own the replica. Fenced names the owner; FatalSinkError if the bookkeeping tables are missing or old."""
+        if not 1 <= len(self._settings.name) <= MAX_NAME:
+            message = "the replica's name is empty or too long"
+            raise FatalSinkError(message, remedy=f"Give it 1 to {MAX_NAME} characters", length=len(self._settings.name))
+        self._read(migration.check, "looking for the bookkeeping tables")
+        self._ownership.acquire(take_over=take_over)
+
+    def load(self) -> Progress | None:
+        """Read the progress; None before the first ``begin``."""
+        return self._read(self._bookkeeping.load, "reading the progress")
+
+    def begin(self, start_ts: Ts) -> Progress:
+        """Create the progress row of a new replica at ``start_ts``."""
+
+        def work(connection: Connection) -> Progress:
+            # After an unknown outcome the row may be there already: then it is ours.
+            return self._bookkeeping.load(connection) or self._bookkeeping.begin(connection, self._ownership.run_id, start_ts)
+
+        return self._repeated(work, "beginning the replica")
+
+    def raise_epoch(self) -> Progress:
+        """End the replica's other sessions, raise the epoch, and read the progress."""
+
+        def work(connection: Connection) -> Progress:
+            self._ownership.end_other_sessions()
+            return self._bookkeeping.raise_epoch(connection, self._ownership.run_id)
+
+        return self._repeated(work, "raising the epoch")
+
+    def describe(self, tables: Collection[TableName]) -> dict[FoldedName, TableDescription]:
+        """Describe the sink's tables; missing ones are left out."""
+        return self._read(lambda connection: catalogue.describe(connection, tables), "reading the catalogue")
+
+    def has_rows(self, table: TableName) -> bool:
+        """Tell whether the table exists and holds a row."""
+        return self._read(lambda connection: catalogue.has_rows(connection, table), "looking for rows", table=str(table))
+
+    def save(self, fence: Fence, commit: ProgressCommit) -> WriteOutcome:
+        """Write progress without rows, under the fence."""
+        return self.writer.write(fence, (), commit)
+
+    def owner(self) -> Owner | None:
+        """Return the run that owns the replica; None if the last one ended in good order."""
+        row: OwnerRow | None = self._read(self._bookkeeping.owner, "reading the owner")
+        return None if row is None else row.owner
+
+    def ledger(self) -> Sequence[LedgerEntry]:
+        """Read the whole ledger, by ts."""
+        return self._read(self._ledger.read, "reading the ledger")
+
+    def run_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:
+        """Write intent, run the statement, write done."""
+        return self._ddl.run(fence, identity, ddl, before=before, after=after)
+
+    def skip_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, after: ProgressCommit) -> Fence:
+        """Write the DDL as skipped, with the progress."""
+        return self._ddl.skip(fence, identity, ddl, after=after)
+
+    def settle(self, fence: Fence) -> Fence:
+        """Settle every intent that a dead run left."""
+        return self._ddl.settle(fence)
+
+    def resolve_ddl(self, ts: Ts, schema: str, table: str, state: DdlState | None) -> int:
+        """Carry out the operator's word on matching intents; return how many there were."""
+        name = TableName(schema, table)
+        return self._read(lambda connection: self._ledger.resolve(connection, ts, name, state), "resolving a DDL")
+
+    def heartbeat_lost(self) -> Exception | None:
+        """Return why this run may not go on; a lock that was lost is taken again."""
+        return self._ownership.lost()
+
+    def close(self) -> None:
+        """Release the lock and end the sessions."""
+        self._ownership.release()
+        discard(self._control)
+        self._control = None
+        close_writer_sessions()
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Close."""
+        self.close()
+
+    def _repeated(self, work: Callable[[Connection], T], doing: str) -> T:
+        """Commit on the owner's session; for work that may happen twice, an unknown outcome is repeated."""
+        for attempt in stamina.retry_context(on=UnknownOutcome, attempts=self._settings.retries + 1, timeout=None):
+            with attempt:
+                return commit_owned(self._ownership, self._settings.retries, work, doing)
+        raise UnknownOutcome("retries ended without an outcome", doing=doing)
+
+    def _read(self, work: Callable[[Connection], T], doing: str, **facts: Any) -> T:
+        """Run work that may happen twice on the control session, in one transaction; a lost session is replaced."""
+        for attempt in stamina.retry_context(on=RetryableSinkError, attempts=self._settings.retries + 1, timeout=None):
+            with attempt:
+                return self._once(work, doing, facts)
+        raise RetryableSinkError("retries ended without an outcome", doing=doing)
+
+    def _once(self, work: Callable[[Connection], T], doing: str, facts: dict[str, Any]) -> T:
+        self._control = self._control or open_session(self._settings, Purpose.CONTROL)
+        try:
+            with transaction(self._control) as connection:
+                return work(connection)
+        except (SQLAlchemyError, OSError) as error:
+            discard(self._control)
+            self._control = None
+            raise translate(error, doing, replica=self._settings.name, **facts) from error

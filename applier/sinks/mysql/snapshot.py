@@ -1,0 +1,107 @@
+"""Tables as they are, as text that can be compared: did a DDL run before the crash, or not?
+
+What shows that it did: ADD COLUMN and the like, the text of SHOW CREATE TABLE; CREATE and DROP, existence; RENAME, existence of both
+names; TRUNCATE, another storage id (and no rows); EXCHANGE PARTITION, the storage ids of table and partition are swapped.
+Storage ids: TiDB's table and partition ids, or InnoDB's (which need the PROCESS privilege; null without it).
+
+Left out on purpose: AUTO_INCREMENT counters and creation times. They change without a DDL, and a false "it ran" loses the DDL, while a
+false "it did not" repeats one that can be repeated. A schema's tables are left out because a half-done DROP DATABASE must be repeated.
+"""
+
+import json
+import re
+from collections.abc import Collection
+from typing import Any, Final
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from applier.events import TableName
+from applier.sinks.mysql.catalogue import holds_row, schema_spelling, spellings
+from applier.sinks.mysql.dialect import quote_table
+from applier.sinks.mysql.session import read_bytes
+
+_COUNTERS: Final = re.compile(r" AUTO_INCREMENT=\d+| /\*T!\[auto_rand_base\] AUTO_RANDOM_BASE=\d+ \*/")
+_SCHEMA: Final = text(
+    "SELECT DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = :schema"
+)
+_TABLE: Final = text("SELECT * FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :table")
+_PARTITIONS: Final = text("SELECT * FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :table")
+# InnoDB keeps names as file names: `my-table` is my@002dtable. A partition's name follows after #P# (MySQL 8: #p#).
+_FILE_NAME: Final = text("SELECT CAST(CONVERT(:schema USING filename) AS BINARY), CAST(CONVERT(:table USING filename) AS BINARY)")
+_INNODB: Final = (
+    text("SELECT NAME, TABLE_ID FROM information_schema.INNODB_SYS_TABLES WHERE LEFT(NAME, CHAR_LENGTH(:name)) = :name"),
+    text("SELECT NAME, TABLE_ID FROM information_schema.INNODB_TABLES WHERE LEFT(NAME, CHAR_LENGTH(:name)) = :name"),
+)
+_UNKNOWN_TABLE, _PRIVILEGE_NEEDED = 1109, 1227
+
+
+def snapshot(connection: Connection, names: Collection[TableName]) -> str:
+    """Describe the tables (and schemas: table ``''``) as JSON that is equal if and only if they are as they were."""
+    tables = spellings(connection, [name for name in names if name.table])
+    states: dict[str, Any] = {}
+    for name in names:
+        if not name.table:
+            states[str(name.fold())] = _schema(connection, name.schema)
+        else:
+            actual = tables.get(name.fold())
+            states[str(name.fold())] = None if actual is None else _table(connection, actual)
+    # In ASCII, because what is no text has become halves of surrogate pairs, which no column takes.
+    return json.dumps(states, sort_keys=True)
+
+
+def _schema(connection: Connection, schema: str) -> dict[str, Any] | None:
+    actual = schema_spelling(connection, schema)
+    if actual is None:
+        return None
+    character_set, collation = connection.execute(_SCHEMA, {"schema": actual}).one()
+    return {"schema": actual, "character_set": character_set, "collation": collation}
+
+
+def _table(connection: Connection, actual: TableName) -> dict[str, Any]:
+    ((_, definition, *_),) = read_bytes(connection, "SHOW CREATE TABLE " + quote_table(actual.schema, actual.table))
+    created = definition.decode("utf-8", "surrogateescape")
+    return {
+        "table": str(actual),
+        "create": _COUNTERS.sub("", created),
+        "has_rows": holds_row(connection, actual),
+        "storage_ids": _storage_ids(connection, actual),
+    }
+
+
+def _storage_ids(connection: Connection, actual: TableName) -> dict[str, int] | None:
+    """Return the ids of the table ('') and of its partitions by name; None where the server does not tell them."""
+    place = {"schema": actual.schema, "table": actual.table}
+    table = {name.upper(): value for name, value in connection.execute(_TABLE, place).mappings().one().items()}
+    if table.get("TIDB_TABLE_ID") is None:
+        return _innodb_ids(connection, actual)
+    ids = {"": int(table["TIDB_TABLE_ID"])}
+    for row in connection.execute(_PARTITIONS, place).mappings():
+        partition = {name.upper(): value for name, value in row.items()}
+        if partition["PARTITION_NAME"] is not None and partition.get("TIDB_PARTITION_ID") is not None:
+            ids[str(partition["PARTITION_NAME"]).casefold()] = int(partition["TIDB_PARTITION_ID"])
+    return ids
+
+
+def _innodb_ids(connection: Connection, actual: TableName) -> dict[str, int] | None:
+    schema, table = connection.execute(_FILE_NAME, {"schema": actual.schema, "table": actual.table}).one()
+    prefix = f"{schema.decode()}/{table.decode()}"
+    ids = {}
+    for name, table_id in _innodb_tables(connection, prefix):
+        rest = name[len(prefix) :].casefold()
+        if name.startswith(prefix) and (not rest or rest.startswith("#p#")):
+            ids[rest.removeprefix("#p#")] = int(table_id)
+    return ids or None
+
+
+def _innodb_tables(connection: Connection, prefix: str) -> list[tuple[str, int]]:
+    for statement in _INNODB:
+        try:
+            return [(name, table_id) for name, table_id in connection.execute(statement, {"name": prefix})]
+        except DBAPIError as error:
+            code = error.orig.args[0] if error.orig is not None and error.orig.args else None
+            if code == _PRIVILEGE_NEEDED:
+                return []
+            if code != _UNKNOWN_TABLE:
+                raise
+    return []

@@ -1,0 +1,100 @@
+"""Sends one DDL to the server as upstream's session would have, and looks at who is in its way."""
+
+import logging
+import time
+from typing import Final
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from applier.events import DdlEvent
+from applier.position import physical_ms
+from applier.sinks.mysql.collation import with_tidb_collations
+from applier.sinks.mysql.errors import Verdict, meaning_of, translate
+from applier.sinks.mysql.session import QUERIES, driver_of, execute_text, roll_back, transaction
+from applier.statement import StatementKind, parse_ddl
+
+POLL_S: Final = 0.5
+"""Seconds between two looks at a statement that a dead run's session still executes."""
+
+_log = logging.getLogger(__name__)
+
+
+def run_statement(connection: Connection, ddl: DdlEvent) -> None:
+    """Run the DDL in its schema, at the time of its commit_ts. Errors are the driver's or SQLAlchemy's.
+
+    If a lock wait timed out, the sessions that hold the lock are logged.
+    """
+    statement = parse_ddl(ddl)
+    is_of_schema = statement is not None and statement.kind in {StatementKind.CREATE_SCHEMA, StatementKind.DROP_SCHEMA}
+    if ddl.schema and not is_of_schema:
+        driver_of(connection).select_db(ddl.schema)
+    _set_clock(connection, ddl)
+    try:
+        _execute(connection, with_tidb_collations(ddl.query))
+    except Exception as error:
+        if meaning_of(error).verdict is Verdict.RETRY:
+            facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "blocked_by": blockers(connection, ddl.schema)}
+            _log.warning("ddl is blocked", extra=facts)
+        raise
+    with transaction(connection):
+        connection.execute(QUERIES["timestamp_reset"])
+
+
+def _execute(connection: Connection, query: str) -> None:
+    # With autocommit off, MariaDB's EXCHANGE PARTITION waits for a lock of its own check of the rows, until it times out.
+    driver = driver_of(connection)
+    driver.autocommit(True)
+    try:
+        execute_text(connection, query)
+    except Exception as error:
+        if meaning_of(error).verdict is not Verdict.LOST:
+            driver.autocommit(False)
+        raise
+    driver.autocommit(False)
+
+
+def _set_clock(connection: Connection, ddl: DdlEvent) -> None:
+    """Let CURRENT_TIMESTAMP defaults of old rows be those of upstream. A session's timestamp of 0 would mean the clock."""
+    with transaction(connection):
+        connection.execute(QUERIES["timestamp_reset"])
+        if seconds := physical_ms(ddl.commit_ts) / 1000:
+            connection.execute(QUERIES["timestamp_set"], {"seconds": seconds})
+
+
+def blockers(connection: Connection, schema: str) -> str:
+    """Name the sessions that hold locks on the schema, or the oldest open transactions; '' where the server does not tell."""
+    for query, values in (("blockers_locks", {"schema_name": schema}), ("blockers_transactions", {})):
+        try:
+            with transaction(connection):
+                rows = connection.execute(QUERIES[query], values).all()
+        except (SQLAlchemyError, OSError):
+            # Another server's table, or one that needs a privilege: the name of the blocker is a convenience.
+            roll_back(connection)
+            continue
+        if rows:
+            return "; ".join(f"session {row.id} of {row.user}@{row.host} for {row.seconds} s" for row in rows)
+    return ""
+
+
+def wait_until_ended(connection: Connection, statement: str) -> None:
+    """Wait until no session of ours executes ``statement`` any more: a server goes on after its client has died."""
+    while running := _running(connection, with_tidb_collations(statement)):
+        _log.warning("waiting for a ddl that an earlier run has begun", extra={"sessions": running})
+        time.sleep(POLL_S)
+
+
+def _running(connection: Connection, statement: str) -> list[int]:
+    try:
+        with transaction(connection):
+            found = list(connection.execute(QUERIES["running_statement"], {"statement": statement}).scalars())
+    except (SQLAlchemyError, OSError) as error:
+        raise translate(error, "looking for a running DDL") from error
+    try:
+        with transaction(connection):
+            return found + list(connection.execute(QUERIES["tidb_jobs"], {"statement": statement}).scalars())
+    except SQLAlchemyError as error:
+        # Only TiDB has this table.
+        if meaning_of(error).verdict is Verdict.LOST:
+            raise translate(error, "looking for a running DDL") from error
+        return found

@@ -1,0 +1,207 @@
+"""The writer of the MySQL family: one segment, one transaction, on a session that this process keeps.
+
+Whatever happens between the first statement and COMMIT is rolled back by the server, so it may be repeated. Once COMMIT was sent and
+its answer did not come, nobody here knows: that is reported as such, and the driver raises the epoch before it looks.
+"""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from applier.errors import ApplierError, FatalSinkError, InvariantViolation, SinkError, UnknownOutcome
+from applier.events import TableName
+from applier.failpoint import reach
+from applier.planner.port import Phase, Statement
+from applier.sinks.bookkeeping import Bookkeeping, FenceState
+from applier.sinks.mysql.catalogue import describe
+from applier.sinks.mysql.errors import Verdict, code_of, is_database_error, meaning_of, translate
+from applier.sinks.mysql.registry import SessionRegistry
+from applier.sinks.mysql.session import QUERIES, Purpose, discard, execute_text, open_session, roll_back
+from applier.sinks.port import Fence, ProgressCommit, SinkSettings, WriteOutcome, WriteState
+
+HARMLESS: Final = frozenset({1592})
+"""Warnings that say nothing about values: a statement that is unsafe for statement-based binary logs."""
+TRUNCATED: Final = 1265
+"""Raised by ENUM ordinal 0, which is what upstream holds (the dialect refuses ordinals beyond the sink's elements), and by real losses."""
+
+
+class _Warning(NamedTuple):
+    code: int
+    text: str
+
+    def is_about(self, columns: frozenset[str]) -> bool:
+        """Tell whether it says that the value of one of ``columns`` was truncated."""
+        return self.code == TRUNCATED and any(f"'{column}'" in self.text for column in columns)
+
+
+_sessions: dict[tuple[int, SinkSettings], Connection] = {}
+"""One session per process and sink. The process is part of the key: a forked one must not use its parent's."""
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlWriter:
+    """Writes segments of one replica. Picklable; its session lives in the process that writes."""
+
+    settings: SinkSettings
+
+    def write(self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit) -> WriteOutcome:
+        """Lock the progress row, check the fence, run the statements, move the progress, COMMIT. Raises nothing of the database."""
+        try:
+            connection, state = self._locked(fence)
+        except ApplierError as error:
+            return WriteOutcome(state=WriteState.FAILED, error=error)
+        if (refusal := state.refusal) is not None:
+            roll_back(connection)
+            return WriteOutcome(state=refusal)
+        try:
+            rows = _run(connection, statements)
+            self._advance(connection, fence, commit)
+        except ApplierError as error:
+            self._forget()
+            return WriteOutcome(state=WriteState.FAILED, error=error)
+        except BaseException:
+            self._forget()
+            raise
+        reach("write.before_commit")
+        return self._commit(connection, rows)
+
+    @property
+    def _bookkeeping(self) -> Bookkeeping:
+        return Bookkeeping(self.settings.name, "mysql")
+
+    def _locked(self, fence: Fence) -> tuple[Connection, FenceState]:
+        """Return a session that holds the progress row. A kept session may have died of idleness: then a new one, once."""
+        kept = _sessions.get(self._key)
+        if kept is not None:
+            try:
+                return kept, self._bookkeeping.lock(kept, fence)
+            except (SQLAlchemyError, OSError) as error:
+                self._forget()
+                if meaning_of(error).verdict is not Verdict.LOST:
+                    raise _ours(error, "locking the progress") from None
+        connection = self._open()
+        try:
+            return connection, self._bookkeeping.lock(connection, fence)
+        except (SQLAlchemyError, OSError) as error:
+            self._forget()
+            raise _ours(error, "locking the progress") from None
+
+    def _open(self) -> Connection:
+        connection = open_session(self.settings, Purpose.WRITE)
+        try:
+            SessionRegistry(self._bookkeeping).register(connection)
+        except (SQLAlchemyError, OSError) as error:
+            discard(connection)
+            raise _ours(error, "registering a session") from None
+        _sessions[self._key] = connection
+        return connection
+
+    def _advance(self, connection: Connection, fence: Fence, commit: ProgressCommit) -> None:
+        try:
+            self._bookkeeping.advance(connection, fence, commit)
+        except (SQLAlchemyError, OSError) as error:
+            raise _ours(error, "moving the progress") from None
+
+    def _commit(self, connection: Connection, rows: int) -> WriteOutcome:
+        try:
+            connection.commit()
+        except (SQLAlchemyError, OSError) as error:
+            self._forget()
+            ours = _ours(error, "COMMIT")
+            # Only these codes say that the server has rolled back; anything else leaves it open.
+            if meaning_of(error).verdict is Verdict.RETRY:
+                return WriteOutcome(state=WriteState.FAILED, error=ours)
+            return WriteOutcome(state=WriteState.REBUILD, error=_unknown(ours))
+        reach("write.after_commit")
+        return WriteOutcome(state=WriteState.COMMITTED, rows=rows)
+
+    @property
+    def _key(self) -> tuple[int, SinkSettings]:
+        return os.getpid(), self.settings
+
+    def _forget(self) -> None:
+        """End the session, which rolls back. After any error a new one is cheaper than to reason about the old."""
+        discard(_sessions.pop(self._key, None))
+
+
+def close_writer_sessions() -> None:
+    """End the sessions that writers of this process keep."""
+    for key in [key for key in _sessions if key[0] == os.getpid()]:
+        discard(_sessions.pop(key))
+
+
+def _run(connection: Connection, statements: Iterable[Statement]) -> int:
+    """Run the statements in order and return their rows; an error of a statement names its table and timestamps."""
+    rows = 0
+    replaced: set[str] = set()
+    for statement in statements:
+        _check_order(statement, replaced)
+        try:
+            _, warnings = execute_text(connection, statement.text)
+        except Exception as error:
+            if not is_database_error(error):
+                raise
+            # Not chained: the driver's words may quote values of the row.
+            raise _ours(error, "writing rows", **_facts(statement)) from None
+        if warnings:
+            _judge(connection, statement, warnings)
+        rows += statement.rows
+    return rows
+
+
+def _check_order(statement: Statement, replaced: set[str]) -> None:
+    if statement.phase is Phase.REPLACE:
+        replaced.add(statement.table)
+    elif statement.table in replaced:
+        message = "a segment deletes from a table that it has begun to fill"
+        raise InvariantViolation(message, **_facts(statement))
+
+
+def _judge(connection: Connection, statement: Statement, count: int) -> None:
+    """Raise FatalSinkError unless every warning is known to be harmless."""
+    try:
+        shown = [_Warning(int(row[1]), str(row[2])) for row in connection.execute(QUERIES["warnings"])]
+        suspect = [warning for warning in shown if warning.code not in HARMLESS]
+        if any(warning.code == TRUNCATED for warning in suspect):
+            enums = _enum_columns(connection, statement.table)
+            suspect = [warning for warning in suspect if not warning.is_about(enums)]
+    except (SQLAlchemyError, OSError) as error:
+        raise _ours(error, "reading warnings", **_facts(statement)) from None
+    if not suspect and len(shown) == count:
+        return
+    code = suspect[0].code if suspect else 0
+    message = "the database would have altered a value silently; the transaction was rolled back"
+    remedy = "Give the sink's table the definition that it has upstream"
+    raise FatalSinkError(message, remedy=remedy, code=code, **_facts(statement), **_column(suspect))
+
+
+def _enum_columns(connection: Connection, table: str) -> frozenset[str]:
+    """Name the ENUM columns of ``schema.table``. Either name may hold dots, so every place to cut is tried."""
+    parts = table.split(".")
+    names = [TableName(".".join(parts[:cut]), ".".join(parts[cut:])) for cut in range(1, len(parts))]
+    columns = (column for described in describe(connection, names).values() for column in described.columns)
+    return frozenset(column.name for column in columns if column.labels and not column.is_set)
+
+
+def _column(suspect: list[_Warning]) -> dict[str, str]:
+    """Name the column. Only this warning's text is known to hold no value before the name."""
+    if not suspect or suspect[0].code not in {TRUNCATED, 1264}:
+        return {}
+    return {"column": suspect[0].text.rpartition(" at row ")[0].rpartition(" ")[2].strip("'")}
+
+
+def _facts(statement: Statement) -> dict[str, Any]:
+    return {"table": statement.table, "min_ts": statement.min_ts, "max_ts": statement.max_ts}
+
+
+def _ours(error: BaseException, doing: str, **facts: Any) -> ApplierError:
+    return error if isinstance(error, ApplierError) else translate(error, doing, **facts)
+
+
+def _unknown(error: ApplierError) -> SinkError:
+    message = "the answer to COMMIT was lost: the write may or may not have happened"
+    return UnknownOutcome(message, cause=error.message, code=error.facts.get("code", code_of(error)))

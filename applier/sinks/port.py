@@ -1,0 +1,216 @@
+"""The port of a sink: what the engine (driver) and the writer (executor) ask of a database.
+
+The pipeline never asks which database it has. One package per dialect implements these protocols over the shared bookkeeping.
+Durable is what was committed; nothing else moves progress. The sink, not the driver's memory, says where we are.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol, Self
+
+from applier.coordinator.messages import DdlIdentity, StreamPosition
+from applier.events import DdlEvent, FoldedName, TableName
+from applier.planner.catalogue import TableDescription
+from applier.planner.port import Dialect, Statement
+from applier.position import Stream, Ts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkSettings:
+    """Where the sink is and how it is used. Picklable; ``repr`` never shows the password."""
+
+    url: str = field(repr=False)
+    name: str = "replica"
+    time_zone: str = "UTC"
+    lease_s: float = 15.0
+    lock_timeout_s: float = 30.0
+    lock_wait_timeout_s: int = 50
+    retries: int = 8
+    """How often a retryable failure is repeated before it becomes fatal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """What a write must find in the progress row. Each commit increments ``window_id``."""
+
+    epoch: int
+    window_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """The durable progress of one replica, as the sink holds it."""
+
+    fence: Fence
+    checkpoint_ts: Ts
+    start_ts: Ts
+    positions: dict[Stream, StreamPosition]
+    topic_ids: dict[str, str]
+    known_tables: frozenset[FoldedName]
+    committed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressCommit:
+    """How a transaction moves the progress. ``known_tables`` are recorded in it. ``topic_ids``: Kafka's ids, where it tells them."""
+
+    checkpoint_ts: Ts
+    positions: dict[Stream, StreamPosition]
+    known_tables: frozenset[FoldedName] = frozenset()
+    topic_ids: dict[str, str] = field(default_factory=dict)
+
+
+class DdlState(StrEnum):
+    """State of a DDL in the ledger."""
+
+    INTENT = "intent"
+    DONE = "done"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerEntry:
+    """One DDL of the ledger."""
+
+    identity: DdlIdentity
+    ddl: DdlEvent
+    state: DdlState
+    before: str
+    """JSON of the touched tables as they were before the DDL ran."""
+    began_at: datetime
+    ended_at: datetime | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """The run that owns the replica."""
+
+    epoch: int
+    host: str
+    process: int
+    started_at: datetime
+    heartbeat_at: datetime
+
+
+class WriteState(StrEnum):
+    """How a write ended."""
+
+    COMMITTED = "committed"
+    ALREADY = "already"
+    """An earlier attempt of this very write had committed."""
+    FENCED = "fenced"
+    """Another epoch owns the replica."""
+    REBUILD = "rebuild"
+    """The fence shows another window, or the outcome of the COMMIT is not known."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOutcome:
+    """What a writer reports, as a value: tasks do not raise."""
+
+    state: WriteState
+    rows: int = 0
+    transactions: int = 0
+    error: Exception | None = None
+    """An ApplierError, with ``FAILED`` and ``REBUILD``; RetryableSinkError if a repetition may succeed."""
+
+
+class Writer(Protocol):
+    """Executor side: writes one segment in one transaction. Frozen and picklable; opens its own connection."""
+
+    def write(self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit) -> WriteOutcome:
+        """Lock the progress row, check the fence, run the statements in order, move the progress, COMMIT.
+
+        A consumed iterable cannot be retried here: a retryable error is reported and the driver repeats the job.
+        Raises nothing of the database; every error comes back in the outcome. A statement that raises warnings is rolled back.
+        """
+        ...
+
+
+class Sink(Protocol):
+    """Driver side of one replica. Not thread-safe; one per run."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """The rendering part, for executors."""
+        ...
+
+    @property
+    def writer(self) -> Writer:
+        """The writing part, for executors."""
+        ...
+
+    def migrate(self) -> Sequence[str]:
+        """Create or upgrade the bookkeeping tables; return the revisions that were applied."""
+        ...
+
+    def acquire(self, *, take_over: bool = False) -> None:
+        """Own the replica: lock, heartbeat, a new epoch. Fenced (exit 5) names the owner if it cannot be had in lock_timeout_s."""
+        ...
+
+    def load(self) -> Progress | None:
+        """Read the progress; None before the first ``begin``."""
+        ...
+
+    def begin(self, start_ts: Ts) -> Progress:
+        """Create the progress row of a new replica at ``start_ts`` (0: from the beginning)."""
+        ...
+
+    def raise_epoch(self) -> Progress:
+        """After an unknown outcome: raise the epoch, so that a write in flight can never arrive later, and read the progress."""
+        ...
+
+    def describe(self, tables: Collection[TableName]) -> dict[FoldedName, TableDescription]:
+        """Describe the sink's tables; missing ones are left out."""
+        ...
+
+    def has_rows(self, table: TableName) -> bool:
+        """Tell whether the table exists and holds a row."""
+        ...
+
+    def save(self, fence: Fence, commit: ProgressCommit) -> WriteOutcome:
+        """Write progress without rows, under the fence."""
+        ...
+
+    def ledger(self) -> Sequence[LedgerEntry]:
+        """Read the whole ledger, by ts."""
+        ...
+
+    def run_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:
+        """Write intent (with ``before``), run the statement, write done (with ``after``); return the fence that now holds.
+
+        Fenced, FatalSinkError (the intent stays, with the error), NeedsOperator (undecidable, or not expressible in the dialect:
+        then there is no intent), UnknownOutcome (the intent may or may not be written: rebuild).
+        """
+        ...
+
+    def skip_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, after: ProgressCommit) -> Fence:
+        """Write the DDL as skipped, with the progress."""
+        ...
+
+    def settle(self, fence: Fence) -> Fence:
+        """Settle every intent that a dead run left: compare the tables, then done or run again; NeedsOperator if it cannot be decided."""
+        ...
+
+    def resolve_ddl(self, ts: Ts, schema: str, table: str, state: DdlState | None) -> int:
+        """Carry out the operator's word (``applier ddl done|skip|retry``) on matching intents; return how many there were.
+
+        Their state becomes ``state``; with None, ``before`` is cleared, so that the statement runs again.
+        """
+        ...
+
+    def heartbeat_lost(self) -> Exception | None:
+        """Return the error of the heartbeat (lock lost, fenced) if there is one."""
+        ...
+
+    def close(self) -> None:
+        """Release the lock and the connections."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exc: object) -> None: ...

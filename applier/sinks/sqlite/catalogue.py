@@ -1,0 +1,193 @@
+"""Reads the file's own schema: which tables there are, and what MySQL knows of them (the comments that ``definition.py`` writes).
+
+Tables that somebody else made (no comments) can be written to and described, but not altered: their MySQL types are unknown.
+Names are compared without regard to case, as TiDB does; SQLite by itself would do so for ASCII only.
+"""
+
+import re
+import sqlite3
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from applier.events import FoldedName, TableName
+from applier.planner.catalogue import ColumnDescription, TableDescription
+from applier.sinks.sqlite.column_parser import parse_mysql_definition, parse_mysql_parts
+from applier.sinks.sqlite.column_type import Family
+from applier.sinks.sqlite.definition import MARK, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition
+from applier.sinks.sqlite.names import PRIMARY, compose, quote, table_name, upstream_index
+
+FOREIGN: Final = "sqlite "
+"""Begins the ``sql_type`` of a column of a table that the applier did not make: affinity, then the declared type."""
+
+_PIECES: Final = re.compile(r'"(?P<name>(?:[^"]|"")*)"|\'(?:[^\']|\'\')*\'|/\*:(?P<mark>.*?)\*/|/\*.*?\*/|(?P<sign>[(),])', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """A table or view of the file that stands for one of upstream."""
+
+    stored: str
+    name: TableName
+    is_view: bool
+    sql: str
+
+
+def find_objects(connection: sqlite3.Connection) -> dict[FoldedName, StoredObject]:
+    """Return all tables and views of upstream by their identity."""
+    rows = connection.execute("SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view')")
+    found = (StoredObject(stored, name, kind == "view", sql) for stored, kind, sql in rows if (name := table_name(stored)) is not None)
+    return {entry.name.fold(): entry for entry in found}
+
+
+def has_rows(connection: sqlite3.Connection, name: TableName) -> bool:
+    """Tell whether the table exists and holds a row."""
+    entry = find_objects(connection).get(name.fold())
+    if entry is None or entry.is_view:
+        return False
+    query = compose("SELECT EXISTS (SELECT 1 FROM {table})", table=quote(entry.stored))
+    return bool(connection.execute(query).fetchone()[0])
+
+
+def read_definition(connection: sqlite3.Connection, entry: StoredObject) -> TableDefinition | None:
+    """Read what MySQL knows of a table; None if the applier did not make it, or not all of its columns."""
+    marks = dict(_column_marks(entry.sql))
+    info = _table_info(connection, entry.stored)
+    if any(column.name not in marks for column in info):
+        return None
+    columns = tuple(parse_mysql_definition(column.name, marks[column.name]) for column in info)
+    indexes = list(_indexes(connection, entry))
+    key = tuple(IndexPart(name) for name in _key_columns(info))
+    primary = next((index.parts for index in indexes if index.name == PRIMARY), key)
+    return TableDefinition(
+        name=entry.name, columns=columns, primary_key=primary, indexes=tuple(index for index in indexes if index.name != PRIMARY)
+    )
+
+
+def _column_marks(sql: str) -> Iterator[tuple[str, str]]:
+    """Yield (column, MySQL definition) from the text of CREATE TABLE, of which SQLite keeps comments through every ALTER."""
+    depth, column = 0, ""
+    expects_column = False
+    for piece in _PIECES.finditer(sql):
+        sign, name, mark = piece["sign"], piece["name"], piece["mark"]
+        if sign is not None:
+            depth += (sign == "(") - (sign == ")")
+            expects_column = depth == 1 and sign in "(,"
+        elif name is not None and expects_column:
+            column, expects_column = name.replace('""', '"'), False
+        elif mark is not None and depth >= 1:
+            yield column, mark.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class _ColumnInfo:
+    name: str
+    declared: str
+    not_null: bool
+    default: str | None
+    key_position: int
+    is_generated: bool
+
+
+def _table_info(connection: sqlite3.Connection, stored: str) -> list[_ColumnInfo]:
+    rows = connection.execute(
+        'SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?) WHERE hidden <> 1', (stored,)
+    )
+    return [_ColumnInfo(name, declared, bool(strict), default, key, hidden > 1) for name, declared, strict, default, key, hidden in rows]
+
+
+def _key_columns(info: list[_ColumnInfo]) -> tuple[str, ...]:
+    return tuple(column.name for column in sorted(info, key=lambda c: c.key_position) if column.key_position)
+
+
+def _indexes(connection: sqlite3.Connection, entry: StoredObject) -> Iterator[IndexDefinition]:
+    """Read the indexes made by CREATE INDEX, in the order in which they were made."""
+    rows = connection.execute(
+        "SELECT l.name, l.\"unique\", m.sql FROM pragma_index_list(?) AS l JOIN sqlite_master AS m ON m.type = 'index' AND m.name = l.name "
+        "WHERE l.origin = 'c' ORDER BY m.rowid",
+        (entry.stored,),
+    )
+    for stored, unique, sql in rows.fetchall():
+        mark = next((piece["mark"] for piece in _PIECES.finditer(sql) if piece["mark"] is not None), None)
+        parts = parse_mysql_parts(mark.strip()) if mark is not None and MARK in sql else _plain_parts(connection, stored)
+        yield IndexDefinition(upstream_index(stored), parts, unique=bool(unique))
+
+
+def _plain_parts(connection: sqlite3.Connection, stored: str) -> tuple[IndexPart, ...]:
+    rows = connection.execute("SELECT name FROM pragma_index_info(?) ORDER BY seqno", (stored,))
+    return tuple(IndexPart(name or "", 0, "" if name else "?") for (name,) in rows)
+
+
+# --- description for the planner ----------------------------------------------------------------------------------------
+
+
+def describe(connection: sqlite3.Connection, tables: Collection[TableName]) -> dict[FoldedName, TableDescription]:
+    """Describe the tables that exist; views and missing ones are left out."""
+    objects = find_objects(connection)
+    wanted = [objects[name.fold()] for name in tables if name.fold() in objects]
+    return {entry.name.fold(): _describe(connection, entry) for entry in wanted if not entry.is_view}
+
+
+def _describe(connection: sqlite3.Connection, entry: StoredObject) -> TableDescription:
+    definition = read_definition(connection, entry)
+    info = _table_info(connection, entry.stored)
+    if definition is None:
+        columns = tuple(_foreign_column(column) for column in info)
+    else:
+        columns = tuple(_column(column) for column in definition.columns)
+    nullable = {column.name.casefold() for column in columns if column.nullable}
+    keys = [key for key in _unique_keys(connection, entry.stored) if not nullable.intersection(name.casefold() for name in key)]
+    primary = _key_columns(info)
+    return TableDescription(
+        schema=entry.name.schema,
+        table=entry.name.table,
+        columns=columns,
+        unique_keys=tuple(dict.fromkeys([primary, *keys] if primary else keys)),
+        primary_key=primary,
+    )
+
+
+def _column(column: ColumnDefinition) -> ColumnDescription:
+    return ColumnDescription(
+        name=column.name,
+        sql_type=str(column.type),
+        nullable=column.nullable,
+        generated=bool(column.generated),
+        has_default=column.default is not None,
+        binary=column.type.family is Family.BINARY,
+        labels=column.type.labels,
+        is_set=column.type.family is Family.SET,
+    )
+
+
+def _foreign_column(column: _ColumnInfo) -> ColumnDescription:
+    affinity = affinity_of(column.declared)
+    return ColumnDescription(
+        name=column.name,
+        sql_type=f"{FOREIGN}{affinity} {column.declared}".rstrip(),
+        nullable=not column.not_null and not column.key_position,
+        generated=column.is_generated,
+        has_default=column.default is not None,
+        binary=affinity == "BLOB" and "BLOB" in column.declared.upper(),
+    )
+
+
+def affinity_of(declared: str) -> str:
+    """Return the affinity of a declared type (sqlite.org/datatype3.html, 3.1)."""
+    upper = declared.upper()
+    if "INT" in upper:
+        return "INTEGER"
+    if any(word in upper for word in ("CHAR", "CLOB", "TEXT")):
+        return "TEXT"
+    if not upper or "BLOB" in upper or upper == "ANY":
+        return "BLOB"
+    return "REAL" if any(word in upper for word in ("REAL", "FLOA", "DOUB")) else "NUMERIC"
+
+
+def _unique_keys(connection: sqlite3.Connection, stored: str) -> list[tuple[str, ...]]:
+    """Return the columns of the unique indexes that have no prefixes, expressions or conditions."""
+    names = connection.execute(
+        'SELECT name FROM pragma_index_list(?) WHERE "unique" AND NOT partial ORDER BY seq DESC', (stored,)
+    ).fetchall()
+    keys = [tuple(part.column for part in _plain_parts(connection, name)) for (name,) in names]
+    return [key for key in keys if all(key)]

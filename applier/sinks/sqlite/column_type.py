@@ -1,0 +1,173 @@
+"""Column types of MySQL, and how SQLite stores them without changing a value.
+
+Tables are STRICT, so SQLite refuses what does not fit instead of converting it. Affinity decides what stays exact: INTEGER holds signed
+64 bits; BIGINT UNSIGNED and BIT(64) are ANY, which converts nothing, and their values above 2^63-1 are decimal text (as a number SQLite
+would make them floating point); DECIMAL, dates and times are TEXT; FLOAT and DOUBLE are REAL; ENUM and SET are the TEXT of their labels.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+MAX_SIGNED: Final = 2**63 - 1
+MAX_UNSIGNED: Final = 2**64 - 1
+
+
+class Family(StrEnum):
+    """Types whose values look alike on the wire and in the file."""
+
+    INTEGER = "integer"
+    BIT = "bit"
+    YEAR = "year"
+    DECIMAL = "decimal"
+    FLOAT = "float"
+    DOUBLE = "double"
+    CHARACTER = "character"
+    BINARY = "binary"
+    DATE = "date"
+    DATETIME = "datetime"
+    TIMESTAMP = "timestamp"
+    TIME = "time"
+    ENUM = "enum"
+    SET = "set"
+    JSON = "json"
+    VECTOR = "vector"
+
+
+_FAMILIES: Final = {
+    "tinyint": Family.INTEGER,
+    "smallint": Family.INTEGER,
+    "mediumint": Family.INTEGER,
+    "int": Family.INTEGER,
+    "bigint": Family.INTEGER,
+    "bit": Family.BIT,
+    "year": Family.YEAR,
+    "decimal": Family.DECIMAL,
+    "float": Family.FLOAT,
+    "double": Family.DOUBLE,
+    "char": Family.CHARACTER,
+    "varchar": Family.CHARACTER,
+    "tinytext": Family.CHARACTER,
+    "text": Family.CHARACTER,
+    "mediumtext": Family.CHARACTER,
+    "longtext": Family.CHARACTER,
+    "binary": Family.BINARY,
+    "varbinary": Family.BINARY,
+    "tinyblob": Family.BINARY,
+    "blob": Family.BINARY,
+    "mediumblob": Family.BINARY,
+    "longblob": Family.BINARY,
+    "date": Family.DATE,
+    "datetime": Family.DATETIME,
+    "timestamp": Family.TIMESTAMP,
+    "time": Family.TIME,
+    "enum": Family.ENUM,
+    "set": Family.SET,
+    "json": Family.JSON,
+    "vector": Family.VECTOR,
+}
+_INTEGER_BITS: Final = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+_TEXT_BYTES: Final = {"tinytext": 255, "text": 65_535, "mediumtext": 2**24 - 1, "longtext": 2**32 - 1}
+_BLOB_BYTES: Final = {"tinyblob": 255, "blob": 65_535, "mediumblob": 2**24 - 1, "longblob": 2**32 - 1}
+_TO_BINARY: Final = {
+    "char": "binary",
+    "varchar": "varbinary",
+    "tinytext": "tinyblob",
+    "text": "blob",
+    "mediumtext": "mediumblob",
+    "longtext": "longblob",
+}
+UTF8_CHARSETS: Final = frozenset({"", "utf8", "utf8mb3", "utf8mb4", "ascii"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnType:
+    """A type as MySQL's catalogue spells it. ``charset`` is '' unless it was declared and is not a kind of UTF-8."""
+
+    base: str
+    arguments: tuple[int, ...] = ()
+    labels: tuple[str, ...] = ()
+    unsigned: bool = False
+    zerofill: bool = False
+    charset: str = ""
+
+    @property
+    def family(self) -> Family:
+        """The family of the type."""
+        return _FAMILIES[self.base]
+
+    @property
+    def storage(self) -> str:
+        """The type of the SQLite column."""
+        match self.family:
+            case Family.INTEGER | Family.BIT | Family.YEAR:
+                return "ANY" if self.highest > MAX_SIGNED else "INTEGER"
+            case Family.FLOAT | Family.DOUBLE:
+                return "REAL"
+            case Family.BINARY:
+                return "BLOB"
+            case _:
+                return "TEXT"
+
+    @property
+    def lowest(self) -> int:
+        """The smallest value of an integer type."""
+        return 0 if self.unsigned or self.family is not Family.INTEGER else -(1 << (_INTEGER_BITS[self.base] - 1))
+
+    @property
+    def highest(self) -> int:
+        """The greatest value of INTEGER, BIT and YEAR types."""
+        match self.family:
+            case Family.BIT:
+                return (1 << (self.arguments[0] if self.arguments else 1)) - 1
+            case Family.YEAR:
+                return 2155
+            case _:
+                bits = _INTEGER_BITS[self.base]
+                return (1 << (bits if self.unsigned else bits - 1)) - 1
+
+    @property
+    def scale(self) -> int:
+        """Digits behind the point of DECIMAL; fractional digits of times."""
+        if self.family is Family.DECIMAL:
+            return self.arguments[1] if len(self.arguments) > 1 else 0
+        return self.arguments[0] if self.arguments else 0
+
+    @property
+    def precision(self) -> int:
+        """Digits of DECIMAL."""
+        return self.arguments[0] if self.arguments else 10
+
+    @property
+    def max_characters(self) -> int | None:
+        """The declared length of CHAR, VARCHAR, BINARY and VARBINARY; None for the TEXT and BLOB types."""
+        if self.base in ("char", "varchar", "binary", "varbinary"):
+            return self.arguments[0] if self.arguments else 1
+        return None
+
+    @property
+    def max_bytes(self) -> int | None:
+        """The size of TEXT and BLOB types in bytes."""
+        return _TEXT_BYTES.get(self.base) or _BLOB_BYTES.get(self.base)
+
+    def as_binary(self) -> "ColumnType":
+        """Return the type that ``CHARACTER SET binary`` makes of a character type."""
+        return replace(self, base=_TO_BINARY.get(self.base, self.base), charset="")
+
+    def __str__(self) -> str:
+        """Spell the type as MySQL's catalogue does, with lower-case words."""
+        text = self.base
+        if self.labels:
+            text += "(" + ",".join(map(quote_text, self.labels)) + ")"
+        elif self.arguments:
+            text += "(" + ",".join(map(str, self.arguments)) + ")"
+        text += (" unsigned" if self.unsigned else "") + (" zerofill" if self.zerofill else "")
+        return text + (f" character set {self.charset}" if self.charset else "")
+
+
+_ESCAPES: Final = str.maketrans({"\\": "\\\\", "'": "''", "\0": "\\0", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"})
+
+
+def quote_text(text: str) -> str:
+    r"""Write a string literal of MySQL that can stand inside a comment of SQL (``*/`` becomes ``*\/``, which MySQL reads as the same)."""
+    return "'" + text.translate(_ESCAPES).replace("*/", "*\\/") + "'"

@@ -1,0 +1,193 @@
+"""The definition of a table: what MySQL knows of it, and how it is written down in SQLite.
+
+SQLite keeps the text of CREATE statements, comments included, through every ALTER and dump. So the MySQL definition of a column stands
+as a comment behind the column (``"status" TEXT NOT NULL /*: enum('new','paid') NOT NULL DEFAULT 'new' */``), and that of an index inside
+the CREATE INDEX: it can never part from the table, it is written in the same transaction, and ``.schema`` shows it. ``catalogue.py`` reads
+it back.
+
+NOT NULL columns carry no DEFAULT in SQLite: ``REPLACE`` would silently put it in the place of a NULL that does not fit.
+"""
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+from applier.errors import NeedsOperator
+from applier.events import TableName
+from applier.sinks.sqlite.column_type import ColumnType, Family
+from applier.sinks.sqlite.expression import translate
+from applier.sinks.sqlite.names import PRIMARY, Sql, compose, index_name, quote, quote_all, stored_name
+
+MARK: Final = "/*:"
+
+
+class DefaultKind(StrEnum):
+    """What a DEFAULT clause holds."""
+
+    LITERAL = "literal"
+    NOW = "now"
+    EXPRESSION = "expression"
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """A DEFAULT clause: ``text`` in MySQL's words; ``DEFAULT NULL`` is no default."""
+
+    kind: DefaultKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnDefinition:
+    """A column in MySQL's words. ``generated`` is its expression, '' for an ordinary column."""
+
+    name: str
+    type: ColumnType
+    nullable: bool = True
+    default: Default | None = None
+    generated: str = ""
+    stored: bool = False
+
+    @property
+    def mysql(self) -> str:
+        """The definition without the name, as MySQL writes it."""
+        text = str(self.type) + ("" if self.nullable else " NOT NULL")
+        if self.generated:
+            text += f" GENERATED ALWAYS AS ({self.generated}) " + ("STORED" if self.stored else "VIRTUAL")
+        if self.default is not None:
+            text += f" DEFAULT {self.default.text}"
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPart:
+    """A part of an index: a column, perhaps only its first ``prefix`` characters or bytes, or an ``expression`` (then ``column`` is '')."""
+
+    column: str
+    prefix: int = 0
+    expression: str = ""
+
+    @property
+    def mysql(self) -> str:
+        """The part as MySQL writes it."""
+        if self.expression:
+            return f"({self.expression})"
+        return "`" + self.column.replace("`", "``") + "`" + (f"({self.prefix})" if self.prefix else "")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexDefinition:
+    """An index apart from the primary key."""
+
+    name: str
+    parts: tuple[IndexPart, ...]
+    unique: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all parts are whole columns."""
+        return all(part.column and not part.prefix for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableDefinition:
+    """A table. ``primary_key`` is empty if there is none; parts of it may have prefixes, then it is stored as a unique index."""
+
+    name: TableName
+    columns: tuple[ColumnDefinition, ...]
+    primary_key: tuple[IndexPart, ...] = ()
+    indexes: tuple[IndexDefinition, ...] = field(default=())
+
+    def column(self, name: str) -> ColumnDefinition | None:
+        """Find a column by its name without regard to case."""
+        folded = name.casefold()
+        return next((column for column in self.columns if column.name.casefold() == folded), None)
+
+    def index(self, name: str) -> IndexDefinition | None:
+        """Find an index by its name without regard to case."""
+        folded = name.casefold()
+        return next((index for index in self.indexes if index.name.casefold() == folded), None)
+
+    def renamed(self, name: TableName) -> "TableDefinition":
+        """Return the definition under another name."""
+        return replace(self, name=name)
+
+
+def create_table(table: TableDefinition, stored: str = "") -> Sql:
+    """Render CREATE TABLE; ``stored`` overrides the name in the file."""
+    plain_key = all(part.column and not part.prefix for part in table.primary_key)
+    key = [part.column for part in table.primary_key] if plain_key else []
+    alias = _rowid_alias(table, key)
+    lines = [column_clause(table, column, is_rowid=column.name == alias) for column in table.columns]
+    if key and alias is None:
+        lines.append(compose("PRIMARY KEY ({columns})", columns=quote_all(key)))
+    body = Sql(",\n  ".join(lines))
+    return compose("CREATE TABLE {name} (\n  {body}\n) STRICT", name=quote(stored or stored_name(table.name)), body=body)
+
+
+def _rowid_alias(table: TableDefinition, key: list[str]) -> str | None:
+    """Name the column that may be the rowid itself, which saves a second tree: the only key column, of a signed integer type."""
+    column = table.column(key[0]) if len(key) == 1 else None
+    if column is None or column.type.storage != "INTEGER" or column.generated:
+        return None
+    return column.name
+
+
+def column_clause(table: TableDefinition, column: ColumnDefinition, *, is_rowid: bool = False) -> Sql:
+    """Render one column of CREATE TABLE or ALTER TABLE ADD COLUMN, with its MySQL definition behind it."""
+    text = compose("{name} {type}", name=quote(column.name), type=Sql(column.type.storage))
+    if is_rowid:
+        text = compose("{text} PRIMARY KEY", text=text)
+    if not column.nullable:
+        text = compose("{text} NOT NULL", text=text)
+    if column.generated:
+        expression = translate(column.generated, {other.name.casefold(): other.type for other in table.columns})
+        text = compose("{text} GENERATED ALWAYS AS ({expression}) {how}", text=text, expression=expression, how=Sql(_how(column)))
+    return compose("{text} {mark}", text=text, mark=mysql_comment(column.mysql))
+
+
+def _how(column: ColumnDefinition) -> str:
+    return "STORED" if column.stored else "VIRTUAL"
+
+
+def mysql_comment(text: str) -> Sql:
+    """Write MySQL's words as a comment of SQLite; NeedsOperator if they would end it early (only a quoted name could)."""
+    if "*/" in text or "\0" in text:
+        raise NeedsOperator(
+            "a name in an expression holds */ and cannot be kept in SQLite's schema", remedy="Rename it upstream", definition=text
+        )
+    return Sql(f"{MARK} {text} */")
+
+
+def stored_indexes(table: TableDefinition) -> list[IndexDefinition]:
+    """Return the indexes that are made by CREATE INDEX: the primary key is among them if its parts have prefixes."""
+    indexes = list(table.indexes)
+    if any(part.prefix for part in table.primary_key):
+        indexes.append(IndexDefinition(PRIMARY, table.primary_key, unique=True))
+    return indexes
+
+
+def create_indexes(table: TableDefinition) -> list[Sql]:
+    """Render all CREATE INDEX of a table."""
+    return [create_index(table, index) for index in stored_indexes(table)]
+
+
+def create_index(table: TableDefinition, index: IndexDefinition) -> Sql:
+    """Render CREATE INDEX: a prefix becomes ``substr``, so that a unique prefix stays unique."""
+    return compose(
+        "CREATE {unique}INDEX {name} {mark} ON {table} ({parts})",
+        unique=Sql("UNIQUE " if index.unique else ""),
+        name=quote(index_name(table.name, index.name)),
+        mark=mysql_comment(",".join(part.mysql for part in index.parts)),
+        table=quote(stored_name(table.name)),
+        parts=Sql(",".join(_index_part(table, part) for part in index.parts)),
+    )
+
+
+def _index_part(table: TableDefinition, part: IndexPart) -> Sql:
+    if part.expression:
+        return compose("({part})", part=translate(part.expression, {column.name.casefold(): column.type for column in table.columns}))
+    column = table.column(part.column)
+    if part.prefix and column is not None and column.type.family in (Family.CHARACTER, Family.BINARY):
+        return compose("substr({column},1,{length})", column=quote(part.column), length=Sql(str(part.prefix)))
+    return quote(part.column)

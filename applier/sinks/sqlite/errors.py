@@ -1,0 +1,56 @@
+"""What SQLite's errors mean: retry, or fatal with a remedy. Unknown means fatal."""
+
+import sqlite3
+from typing import Any, Final
+
+from sqlalchemy.exc import DBAPIError
+
+from applier.errors import ApplierError, FatalSinkError, RetryableSinkError
+
+_RETRY: Final = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL", "SQLITE_INTERRUPT", "SQLITE_SCHEMA"})
+_FATAL: Final = {
+    "SQLITE_CANTOPEN": ("the database file cannot be opened", "Create its directory and make file and directory writable for this user"),
+    "SQLITE_READONLY": ("the database file cannot be written", "Make the file and its directory writable for this user"),
+    "SQLITE_PERM": ("access to the database file is denied", "Make the file and its directory writable for this user"),
+    "SQLITE_AUTH": ("access to the database file is denied", "Make the file and its directory writable for this user"),
+    "SQLITE_NOTADB": ("the file is not an SQLite database", "Name another file in sink.url, or move that one away"),
+    "SQLITE_CORRUPT": (
+        "the database file is damaged",
+        "Restore it from a backup: progress and rows are in it, so the applier continues there",
+    ),
+    "SQLITE_FULL": ("the disk is full", "Make room: nothing of this transaction was written"),
+    "SQLITE_IOERR": ("the database file cannot be read or written", "See the system's log for errors of the disk"),
+    "SQLITE_TOOBIG": ("a value or statement is longer than SQLite takes", "Use another sink for this table"),
+    "SQLITE_CONSTRAINT": ("the sink's table refuses a row", "Compare the sink's table with upstream's: it is stricter"),
+    "SQLITE_MISMATCH": ("the sink's column has another type than the rows", "Compare the sink's table with upstream's"),
+    "SQLITE_ERROR": ("the statement is refused", "Compare the sink's tables with upstream's"),
+}
+_MISSING: Final = ("no such table", "no such column", "has no column")
+
+
+def translate(error: sqlite3.Error | DBAPIError, **facts: Any) -> ApplierError:
+    """Return the error of ours for one of SQLite's. Its words name tables and columns, never values."""
+    original = error.orig if isinstance(error, DBAPIError) else error
+    name = _primary_name(original)
+    reason = str(original)
+    if name in _RETRY:
+        return RetryableSinkError("the database is busy", remedy="Look for another program that writes to the file", reason=reason, **facts)
+    message, remedy = _FATAL.get(name, ("SQLite failed", "See the reason"))
+    if any(words in reason for words in _MISSING):
+        message, remedy = "a table or column is missing in the sink", "Compare the sink's tables with upstream's"
+    return FatalSinkError(message, remedy=remedy, reason=reason, code=name, **facts)
+
+
+def _primary_name(error: BaseException | None) -> str:
+    """Name the primary result code; Python knows the names of most extended ones, which begin with it."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        return type(error).__name__
+    return _NAMES.get(code & 0xFF, f"SQLITE_{code}")
+
+
+_NAMES: Final = {
+    value: name
+    for name in (*_RETRY, *_FATAL)
+    if isinstance(value := getattr(sqlite3, name, None), int)
+}  # fmt: skip

@@ -1,0 +1,128 @@
+"""Expressions of generated columns and functional indexes: translated by sqlglot, and only where SQLite computes the very same value.
+
+A generated value is never on the wire's write path, so nothing would correct a wrong one. What is not on the list of exact operations
+stops with NeedsOperator: text functions (SQLite folds ASCII only), JSON (other number and object formats), division, dates, DECIMAL
+arithmetic (SQLite would use floating point), comparisons of text (collations).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from applier.errors import NeedsOperator
+from applier.sinks.sqlite.column_type import ColumnType, Family
+from applier.sinks.sqlite.names import Sql, quote
+from applier.sinks.sqlite.tokens import BY_HAND
+
+Columns: TypeAlias = Mapping[str, ColumnType]
+Rendered: TypeAlias = tuple[str, str] | None
+
+_NUMBER: Final = "number"
+_TEXT: Final = "text"
+_TEXT_FAMILIES: Final = (
+    Family.CHARACTER, Family.DECIMAL, Family.DATE, Family.DATETIME, Family.TIMESTAMP, Family.TIME, Family.ENUM, Family.SET
+)  # fmt: skip
+_ARITHMETIC: Final[dict[type[exp.Expr], str]] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
+_COMPARISON: Final[dict[type[exp.Expr], str]] = {
+    exp.EQ: "=", exp.NEQ: "<>", exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.NullSafeEQ: "IS",
+}  # fmt: skip
+_LOGIC: Final[dict[type[exp.Expr], str]] = {exp.And: "AND", exp.Or: "OR"}
+
+
+def translate(expression: str, columns: Columns) -> Sql:
+    """Translate a MySQL expression over ``columns`` (by casefolded name); NeedsOperator if SQLite cannot compute it exactly."""
+    try:
+        tree = sqlglot.parse_one(expression, read="mysql")
+    except SqlglotError as error:
+        raise _cannot(expression) from error
+    translated = _render(tree, columns)
+    if translated is None:
+        raise _cannot(expression)
+    return Sql(translated[0])
+
+
+def _cannot(expression: str) -> NeedsOperator:
+    return NeedsOperator(
+        "SQLite cannot compute this expression exactly as MySQL does",
+        remedy=BY_HAND,
+        expression=expression,
+    )
+
+
+def _render(node: exp.Expr, columns: Columns) -> Rendered:
+    """Return SQL and kind (number, text) of an expression; None if it is not on the list of exact ones."""
+    render = _RENDERERS.get(type(node))
+    return render(node, columns) if render is not None else _operation(node, columns)
+
+
+def _paren(node: exp.Expr, columns: Columns) -> Rendered:
+    inner = _render(node.this, columns)
+    return inner and (f"({inner[0]})", inner[1])
+
+
+def _negative(node: exp.Expr, columns: Columns) -> Rendered:
+    inner = _render(node.this, columns)
+    return (f"-({inner[0]})", _NUMBER) if inner and inner[1] == _NUMBER else None
+
+
+def _column(node: exp.Expr, columns: Columns) -> Rendered:
+    column = columns.get(node.name.casefold())
+    if column is None:
+        return None
+    if column.family is Family.INTEGER and column.storage == "INTEGER":
+        return quote(node.name), _NUMBER
+    return (quote(node.name), _TEXT) if column.family in _TEXT_FAMILIES else None
+
+
+def _literal(node: exp.Expr, _columns: Columns) -> Rendered:
+    if node.is_string:
+        return "'" + node.name.replace("'", "''") + "'", _TEXT
+    return (node.name, _NUMBER) if node.name.isdecimal() and int(node.name) < 2**63 else None
+
+
+def _operation(node: exp.Expr, columns: Columns) -> Rendered:
+    """Integer arithmetic, and comparisons and logic over integers. An overflow becomes a REAL, which the STRICT column refuses."""
+    sign = _ARITHMETIC.get(type(node)) or _COMPARISON.get(type(node)) or _LOGIC.get(type(node))
+    if sign is None:
+        return None
+    left, right = _render(node.this, columns), _render(node.expression, columns)
+    if left is None or right is None or (left[1], right[1]) != (_NUMBER, _NUMBER):
+        return None
+    return f"({left[0]} {sign} {right[0]})", _NUMBER
+
+
+def _concat(node: exp.Expr, columns: Columns) -> Rendered:
+    parts = [_render(part, columns) for part in node.expressions]
+    rendered = [part[0] for part in parts if part is not None]
+    return ("(" + " || ".join(rendered) + ")", _TEXT) if rendered and len(rendered) == len(parts) else None
+
+
+def _coalesce(node: exp.Expr, columns: Columns) -> Rendered:
+    parts = [_render(part, columns) for part in (node.this, *node.expressions)]
+    rendered = [part for part in parts if part is not None]
+    kinds = {kind for _, kind in rendered}
+    if len(rendered) != len(parts) or len(kinds) != 1:
+        return None
+    return "coalesce(" + ",".join(text for text, _ in rendered) + ")", kinds.pop()
+
+
+def _if(node: exp.Expr, columns: Columns) -> Rendered:
+    condition, then = _render(node.this, columns), _render(node.args["true"], columns)
+    otherwise = _render(node.args["false"], columns) if node.args.get("false") is not None else None
+    if condition is None or then is None or otherwise is None or condition[1] != _NUMBER or then[1] != otherwise[1]:
+        return None
+    return f"iif({condition[0]},{then[0]},{otherwise[0]})", then[1]
+
+
+_RENDERERS: Final[dict[type[exp.Expr], Callable[[exp.Expr, Columns], Rendered]]] = {
+    exp.Paren: _paren,
+    exp.Column: _column,
+    exp.Literal: _literal,
+    exp.Neg: _negative,
+    exp.Concat: _concat,
+    exp.Coalesce: _coalesce,
+    exp.If: _if,
+}

@@ -1,0 +1,149 @@
+"""Who owns the file: an OS lock on ``<file>.lock`` beside the database, which dies with its process, however that ends.
+
+The lock file tells who holds it, and its time of modification is the heartbeat. A taker that must not wait for a frozen owner puts a new
+lock file in the old one's place: the old owner still holds a lock, but on a file that has no name any more, and finds out at its next
+heartbeat; until then the epoch in the database keeps it from writing.
+"""
+
+import fcntl
+import json
+import os
+import socket
+import threading
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from applier.errors import FatalSinkError, Fenced
+
+_RETRY_S: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """What the lock file tells about its holder."""
+
+    host: str
+    process: int
+    since: str
+    silent_s: float
+
+
+class FileLock:
+    """The lock of one run, with its heartbeat thread. Not inherited by child processes."""
+
+    def __init__(self, database: Path, *, lease_s: float, timeout_s: float) -> None:
+        self.path = database.with_name(database.name + ".lock")
+        self._lease_s, self._timeout_s = lease_s, timeout_s
+        self._descriptor: int | None = None
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._lost: Exception | None = None
+
+    @property
+    def lost(self) -> Exception | None:
+        """The error of the heartbeat, if another run has taken the lock."""
+        return self._lost
+
+    def acquire(self, *, take_over: bool) -> None:
+        """Take the lock. Fenced names the holder if it cannot be had in time and the holder's heartbeat is alive."""
+        deadline = time.monotonic() + self._timeout_s
+        while not self._try():
+            holder = self.holder()
+            if take_over or (holder is not None and holder.silent_s > self._lease_s):
+                self.path.unlink(missing_ok=True)
+            elif time.monotonic() >= deadline:
+                raise _fenced(self.path, holder)
+            else:
+                time.sleep(_RETRY_S)
+        self._announce()
+        self._stopped.clear()
+        self._thread = threading.Thread(target=self._beat, name="applier-heartbeat", daemon=True)
+        self._thread.start()
+
+    def holder(self) -> Holder | None:
+        """Read who holds the lock; None if nobody does, or it says nothing."""
+        try:
+            facts = json.loads(self.path.read_text(encoding="utf-8"))
+            silent_s = time.time() - self.path.stat().st_mtime
+            return Holder(facts["host"], facts["process"], facts["since"], round(silent_s, 1))
+        except (OSError, ValueError, KeyError):
+            return None
+
+    def release(self) -> None:
+        """Stop the heartbeat and let the lock go; the file stays, empty, because others may be waiting on it."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self._descriptor is not None:
+            os.ftruncate(self._descriptor, 0)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _try(self) -> bool:
+        descriptor = self._open()
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        if not self._is_named(descriptor):
+            os.close(descriptor)
+            return False
+        self._descriptor = descriptor
+        return True
+
+    def _open(self) -> int:
+        try:
+            return os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise FatalSinkError(
+                "the lock file beside the database cannot be written",
+                remedy="Create the directory, and make it writable for this user",
+                path=str(self.path),
+                reason=error.strerror,
+            ) from error
+
+    def _is_named(self, descriptor: int) -> bool:
+        """Tell whether the file that was locked is still the one that has the name."""
+        try:
+            return os.path.samestat(os.fstat(descriptor), self.path.stat())
+        except FileNotFoundError:
+            return False
+
+    def _announce(self) -> None:
+        descriptor = self._held()
+        facts = {"host": socket.gethostname(), "process": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps(facts).encode(), 0)
+
+    def _held(self) -> int:
+        if self._descriptor is None:
+            raise Fenced("the lock of the database file is not held", remedy="Acquire the sink first", path=str(self.path))
+        return self._descriptor
+
+    def _beat(self) -> None:
+        while not self._stopped.wait(self._lease_s / 3):
+            descriptor = self._held()
+            if not self._is_named(descriptor):
+                self._lost = _fenced(self.path, self.holder())
+                return
+            os.utime(descriptor)
+
+
+def _fenced(path: Path, holder: Holder | None) -> Fenced:
+    remedy = "Stop that run, or start with --take-over"
+    if holder is None:
+        return Fenced("another run owns the database file", remedy=remedy, path=str(path))
+    return Fenced(
+        "another run owns the database file",
+        remedy=remedy,
+        path=str(path),
+        host=holder.host,
+        process=holder.process,
+        since=holder.since,
+        silent_s=holder.silent_s,
+    )

@@ -1,0 +1,152 @@
+"""Changes a table's columns: by ALTER TABLE ADD COLUMN where SQLite can, else by building the table anew.
+
+The steps are those of sqlite.org/lang_altertable.html, section 7. Rows are kept exactly: values of a column whose type changes pass
+through ``conversion.py``; new columns take what MySQL gives existing rows. All of it happens in the caller's transaction.
+"""
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Final
+
+from applier.errors import NeedsOperator
+from applier.position import Ts
+from applier.sinks.sqlite.conversion import Conversion, conversion, same
+from applier.sinks.sqlite.definition import ColumnDefinition, DefaultKind, TableDefinition, column_clause, create_indexes, create_table
+from applier.sinks.sqlite.dialect import blob, plain
+from applier.sinks.sqlite.draft import DraftColumn
+from applier.sinks.sqlite.literal_value import fill_value
+from applier.sinks.sqlite.names import Sql, compose, quote, quote_all, stored_name
+from applier.sinks.sqlite.stored_value import Inexact, Stored
+from applier.sinks.sqlite.tokens import BY_HAND
+
+_SCRATCH: Final = "applier_rebuild"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When the DDL ran upstream, and the zone in which the wire writes times: for CURRENT_TIMESTAMP in existing rows."""
+
+    commit_ts: Ts
+    zone: str
+
+
+def change_columns(
+    connection: sqlite3.Connection, old: TableDefinition, new: TableDefinition, columns: list[DraftColumn], moment: Moment
+) -> bool:
+    """Bring the table from ``old`` to ``new``; return whether its indexes were made anew. ``columns``: the new ones with their sources."""
+    if old.columns == new.columns and old.primary_key == new.primary_key:
+        return False
+    if _can_append(old, new):
+        for column in new.columns[len(old.columns) :]:
+            _append(connection, new, column, moment)
+        return False
+    _rebuild(connection, old, new, columns, moment)
+    return True
+
+
+def _can_append(old: TableDefinition, new: TableDefinition) -> bool:
+    """SQLite appends nullable columns with a constant default in no time; others are built anew."""
+    return (
+        new.columns[: len(old.columns)] == old.columns
+        and old.primary_key == new.primary_key
+        and all(
+            column.nullable and not column.generated and (column.default is None or column.default.kind is DefaultKind.LITERAL)
+            for column in new.columns[len(old.columns) :]
+        )
+    )
+
+
+def _append(connection: sqlite3.Connection, table: TableDefinition, column: ColumnDefinition, moment: Moment) -> None:
+    fill = fill_value(column, moment.commit_ts, moment.zone)
+    statement = compose(
+        "ALTER TABLE {table} ADD COLUMN {clause}", table=quote(stored_name(table.name)), clause=column_clause(table, column)
+    )
+    if isinstance(fill, float):  # SQLite takes no exact spelling of a fraction as a default of an appended column
+        connection.execute(statement)
+        update = compose("UPDATE {table} SET {column} = ?", table=quote(stored_name(table.name)), column=quote(column.name))
+        connection.execute(update, (fill,))
+        return
+    if fill is not None:
+        statement = compose(
+            "{statement} DEFAULT {value}", statement=statement, value=Sql(blob(fill) if isinstance(fill, bytes) else plain(fill))
+        )
+    connection.execute(statement)
+
+
+def _rebuild(
+    connection: sqlite3.Connection, old: TableDefinition, new: TableDefinition, columns: list[DraftColumn], moment: Moment
+) -> None:
+    stored = stored_name(old.name)
+    connection.execute(create_table(new, _SCRATCH))
+    _copy(connection, old, [column for column in columns if not column.definition.generated], moment)
+    connection.execute(compose("DROP TABLE {table}", table=quote(stored)))
+    connection.execute(compose("ALTER TABLE {scratch} RENAME TO {table}", scratch=quote(_SCRATCH), table=quote(stored)))
+    for statement in create_indexes(new):
+        connection.execute(statement)
+
+
+def _copy(connection: sqlite3.Connection, old: TableDefinition, columns: list[DraftColumn], moment: Moment) -> None:
+    if not connection.execute(compose("SELECT EXISTS (SELECT 1 FROM {table})", table=quote(stored_name(old.name)))).fetchone()[0]:
+        return
+    reasons: list[str] = []
+    sources = [_source(connection, old, column, moment, reasons) for column in columns]
+    statement = compose(
+        "INSERT INTO {scratch} ({columns}) SELECT {sources} FROM {table}",
+        scratch=quote(_SCRATCH),
+        columns=quote_all([column.definition.name for column in columns]),
+        sources=Sql(",".join(text for text, _ in sources)),
+        table=quote(stored_name(old.name)),
+    )
+    try:
+        connection.execute(statement, [fill for text, fill in sources if text == "?"])
+    except (sqlite3.OperationalError, sqlite3.IntegrityError) as error:
+        if not reasons and not isinstance(error, sqlite3.IntegrityError):
+            raise
+        raise _inexact(old, reasons[0] if reasons else str(error)) from error
+
+
+def _source(
+    connection: sqlite3.Connection, old: TableDefinition, column: DraftColumn, moment: Moment, reasons: list[str]
+) -> tuple[str, Stored]:
+    """Return the expression that gives a new column its values, and the value to bind if the expression is ``?``."""
+    before = old.column(column.source) if column.source else None
+    if before is None:
+        return "?", _fill(column.definition, moment)
+    convert = conversion(before.type, column.definition.type)
+    if convert is same:
+        return quote(before.name), None
+    name = f"applier_convert_{len(old.columns)}_{old.columns.index(before)}"
+    connection.create_function(name, 1, _guarded(convert, before.name, reasons), deterministic=True)
+    return compose("{function}({column})", function=Sql(name), column=quote(before.name)), None
+
+
+def _fill(column: ColumnDefinition, moment: Moment) -> Stored:
+    try:
+        return fill_value(column, moment.commit_ts, moment.zone)
+    except Inexact as error:
+        raise NeedsOperator(
+            "the default of a new column cannot be converted exactly",
+            remedy=BY_HAND,
+            column=column.name,
+            reason=str(error),
+        ) from error
+
+
+def _guarded(convert: Conversion, column: str, reasons: list[str]) -> Conversion:
+    def run(value: Stored) -> Stored:
+        try:
+            return None if value is None else convert(value)
+        except (Inexact, ValueError) as error:
+            reasons.append(f"column {column}: {error}")
+            raise
+
+    return run
+
+
+def _inexact(table: TableDefinition, reason: str) -> NeedsOperator:
+    return NeedsOperator(
+        "existing rows cannot be converted so that they are certainly what upstream made of them",
+        remedy=BY_HAND,
+        table=str(table.name),
+        reason=reason,
+    )

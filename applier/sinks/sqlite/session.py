@@ -1,0 +1,83 @@
+"""Opens the file: one kind of connection for driver and executors.
+
+WAL lets readers go on while the applier writes; ``synchronous = FULL`` makes every COMMIT durable. Python's own transaction control is off:
+``BEGIN IMMEDIATE`` takes the write lock before the fence is read, so two writers never decide on the same progress row.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool
+
+from applier.errors import ConfigError, FatalSinkError
+from applier.sinks.sqlite.errors import translate
+
+OLDEST: Final = (3, 37, 0)
+"""STRICT tables came with 3.37."""
+_READS: Final = "applier_reads"
+
+
+def database_path(url: str) -> Path:
+    """Return the absolute path of ``sqlite:///replica.db``; ConfigError for a database in memory, which executors could not share."""
+    database = make_url(url).database
+    if not database or database == ":memory:" or database.startswith("file:"):
+        raise ConfigError("the SQLite sink needs a file", remedy="Write sink.url as sqlite:///replica.db")
+    return Path(database).absolute()
+
+
+def open_engine(path: Path, lock_wait_timeout_s: int) -> Engine:
+    """Make an engine without a pool whose transactions begin with BEGIN IMMEDIATE. Nothing is opened yet."""
+    if sqlite3.sqlite_version_info < OLDEST:
+        raise FatalSinkError(
+            "the SQLite library is too old", remedy="Use a Python with SQLite 3.37 or newer", version=sqlite3.sqlite_version
+        )
+    arguments = {"timeout": float(lock_wait_timeout_s), "isolation_level": None, "check_same_thread": False}
+    engine = create_engine(f"sqlite:///{path}", poolclass=NullPool, connect_args=arguments)
+    event.listen(engine, "connect", _set_up)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _set_up(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+    cursor = connection.cursor()
+    # legacy_alter_table: views keep the names that they were written with, as in MySQL, and a table is renamed whatever they name.
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = OFF", "legacy_alter_table = ON", "trusted_schema = OFF"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN" if connection.get_execution_options().get(_READS) else "BEGIN IMMEDIATE")
+
+
+def raw(connection: Connection) -> sqlite3.Connection:
+    """Return the driver's connection: DDL and rows go through it, because their text must not be searched for parameters."""
+    driver: Any = connection.connection.driver_connection
+    if not isinstance(driver, sqlite3.Connection):
+        raise TypeError(driver)
+    return driver
+
+
+@contextmanager
+def transaction(engine: Engine, **facts: Any) -> Iterator[Connection]:
+    """Run a block in one transaction: COMMIT at its end, ROLLBACK at an error. SQLite's errors come out as ours, with ``facts``."""
+    try:
+        with engine.begin() as connection:
+            yield connection
+    except (DBAPIError, sqlite3.Error) as error:
+        raise translate(error, **facts) from error
+
+
+@contextmanager
+def snapshot(engine: Engine, path: Path) -> Iterator[Connection]:
+    """Run a block of reads on one state of the file, waiting for nobody. FatalSinkError if there is no file: reading makes none."""
+    if not path.exists():
+        raise FatalSinkError("there is no database file yet", remedy="Run `applier migrate`", path=str(path))
+    with transaction(engine.execution_options(**{_READS: True}), path=str(path)) as connection:
+        yield connection

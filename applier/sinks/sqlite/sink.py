@@ -1,0 +1,193 @@
+"""The driver side of a replica in one SQLite file.
+
+DDL is transactional here: the statement, its ledger entry and the progress are one transaction, so no intent is ever left behind, and
+nothing has to be compared after a crash. Writers on the same machine open the file themselves.
+"""
+
+import os
+import socket
+import sqlite3
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Self
+from uuid import uuid4
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from sqlalchemy import Connection
+
+from applier.coordinator.messages import DdlIdentity
+from applier.errors import ConfigError, Fenced, UnknownOutcome
+from applier.events import DdlEvent, FoldedName, TableName
+from applier.failpoint import reach
+from applier.planner.catalogue import TableDescription
+from applier.position import Ts
+from applier.sinks import migration
+from applier.sinks.bookkeeping import Bookkeeping, FenceState
+from applier.sinks.ledger import Ledger
+from applier.sinks.port import DdlState, Fence, LedgerEntry, Progress, ProgressCommit, SinkSettings, WriteOutcome
+from applier.sinks.sqlite import catalogue
+from applier.sinks.sqlite.dialect import SqliteDialect
+from applier.sinks.sqlite.ownership import FileLock
+from applier.sinks.sqlite.schema_change import apply_ddl
+from applier.sinks.sqlite.session import database_path, open_engine, raw, snapshot, transaction
+from applier.sinks.sqlite.writer import SqliteWriter, unknown_outcome
+
+
+class SqliteSink:
+    """A replica in one file. Not thread-safe; one per run."""
+
+    def __init__(self, settings: SinkSettings) -> None:
+        self._path = database_path(settings.url)
+        self._zone = _checked_zone(settings.time_zone)
+        self._name, self._timeout_s = settings.name, settings.lock_wait_timeout_s
+        self._engine = open_engine(self._path, settings.lock_wait_timeout_s)
+        self._bookkeeping = Bookkeeping(settings.name, "sqlite")
+        self._ledger = Ledger(self._bookkeeping)
+        self._lock = FileLock(self._path, lease_s=settings.lease_s, timeout_s=settings.lock_timeout_s)
+        self._run_id = uuid4().hex
+        self._is_owner = False
+
+    @property
+    def dialect(self) -> SqliteDialect:
+        """The rendering part, for executors."""
+        return SqliteDialect()
+
+    @property
+    def writer(self) -> SqliteWriter:
+        """The writing part, for executors on this machine."""
+        return SqliteWriter(self._path, self._name, self._timeout_s)
+
+    # Run and progress
+
+    def migrate(self) -> Sequence[str]:
+        """Create the file and the bookkeeping tables, or upgrade them; return the revisions that were applied."""
+        with transaction(self._engine, path=str(self._path)) as connection:
+            return migration.upgrade(connection)
+
+    def acquire(self, *, take_over: bool = False) -> None:
+        """Own the replica: take the file's lock, then a new epoch. Fenced names the owner; a dead one's lock is free at once."""
+        self._lock.acquire(take_over=take_over)
+        try:
+            with transaction(self._engine, path=str(self._path)) as connection:
+                migration.check(connection)
+                self._bookkeeping.claim(connection, self._run_id, socket.gethostname(), os.getpid())
+        except BaseException:
+            self._lock.release()
+            raise
+        self._is_owner = True
+
+    def load(self) -> Progress | None:
+        """Read the progress; None before the first ``begin``."""
+        with snapshot(self._engine, self._path) as connection:
+            return self._bookkeeping.load(connection)
+
+    def begin(self, start_ts: Ts) -> Progress:
+        """Create the progress row of a new replica."""
+        with transaction(self._engine) as connection:
+            return self._bookkeeping.begin(connection, self._run_id, start_ts)
+
+    def raise_epoch(self) -> Progress:
+        """Raise the epoch and read the progress."""
+        with transaction(self._engine) as connection:
+            return self._bookkeeping.raise_epoch(connection, self._run_id)
+
+    def save(self, fence: Fence, commit: ProgressCommit) -> WriteOutcome:
+        """Write progress without rows, under the fence."""
+        return self.writer.write(fence, (), commit)
+
+    def heartbeat_lost(self) -> Exception | None:
+        """Return the error of the heartbeat, if another run has taken the lock."""
+        return self._lock.lost
+
+    # Catalogue
+
+    def describe(self, tables: Collection[TableName]) -> dict[FoldedName, TableDescription]:
+        """Describe the sink's tables; missing ones are left out."""
+        with snapshot(self._engine, self._path) as connection:
+            return catalogue.describe(raw(connection), tables)
+
+    def has_rows(self, table: TableName) -> bool:
+        """Tell whether the table exists and holds a row."""
+        with snapshot(self._engine, self._path) as connection:
+            return catalogue.has_rows(raw(connection), table)
+
+    # DDL
+
+    def ledger(self) -> Sequence[LedgerEntry]:
+        """Read the whole ledger, by ts."""
+        with snapshot(self._engine, self._path) as connection:
+            return self._ledger.read(connection)
+
+    def run_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:
+        """Run the statement, write it as done and move the progress, in one transaction; return the fence that now holds.
+
+        An error leaves the file as it was: no intent, no part of the statement.
+        """
+        reach("ddl.before_intent")
+        commit = replace(after, known_tables=before.known_tables | after.known_tables, topic_ids=before.topic_ids | after.topic_ids)
+        return self._settle_ddl(fence, identity, ddl, commit, DdlState.DONE)
+
+    def skip_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, after: ProgressCommit) -> Fence:
+        """Write the DDL as skipped, with the progress."""
+        return self._settle_ddl(fence, identity, ddl, after, DdlState.SKIPPED)
+
+    def _settle_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, commit: ProgressCommit, state: DdlState) -> Fence:
+        with transaction(self._engine, statement=ddl.query, commit_ts=ddl.commit_ts) as connection:
+            self._hold(connection, fence)
+            if state is DdlState.DONE:
+                apply_ddl(raw(connection), ddl, self._zone)
+                reach("ddl.after_statement")
+            self._ledger.settled(connection, identity, ddl, state)
+            moved = self._bookkeeping.advance(connection, fence, commit)
+            reach("ddl.before_done")
+            try:
+                raw(connection).commit()
+            except sqlite3.Error as error:
+                raise unknown_outcome(error) from error
+        reach("ddl.after_done")
+        return moved
+
+    def _hold(self, connection: Connection, fence: Fence) -> None:
+        match self._bookkeeping.lock(connection, fence):
+            case FenceState.HELD:
+                return
+            case FenceState.FENCED:
+                raise Fenced("another run has taken over the replica", remedy="Stop one of the two", epoch=fence.epoch)
+            case _:
+                raise UnknownOutcome("the fence shows another window", remedy="The applier reads the file again", fence=fence)
+
+    def settle(self, fence: Fence) -> Fence:
+        """Return the fence: a transaction that did not commit left no intent to settle."""
+        return fence
+
+    def resolve_ddl(self, ts: Ts, schema: str, table: str, state: DdlState | None) -> int:
+        """Carry out the operator's word on matching intents; return how many there were."""
+        with transaction(self._engine) as connection:
+            return self._ledger.resolve(connection, ts, TableName(schema, table), state)
+
+    # End
+
+    def close(self) -> None:
+        """Give the replica up and release the lock."""
+        if self._is_owner:
+            self._is_owner = False
+            with transaction(self._engine) as connection:
+                self._bookkeeping.release(connection, self._run_id)
+        self._lock.release()
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _checked_zone(zone: str) -> str:
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise ConfigError(
+            "the time zone is not known", remedy="Name it as in the IANA database: UTC, Europe/Berlin", time_zone=zone
+        ) from error
+    return zone

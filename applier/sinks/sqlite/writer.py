@@ -1,0 +1,73 @@
+"""The executor side: one segment in one transaction of the file."""
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from applier.errors import ApplierError, UnknownOutcome
+from applier.failpoint import reach
+from applier.planner.port import Statement
+from applier.sinks.bookkeeping import Bookkeeping
+from applier.sinks.port import Fence, ProgressCommit, WriteOutcome, WriteState
+from applier.sinks.sqlite.errors import translate
+from applier.sinks.sqlite.session import open_engine, raw
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteWriter:
+    """Writes a segment from any process of the machine that holds the file."""
+
+    path: Path
+    name: str
+    lock_wait_timeout_s: int
+
+    def write(self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit) -> WriteOutcome:
+        """BEGIN IMMEDIATE, check the fence, run the statements in order, move the progress, COMMIT. Raises nothing of the database."""
+        try:
+            with open_engine(self.path, self.lock_wait_timeout_s).connect() as connection:
+                outcome = self._write(connection, fence, statements, commit)
+        except (DBAPIError, sqlite3.Error) as error:
+            return WriteOutcome(state=WriteState.FAILED, error=translate(error))
+        except ApplierError as error:
+            return WriteOutcome(state=WriteState.FAILED, error=error)
+        reach("write.after_commit")
+        return outcome
+
+    def _write(self, connection: Connection, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit) -> WriteOutcome:
+        bookkeeping = Bookkeeping(self.name, "sqlite")
+        # The block rolls back unless it commits, also when a statement or the planner behind the iterator raises.
+        with connection.begin() as transaction:
+            refusal = bookkeeping.lock(connection, fence).refusal
+            if refusal is not None:
+                transaction.rollback()
+                return WriteOutcome(state=refusal)
+            rows = _run(raw(connection), statements)
+            bookkeeping.advance(connection, fence, commit)
+            reach("write.before_commit")
+            try:
+                transaction.commit()
+            except DBAPIError as error:
+                return WriteOutcome(state=WriteState.REBUILD, error=unknown_outcome(error))
+        return WriteOutcome(state=WriteState.COMMITTED, rows=rows)
+
+
+def unknown_outcome(error: DBAPIError | sqlite3.Error) -> UnknownOutcome:
+    """Return the error for a COMMIT that failed: it may have reached the disk."""
+    return UnknownOutcome(
+        "COMMIT failed: it may have reached the disk or not", remedy="The applier reads the file again", reason=str(error)
+    )
+
+
+def _run(connection: sqlite3.Connection, statements: Iterable[Statement]) -> int:
+    rows = 0
+    for statement in statements:
+        try:
+            connection.execute(statement.text)
+        except sqlite3.Error as error:
+            raise translate(error, table=statement.table, min_ts=statement.min_ts, max_ts=statement.max_ts) from error
+        rows += statement.rows
+    return rows

@@ -1,0 +1,122 @@
+-- What the MySQL family's sink asks of the server besides its bookkeeping: sessions, locks, diagnosis.
+-- A statement begins with "-- name: purpose" and ends with ";".
+
+-- session_variables: which of the variables that the applier fixes exist here, and what they are
+SHOW SESSION VARIABLES WHERE Variable_name IN :names;
+
+-- set_sql_mode: the whole list, never "the server's, minus …"
+SET SESSION sql_mode = :value;
+
+-- set_time_zone: the zone of TIMESTAMP text on the wire
+SET SESSION time_zone = :value;
+
+-- set_foreign_key_checks: upstream has checked them; tables are written in any order
+SET SESSION foreign_key_checks = :value;
+
+-- set_transaction_isolation: fewer gap locks; the fence is a row lock and needs no more
+SET SESSION transaction_isolation = :value;
+
+-- set_tx_isolation: the same on MariaDB before 11.1
+SET SESSION tx_isolation = :value;
+
+-- set_character_set_server: a schema that a DDL creates without a charset gets TiDB's default
+SET SESSION character_set_server = :value;
+
+-- set_collation_server: the same; a case-insensitive key would be stricter than upstream's
+SET SESSION collation_server = :value;
+
+-- set_default_storage_engine: a table without transactions cannot be exact
+SET SESSION default_storage_engine = :value;
+
+-- set_explicit_defaults_for_timestamp: a plain TIMESTAMP column has no magic defaults in TiDB
+SET SESSION explicit_defaults_for_timestamp = :value;
+
+-- set_sql_auto_is_null: "key IS NULL" means just that
+SET SESSION sql_auto_is_null = :value;
+
+-- set_max_error_count: every warning is shown, so every warning is judged
+SET SESSION max_error_count = :value;
+
+-- set_sql_notes: silent roundings are notes
+SET SESSION sql_notes = :value;
+
+-- set_max_statement_time: a DDL takes as long as it takes (MariaDB)
+SET SESSION max_statement_time = :value;
+
+-- set_innodb_lock_wait_timeout: seconds that a row lock is waited for
+SET SESSION innodb_lock_wait_timeout = :value;
+
+-- set_lock_wait_timeout: seconds that a table in use is waited for
+SET SESSION lock_wait_timeout = :value;
+
+-- set_wait_timeout: seconds after which the server ends an idle session, and rolls back what it held
+SET SESSION wait_timeout = :value;
+
+-- set_tidb_txn_mode: the fence needs a lock at once and not at COMMIT (TiDB)
+SET SESSION tidb_txn_mode = :value;
+
+-- set_allow_auto_random_explicit_insert: AUTO_RANDOM keys come from upstream (TiDB)
+SET SESSION allow_auto_random_explicit_insert = :value;
+
+-- set_tidb_placement_mode: upstream's placement rules are not the sink's (TiDB)
+SET SESSION tidb_placement_mode = :value;
+
+-- set_tidb_enable_external_ts_read: read what is, not a syncpoint's past (TiDB)
+SET SESSION tidb_enable_external_ts_read = :value;
+
+-- session_id: the server's number of this session
+SELECT CONNECTION_ID();
+
+-- session_kill: end a session; what it had not committed is rolled back
+KILL :session_id;
+
+-- max_allowed_packet: the largest statement that the server takes, in bytes
+SELECT @@max_allowed_packet;
+
+-- schema_exists: whether the bookkeeping schema is there
+SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = :schema_name;
+
+-- schema_create: the bookkeeping schema
+CREATE SCHEMA IF NOT EXISTS applier DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- lock_get: take a named lock, waiting at most so many seconds; it is held as long as the session lives
+SELECT GET_LOCK(:lock_name, :timeout_s);
+
+-- lock_release: give a named lock back
+SELECT RELEASE_LOCK(:lock_name);
+
+-- lock_holder: the session that holds a named lock
+SELECT IS_USED_LOCK(:lock_name);
+
+-- warnings: what the last statement altered or complained about
+SHOW WARNINGS;
+
+-- timestamp_set: the time that CURRENT_TIMESTAMP defaults of a DDL see
+SET SESSION timestamp = :seconds;
+
+-- timestamp_reset: the clock again
+SET SESSION timestamp = DEFAULT;
+
+-- running_statement: sessions that still execute this statement
+SELECT id FROM information_schema.processlist WHERE info = :statement AND id <> CONNECTION_ID();
+
+-- tidb_jobs: jobs of this statement that TiDB has not ended
+SELECT job_id FROM information_schema.ddl_jobs
+WHERE query = :statement AND state NOT IN ('synced', 'done', 'cancelled', 'rollback done');
+
+-- blockers_locks: sessions that hold a metadata lock on the tables of a schema (MySQL 8)
+SELECT t.processlist_id AS id, t.processlist_user AS user, t.processlist_host AS host, t.processlist_time AS seconds
+FROM performance_schema.metadata_locks m JOIN performance_schema.threads t ON t.thread_id = m.owner_thread_id
+WHERE m.lock_status = 'GRANTED' AND m.object_schema = :schema_name AND t.processlist_id <> CONNECTION_ID() LIMIT 5;
+
+-- blockers_transactions: the oldest open transactions (MariaDB, where metadata locks are not shown)
+SELECT p.id AS id, p.user AS user, p.host AS host, p.time AS seconds
+FROM information_schema.innodb_trx x JOIN information_schema.processlist p ON p.id = x.trx_mysql_thread_id
+WHERE p.id <> CONNECTION_ID() ORDER BY x.trx_started LIMIT 5;
+
+-- indexes_of: the indexes of a table
+SELECT DISTINCT index_name FROM information_schema.statistics WHERE table_schema = :schema_name AND table_name = :table_name;
+
+-- partitions_of: the partitions of a table
+SELECT partition_name FROM information_schema.partitions
+WHERE table_schema = :schema_name AND table_name = :table_name AND partition_name IS NOT NULL;

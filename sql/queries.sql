@@ -1,0 +1,95 @@
+-- Every statement that the applier runs on its bookkeeping. A statement begins with "-- name: purpose" and ends with ";".
+-- Written for MySQL, MariaDB and TiDB; for SQLite the loader (applier/sinks/queries.py) turns applier.x into applier_x,
+-- UTC_TIMESTAMP(6) into the same of SQLite, and drops FOR UPDATE (a transaction there begins with BEGIN IMMEDIATE).
+
+-- progress_read: the progress of a replica, without waiting for a writer
+SELECT epoch, window_id, checkpoint_ts, start_ts FROM applier.progress WHERE name = :name;
+
+-- progress_lock: the first statement of every transaction that writes: the fence, held until COMMIT
+SELECT epoch, window_id, checkpoint_ts, start_ts FROM applier.progress WHERE name = :name FOR UPDATE;
+
+-- progress_begin: a new replica at its starting point
+INSERT INTO applier.progress (name, epoch, window_id, checkpoint_ts, start_ts, updated_at)
+VALUES (:name, :epoch, 0, :start_ts, :start_ts, UTC_TIMESTAMP(6));
+
+-- progress_advance: one commit: the next window, and the checkpoint that it makes durable
+UPDATE applier.progress SET window_id = window_id + 1, checkpoint_ts = :checkpoint_ts, updated_at = UTC_TIMESTAMP(6)
+WHERE name = :name AND epoch = :epoch AND window_id = :window_id;
+
+-- progress_fence: a higher epoch: whatever an older one still sends is refused
+UPDATE applier.progress SET epoch = :epoch, updated_at = UTC_TIMESTAMP(6) WHERE name = :name;
+
+-- stream_read: the durable positions of all streams
+SELECT topic, partition_number, topic_id, next_offset, resolved_ts FROM applier.stream WHERE name = :name;
+
+-- stream_write: the positions that changed
+REPLACE INTO applier.stream (name, topic, partition_number, topic_id, next_offset, resolved_ts)
+VALUES (:name, :topic, :partition_number, :topic_id, :next_offset, :resolved_ts);
+
+-- known_table_read: the tables that were absent or empty before this replica's first event on them
+SELECT schema_name, table_name FROM applier.known_table WHERE name = :name;
+
+-- known_table_write: remember that fact, in the transaction that relies on it
+REPLACE INTO applier.known_table (name, schema_name, table_name, since_ts)
+VALUES (:name, :schema_name, :table_name, :since_ts);
+
+-- owner_read: the run that owns the replica, and how old its heartbeat is by the clock of the database
+SELECT epoch, run_id, host, process, started_at, heartbeat_at, UTC_TIMESTAMP(6) AS now FROM applier.owner WHERE name = :name;
+
+-- owner_lock: the same, against a concurrent take-over
+SELECT epoch, run_id, host, process, started_at, heartbeat_at, UTC_TIMESTAMP(6) AS now FROM applier.owner WHERE name = :name FOR UPDATE;
+
+-- owner_write: this run owns the replica
+REPLACE INTO applier.owner (name, epoch, run_id, host, process, started_at, heartbeat_at)
+VALUES (:name, :epoch, :run_id, :host, :process, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6));
+
+-- owner_raise: the epoch that this run goes on with
+UPDATE applier.owner SET epoch = :epoch, heartbeat_at = UTC_TIMESTAMP(6) WHERE name = :name AND run_id = :run_id;
+
+-- owner_beat: this run lives; no row: another one took over
+UPDATE applier.owner SET heartbeat_at = UTC_TIMESTAMP(6) WHERE name = :name AND run_id = :run_id;
+
+-- owner_release: this run ended in good order
+DELETE FROM applier.owner WHERE name = :name AND run_id = :run_id;
+
+-- session_write: a session of the replica, known by the named lock that it holds while it lives
+REPLACE INTO applier.owner_session (name, token, host, process, opened_at)
+VALUES (:name, :token, :host, :process, UTC_TIMESTAMP(6));
+
+-- session_read: the sessions that were registered
+SELECT token, host, process FROM applier.owner_session WHERE name = :name;
+
+-- session_forget: a session that has ended
+DELETE FROM applier.owner_session WHERE name = :name AND token = :token;
+
+-- ledger_read: all DDLs that were begun, done or skipped
+SELECT ddl_ts, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error
+FROM applier.ddl_ledger WHERE name = :name;
+
+-- ledger_intents: the DDLs that were begun and not ended
+SELECT ddl_ts, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error
+FROM applier.ddl_ledger WHERE name = :name AND state = 'intent';
+
+-- ledger_intent: before a DDL runs
+INSERT INTO applier.ddl_ledger
+(name, ddl_ts, identity_hash, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error)
+VALUES (:name, :ddl_ts, :identity_hash, :schema_name, :table_name, :touches, :ddl_type, :query, 'intent', :before_state,
+UTC_TIMESTAMP(6), NULL, '');
+
+-- ledger_settled: a DDL that is done or skipped without an intent before it
+INSERT INTO applier.ddl_ledger
+(name, ddl_ts, identity_hash, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error)
+VALUES (:name, :ddl_ts, :identity_hash, :schema_name, :table_name, :touches, :ddl_type, :query, :state, '',
+UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), '');
+
+-- ledger_end: an intent becomes done or skipped
+UPDATE applier.ddl_ledger SET state = :state, ended_at = UTC_TIMESTAMP(6), error = ''
+WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state = 'intent';
+
+-- ledger_error: what stopped a DDL; its intent stays
+UPDATE applier.ddl_ledger SET error = :error
+WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state = 'intent';
+
+-- ledger_retry: the operator's word: run it again without comparing
+UPDATE applier.ddl_ledger SET before_state = '', error = ''
+WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state = 'intent';

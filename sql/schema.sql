@@ -1,0 +1,100 @@
+-- The bookkeeping tables as they are now, for MySQL, MariaDB and TiDB.
+-- Made by migrations/; a test proves that migrations from zero give exactly this. Change both together.
+
+CREATE SCHEMA IF NOT EXISTS applier DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- the revision of these tables (Alembic)
+CREATE TABLE applier.schema_version (
+  version_num VARCHAR(32) NOT NULL,
+  PRIMARY KEY (version_num)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- how far each replica is: the fence (epoch, window_id) and the checkpoint
+CREATE TABLE applier.progress (
+  name VARCHAR(64) NOT NULL,
+  epoch BIGINT NOT NULL,
+  window_id BIGINT NOT NULL,
+  checkpoint_ts BIGINT UNSIGNED NOT NULL,
+  start_ts BIGINT UNSIGNED NOT NULL,
+  updated_at DATETIME(6) NOT NULL,
+  PRIMARY KEY (name)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- the run that owns a replica; apart from progress, which a writer keeps locked
+CREATE TABLE applier.owner (
+  name VARCHAR(64) NOT NULL,
+  epoch BIGINT NOT NULL,
+  run_id VARCHAR(32) NOT NULL,
+  host VARCHAR(255) NOT NULL,
+  process BIGINT NOT NULL,
+  started_at DATETIME(6) NOT NULL,
+  heartbeat_at DATETIME(6) NOT NULL,
+  PRIMARY KEY (name)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- sessions of a replica, each known by the named lock that it holds while it lives
+CREATE TABLE applier.owner_session (
+  name VARCHAR(64) NOT NULL,
+  token VARCHAR(64) NOT NULL,
+  host VARCHAR(255) NOT NULL,
+  process BIGINT NOT NULL,
+  opened_at DATETIME(6) NOT NULL,
+  PRIMARY KEY (name,token)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- the durable position of each stream
+CREATE TABLE applier.stream (
+  name VARCHAR(64) NOT NULL,
+  topic VARCHAR(249) NOT NULL,
+  partition_number BIGINT NOT NULL,
+  topic_id VARCHAR(64) NOT NULL,
+  next_offset BIGINT NOT NULL,
+  resolved_ts BIGINT UNSIGNED NOT NULL,
+  PRIMARY KEY (name,topic,partition_number)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- tables that were absent or empty before the replica's first event on them
+CREATE TABLE applier.known_table (
+  name VARCHAR(64) NOT NULL,
+  schema_name VARCHAR(192) NOT NULL,
+  table_name VARCHAR(192) NOT NULL,
+  since_ts BIGINT UNSIGNED NOT NULL,
+  PRIMARY KEY (name,schema_name,table_name)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- every DDL that was begun, done or skipped; never pruned
+CREATE TABLE applier.ddl_ledger (
+  name VARCHAR(64) NOT NULL,
+  ddl_ts BIGINT UNSIGNED NOT NULL,
+  identity_hash VARCHAR(64) NOT NULL,
+  schema_name VARCHAR(192) NOT NULL,
+  table_name VARCHAR(192) NOT NULL,
+  touches LONGTEXT NOT NULL,
+  ddl_type BIGINT NOT NULL,
+  query LONGTEXT NOT NULL,
+  state VARCHAR(16) NOT NULL,
+  before_state LONGTEXT NOT NULL,
+  began_at DATETIME(6) NOT NULL,
+  ended_at DATETIME(6) DEFAULT NULL,
+  error LONGTEXT NOT NULL,
+  PRIMARY KEY (name,ddl_ts,identity_hash)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- events set aside by policy, their records in pieces if large
+CREATE TABLE applier.quarantine (
+  name VARCHAR(64) NOT NULL,
+  topic VARCHAR(249) NOT NULL,
+  partition_number BIGINT NOT NULL,
+  record_offset BIGINT NOT NULL,
+  event_index BIGINT NOT NULL,
+  piece BIGINT NOT NULL,
+  schema_name VARCHAR(192) NOT NULL,
+  table_name VARCHAR(192) NOT NULL,
+  handle_key LONGTEXT NOT NULL,
+  commit_ts BIGINT UNSIGNED NOT NULL,
+  record LONGBLOB NOT NULL,
+  error LONGTEXT NOT NULL,
+  state VARCHAR(16) NOT NULL,
+  found_at DATETIME(6) NOT NULL,
+  PRIMARY KEY (name,topic,partition_number,record_offset,event_index,piece)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -1,0 +1,99 @@
+-- The bookkeeping tables as they are now, in SQLite.
+-- Made by migrations/; a test proves that migrations from zero give exactly this. Change both together.
+-- Upstream timestamps have no affinity (BLOB): integers up to 2^63-1, decimal text above.
+
+-- the revision of these tables (Alembic)
+CREATE TABLE applier_schema_version (
+  version_num VARCHAR(32) NOT NULL,
+  PRIMARY KEY (version_num)
+);
+
+-- how far each replica is: the fence (epoch, window_id) and the checkpoint
+CREATE TABLE applier_progress (
+  name TEXT NOT NULL,
+  epoch BIGINT NOT NULL,
+  window_id BIGINT NOT NULL,
+  checkpoint_ts BLOB NOT NULL,
+  start_ts BLOB NOT NULL,
+  updated_at TEXT NOT NULL,
+  PRIMARY KEY (name)
+);
+
+-- the run that owns a replica; apart from progress, which a writer keeps locked
+CREATE TABLE applier_owner (
+  name TEXT NOT NULL,
+  epoch BIGINT NOT NULL,
+  run_id TEXT NOT NULL,
+  host TEXT NOT NULL,
+  process BIGINT NOT NULL,
+  started_at TEXT NOT NULL,
+  heartbeat_at TEXT NOT NULL,
+  PRIMARY KEY (name)
+);
+
+-- sessions of a replica, each known by the named lock that it holds while it lives
+CREATE TABLE applier_owner_session (
+  name TEXT NOT NULL,
+  token TEXT NOT NULL,
+  host TEXT NOT NULL,
+  process BIGINT NOT NULL,
+  opened_at TEXT NOT NULL,
+  PRIMARY KEY (name, token)
+);
+
+-- the durable position of each stream
+CREATE TABLE applier_stream (
+  name TEXT NOT NULL,
+  topic TEXT NOT NULL,
+  partition_number BIGINT NOT NULL,
+  topic_id TEXT NOT NULL,
+  next_offset BIGINT NOT NULL,
+  resolved_ts BLOB NOT NULL,
+  PRIMARY KEY (name, topic, partition_number)
+);
+
+-- tables that were absent or empty before the replica's first event on them
+CREATE TABLE applier_known_table (
+  name TEXT NOT NULL,
+  schema_name TEXT NOT NULL,
+  table_name TEXT NOT NULL,
+  since_ts BLOB NOT NULL,
+  PRIMARY KEY (name, schema_name, table_name)
+);
+
+-- every DDL that was begun, done or skipped; never pruned
+CREATE TABLE applier_ddl_ledger (
+  name TEXT NOT NULL,
+  ddl_ts BLOB NOT NULL,
+  identity_hash TEXT NOT NULL,
+  schema_name TEXT NOT NULL,
+  table_name TEXT NOT NULL,
+  touches TEXT NOT NULL,
+  ddl_type BIGINT NOT NULL,
+  query TEXT NOT NULL,
+  state TEXT NOT NULL,
+  before_state TEXT NOT NULL,
+  began_at TEXT NOT NULL,
+  ended_at TEXT,
+  error TEXT NOT NULL,
+  PRIMARY KEY (name, ddl_ts, identity_hash)
+);
+
+-- events set aside by policy, their records in pieces if large
+CREATE TABLE applier_quarantine (
+  name TEXT NOT NULL,
+  topic TEXT NOT NULL,
+  partition_number BIGINT NOT NULL,
+  record_offset BIGINT NOT NULL,
+  event_index BIGINT NOT NULL,
+  piece BIGINT NOT NULL,
+  schema_name TEXT NOT NULL,
+  table_name TEXT NOT NULL,
+  handle_key TEXT NOT NULL,
+  commit_ts BLOB NOT NULL,
+  record BLOB NOT NULL,
+  error TEXT NOT NULL,
+  state TEXT NOT NULL,
+  found_at TEXT NOT NULL,
+  PRIMARY KEY (name, topic, partition_number, record_offset, event_index, piece)
+);

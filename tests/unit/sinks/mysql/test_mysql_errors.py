@@ -1,0 +1,92 @@
+"""What error codes mean, and what their messages may say."""
+
+import pickle
+import ssl
+
+import pymysql
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from applier.errors import FatalSinkError, RetryableSinkError
+from applier.sinks.mysql.errors import MEANINGS, Verdict, code_of, is_database_error, meaning_of, translate
+
+
+def server(code: int, text: str) -> pymysql.err.OperationalError:
+    return pymysql.err.OperationalError(code, text)
+
+
+@pytest.mark.parametrize("code", [1205, 1213, 2003, 2006, 2013, 1927, 9007, 8022])
+def test_what_a_repetition_may_heal_is_retryable(code: int) -> None:
+    assert type(translate(server(code, "x"), "y")) is RetryableSinkError
+
+
+@pytest.mark.parametrize("code", [1045, 1049, 1062, 1142, 1146, 1264, 1290, 1406, 1792, 1064, 59999])
+def test_what_would_fail_again_is_fatal_and_so_is_an_unknown_code(code: int) -> None:
+    error = translate(server(code, "x"), "y")
+    assert type(error) is FatalSinkError
+    assert error.facts["code"] == code
+    assert error.remedy
+
+
+def test_no_fatal_error_is_without_a_remedy() -> None:
+    assert [code for code, meaning in MEANINGS.items() if meaning.verdict is not Verdict.RETRY and not meaning.remedy] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "shown"),
+    [
+        (1062, "Duplicate entry 'se''cret for key 'x'' for key 'uk_mail'", "uk_mail"),
+        (1366, "Incorrect integer value: 'secret' for column `s`.`t`.`age` at row 3", "`s`.`t`.`age`"),
+        (1406, "Data too long for column 'name' at row 1", "name"),
+        (1048, "Column 'name' cannot be null", "name"),
+        (1364, "Field 'name' doesn't have a default value", "name"),
+        (1526, "Table has no partition for value secret", ""),
+        (1064, "You have an error in your SQL syntax near 'secret' at line 1", ""),
+        (1292, "Truncated incorrect DOUBLE value: 'secret'", ""),
+        (60000, "something about 'secret'", ""),
+    ],
+)
+def test_a_message_names_columns_and_keys_but_never_values(code: int, text: str, shown: str) -> None:
+    error = translate(server(code, text), "writing rows", table="s.t")
+    assert "secret" not in str(error)
+    assert shown in error.message
+
+
+def test_a_message_of_names_only_is_passed_on() -> None:
+    assert "INSERT command denied to user 'u'@'h'" in str(
+        translate(server(1142, "INSERT command denied to user 'u'@'h' for table `s`.`t`"), "x")
+    )
+
+
+def test_a_ddl_shows_the_servers_words() -> None:
+    assert "near 'FOO'" in str(translate(server(1064, "near 'FOO'"), "running a DDL", shows_text=True))
+
+
+def test_tidbs_generic_code_is_retryable_only_for_a_stale_schema() -> None:
+    assert meaning_of(server(1105, "Information schema is out of date")).verdict is Verdict.RETRY
+    assert meaning_of(server(1105, "whatever")).verdict is Verdict.FATAL
+
+
+def test_sqlalchemys_wrapper_is_looked_through_and_its_statement_is_not_shown() -> None:
+    wrapped = OperationalError("INSERT 'secret'", {"p": "secret"}, server(1213, "Deadlock found"))
+    assert code_of(wrapped) == 1213
+    assert "secret" not in str(translate(wrapped, "x"))
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(), ConnectionResetError(), TimeoutError(), pymysql.err.InterfaceError(0, "")])
+def test_a_broken_connection_is_a_lost_one(error: Exception) -> None:
+    assert meaning_of(error).verdict is Verdict.LOST
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError(2, "ca.pem"), ssl.SSLCertVerificationError("no")])
+def test_wrong_tls_options_are_not_retried(error: Exception) -> None:
+    assert type(translate(error, "connecting")) is FatalSinkError
+
+
+def test_other_exceptions_are_not_of_the_database() -> None:
+    assert not is_database_error(ValueError("x"))
+
+
+def test_errors_survive_the_way_from_an_executor() -> None:
+    error = translate(server(1406, "Data too long for column 'name' at row 1"), "writing rows", table="s.t", min_ts=1)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301 -- our own bytes
