@@ -1,0 +1,145 @@
+"""The driver's view of Kafka: partitions, extents, topic ids, record times."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Self
+
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # public, but not in its stub's __all__
+
+from applier.coordinator.messages import Listing, PartitionExtent
+from applier.errors import SourceError
+from applier.kafka.port import RangeReader
+from applier.kafka.reader import KafkaRangeReader
+from applier.kafka.refusal import refusals_as_config_errors
+from applier.kafka.settings import KafkaSettings, unreachable
+from applier.position import Offset, Stream
+
+TOPIC_ID_TIMEOUT_S = 5.0
+"""Topic ids guard against a topic that was made anew; a broker that does not tell them in this time is one that cannot."""
+
+
+MOCK_CLUSTER = "mockCluster"
+"""How librdkafka's mock cluster calls itself: it has no controller to ask for topic ids."""
+
+
+_EARLIEST, _LATEST = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
+
+
+class KafkaSource:
+    """Implements ``Source`` on a real cluster or on librdkafka's mock cluster."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        with refusals_as_config_errors(settings):
+            self._consumer = Consumer(settings.consumer())
+            self._admin = AdminClient(settings.client())
+
+    @property
+    def reader(self) -> RangeReader:
+        """The reading part, for executors."""
+        return KafkaRangeReader(self._settings)
+
+    def listing(self) -> Listing:
+        """Fetch partitions and extents: first the partitions, then their offsets, so that the ends are the newest."""
+        streams = self._streams()
+        earliest = self._offsets(streams, _EARLIEST)
+        latest = self._offsets(streams, _LATEST)
+        return Listing({s: PartitionExtent(earliest[s], latest[s]) for s in streams})
+
+    def topic_ids(self) -> Mapping[str, str]:
+        """Ask for the topics' ids; empty where no broker tells them."""
+        if str(self._metadata(self._settings.topics[0]).cluster_id).startswith(MOCK_CLUSTER):
+            return {}
+        futures = self._admin.describe_topics(TopicCollection(list(self._settings.topics)), request_timeout=TOPIC_ID_TIMEOUT_S)
+        ids = {}
+        for topic, future in futures.items():
+            try:
+                ids[topic] = str(future.result().topic_id)
+            except KafkaException as error:
+                if error.args[0].code() in {KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE}:  # noqa: SLF001 - librdkafka's codes
+                    return {}
+                raise unreachable(self._settings, f"topic id of {topic}", error) from error
+        return ids
+
+    def record_time_ms(self, stream: Stream, offset: Offset) -> int | None:
+        """Read the record at or after ``offset`` and return its Kafka timestamp."""
+        self._consumer.assign([TopicPartition(stream.topic, stream.partition, offset)])
+        try:
+            message = self._consumer.poll(self._settings.unreachable_after_s)
+            if message is None:
+                raise unreachable(self._settings, f"record {stream}@{offset}", "time-out")
+            if (error := message.error()) is not None:
+                if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - see topic_ids
+                    return None
+                raise unreachable(self._settings, f"record {stream}@{offset}", error)
+            return int(message.timestamp()[1])
+        finally:
+            self._consumer.unassign()
+
+    def offsets_at_time(self, streams: Collection[Stream], time_ms: int) -> Mapping[Stream, Offset]:
+        """Ask for the first offsets whose record time is at or after ``time_ms``."""
+        asked = [TopicPartition(s.topic, s.partition, time_ms) for s in streams]
+        try:
+            found = self._consumer.offsets_for_times(asked, timeout=self._settings.unreachable_after_s)
+        except KafkaException as error:
+            raise unreachable(self._settings, "offsets for times", error) from error
+        ends = self._offsets(streams, _LATEST)
+        return {s: Offset(p.offset) if p.offset >= 0 else ends[s] for s, p in ((Stream(p.topic, p.partition), p) for p in found)}
+
+    def close(self) -> None:
+        """Close the consumer; the admin client ends with its last reference."""
+        self._consumer.close()
+
+    def __enter__(self) -> Self:
+        """Use as a context manager."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+    def _metadata(self, topic: str) -> Any:
+        try:
+            return self._consumer.list_topics(topic, timeout=self._settings.unreachable_after_s)
+        except KafkaException as error:
+            raise unreachable(self._settings, f"metadata of {topic}", error) from error
+
+    def _streams(self) -> list[Stream]:
+        streams = []
+        for topic in self._settings.topics:
+            described = self._metadata(topic).topics[topic]
+            if described.error is not None:
+                raise self._refused(topic, described.error)
+            streams += [Stream(topic, partition) for partition in sorted(described.partitions)]
+        return streams
+
+    def _refused(self, topic: str, error: KafkaError) -> SourceError:
+        if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            remedy = "Check source.topics; the changefeed's sink URI names the topic"
+            return SourceError("the topic does not exist", remedy=remedy, kind="unknown_topic", topic=topic)
+        if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            remedy = "Grant DESCRIBE and READ on the topic to this user"
+            return SourceError("the topic may not be read", remedy=remedy, kind="unauthorized", topic=topic)
+        return unreachable(self._settings, f"metadata of {topic}", error)
+
+    def _offsets(self, streams: Collection[Stream], spec: OffsetSpec) -> dict[Stream, Offset]:
+        asked = {TopicPartition(s.topic, s.partition): spec for s in streams}
+        if not asked:
+            return {}
+        # The end of what a consumer is given: behind it, records of a transaction that is still open would be waited for.
+        committed = IsolationLevel.READ_COMMITTED
+        answers = self._admin.list_offsets(asked, isolation_level=committed, request_timeout=self._settings.unreachable_after_s)
+        offsets = {}
+        for partition, future in answers.items():
+            try:
+                offsets[Stream(partition.topic, partition.partition)] = Offset(future.result().offset)
+            except KafkaException as error:
+                raise unreachable(self._settings, f"offsets of {partition.topic}/{partition.partition}", error) from error
+        return offsets
