@@ -1,0 +1,34 @@
+"""Listening ahead: the next ranges are read in a thread while a segment is applied (two Spark jobs at once)."""
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from applier.spark.listen import ListenOutcome, ListenTask
+from applier.spark.port import Runner
+
+
+class ListenAhead:
+    """At most one listening job at a time. Everything but the job itself happens in the caller's thread."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._pool = ThreadPoolExecutor(1, "listen")
+        self._job: Future[Sequence[ListenOutcome]] | None = None
+
+    def start(self, tasks: Sequence[ListenTask]) -> None:
+        """Begin to read these ranges, if there are any. The job before must have been finished or discarded."""
+        if tasks:
+            self._job = self._pool.submit(self._runner.listen, tasks)
+
+    def finish(self) -> Sequence[ListenOutcome]:
+        """Wait for the job and return its outcomes; () if there is none."""
+        job, self._job = self._job, None
+        return () if job is None else job.result()
+
+    def discard(self) -> None:
+        """Wait for the job and release what it cached: its ranges are planned anew."""
+        self._runner.release([outcome.range for outcome in self.finish()])
+
+    def close(self) -> None:
+        """Begin no more jobs; one that runs is not waited for."""
+        self._pool.shutdown(wait=False)

@@ -1,0 +1,68 @@
+"""The JVM of a driver that no spark-submit has started: its output is in our hands, so that its chatter does not reach the operator.
+
+The launcher adds an incubator module to every JVM, and the JVM warns of it before any option or logging configuration is read. So
+its output goes through a pipe, and every line but that one is passed on to the standard error of the moment: what a display shows
+above itself, and never the standard output, which belongs to the result.
+"""
+
+import atexit
+import os
+import sys
+from contextlib import suppress
+from threading import Thread
+from typing import IO, Any, Final
+
+from py4j.java_gateway import JavaGateway
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+
+from applier.errors import ConfigError
+
+CHATTER: Final = ("WARNING: Using incubator modules: ",)
+REMEDY: Final = (
+    "The lines above say why. Spark needs a Java runtime 17 or newer: set JAVA_HOME to it; [spark.conf] may ask for too much memory"
+)
+DRAIN_S: Final = 10.0
+"""How long the JVM may take to end at exit; it deletes its temporary files."""
+
+
+def start_jvm(conf: SparkConf) -> None:
+    """Start the JVM for the contexts of this process, if it has none. ConfigError if it does not come up: it has said why."""
+    if SparkContext._gateway is not None:  # noqa: SLF001 - a process has one JVM for all of its contexts, and this is where it is kept
+        return
+    read_end, write_end = os.pipe()
+    output = os.fdopen(read_end, encoding="utf-8", errors="replace")
+    forwarder = Thread(target=forward, args=(output,), name="applier-jvm-output", daemon=True)
+    forwarder.start()
+    try:
+        gateway = _launch(conf, write_end)
+    except PySparkRuntimeError as error:
+        forwarder.join(DRAIN_S)
+        raise ConfigError("spark does not start: its java process has ended", remedy=REMEDY) from error
+    SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - what SparkContext(gateway=…) itself begins with
+    atexit.register(_end, gateway.proc, forwarder)
+
+
+def _launch(conf: SparkConf, output: int) -> JavaGateway:
+    try:
+        return launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
+    finally:
+        os.close(output)  # the pipe ends with the JVM
+
+
+def forward(output: IO[str]) -> None:
+    """Pass the lines of ``output`` on to standard error until its end, without the chatter."""
+    with output:
+        for line in output:
+            if not line.startswith(CHATTER):
+                with suppress(OSError, ValueError):  # nobody reads standard error any more: the JVM must not wait for that
+                    sys.stderr.write(line)
+                    sys.stderr.flush()
+
+
+def _end(process: Any, forwarder: Thread) -> None:
+    """End the JVM (it lives as long as its standard input) and hear what it says at its end."""
+    with suppress(OSError):
+        process.stdin.close()
+    forwarder.join(DRAIN_S)

@@ -1,0 +1,257 @@
+"""LISTEN: read one offset range, find each event's place, pack rows into chunks by bucket. Plain functions over iterators.
+
+What runs here runs on executors. Rows become chunks as bytes; what the driver needs is the ``RangeReport``. A range that cannot be
+read is reported as a ``RangeFailure``: tasks return outcomes as values and do not raise, since Spark would retry what only the
+driver may retry, and an exception loses its type on the way.
+"""
+
+import gc
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+from zlib import crc32
+
+from applier.chunk import Chunk, PackedChunk, bucket_seed, pack
+from applier.coordinator.messages import DdlArrival, RangeId, RangeReport, RowCount, Step, TableRows
+from applier.errors import ApplierError
+from applier.events import DdlEvent, PlacedRow, ResolvedEvent, Shape
+from applier.kafka.port import RangeReader, Record
+from applier.planner import bytes_key_names, key_names
+from applier.position import Offset, Stream, Ts
+from applier.protocol import Placed, Placer
+
+CHUNK_BYTES = 512 * 1024
+"""Target size of a chunk: large enough that the cost per chunk vanishes, small enough that a bucket's tail is not a burden."""
+
+GC_THRESHOLD = 100_000
+"""Rows that wait for their chunk are many and hold no cycles: the interpreter's default of 700 objects would walk them again and again."""
+
+MAX_STAIRS = 256
+MAX_ROW_COUNTS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenTask:
+    """One range to read. Rows below ``floor_ts`` are replays: dropped and counted."""
+
+    range: RangeId
+    floor_ts: Ts
+    buckets: int
+
+
+@dataclass(frozen=True, slots=True)
+class RangeFailure:
+    """A range that could not be read, with the error that says why."""
+
+    range: RangeId
+    error: ApplierError
+
+
+ListenOutcome: TypeAlias = RangeReport | RangeFailure
+
+
+def listen(task: ListenTask, reader: RangeReader) -> Iterator[PackedChunk | ListenOutcome]:
+    """Yield the chunks of a range, then, as the last element, what was read."""
+    gc.set_threshold(GC_THRESHOLD, 50, 50)
+    listener = _Listener(task)
+    try:
+        for records in reader.read(task.range):
+            listener.take(records)
+            yield from listener.full_chunks()
+        yield from listener.all_chunks()
+    except ApplierError as error:
+        yield RangeFailure(task.range, error)
+        return
+    yield listener.report()
+
+
+class _Building:
+    """The chunk that is being filled for one bucket. A row: index of its shape, commit_ts, kind, offset, index, key, image."""
+
+    __slots__ = ("rows", "shape_index", "shapes", "size")
+
+    def __init__(self) -> None:
+        self.shapes: list[Shape] = []
+        self.shape_index: dict[int, int] = {}
+        self.rows: list[tuple[int, int, int, int, int, bytes, bytes]] = []
+        self.size = 0
+
+
+class _Table:
+    """What the report says about the rows of one shape."""
+
+    __slots__ = ("first_offset", "max_ts", "min_ts", "rows", "seed", "shape")
+
+    def __init__(self, shape: Shape, offset: int, ts: int) -> None:
+        self.shape, self.seed = shape, bucket_seed(shape)
+        self.rows, self.min_ts, self.max_ts, self.first_offset = 0, ts, ts, offset
+
+
+class _Listener:
+    """State of one range."""
+
+    def __init__(self, task: ListenTask) -> None:
+        self._task = task
+        self._placer = Placer(task.range.stream)
+        self._building = [_Building() for _ in range(task.buckets)]
+        self._full: list[PackedChunk] = []
+        self._tables: dict[int, _Table] = {}
+        self._ts: list[int] = []
+        self._stairs: list[Step] = []
+        self._top = -1
+        self._resolved = 0
+        self._ddls: list[DdlArrival] = []
+        self._first: tuple[int, int] | None = None
+        self._replays = self._events = self._bytes = self._chunks = 0
+
+    def take(self, records: Iterable[Record]) -> None:
+        """Place the events of some records.
+
+        The hot path of listening: one loop over local names, one tuple per row; what a report needs beyond that is summed up per
+        chunk. Measured: with the rarer collections below, 8 % less than with a method per row and a list per column.
+        """
+        place, building, buckets, floor = self._placer.place, self._building, self._task.buckets, self._task.floor_ts
+        shape: Shape | None = None
+        seed = 0
+        for offset, record_key, value in records:
+            placed = place(offset, record_key, value)
+            self._events += len(placed)
+            for index, event in enumerate(placed):
+                if type(event) is not PlacedRow:
+                    self._take_other(offset, index, event)
+                    continue
+                ts, kind, row_shape, key, image = event
+                if ts < floor:
+                    self._drop(offset, ts)
+                    continue
+                if row_shape is not shape:
+                    shape, seed = row_shape, self._table(row_shape, offset, ts).seed
+                if ts > self._top:
+                    self._climb(offset, ts)
+                bucket = crc32(key, seed) % buckets
+                full = building[bucket]
+                at = full.shape_index.get(id(shape))
+                if at is None:
+                    at = full.shape_index[id(shape)] = len(full.shapes)
+                    full.shapes.append(row_shape)
+                full.rows.append((at, ts, kind, offset, index, key, image))
+                full.size += len(image)
+                if full.size >= CHUNK_BYTES:
+                    self._full.append(self._pack(bucket, full))
+
+    def _take_other(self, offset: int, index: int, event: Placed) -> None:
+        if isinstance(event, ResolvedEvent):
+            self._resolved = max(self._resolved, event.ts)
+            self._climb(offset, event.ts - 1)
+        elif isinstance(event, DdlEvent):
+            self._note_first(offset, event.commit_ts)
+            self._ddls.append(DdlArrival(Offset(offset), index, event))
+
+    def _drop(self, offset: int, ts: int) -> None:
+        self._note_first(offset, ts)
+        self._replays += 1
+
+    def _note_first(self, offset: int, ts: int) -> None:
+        if self._first is None:
+            self._first = (ts, offset)
+
+    def _table(self, shape: Shape, offset: int, ts: int) -> _Table:
+        self._note_first(offset, ts)
+        table = self._tables.get(id(shape))
+        if table is None:
+            table = self._tables[id(shape)] = _Table(shape, offset, ts)
+        return table
+
+    def _climb(self, offset: int, value: int) -> None:
+        if value <= self._top:
+            return
+        self._top = value
+        self._stairs.append(Step(Offset(offset), Ts(value)))
+
+    def full_chunks(self) -> Iterator[PackedChunk]:
+        """Yield the chunks that have reached their size. They are cut row by row: a range that is read again is cut alike."""
+        full, self._full = self._full, []
+        yield from full
+
+    def all_chunks(self) -> Iterator[PackedChunk]:
+        """Yield what is left."""
+        for bucket, building in enumerate(self._building):
+            if building.rows:
+                yield self._pack(bucket, building)
+
+    def _pack(self, bucket: int, full: _Building) -> PackedChunk:
+        self._building[bucket] = _Building()
+        shape, commit_ts, kind, offset, index, key, image = map(list, zip(*full.rows, strict=True))
+        self._ts += commit_ts
+        self._sum_up(full.shapes, shape, commit_ts)
+        packed = pack(bucket, Chunk(self._task.range.stream, full.shapes, shape, commit_ts, kind, offset, index, key, image))
+        self._chunks += 1
+        self._bytes += len(packed.data)
+        return packed
+
+    def _sum_up(self, shapes: list[Shape], shape: list[int], commit_ts: list[int]) -> None:
+        for number, one in enumerate(shapes):
+            table = self._tables[id(one)]
+            mine = commit_ts if len(shapes) == 1 else [ts for ts, at in zip(commit_ts, shape, strict=True) if at == number]
+            table.rows += len(mine)
+            table.min_ts, table.max_ts = min(table.min_ts, *mine), max(table.max_ts, *mine)
+
+    def report(self) -> RangeReport:
+        """Say what was read."""
+        self._ts.sort()
+        first_ts, first_offset = self._first or (0, 0)
+        return RangeReport(
+            range=self._task.range,
+            resolved_ts=Ts(self._resolved),
+            hold=merge_stairs(self._stairs),
+            ddls=tuple(self._ddls),
+            tables=tuple(_table_rows(table, self._task.range.stream) for table in self._tables.values()),
+            rows=len(self._ts),
+            bytes=self._bytes,
+            chunks=self._chunks,
+            min_ts=Ts(self._ts[0] if self._ts else 0),
+            max_ts=Ts(self._ts[-1] if self._ts else 0),
+            row_counts=count_rows(self._ts),
+            first_ts=Ts(first_ts),
+            first_offset=Offset(first_offset),
+            replays=self._replays,
+            events=self._events,
+        )
+
+
+def _table_rows(table: _Table, stream: Stream) -> TableRows:
+    shape = table.shape
+    return TableRows(
+        shape.name,
+        key_names(shape),
+        table.rows,
+        Ts(table.min_ts),
+        Ts(table.max_ts),
+        Offset(table.first_offset),
+        bytes_key_names(shape),
+        stream,
+    )
+
+
+def merge_stairs(stairs: list[Step]) -> tuple[Step, ...]:
+    """Thin a staircase to MAX_STAIRS: each kept stair has the first offset and the last value of the stairs it stands for."""
+    if len(stairs) <= MAX_STAIRS:
+        return tuple(stairs)
+    width = -(-len(stairs) // MAX_STAIRS)
+    runs = (stairs[i : i + width] for i in range(0, len(stairs), width))
+    return tuple(Step(run[0].offset, run[-1].value) for run in runs)
+
+
+def count_rows(sorted_ts: list[int]) -> tuple[RowCount, ...]:
+    """Count rows up to at most MAX_ROW_COUNTS timestamps; a count includes all rows of its timestamp."""
+    counts: list[RowCount] = []
+    width = max(1, -(-len(sorted_ts) // MAX_ROW_COUNTS))
+    for i in range(width - 1, len(sorted_ts), width):
+        ts = sorted_ts[i]
+        if counts and counts[-1].ts == ts:
+            continue
+        counts.append(RowCount(Ts(ts), bisect_right(sorted_ts, ts, i)))
+    if sorted_ts and counts[-1].ts != sorted_ts[-1]:
+        counts.append(RowCount(Ts(sorted_ts[-1]), len(sorted_ts)))
+    return tuple(counts)

@@ -1,0 +1,160 @@
+"""Listening and applying as Spark jobs. Rows never pass through the driver.
+
+A range is one RDD of one partition: its persisted chunks are the listeners' cache, rebuilt from Kafka by lineage if an executor
+dies. Listening and applying are called from two threads and run as two jobs at once, in pools of the fair scheduler. Reports come
+back through an accumulator, so that caching a range sends no chunk anywhere.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark import RDD, AccumulatorParam, SparkContext, StorageLevel
+
+from applier.chunk import PackedChunk
+from applier.coordinator.messages import RangeId
+from applier.errors import ApplierError, JobLost, SparkEnded
+from applier.kafka.port import RangeReader
+from applier.sinks.port import WriteOutcome, WriteState
+from applier.spark.apply import ApplyPlan, Planned, render, select, write
+from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure, listen
+
+SMALL_SEGMENT_ROWS = 5_000
+"""Below it, one task does everything: two shuffles cost more than the parallelism gives."""
+
+UNANSWERED: Final = (Py4JError, OSError)
+"""How a JVM fails to do what it is told; one that has died refuses the connection, which py4j passes on as it is."""
+
+STOPPED: Final = "stopped SparkContext"
+ENDED_REMEDY: Final = "See the lines above and the system's log (out of memory? spark.driver.memory under [spark.conf]), and start again"
+
+
+class _Outcomes(AccumulatorParam[list[Any]]):
+    """Collects listeners' outcomes on the driver."""
+
+    def zero(self, value: list[Any]) -> list[Any]:
+        del value
+        return []
+
+    def addInPlace(self, value1: list[Any], value2: list[Any]) -> list[Any]:  # noqa: N802 - Spark's name
+        value1.extend(value2)
+        return value1
+
+
+class SparkRunner:
+    """Implements ``Runner``."""
+
+    def __init__(self, context: SparkContext, reader: RangeReader) -> None:
+        self._context = context
+        self._reader = reader
+        self._cached: dict[RangeId, RDD[Any]] = {}
+
+    def listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:
+        """Run one listener per range in one job."""
+        if not tasks:
+            return []
+        outcomes = self._context.accumulator([], _Outcomes())
+        try:
+            self._context.setLocalProperty("spark.scheduler.pool", "listen")
+            for task in tasks:
+                self._cached[task.range] = _range_rdd(self._context, task, self._reader, outcomes)
+            _materialize(self._context, [self._cached[task.range] for task in tasks])
+        except UNANSWERED as error:
+            self.release([task.range for task in tasks])
+            return [RangeFailure(task.range, _job_failed(error)) for task in tasks]
+        # Not every range need have reported: a task that Spark repeats after its range was cached does not listen again.
+        found = {outcome.range: outcome for outcome in outcomes.value}
+        reported = [found.get(task.range) or RangeFailure(task.range, _not_reported()) for task in tasks]
+        self.release([outcome.range for outcome in reported if isinstance(outcome, RangeFailure)])
+        return reported
+
+    def apply(self, plan: ApplyPlan) -> WriteOutcome:
+        """Select, shuffle by bucket, render in parallel, sort to the one task that writes."""
+        try:
+            return self._apply(plan)
+        except UNANSWERED as error:
+            failure = _job_failed(error)
+            return WriteOutcome(state=WriteState.REBUILD if isinstance(failure, JobLost) else WriteState.FAILED, error=failure)
+
+    def _apply(self, plan: ApplyPlan) -> WriteOutcome:
+        self._context.setLocalProperty("spark.scheduler.pool", "apply")
+        cached = self._context.union([self._cached[range_id] for range_id in plan.ranges])
+        if plan.rows <= SMALL_SEGMENT_ROWS:
+            planned = cached.coalesce(1).mapPartitions(_select_and_render(plan))
+        else:
+            planned = (
+                cached.mapPartitions(lambda elements: select(plan, elements))
+                .partitionBy(plan.buckets, _same)
+                .mapPartitions(lambda bucketed: render(plan, bucketed))
+                .repartitionAndSortWithinPartitions(1)
+            )
+        return planned.mapPartitions(lambda items: [write(plan, items)]).collect()[0]
+
+    def release(self, ranges: Collection[RangeId]) -> None:
+        """Unpersist the ranges' RDDs."""
+        for range_id in ranges:
+            rdd = self._cached.pop(range_id, None)
+            if rdd is not None:
+                with suppress(*UNANSWERED):  # where Spark has ended nothing is cached, and the error that tells of it comes from a job
+                    rdd.unpersist()
+
+    def release_all(self) -> None:
+        """Unpersist every range."""
+        self.release(list(self._cached))
+
+    def close(self) -> None:
+        """Unpersist everything and stop Spark."""
+        self.release_all()
+        with suppress(*UNANSWERED):
+            self._context.stop()
+
+
+def _range_rdd(context: SparkContext, task: ListenTask, reader: RangeReader, outcomes: Any) -> RDD[Any]:
+    def run(tasks: Iterable[ListenTask]) -> Iterator[PackedChunk | ListenOutcome]:
+        for one in tasks:
+            for element in listen(one, reader):
+                if not isinstance(element, PackedChunk):
+                    outcomes.add([element])
+                yield element
+
+    return context.parallelize([task], 1).mapPartitions(run).persist(StorageLevel.MEMORY_AND_DISK)
+
+
+def _materialize(context: SparkContext, ranges: list[RDD[Any]]) -> None:
+    """Compute and cache all partitions without sending their content anywhere: the count is the JVM's."""
+    context.union(ranges)._jrdd.count()  # noqa: SLF001 - RDD.count() would pass every chunk through a Python worker once more
+
+
+def _select_and_render(plan: ApplyPlan) -> Any:
+    def run(elements: Iterable[Any]) -> Iterator[Planned]:
+        return iter(sorted(render(plan, select(plan, elements)), key=_sort_key))
+
+    return run
+
+
+def _sort_key(planned: Planned) -> int:
+    return planned[0]
+
+
+def _same(bucket: int) -> int:
+    return bucket
+
+
+def _job_failed(error: Py4JError | OSError) -> ApplierError:
+    text = str(getattr(error, "java_exception", error))
+    if isinstance(error, Py4JNetworkError | OSError) or STOPPED in text:
+        return SparkEnded("spark has ended while the applier works", remedy=ENDED_REMEDY, cause=_cause(text))
+    return JobLost("spark gave a job up", remedy="See the logs of the executors", cause=_cause(text))
+
+
+def _cause(text: str) -> str:
+    """Return what Spark says in its first line and, where a Python task raised, the last line of the traceback: what was raised."""
+    told = (line.strip() for line in text.partition("\n\tat ")[0].splitlines())
+    lines = [line for line in told if line and not line.startswith("SQLSTATE")]
+    first, last = (lines[0][:500], lines[-1][:500]) if lines else ("", "")
+    return first if first == last else f"{first} … {last}"
+
+
+def _not_reported() -> ApplierError:
+    return JobLost("a range was read, but its report did not arrive", remedy="See the logs of the driver and of the executors")

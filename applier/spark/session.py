@@ -1,0 +1,64 @@
+"""The Spark context: made once per process, quiet, with this interpreter for its Python workers."""
+
+import os
+import sys
+from collections.abc import Mapping
+from importlib.resources import as_file, files
+
+from pyspark import SparkConf, SparkContext
+
+from applier.spark.gateway import start_jvm
+
+DEFAULTS: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.scheduler.mode": "FAIR",
+    "spark.python.worker.reuse": "true",
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.cleaner.periodicGC.interval": "5min",
+    "spark.rdd.compress": "false",
+    "spark.task.maxFailures": "4",
+}
+"""Ours; the operator's [spark.conf] goes over them. Unix sockets halve the fixed cost of a job (DESIGN.md 4)."""
+
+LOCAL_DEFAULTS: Mapping[str, str] = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+}
+
+
+def is_submitted() -> bool:
+    """Tell whether spark-submit started this process: then it has chosen the master."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def submitted_master() -> str | None:
+    """Return the master that spark-submit has chosen; None if it did not start this process."""
+    if not is_submitted():
+        return None
+    # Connects to the JVM that spark-submit has started; without it, SparkConf knows nothing of the command line.
+    SparkContext._ensure_initialized()  # noqa: SLF001 - what SparkContext() itself begins with
+    return SparkConf().get("spark.master")
+
+
+def start_context(app_name: str, master: str, conf: Mapping[str, str]) -> SparkContext:
+    """Start Spark, or take the context that spark-submit prepared: then its master holds, and its ``--conf`` goes over our defaults."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if submitted_master() is not None:
+        return SparkContext.getOrCreate(_configured(SparkConf(), app_name, DEFAULTS, conf))
+    defaults = {**DEFAULTS, **LOCAL_DEFAULTS} if master.startswith("local") else DEFAULTS
+    spark_conf = _configured(SparkConf(), app_name, defaults, conf).setMaster(master)
+    with as_file(files("applier.spark") / "log4j2.properties") as log4j:
+        options = spark_conf.get("spark.driver.extraJavaOptions", "") or ""
+        spark_conf.set("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{log4j} {options}".strip())
+        start_jvm(spark_conf)
+        return SparkContext.getOrCreate(spark_conf)
+
+
+def _configured(spark_conf: SparkConf, app_name: str, defaults: Mapping[str, str], conf: Mapping[str, str]) -> SparkConf:
+    for name, value in conf.items():
+        spark_conf.set(name, value)
+    for name, value in defaults.items():
+        spark_conf.setIfMissing(name, value)
+    return spark_conf.setAppName(app_name)

@@ -1,0 +1,62 @@
+"""The in-process runner: the same functions over iterators as on executors, without Spark, so that hundreds of histories take seconds.
+
+Everything that would cross to an executor is pickled here too, so that what does not survive the crossing fails in the fast tier.
+"""
+
+import pickle
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+
+from applier.chunk import PackedChunk
+from applier.coordinator.messages import RangeId
+from applier.kafka.port import RangeReader
+from applier.sinks.port import WriteOutcome
+from applier.spark.apply import ApplyPlan, Planned, render, select, write
+from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure, listen
+
+
+class LocalRunner:
+    """Implements ``Runner`` in this process."""
+
+    def __init__(self, reader: RangeReader) -> None:
+        self._reader = pickle.dumps(reader)
+        self._cached: dict[RangeId, list[bytes]] = {}
+
+    def listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:
+        outcomes = []
+        for task in tasks:
+            elements = list(listen(pickle.loads(pickle.dumps(task)), pickle.loads(self._reader)))  # noqa: S301 - our own bytes
+            outcome = elements[-1]
+            assert not isinstance(outcome, PackedChunk)
+            assert all(isinstance(element, PackedChunk) for element in elements[:-1])
+            if not isinstance(outcome, RangeFailure):
+                self._cached[task.range] = [pickle.dumps(element) for element in elements]
+            outcomes.append(pickle.loads(pickle.dumps(outcome)))  # noqa: S301
+        return outcomes
+
+    def apply(self, plan: ApplyPlan) -> WriteOutcome:
+        plan = pickle.loads(pickle.dumps(plan))  # noqa: S301
+        buckets: dict[int, list] = defaultdict(list)
+        for range_id in plan.ranges:
+            for bucketed in select(plan, self._read(range_id)):
+                buckets[bucketed[0]].append(bucketed)
+        planned: list[Planned] = [item for bucket in sorted(buckets) for item in render(plan, buckets[bucket])]
+        return write(plan, iter(sorted(planned, key=lambda item: item[0])))
+
+    def release(self, ranges: Collection[RangeId]) -> None:
+        for range_id in ranges:
+            self._cached.pop(range_id, None)
+
+    def release_all(self) -> None:
+        self._cached.clear()
+
+    def close(self) -> None:
+        self.release_all()
+
+    @property
+    def cached_ranges(self) -> frozenset[RangeId]:
+        return frozenset(self._cached)
+
+    def _read(self, range_id: RangeId) -> Iterator[PackedChunk]:
+        for element in self._cached[range_id]:
+            yield pickle.loads(element)  # noqa: S301

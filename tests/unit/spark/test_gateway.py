@@ -1,0 +1,73 @@
+"""What the JVM says: everything is passed on to standard error but the line that every start would show."""
+
+import io
+import os
+import subprocess
+import sys
+
+import pytest
+
+from applier.spark.gateway import forward
+
+INCUBATOR = "WARNING: Using incubator modules: jdk.incubator.vector\n"
+PROGRAM = """
+import sys
+from applier.spark.session import start_context
+
+def talk(one):
+    sys.stdout.write("worker's print\\n")
+    sys.stdout.flush()
+    sys.stderr.write("worker's error\\n")
+    return one
+
+for attempt in range(2):
+    context = start_context("test", "local[1]", {})
+    assert context.parallelize([attempt], 1).map(talk).collect() == [attempt]
+    context.stop()
+context = start_context("test", "local[1]", {})
+log = context._jvm.org.slf4j.LoggerFactory.getLogger("some.class")
+log.warn("trouble that heals")
+log.error("real trouble")
+context._jvm.java.lang.System.out.println("java's print")
+context.stop()
+print("result")
+"""
+
+
+def test_every_line_but_the_incubator_warning_is_passed_on(capsys):
+    forward(io.StringIO(f"{INCUBATOR}ERROR: real trouble\nwithout an end"))
+    assert capsys.readouterr() == ("", "ERROR: real trouble\nwithout an end")
+
+
+def test_the_jvm_is_heard_to_its_end_though_nobody_reads_standard_error(monkeypatch):
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed)
+    output = io.StringIO("one\ntwo\n")
+    forward(output)
+    assert output.closed
+
+
+def test_a_machine_without_java_is_told_what_spark_needs():
+    code = (
+        "from pyspark import SparkConf; from applier.errors import ConfigError; from applier.spark.gateway import start_jvm\n"
+        "try: start_jvm(SparkConf())\n"
+        "except ConfigError as error: print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ | {"JAVA_HOME": "/nonexistent"}
+    )
+    assert done.stdout.startswith("spark does not start: its java process has ended. The lines above say why.")
+    assert "JAVA_HOME" in done.stdout
+    assert "/nonexistent/bin/java" in done.stderr
+
+
+@pytest.mark.slow
+def test_spark_starts_quietly_again_and_again_and_real_errors_are_heard_and_the_result_alone_is_on_standard_output():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert done.stdout == "result\n"
+    assert done.stderr.count("ERROR class: real trouble\n") == 1
+    for heard in ("java's print", "worker's print", "worker's error"):
+        assert heard in done.stderr
+    for chatter in ("incubator", "log level", "NativeCodeLoader", "trouble that heals"):
+        assert chatter not in done.stderr

@@ -1,0 +1,74 @@
+"""Spark may end under the applier: it is said once and plainly, nothing is tried again, and letting go does not fail on top of it."""
+
+from types import SimpleNamespace
+
+import pytest
+from py4j.protocol import Py4JError, Py4JNetworkError
+
+from applier.coordinator.messages import RangeId
+from applier.errors import JobLost, SparkEnded
+from applier.position import Offset, Stream, Ts
+from applier.simulator.memory import MemoryReader
+from applier.sinks.port import WriteState
+from applier.spark.listen import ListenTask, RangeFailure
+from applier.spark.runner import SparkRunner
+
+RANGE = RangeId(Stream("feed", 0), Offset(0), Offset(5))
+TASK = ListenTask(range=RANGE, floor_ts=Ts(0), buckets=1)
+PLAN = SimpleNamespace(ranges={RANGE: None}, rows=1)
+RAISED = "PythonException: [PYTHON_EXCEPTION] Traceback:\n  File x\nMemoryError: too much\n SQLSTATE: 38000\n\tat org.x\n\tat x"
+
+
+class BrokenSpark:
+    """A context whose jobs end with ``error``, or every word to it. It is its own RDD."""
+
+    def __init__(self, error, *, is_dead=False):
+        self._error, self._is_dead = error, is_dead
+        self._jrdd = SimpleNamespace(count=self._fail)
+        self.released = 0
+
+    def _fail(self, *_):
+        raise self._error
+
+    def _answer(self, *_):
+        return self._fail() if self._is_dead else self
+
+    def accumulator(self, value, param):
+        return SimpleNamespace(value=param.zero(value))
+
+    def unpersist(self):
+        self.released += 1
+        return self._answer()
+
+    def stop(self):
+        self._answer()
+
+    parallelize = mapPartitions = persist = union = setLocalProperty = coalesce = _answer  # noqa: N815 - Spark's names
+    collect = _fail
+
+
+@pytest.mark.parametrize("is_dead", [True, False])
+@pytest.mark.parametrize(
+    "error", [ConnectionRefusedError(), Py4JNetworkError("no answer"), Py4JError("Cannot call methods on a stopped SparkContext.")]
+)
+def test_a_spark_that_has_ended_is_named_and_not_rebuilt_upon(error, is_dead):
+    runner = SparkRunner(BrokenSpark(error, is_dead=is_dead), MemoryReader({}))
+    (outcome,) = runner.listen([TASK])
+    assert isinstance(outcome, RangeFailure)
+    assert isinstance(outcome.error, SparkEnded)
+    assert outcome.error.remedy
+    runner._cached[RANGE] = runner._context
+    written = runner.apply(PLAN)
+    assert (written.state, type(written.error)) == (WriteState.FAILED, SparkEnded)
+    runner.close()
+
+
+def test_a_job_that_spark_gave_up_is_lost_with_what_was_raised_and_leaves_nothing_cached():
+    spark = BrokenSpark(Py4JError(RAISED))
+    runner = SparkRunner(spark, MemoryReader({}))
+    (outcome,) = runner.listen([TASK])
+    assert isinstance(outcome.error, JobLost)
+    assert outcome.error.facts["cause"].endswith("MemoryError: too much")
+    assert spark.released == 1
+    runner._cached[RANGE] = spark
+    assert runner.apply(PLAN).state is WriteState.REBUILD
