@@ -1,0 +1,133 @@
+"""How a run is shown while it runs: a live display on a terminal, plain lines elsewhere, nothing for programs.
+
+Everything goes to standard error; standard output belongs to the result.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from applier.cli.wording import count, duration, moment, one_line
+from applier.telemetry import Observer, SilentObserver, Snapshot
+
+PLAIN_INTERVAL_S: Final = 5.0
+"""A log collector wants a sign of life, not a film."""
+REFRESH_PER_S: Final = 8
+BAR_WIDTH: Final = 30
+
+
+class PlainObserver:
+    """Lines: one per note and per DDL, and the state at most once in ``PLAIN_INTERVAL_S``. ``now`` gives seconds of any monotonic clock."""
+
+    def __init__(self, console: Console, now: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._now = now
+        self._shown_at: float | None = None
+        self._ddl = ""
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Print a DDL that begins, and the state if the last one is old enough."""
+        if snapshot.current_ddl != self._ddl:
+            self._ddl = snapshot.current_ddl
+            if self._ddl:
+                self._line(f"ddl: {one_line(self._ddl)}")
+        now = self._now()
+        if self._shown_at is None or now - self._shown_at >= PLAIN_INTERVAL_S:
+            self._shown_at = now
+            self._line(summary(snapshot))
+
+    def note(self, message: str, /, **facts: Any) -> None:
+        """Print at once."""
+        self._line(note_line(message, facts))
+
+    def _line(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+class LiveObserver:
+    """A display that is drawn anew in place; notes scroll above it."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Draw the newest state."""
+        self._live.update(picture(snapshot))
+
+    def note(self, message: str, /, **facts: Any) -> None:
+        """Print above the display."""
+        self._live.console.print(note_line(message, facts), markup=False, highlight=False)
+
+
+@contextmanager
+def observer_for(console: Console, *, silent: bool) -> Iterator[Observer]:
+    """Choose the observer that fits where standard error goes, and end it in order."""
+    if silent:
+        yield SilentObserver()
+    elif console.is_terminal and not console.is_dumb_terminal:
+        with Live(console=console, refresh_per_second=REFRESH_PER_S, transient=True) as live:
+            yield LiveObserver(live)
+    else:
+        yield PlainObserver(console)
+
+
+def note_line(message: str, facts: dict[str, Any]) -> str:
+    """Write a note with its facts on one line; a timestamp with its time."""
+    return one_line(" ".join([message, *(f"{name}={_fact(name, value)}" for name, value in facts.items())]))
+
+
+def _fact(name: str, value: Any) -> str:
+    return f"{value} ({moment(value)})" if name.endswith("_ts") and value else str(value)
+
+
+def summary(snapshot: Snapshot) -> str:
+    """Write the state on one line."""
+    parts = [f"{snapshot.phase}:", f"read {_progress(snapshot)},", f"applied {count(snapshot.rows_applied, 'row')}"]
+    parts.append(f"in {count(snapshot.transactions, 'transaction')}, {count(snapshot.ddls, 'DDL')},")
+    parts.append(f"checkpoint {moment(snapshot.checkpoint_ts)}")
+    if snapshot.holding_stream:
+        parts[-1] += f", watermark held by {snapshot.holding_stream}"
+    return " ".join(parts)
+
+
+def picture(snapshot: Snapshot) -> RenderableType:
+    """Draw the state: a bar of what was read, and what that has become."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold")
+    table.add_column()
+    # A long segment gives no news for a while; what turns shows that the program lives.
+    table.add_row("phase", Spinner("dots", f"{snapshot.phase} ({duration(snapshot.elapsed_s)})"))
+    table.add_row("read", _bar(snapshot))
+    table.add_row("applied", f"{count(snapshot.rows_applied, 'row')} in {count(snapshot.transactions, 'transaction')}, {_rate(snapshot)}")
+    table.add_row("DDLs", Text(str(snapshot.ddls) + (f", running {one_line(snapshot.current_ddl)}" if snapshot.current_ddl else "")))
+    table.add_row(
+        "checkpoint", moment(snapshot.checkpoint_ts) + (f", {duration(snapshot.lag_s)} behind" if snapshot.lag_s is not None else "")
+    )
+    table.add_row("watermark", moment(snapshot.watermark) + (f", held by {snapshot.holding_stream}" if snapshot.holding_stream else ""))
+    return table
+
+
+def _progress(snapshot: Snapshot) -> str:
+    if not snapshot.records_total:
+        return f"{count(snapshot.records_read, 'record')}"
+    return f"{snapshot.records_read:,} of {count(snapshot.records_total, 'record')}"
+
+
+def _bar(snapshot: Snapshot) -> RenderableType:
+    if not snapshot.records_total:
+        return Text(_progress(snapshot))
+    line = Table.grid(padding=(0, 1))
+    line.add_row(ProgressBar(total=snapshot.records_total, completed=snapshot.records_read, width=BAR_WIDTH), _progress(snapshot))
+    return line
+
+
+def _rate(snapshot: Snapshot) -> str:
+    return f"{snapshot.rows_applied / snapshot.elapsed_s:,.0f} rows/s" if snapshot.elapsed_s > 0 else "0 rows/s"

@@ -1,0 +1,136 @@
+"""``applier inspect``: show the events that the topics hold, without applying them. An unreadable record does not hide the others."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Final, assert_never
+
+import typer
+
+from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
+from applier.cli.output import print_json, print_line, stderr_console
+from applier.cli.wording import count, moment, one_line
+from applier.errors import ConfigError, ProtocolError
+from applier.events import AdminEvent, DdlEvent, Event, Flag, ResolvedEvent, RowEvent, Value
+from applier.kafka.peek import PeekChoice, peek
+from applier.kafka.port import Record
+from applier.position import Offset, Place, Stream
+
+if TYPE_CHECKING:
+    from applier.config import Config
+
+PATIENCE_S: Final = 10.0
+"""Somebody is waiting for the answer: shorter than what a run allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """One record: its events, or why it cannot be read."""
+
+    place: Place
+    content: list[Event] | ProtocolError
+
+
+def inspect(
+    config: ConfigPath = DEFAULT_CONFIG,
+    *,
+    topic: Annotated[str | None, typer.Option(metavar="T", help="Only this topic.")] = None,
+    partition: Annotated[int | None, typer.Option(metavar="P", min=0, help="Only this partition.")] = None,
+    start: Annotated[int | None, typer.Option("--from", metavar="O", min=0, help="Begin at this offset.")] = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="At most this many records of each partition.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the events that the topics hold now, without applying them."""
+    settings = read_config(config)
+    if topic is not None and topic not in settings.source.topics:
+        raise ConfigError(f"--topic {topic} is not among source.topics", remedy=f"They are: {', '.join(settings.source.topics)}")
+    choice = PeekChoice(topic=topic, partition=partition, start=None if start is None else Offset(start), limit=limit)
+    unreadable = records = 0
+    for inspected in read(settings, choice):
+        records += 1
+        unreadable += isinstance(inspected.content, ProtocolError)
+        if as_json:
+            for value in as_objects(inspected):
+                print_json(value)
+        else:
+            for line in as_lines(inspected):
+                print_line(line)
+    if not as_json:
+        problems = f", {unreadable:,} of them cannot be read" if unreadable else ""
+        stderr_console().print(f"{count(records, 'record')}{problems}", highlight=False)
+
+
+def read(settings: "Config", choice: PeekChoice, patience_s: float = PATIENCE_S) -> Iterator[Inspected]:
+    """Read and decode the chosen records; SourceError if nothing comes from Kafka for ``patience_s``."""
+    from applier.kafka.client import KafkaSource  # noqa: PLC0415 - librdkafka is not needed for --help
+
+    with KafkaSource(replace(settings.kafka_settings(), unreachable_after_s=patience_s)) as source:
+        yield from decode(peek(source, choice))
+
+
+def decode(records: Iterable[tuple[Stream, Record]]) -> Iterator[Inspected]:
+    """Decode records one by one; what is wrong with one of them does not keep the others from being shown."""
+    from applier.protocol import decode_record  # noqa: PLC0415 - as above
+
+    for stream, record in records:
+        place = Place(stream, record.offset)
+        try:
+            yield Inspected(place, decode_record(record.key, record.value, place))
+        except ProtocolError as error:
+            yield Inspected(place, error)
+
+
+def as_objects(inspected: Inspected) -> Iterator[dict[str, Any]]:
+    """Return the events as JSON objects (tests/data/vectors has the form) with the place of their record."""
+    from applier.protocol import event_to_json  # noqa: PLC0415 - as above
+
+    stream, offset = inspected.place
+    where = {"topic": stream.topic, "partition": stream.partition, "offset": offset}
+    if isinstance(inspected.content, ProtocolError):
+        yield {"error": inspected.content.facts.get("kind", "protocol"), **where, "message": inspected.content.message}
+    else:
+        for event in inspected.content:
+            yield event_to_json(event) | where
+
+
+def as_lines(inspected: Inspected) -> Iterator[str]:
+    """Return the events as lines for people: place, time of the ts, kind, table, key."""
+    if isinstance(inspected.content, ProtocolError):
+        yield f"{inspected.place}  unreadable ({inspected.content.facts.get('kind')}): {one_line(inspected.content.message)}"
+    elif not inspected.content:
+        yield f"{inspected.place}  no events"
+    else:
+        for event in inspected.content:
+            yield f"{inspected.place}  {_line(event)}"
+
+
+def _line(event: Event) -> str:
+    match event:
+        case RowEvent():
+            notes = "  (claim check)" if event.claim_check else "  (handle key only)" if event.only_handle_key else ""
+            return f"{moment(event.commit_ts)}  {event.operation:8}  {_name(event)}  {_key(event)}{notes}"
+        case DdlEvent():
+            return f"{moment(event.commit_ts)}  ddl       {_name(event)}  {one_line(event.query)}"
+        case ResolvedEvent():
+            return f"{moment(event.ts)}  resolved"
+        case AdminEvent():
+            return f"{moment(event.ts)}  admin     {count(event.partition, 'partition')}"
+        case _:
+            assert_never(event)
+
+
+def _name(event: RowEvent | DdlEvent) -> str:
+    return one_line(f"{event.schema}.{event.table}" if event.table else event.schema)
+
+
+def _key(event: RowEvent) -> str:
+    """Show the row's handle key; all columns of a table that has none."""
+    image = event.after or event.before or {}
+    columns = {name: column.value for name, column in image.items() if column.flags & Flag.HANDLE_KEY}
+    shown = columns or {name: column.value for name, column in image.items()}
+    return one_line(("" if columns else "no key: ") + ", ".join(f"{name}={_value(value)}" for name, value in shown.items()))
+
+
+def _value(value: Value) -> str:
+    if value is None:
+        return "NULL"
+    return f"0x{value.hex()}" if isinstance(value, bytes) else repr(value)

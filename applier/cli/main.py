@@ -1,0 +1,122 @@
+"""The command ``applier``: one module per command, one exit code per kind of error (DESIGN.md 12).
+
+An expected error is told in a sentence that names the place and the remedy; a traceback is for defects, or for whoever asks (``--debug``).
+"""
+
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.text import Text
+from typer.exceptions import TyperException
+
+from applier import __version__
+from applier.cli import catchup, ddl, demo, inspect, migrate
+from applier.cli.output import stderr_console
+from applier.errors import ApplierError
+from applier.telemetry import configure_logging
+
+DEBUG_VARIABLE: Final = "APPLIER_DEBUG"
+UNEXPECTED: Final = 1
+USAGE: Final = 2
+INTERRUPTED: Final = 130
+
+app = typer.Typer(
+    name="applier",
+    help="Apply a TiCDC Open Protocol change stream from Kafka to a database, transaction-consistently and exactly once.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("demo")(demo.demo)
+app.command("catchup")(catchup.catchup)
+app.command("inspect")(inspect.inspect)
+app.command("migrate")(migrate.migrate)
+app.add_typer(ddl.app, name="ddl")
+
+
+def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value
+    if wanted:
+        typer.echo(f"applier {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _every_command(
+    context: typer.Context,
+    *,
+    debug: Annotated[bool, typer.Option("--debug", help=f"Show tracebacks and debug logs (also {DEBUG_VARIABLE}=1).")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log each checkpoint, DDL and retry.")] = False,
+    _version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(USAGE)
+    if debug:
+        os.environ[DEBUG_VARIABLE] = "1"
+    configure_logging(logging.DEBUG if _is_debugging() else logging.INFO if verbose else logging.WARNING)
+
+
+def main() -> None:
+    """Run the program and exit with its code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str], commands: typer.Typer = app) -> int:
+    """Run one of ``commands``; return its exit code. Errors are told on standard error."""
+    try:
+        return _code(commands(args=list(arguments), prog_name="applier", standalone_mode=False))
+    except ApplierError as error:
+        _tell(error)
+        return error.exit_code
+    except TyperException as error:
+        stderr_console().print(_usage(error), soft_wrap=True)
+        return USAGE
+    except (KeyboardInterrupt, typer.Abort):
+        stderr_console().print("interrupted", style="yellow")
+        return INTERRUPTED
+    except Exception:  # noqa: BLE001 - the last one who can tell: any defect ends with a traceback and exit code 1
+        traceback.print_exc()
+        stderr_console().print(
+            Text("unexpected error: this is a defect of applier; please report it with the lines above", style="red"), soft_wrap=True
+        )
+        return UNEXPECTED
+
+
+def _code(result: object) -> int:
+    """A command returns None or its exit code."""
+    return result if isinstance(result, int) else 0
+
+
+def _is_debugging() -> bool:
+    return os.environ.get(DEBUG_VARIABLE, "") not in {"", "0"}
+
+
+def _tell(error: ApplierError) -> None:
+    """Write what happened, where, and what to do; the cause below it, with a traceback for whoever asked."""
+    console = stderr_console()
+    if _is_debugging():
+        traceback.print_exception(error)
+    _line(console, "error: ", error.message, "bold red")
+    for name, value in error.facts.items():
+        if value is not None and str(value):
+            _line(console, f"  {name}: ", str(value), "dim")
+    if error.remedy:
+        _line(console, "  remedy: ", error.remedy if error.remedy.endswith((".", "?")) else f"{error.remedy}.", "bold green")
+
+
+def _line(console: Console, label: str, text: str, style: str) -> None:
+    line = Text(label, style=style)
+    line.append(text.encode("utf-8", "backslashreplace").decode(), style="default not bold not dim")
+    console.print(line, soft_wrap=True)
+
+
+def _usage(error: TyperException) -> Text:
+    context = getattr(error, "ctx", None)
+    hint = f"\ntry: {context.command_path} --help" if context is not None else ""
+    return Text(f"error: {error.format_message()}{hint}")

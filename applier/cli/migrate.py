@@ -1,0 +1,17 @@
+"""``applier migrate``: create or upgrade the bookkeeping tables in the sink."""
+
+from applier.cli.option import DEFAULT_CONFIG, ConfigPath, read_config
+from applier.cli.output import print_line
+
+
+def migrate(config: ConfigPath = DEFAULT_CONFIG) -> None:
+    """Create or upgrade the bookkeeping tables (catchup does so, too)."""
+    settings = read_config(config)
+    from applier.sinks.factory import open_sink  # noqa: PLC0415 - imports SQLAlchemy and Alembic: --help need not wait for them
+
+    with open_sink(settings.sink_settings()) as sink:
+        revisions = sink.migrate()
+    for revision in revisions:
+        print_line(f"applied {revision}")
+    if not revisions:
+        print_line(f"nothing to do: the bookkeeping tables in {settings.sink.address} are up to date")

@@ -1,0 +1,109 @@
+"""Read, merge and check the configuration; say what is wrong with it in the operator's words."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from applier.config.model import Config
+from applier.config.origin import EnvironmentSource, reading_of, variable_of
+from applier.errors import ConfigError
+
+
+def load_config(
+    path: Path | None,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+) -> Config:
+    """Return the configuration: the file (None: no file), under the environment, under ``overrides`` (nested as the file is).
+
+    Raises ConfigError that names the file or variable, the key and a remedy; it never quotes a value that may be a secret.
+    """
+    reading = reading_of(path, environment)
+    try:
+        return Config.model_validate(dict(reading(**(overrides or {}))))
+    except ValidationError as error:
+        raise _explain(error, path, EnvironmentSource(reading, environment)) from None
+
+
+def _explain(error: ValidationError, path: Path | None, from_environment: EnvironmentSource) -> ConfigError:
+    """Name every problem; facts and remedy are those of the first one."""
+    details = error.errors(include_url=False, include_input=False)
+    keys = [_key(detail) for detail in details]
+    problems = [
+        f"{'.'.join(key)} {_problem(detail, key)}" if key else _problem(detail, key) for detail, key in zip(details, keys, strict=True)
+    ]
+    remedies = list(dict.fromkeys(filter(None, (_remedy(d, k) for d, k in zip(details, keys, strict=True)))))
+    facts: dict[str, Any] = {} if path is None else {"file": path}
+    variables = [variable for key in keys if key for variable in from_environment.variables_of(key)]
+    if variables:
+        facts["environment"] = " ".join(dict.fromkeys(variables))
+    return ConfigError("; ".join(dict.fromkeys(problems)), remedy=". ".join(remedies), key=".".join(keys[0]), **facts)
+
+
+def _key(detail: ErrorDetails) -> tuple[str, ...]:
+    """Return the key without the steps that pydantic adds for members of a union or a tuple."""
+    key: list[str] = []
+    model: Any = Config
+    for part in detail["loc"]:
+        if model is None and len(key) > 1 and key[:2] not in (["source", "kafka"], ["spark", "conf"]):
+            break
+        key.append(str(part))
+        model = _model_of(model, str(part))
+    return tuple(key)
+
+
+def _model_of(model: Any, key: str) -> type[BaseModel] | None:
+    field = model.model_fields.get(key) if model is not None else None
+    annotation = field.annotation if field is not None else None
+    return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
+
+
+def _problem(detail: ErrorDetails, key: tuple[str, ...]) -> str:
+    match detail["type"]:
+        case "extra_forbidden":
+            return "is not a key of the configuration"
+        case "missing":
+            return "is missing"
+        case "refused":
+            return str(detail["ctx"]["message"])
+        case "model_type" | "dict_type":
+            return "must be a table"
+        case "string_pattern_mismatch" if key == ("name",):
+            return "must be 1 to 48 letters, digits, '_', '.' or '-'"
+        case _:
+            return "is not right: " + detail["msg"][0].lower() + detail["msg"][1:]
+
+
+def _remedy(detail: ErrorDetails, key: tuple[str, ...]) -> str:
+    match detail["type"]:
+        case "extra_forbidden":
+            return _nearest_key(key)
+        case "missing":
+            return f"Set it in the configuration file, or {variable_of(key)} in the environment"
+        case "refused":
+            return str(detail["ctx"]["remedy"])
+        case "model_type" | "dict_type":
+            return f"Write [{'.'.join(key)}] on a line of its own, and its keys below"
+        case _:
+            return ""
+
+
+def _nearest_key(key: tuple[str, ...]) -> str:
+    """Suggest the nearest key of the same section, or the section where a key of that very name is."""
+    model: Any = Config
+    for part in key[:-1]:
+        model = _model_of(model, part)
+    siblings = list(model.model_fields)
+    near = get_close_matches(key[-1], siblings, n=1)
+    if near:
+        return f"Did you mean {'.'.join((*key[:-1], near[0]))}?"
+    for section in Config.model_fields:
+        inner = _model_of(Config, section)
+        if inner is not None and key[-1] in inner.model_fields:
+            return f"Did you mean {section}.{key[-1]}?"
+    return f"The keys here are: {', '.join(siblings)}"

@@ -1,0 +1,275 @@
+"""The keys of the configuration and what each may hold (DESIGN.md 12). Frozen; secrets are never part of a ``repr``."""
+
+import os
+import re
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
+
+from applier.config.value import (
+    Whole,
+    available,
+    check_servers,
+    check_time_zone,
+    check_topics,
+    nearest,
+    parse_size,
+    parse_url,
+    refuse,
+)
+from applier.ddl_type import DDL_TYPE_NAMES
+from applier.errors import ConfigError
+from applier.kafka.settings import OWNED_PROPERTIES, KafkaSettings
+from applier.position import MAX_TS, Ts
+from applier.sinks.port import SinkSettings
+
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Patience = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+"""Seconds to wait for something; 0: look once."""
+PartitionCount = Annotated[Whole, Field(ge=1)]
+
+
+if TYPE_CHECKING:
+    from applier.engine import EngineSettings
+
+DDL_TYPES: Final = frozenset(DDL_TYPE_NAMES.values())
+LOCAL_THREADS: Final = re.compile(r"local(?:\[(\*|\d+)(?:,\s*\d+)?\])?$")
+LOCAL_REMEDY: Final = 'Set spark.master = "local[*]", or use a MySQL, MariaDB or TiDB sink'
+SUBMITTED_REMEDY: Final = 'Call spark-submit with --master "local[*]", or use a MySQL, MariaDB or TiDB sink'
+CLUSTER_BUCKETS: Final = 16
+"""A cluster's cores are not known before it is asked: enough for one replica, whose single writer is the ceiling."""
+
+
+class OnBadEvent(StrEnum):
+    """What happens to a record that cannot be read, or a row that the sink rejects."""
+
+    STOP = "stop"
+    QUARANTINE = "quarantine"
+
+
+class Keyless(StrEnum):
+    """What happens to rows of tables without a handle key."""
+
+    STOP = "stop"
+    BEST_EFFORT = "best_effort"
+
+
+class Consistency(StrEnum):
+    """What a reader of the sink sees (DESIGN.md 8)."""
+
+    TRANSACTION = "transaction"
+    ROW = "row"
+
+
+class DdlPolicy(StrEnum):
+    """What happens to a DDL of one type."""
+
+    APPLY = "apply"
+    SKIP = "skip"
+    STOP = "stop"
+
+
+def _split(value: Any) -> Any:
+    return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+
+def _texts(properties: Any) -> Any:
+    """Write scalars as the texts that librdkafka and Spark expect: ``true``, not ``True``."""
+    if not isinstance(properties, dict):
+        return properties
+    return {name: str(v).lower() if isinstance(v, bool) else str(v) if isinstance(v, int | float) else v for name, v in properties.items()}
+
+
+Properties = Annotated[dict[str, str], BeforeValidator(_texts)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class SourceConfig(_Section):
+    """``[source]``: where the change stream is, and what is known about it."""
+
+    bootstrap_servers: Annotated[str, AfterValidator(check_servers)]
+    topics: Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(check_topics)]
+    time_zone: Annotated[str, AfterValidator(check_time_zone)] = "UTC"
+    start_ts: Annotated[Whole, Field(ge=0, le=MAX_TS)] = 0
+    """TSO of the snapshot that the sink was loaded from; 0: the sink began empty, with the topic."""
+    partitions: PartitionCount | dict[str, PartitionCount] | None = None
+    on_unreadable: OnBadEvent = OnBadEvent.STOP
+    stall_after_s: Seconds = 60.0
+    kafka: Properties = Field(default_factory=dict, repr=False)
+
+    @field_validator("on_unreadable")
+    @classmethod
+    def _is_built(cls, value: OnBadEvent) -> OnBadEvent:
+        available(value, OnBadEvent.STOP)
+        return value
+
+    @field_validator("kafka")
+    @classmethod
+    def _leave_what_the_applier_sets(cls, properties: dict[str, str]) -> dict[str, str]:
+        for name in properties:
+            if name in OWNED_PROPERTIES:
+                raise refuse(f"may not set {name!r}", f"Remove it: {OWNED_PROPERTIES[name]}")
+        return properties
+
+    @model_validator(mode="after")
+    def _partitions_of_known_topics(self) -> Self:
+        for topic in self.partitions if isinstance(self.partitions, dict) else ():
+            if topic not in self.topics:
+                raise refuse(f"limits the partitions of a topic that is not read: {topic!r}", nearest(topic, self.topics))
+        return self
+
+    def required_partitions(self) -> dict[str, int] | None:
+        """Return how many partitions of each limited topic are required; None without a limit."""
+        if isinstance(self.partitions, int):
+            return dict.fromkeys(self.topics, self.partitions)
+        return self.partitions
+
+
+class SinkConfig(_Section):
+    """``[sink]``: the database, and what it is asked to promise."""
+
+    url: SecretStr
+    password: SecretStr | None = None
+    consistency: Consistency = Consistency.TRANSACTION
+    max_transaction_rows: Annotated[Whole, Field(ge=1)] = 100_000
+    keyless: Keyless = Keyless.STOP
+    on_rejected_row: OnBadEvent = OnBadEvent.STOP
+
+    @field_validator("url")
+    @classmethod
+    def _is_a_sink(cls, url: SecretStr) -> SecretStr:
+        parse_url(url.get_secret_value())
+        return url
+
+    @field_validator("consistency", "keyless", "on_rejected_row")
+    @classmethod
+    def _is_built(cls, value: StrEnum) -> StrEnum:
+        available(value, {Consistency: Consistency.TRANSACTION, Keyless: Keyless.STOP}.get(type(value), OnBadEvent.STOP))
+        return value
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether the sink is a file of this machine."""
+        return self.url.get_secret_value().startswith("sqlite")
+
+    @property
+    def address(self) -> str:
+        """The URL as it may be shown: the password is masked."""
+        return parse_url(self.url.get_secret_value()).render_as_string(hide_password=True)
+
+    def full_url(self) -> str:
+        """Return the URL with the password in it. Never log or print it."""
+        url = parse_url(self.url.get_secret_value())
+        if self.password is not None and not self.is_sqlite:
+            url = url.set(password=self.password.get_secret_value())
+        return url.render_as_string(hide_password=False)
+
+
+class RunConfig(_Section):
+    """``[run]``: limits of one run."""
+
+    memory: Annotated[int, BeforeValidator(parse_size)] = 2 * 1024**3
+    """Bytes of cached chunks."""
+    lease_s: Seconds = 15.0
+    lock_timeout_s: Patience = 30.0
+    shutdown_timeout_s: Seconds = 30.0
+
+
+class SparkConfig(_Section):
+    """``[spark]``: where the tasks run. ``master`` is ignored under spark-submit."""
+
+    master: Annotated[str, Field(min_length=1)] = "local[*]"
+    conf: Properties = Field(default_factory=dict, repr=False)
+
+    @field_validator("conf")
+    @classmethod
+    def _leave_the_master_in_its_place(cls, properties: dict[str, str]) -> dict[str, str]:
+        if "spark.master" in properties:
+            raise refuse("may not set 'spark.master'", "Set master under [spark]; under spark-submit give it --master")
+        return properties
+
+    @property
+    def buckets(self) -> int:
+        """How many tasks render a segment: one per core where that is known. What ``[spark.conf]`` says goes first."""
+        stated = self.conf.get("spark.default.parallelism", "")
+        if stated.isdecimal() and int(stated):
+            return int(stated)
+        threads = LOCAL_THREADS.match(self.master)
+        if threads is None:
+            return CLUSTER_BUCKETS
+        return (os.cpu_count() or 1) if threads[1] == "*" else int(threads[1] or 1)
+
+
+class Config(_Section):
+    """Everything that an operator may set."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,48}$")] = "replica"
+    """One progress row per name."""
+    source: SourceConfig
+    sink: SinkConfig
+    ddl: dict[str, DdlPolicy] = Field(default_factory=dict)
+    run: RunConfig = RunConfig()
+    spark: SparkConfig = SparkConfig()
+
+    @field_validator("ddl", mode="before")
+    @classmethod
+    def _know_the_type(cls, policies: Any) -> Any:
+        for name in policies if isinstance(policies, dict) else ():
+            if name not in DDL_TYPES:
+                raise refuse(f"names no DDL type: {name!r}", nearest(name, DDL_TYPES))
+        return policies
+
+    @model_validator(mode="after")
+    def _keep_a_file_on_one_machine(self) -> Self:
+        problem = self.master_problem(self.spark.master)
+        if problem:
+            raise refuse(f"spark.master: {problem}", LOCAL_REMEDY)
+        return self
+
+    def submitted_to(self, master: str) -> Self:
+        """Return the configuration with the master that spark-submit has chosen; ConfigError if the sink cannot be written from there."""
+        problem = self.master_problem(master)
+        if problem:
+            raise ConfigError(problem, remedy=SUBMITTED_REMEDY, master=master)
+        return self.model_copy(update={"spark": self.spark.model_copy(update={"master": master})})
+
+    def master_problem(self, master: str) -> str | None:
+        """Say why the sink cannot be written from executors of ``master``; None if it can."""
+        if self.sink.is_sqlite and not master.startswith("local"):
+            return "a SQLite file can be written on this machine only, and the master is not local"
+        return None
+
+    def engine_settings(self, *, until_ts: Ts | None = None) -> "EngineSettings":
+        """Return the engine's part. ``until_ts``: where the watermark stops."""
+        from applier.coordinator import Policy  # noqa: PLC0415 - the engine brings Spark: commands that only look need not wait for it
+        from applier.engine import EngineSettings  # noqa: PLC0415 - see above
+
+        policy = Policy(
+            required_partitions=self.source.required_partitions(),
+            segment_rows=self.sink.max_transaction_rows,
+            cached_bytes=self.run.memory,
+        )
+        return EngineSettings(policy=policy, buckets=self.spark.buckets, ddl_policy=self.ddl, until_ts=until_ts)
+
+    def sink_settings(self) -> SinkSettings:
+        """Return the sink's part. It holds the password and does not show it."""
+        return SinkSettings(
+            url=self.sink.full_url(),
+            name=self.name,
+            time_zone=self.source.time_zone,
+            lease_s=self.run.lease_s,
+            lock_timeout_s=self.run.lock_timeout_s,
+        )
+
+    def kafka_settings(self) -> KafkaSettings:
+        """Return the source's part. The consumer group only shows offsets to lag tools; it assigns nothing."""
+        return KafkaSettings(
+            bootstrap_servers=self.source.bootstrap_servers,
+            topics=self.source.topics,
+            group_id=self.source.kafka.get("group.id", f"applier-{self.name}"),
+            properties=tuple(sorted((k, v) for k, v in self.source.kafka.items() if k != "group.id")),
+        )

@@ -1,0 +1,149 @@
+"""Where the values of the configuration come from: a TOML file, then the environment over it, then the caller over both.
+
+pydantic-settings reads and merges them. What is added to it here: the file is named in errors, names in the environment that are
+no key are refused, text that is not JSON is text, and below an open table (``source.kafka``, ``spark.conf``) the rest of a
+variable's name is the property in lower case with ``.`` for ``_`` (``APPLIER_SOURCE__KAFKA__SASL_PASSWORD``). Variables that are
+empty count as not set, as container tools pass them.
+"""
+
+import os
+import stat
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from pydantic.fields import FieldInfo
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from applier.config.model import Config
+from applier.errors import ConfigError
+
+Values: TypeAlias = dict[str, Any]
+
+PREFIX: Final = "APPLIER_"
+DELIMITER: Final = "__"
+OPEN_TABLES: Final = ("source__kafka__", "spark__conf__")
+"""Variables of single properties of others, which have dots in their names."""
+
+
+class Reading(BaseSettings, Config):
+    """The configuration while it is read. What the program gets is a plain ``Config``, which reads nothing by itself."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_nested_delimiter=DELIMITER,
+        env_nested_max_split=2,  # section, key, and a property that is left as it is
+        env_ignore_empty=True,
+    )
+
+
+def reading_of(path: Path | None, environment: Mapping[str, str] | None) -> type[Reading]:
+    """Return the class whose instances read the file and the environment (None: the process's own).
+
+    Making an instance raises ConfigError if one of them cannot be read, and ValidationError if the values are not right.
+    """
+
+    class _Reading(Reading):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            del env_settings, dotenv_settings, file_secret_settings
+            file = () if path is None else (_file_source(settings_cls, path),)
+            return init_settings, EnvironmentSource(settings_cls, environment), *file
+
+    return _Reading
+
+
+def _file_source(settings_cls: type[BaseSettings], path: Path) -> TomlConfigSettingsSource:
+    """Read a TOML file; ConfigError names it and what is wrong with it."""
+    try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):  # the library passes over it without a word
+            what = "Is a directory" if stat.S_ISDIR(mode) else "Is not a regular file"
+            raise ConfigError(f"the configuration file cannot be read: {what}", remedy="Give the path of a file with --config", file=path)
+        return TomlConfigSettingsSource(settings_cls, path)
+    except FileNotFoundError as error:
+        raise ConfigError("there is no such configuration file", remedy="Give its path with --config", file=path) from error
+    except OSError as error:
+        raise ConfigError(f"the configuration file cannot be read: {error.strerror}", remedy="Check its permissions", file=path) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError("the configuration file is not UTF-8", remedy="Save it as UTF-8", file=path) from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"the configuration file is not TOML: {error}", remedy="See applier.example.toml", file=path) from error
+
+
+class EnvironmentSource(EnvSettingsSource):
+    """``APPLIER_SECTION__KEY`` sets ``section.key``, ``APPLIER_NAME`` sets ``name``."""
+
+    def __init__(self, settings_cls: type[BaseSettings], environment: Mapping[str, str] | None = None) -> None:
+        super().__init__(settings_cls)
+        given = os.environ if environment is None else environment
+        # In the order of their names a whole table stands before its single properties, which go over it.
+        self.env_vars = {_with_dots(name.lower()): text for name, text in sorted(given.items()) if text}
+
+    def __call__(self) -> Values:
+        """Collect the keys that the environment sets, those of unknown sections too: the model refuses them by name."""
+        values: Values = super().__call__()
+        for name in self.env_vars:
+            section, delimiter, rest = name.removeprefix(PREFIX.lower()).partition(DELIMITER)
+            # Names without ``__`` that are no key (APPLIER_DEBUG, …) are not configuration.
+            if name.startswith(PREFIX.lower()) and delimiter and section not in self.settings_cls.model_fields:
+                values.setdefault(section, {})[rest] = self.env_vars[name]
+        return values
+
+    def variables_of(self, path: tuple[str, ...]) -> list[str]:
+        """Name the variables that set the key ``path``, keys below it, or the table that holds it."""
+        if not _has_path(self(), path):
+            return []
+        wanted = variable_of(path)
+        given = [name.replace(".", "_").upper() for name in self.env_vars]
+        below = [name for name in given if name == wanted or name.startswith(wanted + DELIMITER)]
+        return below or [name for name in given if wanted.startswith(name + DELIMITER)]
+
+    def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
+        """Read lists and tables in JSON, and leave other text to the model; ConfigError names the variable of broken JSON."""
+        if not str(value).startswith(("[", "{")):
+            return value
+        try:
+            return super().decode_complex_value(field_name, field, value)
+        except ValueError:
+            variables = " ".join(name.upper() for name, text in self.env_vars.items() if text == value)
+            message = f"the environment variable {variables} looks like JSON and is not"
+            raise ConfigError(message, remedy="Write a list or an object in JSON, or a plain text") from None
+
+
+def _with_dots(name: str) -> str:
+    for table in (PREFIX.lower() + table for table in OPEN_TABLES):
+        if name.startswith(table):
+            return table + name.removeprefix(table).replace("_", ".")
+    return name
+
+
+def variable_of(path: tuple[str, ...]) -> str:
+    """Return the environment variable that sets the key ``path``."""
+    return PREFIX + DELIMITER.join(part.replace(".", "_") for part in path).upper()
+
+
+def _has_path(values: Mapping[str, Any], path: tuple[str, ...]) -> bool:
+    """Tell whether ``values`` sets the key ``path`` or a table that should hold it."""
+    inner: Any = values
+    for part in path:
+        if not isinstance(inner, Mapping):
+            return True
+        if part not in inner:
+            return False
+        inner = inner[part]
+    return True

@@ -1,0 +1,124 @@
+"""Checks of single values of the configuration. Each refusal says what is wrong and carries the remedy.
+
+A refusal is a ``PydanticCustomError`` whose context holds ``remedy``; ``explain`` turns it into a ConfigError. Values are named in
+messages only where they cannot be secrets.
+"""
+
+import re
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Annotated, Any, Final
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+UNITS: Final = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1024, "mib": 1024**2, "gib": 1024**3, "tib": 1024**4}
+SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
+ZONE_OFFSET: Final = re.compile(r"[+-](0\d|1[0-4]):[0-5]\d")
+"""What MySQL accepts as ``time_zone`` besides names."""
+SERVER: Final = re.compile(r"(?:[A-Z_]+://)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?")
+TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+MIN_MEMORY: Final = 64 * 1024
+DRIVERS: Final = ("mysql+pymysql", "mariadb+pymysql", "sqlite")
+URL_FORM: Final = "Write mysql+pymysql://user@host:3306/, mariadb+pymysql://user@host:3306/ or sqlite:///file.db"
+
+
+def refuse(message: str, remedy: str) -> PydanticCustomError:
+    """Make the error of a refused value."""
+    return PydanticCustomError("refused", "{message}", {"message": message, "remedy": remedy})
+
+
+def nearest(word: str, choices: Any) -> str:
+    """Return ``Did you mean 'x'?``, or the list of choices where none is near."""
+    known = sorted(choices)
+    near = get_close_matches(word, known, n=1)
+    return f"Did you mean {near[0]!r}?" if near else f"It is one of: {', '.join(known)}"
+
+
+def whole_number(value: Any) -> Any:
+    """Refuse what would become an integer by loss or by accident: a TSO read as a float has lost digits."""
+    if isinstance(value, bool | float):
+        raise refuse("must be a whole number", "Write it without quotes, point or exponent")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(whole_number)]
+
+
+def parse_size(value: Any) -> Any:
+    """Read ``2GiB`` as bytes; an integer is bytes already."""
+    if isinstance(value, str):
+        match = SIZE.fullmatch(value.strip())
+        factor = UNITS.get(match[2].lower()) if match else None
+        if match is None or factor is None:
+            raise refuse(f"is not a size: {value!r}", 'Write a number and a unit, for instance "512MiB" or "2GiB"')
+        value = int(float(match[1]) * factor)
+    whole_number(value)
+    if isinstance(value, int) and value < MIN_MEMORY:
+        raise refuse(f"is too small: {value} bytes", 'Give at least 64KiB; "2GiB" is the default')
+    return value
+
+
+def check_time_zone(value: str) -> str:
+    """Accept ``UTC``, an offset such as ``+08:00``, or a name of the zone database."""
+    if value.upper() == "UTC":
+        return "UTC"
+    if ZONE_OFFSET.fullmatch(value):
+        return value
+    try:
+        ZoneInfo(value)
+    except (KeyError, OSError, ValueError):
+        near = get_close_matches(value, available_timezones(), n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else 'Give "UTC", an offset such as "+08:00", or a name such as "Asia/Shanghai".'
+        raise refuse(f"is not a time zone: {value!r}", f"{hint} It is the zone of the TiCDC server") from None
+    return value
+
+
+def check_servers(value: str) -> str:
+    """Accept ``host:port,host:port``."""
+    servers = [server.strip() for server in value.split(",")]
+    if not all(SERVER.fullmatch(server) for server in servers):
+        raise refuse(f"is not a list of brokers: {value!r}", 'Write "host:port", several ones with commas between them')
+    return ",".join(servers)
+
+
+def check_topics(topics: tuple[str, ...]) -> tuple[str, ...]:
+    """Accept names that Kafka accepts, each once."""
+    if not topics:
+        raise refuse("names no topic", 'Give at least one: topics = ["changefeed"]')
+    for topic in topics:
+        if not TOPIC.fullmatch(topic):
+            raise refuse(
+                f"is not the name of a topic: {topic!r}", "Kafka allows letters, digits, '.', '_' and '-'; patterns are not supported"
+            )
+    if len(set(topics)) < len(topics):
+        raise refuse("names a topic twice", "Remove the repetition")
+    return topics
+
+
+def parse_url(text: str) -> URL:
+    """Read the URL of a sink. Messages never quote it: it may hold a password."""
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise refuse("is not a URL of a database", URL_FORM) from None
+    driver = "sqlite" if url.drivername == "sqlite+pysqlite" else url.drivername
+    if driver not in DRIVERS:
+        near = [name for name in DRIVERS if name.startswith(driver)] or get_close_matches(driver, DRIVERS, n=1)
+        hint = f"Did you mean {near[0]!r}? " if near else ""
+        raise refuse(f"names a kind of database that is not supported: {driver!r}", hint + URL_FORM)
+    if driver == "sqlite":
+        if url.database in (None, "", ":memory:") or "mode=memory" in text:
+            raise refuse("names no file", "Progress must outlive the process: sqlite:///replica.db")
+    elif not url.host and "unix_socket" not in url.query:
+        raise refuse("names no host", URL_FORM)
+    return url
+
+
+def available(value: StrEnum, built: StrEnum) -> None:
+    """Refuse a documented value whose behaviour is not built yet: it must not be mistaken for the other one."""
+    if value is not built:
+        raise refuse(f'"{value}" is not available yet', f'Set it to "{built}" or leave it out')

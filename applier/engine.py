@@ -1,0 +1,362 @@
+"""The engine: performs the coordinator's steps in order and decides nothing.
+
+One cycle: plan ranges and begin to listen; meanwhile perform every step that is due by what was reported before; take the reports;
+list the partitions. After every write the progress is read back from the sink: the sink, not the driver's memory, says where we are.
+An outcome that is not known raises the epoch (so that a write still in flight can never arrive later) and rebuilds coordinator and
+streams from the sink.
+"""
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+import stamina
+
+from applier.coordinator import Coordinator, Policy
+from applier.coordinator.beginning import FROM_DUMP_TO_REPLICA, check_beginning, streams_that_begin_late
+from applier.coordinator.messages import (
+    ApplySegment,
+    CoordinatorStep,
+    Evict,
+    ExecuteDdl,
+    Listing,
+    NeedNames,
+    RangeId,
+    SaveProgress,
+    StartingPoint,
+)
+from applier.errors import ApplierError, Fenced, InvariantViolation, JobLost, NeedsOperator, RetryableSinkError, SinkError, UnknownOutcome
+from applier.kafka.port import Source
+from applier.planner import SegmentWindow
+from applier.position import Offset, Stream, Ts
+from applier.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
+from applier.sinks.port import DdlState, Fence, Progress, ProgressCommit, Sink, WriteOutcome, WriteState
+from applier.spark.ahead import ListenAhead
+from applier.spark.apply import ApplyPlan, RangeContent
+from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure
+from applier.spark.port import Runner
+from applier.statement import ddl_type_name
+from applier.telemetry import Watcher
+
+MAX_REBUILDS = 20
+"""Unknown outcomes in a row after which the run stops: something breaks every write."""
+
+MAX_REBUILD_WAIT_S = 10.0
+
+DEFAULT_POLICY: Mapping[str, str] = {"recover_table": "stop"}
+"""The rows of a recovered or flashed-back table are not sent again: the sink would silently lack them (open_protocol.md 2.12)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSettings:
+    """How the engine runs. ``ddl_policy``: DDL type name -> apply, skip or stop; types not named are applied."""
+
+    policy: Policy
+    buckets: int
+    ddl_policy: Mapping[str, str] = field(default_factory=dict)
+    apply_attempts: int = 8
+    until_ts: Ts | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """What this run has done so far. ``records`` counts the offsets that were read."""
+
+    records: int = 0
+    events: int = 0
+    rows: int = 0
+    transactions: int = 0
+    ddls: int = 0
+    current_ddl: str = ""
+    phase: str = "starting"
+
+
+class Engine:
+    """Runs cycles over one source, one sink and one runner. Not thread-safe."""
+
+    def __init__(self, source: Source, sink: Sink, runner: Runner, settings: EngineSettings, watcher: Watcher) -> None:
+        self._source, self._sink, self._runner, self._settings = source, sink, runner, settings
+        self._watcher = watcher
+        self._ahead = ListenAhead(runner)
+        self._tables = SinkTables(sink)
+        self._contents: dict[RangeId, RangeContent] = {}
+        self._accepted: Mapping[Stream, Offset] = {}
+        self._rebuilds = 0
+        self.tally = Tally()
+        self.progress: Progress
+        self.coordinator: Coordinator
+
+    # --- beginning -------------------------------------------------------------------------------------------------
+
+    def begin(self, listing: Listing, *, start_ts: Ts, accept_gap: bool) -> None:
+        """Take up the replica where the sink says it is (or create it at ``start_ts``), and settle what a dead run left.
+
+        The sink must have been acquired. NeedsOperator if the topic no longer holds the replica's beginning, or was made anew.
+        """
+        progress = self._sink.load()
+        if accept_gap:
+            self._accepted = {stream: extent.earliest for stream, extent in listing.extents.items()}
+        self._check_beginning(listing, progress.positions if progress else {}, progress.start_ts if progress else start_ts)
+        if progress is None:
+            progress = self._sink.begin(start_ts)
+            self._watcher.note("begins", start_ts=start_ts, epoch=progress.fence.epoch)
+        else:
+            self._watcher.note("resumes", checkpoint_ts=progress.checkpoint_ts, epoch=progress.fence.epoch)
+        self._check_topics(progress)
+        self._sink.settle(progress.fence)
+        self._build(self._loaded())
+        self.coordinator.list(listing)
+
+    def _check_beginning(self, listing: Listing, positions: Mapping[Stream, object], start_ts: Ts) -> None:
+        """Refuse streams without a position whose beginning may matter; also when rebuilding: retention does not wait for a commit."""
+        late = [s for s in streams_that_begin_late(listing, positions) if listing.extents[s].earliest > self._accepted.get(s, 0)]
+        times = {stream: self._source.record_time_ms(stream, listing.extents[stream].earliest) for stream in late} if start_ts else {}
+        check_beginning(late, listing, start_ts, times)
+
+    def _check_topics(self, progress: Progress) -> None:
+        self._topic_ids = dict(self._source.topic_ids())
+        for topic, topic_id in self._topic_ids.items():
+            if progress.topic_ids.get(topic, topic_id) != topic_id:
+                raise NeedsOperator(
+                    "the topic was made anew since the replica's last checkpoint: its offsets mean something else now",
+                    remedy=FROM_DUMP_TO_REPLICA,
+                    topic=topic,
+                    recorded_id=progress.topic_ids[topic],
+                    present_id=topic_id,
+                )
+
+    def _build(self, progress: Progress) -> None:
+        self.progress = progress
+        self._tables.forget()
+        self._contents.clear()
+        self._runner.release_all()
+        ledger = self._sink.ledger()
+        at_checkpoint = [e.identity.touches for e in ledger if e.identity.ts == progress.checkpoint_ts and e.state is DdlState.DONE]
+        start = StartingPoint(
+            checkpoint_ts=progress.checkpoint_ts,
+            start_ts=progress.start_ts,
+            positions=progress.positions,
+            settled=frozenset(e.identity for e in ledger if e.state is not DdlState.INTENT),
+            ddl_touched_at_checkpoint=None if None in at_checkpoint else frozenset().union(*[t for t in at_checkpoint if t is not None]),
+            committed=progress.committed,
+        )
+        self.coordinator = Coordinator(start, policy=self._settings.policy, until_ts=self._settings.until_ts)
+
+    # --- one cycle -------------------------------------------------------------------------------------------------
+
+    def cycle(self) -> bool:
+        """Listen to the next ranges while the steps that are due are performed; tell whether anything was read or done."""
+        ranges = self.coordinator.plan()
+        self._listen(ranges)
+        performed = self._perform_due_steps()
+        self._take(self._ahead.finish())
+        self.coordinator.list(self._source.listing())
+        return performed or bool(ranges)
+
+    def close(self) -> None:
+        """Let go of what listens ahead; the runner's end ends its job."""
+        self._ahead.close()
+
+    def save_progress(self) -> None:
+        """Write positions that grew without a window."""
+        self._perform(self.coordinator.progress_step())
+
+    def _listen(self, ranges: Sequence[RangeId]) -> None:
+        self.tally.phase = "listening"
+        self._watcher.changed()
+        floor_ts = self.coordinator.floor_ts
+        self._ahead.start([ListenTask(range=range_id, floor_ts=floor_ts, buckets=self._settings.buckets) for range_id in ranges])
+
+    def _perform_due_steps(self) -> bool:
+        performed = False
+        while (step := self.coordinator.next_step()) is not None:
+            self._check_owner()
+            self._perform(step)
+            performed = True
+            self._watcher.changed()
+        return performed
+
+    def _take(self, outcomes: Sequence[ListenOutcome]) -> None:
+        for outcome in outcomes:
+            if isinstance(outcome, RangeFailure):
+                self._failed(outcome)
+                return
+            self._contents[outcome.range] = RangeContent.of(outcome)
+            self.tally.records += outcome.range.end - outcome.range.start
+            self.tally.events += outcome.events
+            self.coordinator.report(outcome)
+        self._watcher.changed()
+
+    def _failed(self, failure: RangeFailure) -> None:
+        if not isinstance(failure.error, JobLost):
+            raise failure.error
+        self._rebuild(failure.error)
+
+    def _check_owner(self) -> None:
+        error = self._sink.heartbeat_lost()
+        if error is not None:
+            raise error
+
+    # --- steps -----------------------------------------------------------------------------------------------------
+
+    def _perform(self, step: CoordinatorStep) -> None:
+        match step:
+            case ApplySegment():
+                self._apply(step)
+            case ExecuteDdl():
+                self._execute(step)
+            case SaveProgress():
+                self._save(step)
+            case NeedNames():
+                self.coordinator.named(step, self._sink.describe(step.tables))
+            case Evict():
+                self._runner.release(step.ranges)
+                for range_id in step.ranges:
+                    self._contents.pop(range_id, None)
+                self.coordinator.evicted(step)
+            case _:
+                assert_never(step)
+
+    def _apply(self, step: ApplySegment) -> None:
+        self.tally.phase = "applying"
+        commit = ProgressCommit(
+            checkpoint_ts=step.upto_ts,
+            positions=step.positions,
+            known_tables=self._tables.new_with_rows(step.tables, self.progress),
+            topic_ids=self._topic_ids,
+        )
+        if step.ranges:
+            outcome = self._written(lambda: self._runner.apply(self._plan(step, commit)))
+        else:
+            outcome = self._written(lambda: self._sink.save(self.progress.fence, commit))
+        if not self._confirmed(outcome, step.upto_ts):
+            return
+        self.tally.rows += outcome.rows
+        self.tally.transactions += outcome.transactions
+        self.coordinator.applied(step)
+
+    def _plan(self, step: ApplySegment, commit: ProgressCommit) -> ApplyPlan:
+        refuse_keyless(step.tables)
+        tables = self._tables.describe(step.tables)
+        return ApplyPlan(
+            window=SegmentWindow(
+                after_ts=step.after_ts,
+                upto_ts=step.upto_ts,
+                again=step.again,
+                settled_tables=step.settled_tables,
+            ),
+            ranges={range_id: self._contents[range_id] for range_id in step.ranges},
+            tables=tables,
+            rekeyed=rekeyed_tables(step.tables, tables),
+            rows=step.rows,
+            buckets=self._settings.buckets,
+            dialect=self._sink.dialect,
+            writer=self._sink.writer,
+            fence=self.progress.fence,
+            commit=commit,
+        )
+
+    def _save(self, step: SaveProgress) -> None:
+        commit = ProgressCommit(checkpoint_ts=self.progress.checkpoint_ts, positions=step.positions, topic_ids=self._topic_ids)
+        if self._confirmed(self._written(lambda: self._sink.save(self.progress.fence, commit)), self.progress.checkpoint_ts):
+            self.coordinator.saved(step)
+
+    def _written(self, write: Callable[[], WriteOutcome]) -> WriteOutcome:
+        """Repeat a write whose transaction was rolled back, with jittered back-off; raise what must not be repeated."""
+        for attempt in stamina.retry_context(on=RetryableSinkError, attempts=self._settings.apply_attempts, timeout=None, wait_max=20.0):
+            with attempt:
+                outcome = write()
+                if outcome.state is WriteState.FAILED:
+                    raise outcome.error or InvariantViolation("a write failed without saying why")
+                return outcome
+        message = "retries ended without an outcome"
+        raise InvariantViolation(message)
+
+    def _confirmed(self, outcome: WriteOutcome, upto_ts: Ts) -> bool:
+        """Read the progress back; False if everything was rebuilt from it because the outcome is not what was meant."""
+        if outcome.state is WriteState.FENCED:
+            raise _fenced(self.progress.fence)
+        if outcome.state is WriteState.REBUILD:
+            self._rebuild(outcome.error)
+            return False
+        self.progress = self._loaded()
+        if self.progress.checkpoint_ts != upto_ts:
+            self._rebuild(None)
+            return False
+        self._rebuilds = 0
+        return True
+
+    def _rebuild(self, cause: Exception | None) -> None:
+        self._rebuilds += 1
+        if self._rebuilds > MAX_REBUILDS:
+            message = "spark jobs or writes keep ending without a known outcome"
+            kind = JobLost if isinstance(cause, JobLost) else SinkError
+            raise kind(message, remedy="See the logs of the database and of Spark's executors", cause=cause) from cause
+        if self._rebuilds > 1:
+            time.sleep(random.uniform(0, min(0.1 * 2**self._rebuilds, MAX_REBUILD_WAIT_S)))  # noqa: S311 - jitter
+        reason = cause.message if isinstance(cause, ApplierError) else "the sink's checkpoint is not the one that was meant"
+        self._watcher.note("rebuilds from the sink", attempt=self._rebuilds, reason=reason)
+        self._ahead.discard()
+        self._sink.settle(self._sink.raise_epoch().fence)
+        progress, listing = self._loaded(), self._source.listing()
+        self._check_beginning(listing, progress.positions, progress.start_ts)
+        self._build(progress)
+        self._watcher.note("resumes", checkpoint_ts=self.progress.checkpoint_ts, epoch=self.progress.fence.epoch)
+        self.coordinator.list(listing)
+
+    # --- DDL -------------------------------------------------------------------------------------------------------
+
+    def _execute(self, step: ExecuteDdl) -> None:
+        ddl, fence = step.ddl, self.progress.fence
+        self.tally.phase, self.tally.current_ddl = "ddl", ddl.query
+        self._watcher.changed()
+        after = ProgressCommit(checkpoint_ts=ddl.commit_ts, positions=step.positions_done, topic_ids=self._topic_ids)
+        policy = self._policy(step)
+        try:
+            if policy == "skip":
+                self._sink.skip_ddl(fence, step.identity, ddl, after=after)
+            else:
+                self._sink.run_ddl(fence, step.identity, ddl, before=self._before(step), after=after)
+        except UnknownOutcome as error:
+            self._rebuild(error)
+            return
+        finally:
+            self.tally.current_ddl = ""
+        self.progress = self._loaded()
+        self._tables.forget()
+        self.tally.ddls += 1
+        self._watcher.note("ddl skipped" if policy == "skip" else "ddl done", commit_ts=ddl.commit_ts, query=ddl.query)
+        self.coordinator.executed(step)
+
+    def _before(self, step: ExecuteDdl) -> ProgressCommit:
+        return ProgressCommit(
+            checkpoint_ts=step.ddl.commit_ts,
+            positions=step.positions,
+            known_tables=self._tables.new_with_ddl(step.ddl, self.progress),
+            topic_ids=self._topic_ids,
+        )
+
+    def _policy(self, step: ExecuteDdl) -> str:
+        ddl = step.ddl
+        name = ddl_type_name(ddl.ddl_type)
+        policy = self._settings.ddl_policy.get(name, DEFAULT_POLICY.get(name, "apply"))
+        if policy == "stop":
+            raise NeedsOperator(
+                f"a DDL of type {name} stops the applier by policy: {ddl.query}",
+                remedy=f'Set {name} = "apply" or "skip" under [ddl]',
+                table=str(ddl.name),
+                commit_ts=ddl.commit_ts,
+            )
+        return policy
+
+    def _loaded(self) -> Progress:
+        progress = self._sink.load()
+        if progress is None:
+            raise NeedsOperator("the progress row is gone from the sink", remedy="Restore the sink from a backup, or make the replica anew")
+        return progress
+
+
+def _fenced(fence: Fence) -> ApplierError:
+    return Fenced("another run has taken over the replica", remedy="Stop one of the two", epoch=fence.epoch)

@@ -1,0 +1,84 @@
+"""The sink's tables, as the engine must know them: what they look like, which ones are the replica's own, and what tells their rows apart.
+
+Asks the sink and remembers; writes nothing. What is new is recorded by the engine, in the transaction of the rows or of the DDL.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from applier.coordinator.beginning import refuse_rows_of_others, unknown_tables
+from applier.coordinator.messages import TableRows
+from applier.errors import NeedsOperator
+from applier.events import DdlEvent, FoldedName, TableName
+from applier.planner import rekey_of
+from applier.planner.catalogue import TableDescription
+from applier.sinks.port import Progress, Sink
+from applier.statement import parse_ddl
+
+
+class SinkTables:
+    """The tables of one sink. Not thread-safe."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._catalogue: dict[FoldedName, TableDescription] = {}
+
+    def forget(self) -> None:
+        """Ask the sink anew: after a DDL, and when everything is rebuilt from it."""
+        self._catalogue.clear()
+
+    def describe(self, tables: Iterable[TableRows]) -> dict[FoldedName, TableDescription]:
+        """Describe the tables that exist; the planner names a missing one with a row's place."""
+        names = {table.name.fold(): table.name for table in tables}
+        missing = [name for folded, name in names.items() if folded not in self._catalogue]
+        if missing:
+            self._catalogue |= self._sink.describe(missing)
+        return {folded: self._catalogue[folded] for folded in names if folded in self._catalogue}
+
+    def new_with_rows(self, tables: Iterable[TableRows], progress: Progress) -> frozenset[FoldedName]:
+        """Check the tables of a segment that the replica has not touched before, and return them, to be recorded."""
+        return self._new([table.name for table in tables], progress)
+
+    def new_with_ddl(self, ddl: DdlEvent, progress: Progress) -> frozenset[FoldedName]:
+        """Check the tables that a DDL makes, changes or takes over; return those to record, names that a RENAME gives included.
+
+        Tables that it merely mentions (a view's, the target of a foreign key) are checked when something of their own comes.
+        """
+        statement = parse_ddl(ddl)
+        if statement is None:
+            return self._new([ddl.name], progress)
+        renamed = frozenset(name.fold() for _, name in statement.renames)
+        return self._new([ddl.name, *statement.sources, *statement.creates], progress) | renamed
+
+    def _new(self, names: Sequence[TableName], progress: Progress) -> frozenset[FoldedName]:
+        """Check, once per table, that a table of a replica without start_ts is absent or empty. NeedsOperator if it holds rows."""
+        new = unknown_tables(names, progress.known_tables)
+        if not progress.start_ts:
+            for table in new:
+                if self._sink.has_rows(table):
+                    raise refuse_rows_of_others(table)
+        return frozenset(table.fold() for table in new)
+
+
+def rekeyed_tables(tables: Sequence[TableRows], described: dict[FoldedName, TableDescription]) -> dict[FoldedName, tuple[str, ...]]:
+    """Return the keys of the tables whose events cannot be trusted about theirs."""
+    rekeyed = {}
+    for folded, description in described.items():
+        key = rekey_of([table for table in tables if table.name.fold() == folded], description)
+        if key is not None:
+            rekeyed[folded] = key
+    return rekeyed
+
+
+def refuse_keyless(tables: Iterable[TableRows]) -> None:
+    """Stop at rows that have no handle key. NeedsOperator with the place of one of them."""
+    for table in tables:
+        if not table.handle_key:
+            place = {} if table.stream is None else {"topic": table.stream.topic, "partition": table.stream.partition}
+            raise NeedsOperator(
+                "rows of a table without a key cannot be applied exactly once",
+                remedy='Give the table a primary key upstream, or leave it out of the changefeed (keyless = "stop")',
+                table=str(table.name),
+                **place,
+                offset=table.first_offset,
+                commit_ts=table.min_ts,
+            )

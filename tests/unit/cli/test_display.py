@@ -1,0 +1,109 @@
+"""What a run shows while it runs."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from applier.cli.display import PLAIN_INTERVAL_S, LiveObserver, PlainObserver, observer_for, picture, summary
+from applier.position import NO_TS, Ts
+from applier.telemetry import SilentObserver, Snapshot
+
+CHECKPOINT = Ts(1_700_000_000_123 << 18)
+STATE = Snapshot(
+    phase="applying",
+    records_read=1500,
+    records_total=3000,
+    rows_applied=1234,
+    transactions=1,
+    ddls=2,
+    watermark=CHECKPOINT,
+    checkpoint_ts=CHECKPOINT,
+    lag_s=3.2,
+    holding_stream="feed/3",
+    elapsed_s=2.0,
+)
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def plain():
+    console = Console(file=io.StringIO(), width=60)
+    clock = Clock()
+    return PlainObserver(console, clock), clock, console.file.getvalue
+
+
+def test_the_state_is_one_line(plain):
+    observer, _, text = plain
+    observer.update(STATE)
+    assert text() == (
+        "applying: read 1,500 of 3,000 records, applied 1,234 rows in 1 transaction, 2 DDLs, "
+        "checkpoint 2023-11-14 22:13:20.123Z, watermark held by feed/3\n"
+    )
+
+
+def test_lines_come_at_most_once_in_an_interval(plain):
+    observer, clock, text = plain
+    for second in range(11):
+        clock.now = 100.0 + second
+        observer.update(STATE)
+    assert text().count("\n") == 1 + 10 // PLAIN_INTERVAL_S
+
+
+def test_each_ddl_gets_a_line_of_its_own_once(plain):
+    observer, _, text = plain
+    observer.update(STATE)
+    for ddl in ("DROP TABLE\n  `a`", "DROP TABLE\n  `a`", "", "DROP TABLE `b`"):
+        observer.update(Snapshot(phase="ddl", current_ddl=ddl))
+    assert text().splitlines()[1:] == ["ddl: DROP TABLE `a`", "ddl: DROP TABLE `b`"]
+
+
+def test_a_note_is_printed_at_once_as_it_is(plain):
+    observer, _, text = plain
+    observer.note("kafka is retried", cause="[bold]no route[/bold]\x1b[2J", broker="b:1")
+    assert text() == "kafka is retried cause=[bold]no route[/bold]\N{REPLACEMENT CHARACTER}[2J broker=b:1\n"
+
+
+def test_a_timestamp_in_a_note_has_its_time_beside_it(plain):
+    observer, _, text = plain
+    observer.note("resumes", checkpoint_ts=CHECKPOINT, epoch=2)
+    observer.note("begins", start_ts=NO_TS, epoch=1)
+    assert text().splitlines() == [f"resumes checkpoint_ts={CHECKPOINT} (2023-11-14 22:13:20.123Z) epoch=2", "begins start_ts=0 epoch=1"]
+
+
+def test_a_terminal_gets_a_live_display_with_notes_above_it():
+    console = Console(file=io.StringIO(), force_terminal=True, width=120, color_system=None, _environ={"TERM": "xterm"})
+    with observer_for(console, silent=False) as observer:
+        assert isinstance(observer, LiveObserver)
+        observer.update(STATE)
+        observer.note("resumes", checkpoint_ts=CHECKPOINT)
+    text = console.file.getvalue()
+    assert "1,500 of 3,000 records" in text
+    assert f"resumes checkpoint_ts={CHECKPOINT} (2023-11-14 22:13:20.123Z)" in text
+
+
+@pytest.mark.parametrize(("silent", "kind"), [(True, SilentObserver), (False, PlainObserver)])
+def test_a_pipe_gets_lines_and_a_program_gets_nothing(silent, kind):
+    with observer_for(Console(file=io.StringIO()), silent=silent) as observer:
+        assert isinstance(observer, kind)
+
+
+def test_the_picture_shows_everything_that_an_operator_asks_for():
+    console = Console(file=io.StringIO(), width=120)
+    console.print(picture(Snapshot(phase="ddl", current_ddl="ALTER TABLE `t`", checkpoint_ts=CHECKPOINT, elapsed_s=0, lag_s=7300)))
+    text = console.file.getvalue()
+    for part in ("0 records", "running ALTER TABLE `t`", "2 h 1 min behind", "0 rows/s", "watermark   none"):
+        assert part in text
+    console.print(picture(STATE))
+    assert "617 rows/s" in console.file.getvalue()
+
+
+def test_unknown_totals_are_not_shown():
+    assert "read 1 record," in summary(Snapshot(phase="listening", records_read=1))

@@ -1,0 +1,188 @@
+"""The command as a whole: help, usage, and one exit code per kind of error."""
+
+import logging
+import subprocess
+import sys
+
+import pytest
+import typer
+
+import applier
+from applier.cli.main import DEBUG_VARIABLE, run
+from applier.errors import (
+    ConfigError,
+    FatalSinkError,
+    Fenced,
+    InvariantViolation,
+    NeedsOperator,
+    ProtocolError,
+    RetryableSinkError,
+    SourceError,
+    UnknownOutcome,
+)
+from applier.position import Offset, Place, Stream
+from applier.telemetry import StderrHandler
+
+
+@pytest.fixture(autouse=True)
+def outside_as_it_was(monkeypatch):
+    monkeypatch.delenv(DEBUG_VARIABLE, raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    level = logging.getLogger("applier").level
+    yield
+    root = logging.getLogger()
+    root.handlers[:] = [handler for handler in root.handlers if not isinstance(handler, StderrHandler)]
+    logging.getLogger("applier").setLevel(level)
+
+
+def commands_raising(error: BaseException) -> typer.Typer:
+    commands = typer.Typer()
+
+    @commands.command()
+    def fail() -> None:
+        raise error
+
+    return commands
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InvariantViolation("m"), 1),
+        (ConfigError("m"), 2),
+        (SourceError("m"), 3),
+        (ProtocolError.at(Place(Stream("feed", 1), Offset(7)), "json", "m"), 3),
+        (FatalSinkError("m"), 4),
+        (RetryableSinkError("m"), 4),
+        (UnknownOutcome("m"), 4),
+        (Fenced("m"), 5),
+        (NeedsOperator("m"), 6),
+        (KeyboardInterrupt(), 130),
+        (ValueError("m"), 1),
+    ],
+)
+def test_each_kind_of_error_has_its_exit_code(error, code):
+    assert run([], commands_raising(error)) == code
+
+
+def test_an_expected_error_names_place_and_remedy_without_a_traceback(capsys):
+    error = NeedsOperator("the rows are gone", remedy="Take a [dump].", topic="feed", offset=5, table="", cause=None)
+
+    assert run([], commands_raising(error)) == 6
+    assert capsys.readouterr().err == "error: the rows are gone\n  topic: feed\n  offset: 5\n  remedy: Take a [dump].\n"
+
+
+@pytest.mark.parametrize(("remedy", "shown"), [("Do it", "Do it."), ("Do it.", "Do it."), ("Did you mean it?", "Did you mean it?")])
+def test_a_remedy_ends_as_a_sentence_does(remedy, shown, capsys):
+    run([], commands_raising(ConfigError("m", remedy=remedy)))
+    assert capsys.readouterr().err == f"error: m\n  remedy: {shown}\n"
+
+
+def test_text_that_no_terminal_can_show_does_not_hide_the_error(capsys):
+    assert run([], commands_raising(SourceError("bad \udcff", table="a.\udcfe"))) == 3
+    assert capsys.readouterr().err == "error: bad \\udcff\n  table: a.\\udcfe\n"
+
+
+def test_debug_adds_the_traceback(capsys, monkeypatch):
+    monkeypatch.setenv(DEBUG_VARIABLE, "1")
+    assert run([], commands_raising(SourceError("m"))) == 3
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_unexpected_error_shows_its_traceback_and_says_what_it_is(capsys):
+    assert run([], commands_raising(ZeroDivisionError("the cause"))) == 1
+    text = capsys.readouterr().err
+    assert "Traceback" in text
+    assert "ZeroDivisionError: the cause" in text
+    assert "please report it" in text
+
+
+def test_the_version_is_told(capsys):
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"applier {applier.__version__}\n"
+
+
+def test_help_advertises_what_there_is_and_nothing_else(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    run(["--help"])
+    commands = capsys.readouterr().out.partition("Commands:")[2].splitlines()[1:]
+    assert [line.split()[0] for line in commands] == ["demo", "catchup", "inspect", "migrate", "ddl"]
+    assert not any("..." in line for line in commands)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fly"],
+        ["catchup", "--fast"],
+        ["inspect", "--partition", "x"],
+        ["inspect", "--limit", "0"],
+        ["catchup", "--start-ts", "-5"],
+        ["ddl", "undo"],
+    ],
+)
+def test_wrong_usage_is_2_and_points_to_help(arguments, capsys):
+    assert run(arguments) == 2
+    text = capsys.readouterr().err
+    assert text.startswith("error: ")
+    assert "--help" in text
+
+
+def test_without_a_command_there_is_help_and_2(capsys):
+    assert run([]) == 2
+    assert "Commands:" in capsys.readouterr().out
+    assert run(["ddl"]) == 2
+    assert capsys.readouterr().err == "error: Missing command.\ntry: applier ddl --help\n"
+
+
+def test_a_missing_configuration_is_2(capsys, tmp_path):
+    for command in (["catchup"], ["inspect"], ["migrate"], ["ddl", "list"], ["ddl", "done"], ["ddl", "retry"], ["ddl", "skip"]):
+        assert run([*command, "--config", str(tmp_path / "none.toml")]) == 2
+        text = capsys.readouterr().err
+        assert "no such configuration file" in text
+        assert "none.toml" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--until-ts", "5", "--until-time", "2025-01-01T00:00:00Z"], "exclude each other"),
+        (["--until-time", "tomorrow"], "is not an ISO 8601 time"),
+        (["--until-time", "2025-01-01T00:00:00"], "does not say which zone"),
+        (["--until-time", "1960-01-01T00:00:00Z"], "is before 1970"),
+    ],
+)
+def test_a_limit_that_is_none_is_2(options, message, capsys):
+    assert run(["catchup", *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_help_names_every_command_and_starts_neither_spark_nor_kafka():
+    code = (
+        "import sys; from applier.cli.main import run; assert run(['--help']) == 0; "
+        "print([m for m in ('pyspark', 'confluent_kafka', 'sqlalchemy', 'alembic') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    for command in ("catchup", "inspect", "migrate", "ddl"):
+        assert command in done.stdout
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "applier", "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"applier {applier.__version__}\n")
+
+
+def test_a_reader_that_goes_away_ends_the_command_quietly():
+    code = (
+        "import sys, typer; from applier.cli.main import run; commands = typer.Typer()\n"
+        "@commands.command()\n"
+        "def talk() -> None:\n"
+        "    for _ in range(100_000): typer.echo('x' * 50)\n"
+        "sys.exit(run([], commands))"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as talker:
+        talker.stdout.readline()
+        talker.stdout.close()
+        assert talker.stderr.read() == b""
+        assert talker.wait(timeout=60) == 1

@@ -1,0 +1,151 @@
+"""Log lines: constant messages, facts beside them, on standard error."""
+
+import io
+import logging
+import sys
+
+import pytest
+import stamina
+from stamina.instrumentation import get_on_retry_hooks, set_on_retry_hooks
+
+from applier.errors import RetryableSinkError
+from applier.telemetry import (
+    NOISY_LOGGERS,
+    RepetitionFilter,
+    SilentObserver,
+    Snapshot,
+    StderrHandler,
+    configure_logging,
+    retries_noted,
+)
+
+
+@pytest.fixture(autouse=True)
+def loggers_as_they_were():
+    root = logging.getLogger()
+    handlers, names = list(root.handlers), ("applier", *NOISY_LOGGERS)
+    levels = {name: logging.getLogger(name).level for name in names}
+    hooks = get_on_retry_hooks()
+    yield
+    set_on_retry_hooks(hooks)
+    root.handlers[:] = handlers
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
+
+
+def test_a_log_line_holds_level_logger_message_and_sorted_facts(capsys):
+    configure_logging(logging.INFO)
+    logging.getLogger("applier.engine").info("checkpoint", extra={"rows": 5, "checkpoint_ts": 7, "remedy": "look at it", "nothing": ""})
+
+    line = capsys.readouterr().err
+    assert line.endswith("INFO applier.engine: checkpoint checkpoint_ts=7 nothing='' remedy='look at it' rows=5\n")
+
+
+def test_facts_stand_before_a_traceback(capsys):
+    configure_logging(logging.INFO)
+    try:
+        int("x")
+    except ValueError:
+        logging.getLogger("applier").exception("failed", extra={"table": "a.b"})
+
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].endswith("failed table=a.b")
+    assert lines[-1] == "ValueError: invalid literal for int() with base 10: 'x'"
+
+
+def test_the_level_is_the_programs_and_libraries_are_quiet(capsys):
+    configure_logging(logging.DEBUG)
+    logging.getLogger("applier.kafka").debug("own")
+    for name in NOISY_LOGGERS:
+        logging.getLogger(name).info("chatter")
+        logging.getLogger(name).warning("trouble")
+
+    text = capsys.readouterr().err
+    assert "own" in text
+    assert "chatter" not in text
+    assert text.count("trouble") == len(NOISY_LOGGERS)
+
+
+def test_configuring_twice_does_not_double_the_lines(capsys):
+    configure_logging()
+    configure_logging()
+    logging.getLogger("applier").warning("once")
+    assert capsys.readouterr().err.count("once") == 1
+
+
+def test_lines_go_to_the_standard_error_of_the_moment(monkeypatch):
+    configure_logging()
+    borrowed = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", borrowed)
+    logging.getLogger("applier").warning("later")
+    assert "later" in borrowed.getvalue()
+    assert sum(isinstance(h, StderrHandler) for h in logging.getLogger().handlers) == 1
+
+
+def kafka_record(text, created):
+    record = logging.makeLogRecord({"name": "applier.kafka", "msg": text})
+    record.created = created
+    return record
+
+
+def test_what_librdkafka_repeats_is_said_once_in_a_while():
+    passes = RepetitionFilter().filter
+    assert [passes(kafka_record(f"b:1: refused (after {i}ms in state CONNECT)", 100.0 + i)) for i in range(12)] == [
+        i in {0, 10} for i in range(12)
+    ]
+    assert passes(kafka_record("b:2: refused (after 1ms in state CONNECT)", 111.0))
+
+
+def test_repeated_lines_of_the_program_itself_all_pass(capsys):
+    configure_logging(logging.INFO)
+    for ts in (1, 2, 2):
+        logging.getLogger("applier.engine").info("checkpoint", extra={"checkpoint_ts": ts})
+    assert capsys.readouterr().err.count("checkpoint_ts") == 3
+
+
+def test_a_silent_observer_shows_nothing(capsys):
+    observer = SilentObserver()
+    observer.update(Snapshot(phase="applying", rows_applied=5))
+    observer.note("ddl", query="DROP TABLE t")
+    assert capsys.readouterr() == ("", "")
+
+
+def fail_once(error):
+    stamina.set_testing(True, attempts=3)
+    try:
+        for attempt in stamina.retry_context(on=type(error), attempts=3):
+            with attempt:
+                if attempt.num == 1:
+                    raise error
+    finally:
+        stamina.set_testing(False)
+
+
+class Watching:
+    def __init__(self):
+        self.notes = []
+
+    def changed(self):
+        pass
+
+    def note(self, message, /, **facts):
+        self.notes.append((message, facts))
+
+
+def test_a_retry_is_noted_with_class_code_and_reason_and_nothing_of_it_is_written(capfd):
+    configure_logging()
+    watching = Watching()
+    with retries_noted(watching):
+        fail_once(RetryableSinkError("deadlock", remedy="none", code=1213, table="a.b"))
+    fail_once(RetryableSinkError("after the run"))
+    facts = {"error": "RetryableSinkError", "attempt": 1, "wait_s": 0.0, "code": 1213, "reason": "deadlock"}
+    assert watching.notes == [("retry", facts)]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_another_library_says_of_a_failure_is_not_repeated(capsys):
+    configure_logging(logging.INFO)
+    fail_once(OSError("password=hunter2"))
+    line = capsys.readouterr().err
+    assert line.endswith("INFO applier: retry attempt=1 error=OSError wait_s=0.0\n")
+    assert "hunter2" not in line
