@@ -1,0 +1,88 @@
+"""Servers for the tests, and the marks of the tests that need them.
+
+Fast tests need no server. Integration tests ask for ``mysql_url`` or ``kafka`` and are skipped, with a plain word at the end of
+the run, where there is no Docker engine. Under xdist each worker starts servers of its own: that takes seconds, and a test that
+restarts its server disturbs no other.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from applier.simulator.broker import MockBroker
+from tests.rig.kafka import Kafka, running_kafka
+from tests.rig.mariadb import Mariadb, running_mariadb
+from tests.rig.server import REQUIRE_SERVERS
+
+# No deadlines: a machine under load is not a defect of the code.
+settings.register_profile("applier", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("applier")
+
+TESTS = Path(__file__).parent
+TIERS = ("integration", "e2e")
+SERVER_FIXTURES = {"kafka", "mariadb", "mysql_url"}
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[Mariadb]:
+    """A MariaDB that can be restarted."""
+    with running_mariadb() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mysql_url(mariadb: Mariadb) -> str:
+    """SQLAlchemy URL of a MariaDB user with all privileges. The server is shared: use schemas of your own and drop them."""
+    return mariadb.url
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[Kafka]:
+    """A Kafka that can be restarted. It is shared: use topics of your own."""
+    with running_kafka() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mock_kafka() -> Iterator[str]:
+    """``host:port`` of librdkafka's mock cluster in a process of its own. It is shared: use topics of your own (four partitions each)."""
+    with MockBroker() as broker:
+        yield broker.bootstrap_servers
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test by its directory and its fixtures."""
+    for item in items:
+        tier = item.path.relative_to(TESTS).parts[0]
+        if tier in TIERS:
+            item.add_marker(tier)
+        if SERVER_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker("integration")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where servers are required, a skipped integration test fails the run, whoever skipped it."""
+    if os.environ.get(REQUIRE_SERVERS) and _skipped_integration(session.config) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say plainly what was not tested."""
+    if skipped := _skipped_integration(config):
+        terminalreporter.write_sep("=", f"{len(skipped)} INTEGRATION TESTS WERE SKIPPED", yellow=True, bold=True)
+        for reason in sorted({_reason(report) for report in skipped}):
+            terminalreporter.write_line(reason)
+
+
+def _skipped_integration(config: pytest.Config) -> list[pytest.TestReport]:
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    return [report for report in reporter.stats.get("skipped", []) if "integration" in report.keywords] if reporter else []
+
+
+def _reason(report: pytest.TestReport) -> str:
+    return report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)

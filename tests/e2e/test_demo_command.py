@@ -1,0 +1,39 @@
+"""``applier demo`` as a user runs it: a process that ends with 0 only if the replica equals upstream."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("demo") / "stage"
+    command = [sys.executable, "-m", "applier", "demo", "--dir", str(directory), "--transactions", "400", "--seed", "3"]
+    return directory, subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+
+
+def applier(directory, *arguments):
+    command = [sys.executable, "-m", "applier", *arguments, "--config", str(directory / "applier.toml")]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_the_demo_is_killed_resumes_and_ends_equal(demo):
+    _, done = demo
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "killed with SIGKILL" in done.stdout
+    assert "the killed replica equals upstream at that moment" in done.stdout
+    assert "as run 2 (killed: run 1)" in done.stdout
+    assert "the replica equals upstream (" in done.stdout
+    assert "differs" not in done.stdout
+    assert done.stderr == ""
+
+
+def test_what_the_demo_leaves_can_be_looked_at(demo):
+    directory, _ = demo
+    assert sorted(path.name for path in directory.glob("*.db")) == ["oracle.db", "oracle_at_kill.db", "replica.db"]
+    assert not (directory / "spark").exists()
+    shown = applier(directory, "ddl", "list", "--json")
+    assert shown.returncode == 0, shown.stderr
+    assert {entry["state"] for entry in json.loads(shown.stdout)} == {"done"}

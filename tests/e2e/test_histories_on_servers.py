@@ -1,0 +1,61 @@
+"""Eight histories from a real Kafka to a real MariaDB, over every dispatcher and 1 to 8 partitions: identical, keys and indexes included.
+
+Five run in this process, for speed; three are the program on Spark, while a reader adds up the money in consistent snapshots.
+"""
+
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+
+from applier.kafka.client import KafkaSource
+from applier.kafka.settings import KafkaSettings
+from applier.simulator.dispatch import Dispatcher
+from applier.simulator.history import History, HistoryOptions
+from applier.simulator.producer import ProducerOptions
+from tests.replica import Replica
+from tests.rig.money import reading_money
+from tests.rig.program import run, write_config
+from tests.rig.upstream import NAME, clear_sink, upstream
+
+pytestmark = pytest.mark.slow
+
+DISPATCHERS = list(Dispatcher)
+IN_PROCESS, ON_SPARK = range(70, 75), range(75, 78)
+SOME_READS = 50
+
+
+def played(seed, servers):
+    """Play a history that is drawn from its seed; the seeds go through all dispatchers and all numbers of partitions."""
+    drawn = ProducerOptions.drawn(seed)
+    topic = f"history-{uuid4().hex[:8]}"
+    options = replace(drawn, topic=topic, dispatcher=DISPATCHERS[seed % len(DISPATCHERS)], partitions=1 + seed % 8, open_tail=False)
+    world = upstream(History(seed, HistoryOptions(transactions=50)), options)
+    world.create_topics(servers)
+    world.play(servers)
+    return world
+
+
+@pytest.mark.parametrize("seed", IN_PROCESS)
+def test_a_history_ends_identical_on_mariadb(seed, kafka, mysql_url):
+    world = played(seed, kafka.bootstrap_servers)
+    clear_sink(mysql_url)
+    settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=tuple(world.topics), group_id=NAME)
+    with KafkaSource(settings) as source:
+        result = Replica(mysql_url, source, name=NAME).catch_up()
+    assert result.checkpoint_ts == world.final_ts
+    assert world.wrong_in(mysql_url) == []
+
+
+@pytest.mark.parametrize("seed", ON_SPARK)
+def test_a_history_ends_identical_through_spark_and_no_reader_ever_sees_another_total(seed, tmp_path, kafka, mysql_url):
+    world = played(seed, kafka.bootstrap_servers)
+    clear_sink(mysql_url)
+    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=mysql_url, topics=list(world.topics), master="local[2]")
+    with reading_money(mysql_url) as reader:
+        ended = run(config)
+    assert ended.result["checkpoint_ts"] == world.final_ts
+    # All accounts are opened in one transaction: before it they are empty.
+    assert reader.totals in ([0, world.history.money_total()], [world.history.money_total()])
+    assert reader.reads > SOME_READS
+    assert world.wrong_in(mysql_url) == []

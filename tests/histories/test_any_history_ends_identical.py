@@ -1,0 +1,41 @@
+"""Whatever the changefeed does within the protocol, the sink ends identical to the oracle: 50 seeds, every dispatcher, replays, growth."""
+
+from dataclasses import replace
+
+import pytest
+
+from applier.simulator.dispatch import Dispatcher
+from applier.simulator.history import History, HistoryOptions
+from applier.simulator.memory import FakeSource
+from applier.simulator.oracle import compare, open_oracle
+from applier.simulator.producer import Producer, ProducerOptions
+from tests.replica import sqlite_replica
+
+SEEDS = range(50)
+DISPATCHERS = list(Dispatcher)
+
+
+def world(seed, **changes):
+    """A history and what a producer makes of it: the seeds go through all dispatchers and 1 to 8 partitions."""
+    history = History(seed, HistoryOptions(transactions=60))
+    options = replace(ProducerOptions.drawn(seed), dispatcher=DISPATCHERS[seed % len(DISPATCHERS)], partitions=1 + seed % 8, **changes)
+    producer = Producer(history, options)
+    return history, producer, list(producer.log())
+
+
+def assert_identical(history, upto_ts, url):
+    oracle = open_oracle("sqlite:///:memory:")
+    try:
+        oracle.apply(history, upto_ts)
+        assert compare(oracle, url) == []
+    finally:
+        oracle.close()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_sink_equals_the_oracle_at_the_last_common_resolved_ts(seed, tmp_path):
+    history, producer, log = world(seed)
+    replica = sqlite_replica(tmp_path, FakeSource(log))
+    result = replica.catch_up()
+    assert result.checkpoint_ts == producer.final_ts
+    assert_identical(history, producer.final_ts, replica.url)

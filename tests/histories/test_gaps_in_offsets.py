@@ -1,0 +1,70 @@
+"""Offsets with gaps (compaction, transaction markers, aborted transactions), at the end of a partition too: read to the end, and done."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from applier.coordinator.messages import Listing, PartitionExtent
+from applier.kafka.port import Record
+from applier.position import Offset, Stream
+from applier.simulator.history import History, HistoryOptions
+from applier.simulator.memory import FakeSource
+from applier.simulator.oracle import compare, open_oracle
+from applier.simulator.producer import Producer, ProducerOptions
+from tests.replica import sqlite_replica
+
+
+@dataclass(frozen=True)
+class SparseReader:
+    """Record n of each stream lies at offset n * step; nothing lies between."""
+
+    dense: object
+    step: int
+
+    def read(self, range_id):
+        first, last = -(-range_id.start // self.step), -(-range_id.end // self.step)
+        last = min(last, len(self.dense.records.get(range_id.stream, ())))
+        if first < last:
+            for batch in self.dense.read(range_id._replace(start=first, end=last)):
+                yield [Record(Offset(record.offset * self.step), record.key, record.value) for record in batch]
+
+
+class SparseSource:
+    """A fake source whose offsets have gaps, and whose partitions end ``tail`` offsets behind their last record."""
+
+    def __init__(self, dense, step, tail):
+        self._dense, self._step, self._tail = dense, step, tail
+
+    def __getattr__(self, name):
+        return getattr(self._dense, name)
+
+    @property
+    def reader(self):
+        return SparseReader(self._dense.reader, self._step)
+
+    def listing(self):
+        extents = self._dense.listing().extents
+        return Listing({stream: PartitionExtent(Offset(0), self._end(extent.end)) for stream, extent in extents.items()})
+
+    def _end(self, records):
+        return Offset((records - 1) * self._step + 1 + self._tail if records else 0)
+
+
+@pytest.mark.parametrize(("seed", "step", "tail"), [(400, 3, 0), (401, 2, 1), (402, 50, 7), (403, 1, 200), (404, 41, 100)])
+def test_a_catch_up_over_gaps_ends_identical_and_a_second_one_finds_nothing(seed, step, tail, tmp_path):
+    history = History(seed, HistoryOptions(transactions=30))
+    producer = Producer(history, replace(ProducerOptions.drawn(seed), topic_per_schema=False))
+    source = SparseSource(FakeSource(producer.log()), step, tail)
+    replica = sqlite_replica(tmp_path, source)
+    replica.catch_up()
+    second = replica.catch_up()
+    assert (second.rows, second.ddls, second.checkpoint_ts) == (0, 0, producer.final_ts)
+    assert {Stream.parse(name): facts["end_offset"] for name, facts in second.streams.items()} == {
+        stream: extent.end for stream, extent in source.listing().extents.items()
+    }
+    oracle = open_oracle("sqlite:///:memory:")
+    try:
+        oracle.apply(history, producer.final_ts)
+        assert compare(oracle, replica.url) == []
+    finally:
+        oracle.close()

@@ -1,0 +1,109 @@
+"""What an operator is told while a catch-up runs: where it begins, each DDL, each retry with its class, each rebuild. And what it logs."""
+
+import logging
+from dataclasses import replace
+
+import pytest
+import stamina
+
+from applier.simulator.history import History, HistoryOptions
+from applier.simulator.memory import FakeSource
+from applier.simulator.producer import Producer, ProducerOptions
+from tests.faulty_sink import Faults, FaultySink
+from tests.replica import sqlite_replica
+
+REBUILD = ("rebuilds from the sink", "resumes")
+
+
+class NoteBook:
+    """An observer that remembers the notes."""
+
+    def __init__(self):
+        self.notes = []
+
+    def update(self, snapshot):
+        pass
+
+    def note(self, message, /, **facts):
+        self.notes.append((message, facts))
+
+    def of(self, message):
+        return [facts for noted, facts in self.notes if noted == message]
+
+    @property
+    def messages(self):
+        return [message for message, _ in self.notes]
+
+
+@pytest.fixture
+def without_waiting():
+    stamina.set_testing(True, attempts=100)
+    yield
+    stamina.set_testing(False)
+
+
+def replica_of(seed, tmp_path, **more):
+    history = History(seed, HistoryOptions(transactions=15, ddl_share=0.3))
+    log = list(Producer(history, replace(ProducerOptions.drawn(seed), partitions=1 + seed % 4)).log())
+    return history, sqlite_replica(tmp_path, FakeSource(log), observer=NoteBook(), **more)
+
+
+def test_a_first_run_begins_and_names_every_ddl_in_the_order_in_which_they_were_done(tmp_path):
+    _, replica = replica_of(200, tmp_path)
+    result = replica.catch_up()
+    book = replica.observer
+    assert book.notes[0] == ("begins", {"start_ts": 0, "epoch": 1})
+    assert set(book.messages[1:]) == {"ddl done"}
+    assert [(facts["commit_ts"], facts["query"]) for facts in book.of("ddl done")] == [
+        (entry.ddl.commit_ts, entry.ddl.query) for entry in sorted(replica.ledger(), key=lambda entry: entry.ddl.commit_ts)
+    ]
+    assert len(book.of("ddl done")) == result.ddls > 0
+
+
+def test_the_next_run_resumes_at_the_checkpoint_of_the_last_one_under_another_epoch(tmp_path):
+    _, replica = replica_of(201, tmp_path)
+    checkpoint_ts = replica.catch_up().checkpoint_ts
+    replica.observer = NoteBook()
+    replica.catch_up()
+    assert replica.observer.notes == [("resumes", {"checkpoint_ts": checkpoint_ts, "epoch": 2})]
+
+
+def test_a_skipped_ddl_is_not_called_done(tmp_path):
+    _, replica = replica_of(40, tmp_path, ddl_policy={"create_view": "skip", "drop_view": "skip"})
+    replica.catch_up()
+    assert all("VIEW" in facts["query"] for facts in replica.observer.of("ddl skipped"))
+    assert not any(facts["query"].startswith("CREATE VIEW") for facts in replica.observer.of("ddl done"))
+    assert replica.observer.of("ddl skipped")
+
+
+def test_every_retry_and_every_rebuild_is_noted_with_its_reason(tmp_path, without_waiting):
+    faults = Faults(224, rate=0.2)
+    _, replica = replica_of(224, tmp_path, wrap=lambda sink: FaultySink(sink, faults))
+    replica.catch_up()
+    book = replica.observer
+    retries = book.of("retry")
+    assert 0 < len(retries) <= faults.counts["refused"]  # a refusal drawn for a DDL is none
+    assert {(facts["error"], facts["reason"]) for facts in retries} == {("RetryableSinkError", "deadlock found")}
+    assert all(facts["attempt"] >= 1 for facts in retries)
+    rebuilds = [pair for pair in zip(book.messages, book.messages[1:], strict=False) if pair[0] == REBUILD[0]]
+    assert rebuilds == [REBUILD] * (faults.counts["lost before"] + faults.counts["lost after"])
+    assert {facts["reason"] for facts in book.of(REBUILD[0])} == {"connection lost"}
+
+
+def test_the_log_has_each_checkpoint_once_and_each_note(tmp_path, caplog):
+    caplog.set_level(logging.INFO, "applier")
+    _, replica = replica_of(203, tmp_path)
+    result = replica.catch_up()
+    checkpoints = [record.checkpoint_ts for record in caplog.records if record.getMessage() == "checkpoint"]
+    assert checkpoints == sorted(set(checkpoints))
+    assert checkpoints[-1] == result.checkpoint_ts
+    assert [record.query for record in caplog.records if record.getMessage() == "ddl done"] == [
+        facts["query"] for facts in replica.observer.of("ddl done")
+    ]
+
+
+def test_the_hooks_of_others_are_as_they_were_after_a_run(tmp_path):
+    before = stamina.instrumentation.get_on_retry_hooks()
+    _, replica = replica_of(204, tmp_path)
+    replica.catch_up()
+    assert stamina.instrumentation.get_on_retry_hooks() == before

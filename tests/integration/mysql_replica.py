@@ -1,0 +1,97 @@
+"""What the integration tests of the MySQL sink share: a replica, an upstream clock, one-line writes and DDLs."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Engine, NullPool, create_engine, text
+
+from applier.events import DdlEvent
+from applier.planner.port import Phase, Statement
+from applier.position import Ts
+from applier.sinks.mysql.sink import MysqlSink
+from applier.sinks.mysql.writer import MysqlWriter
+from applier.sinks.port import Fence, ProgressCommit, SinkSettings, WriteOutcome
+from applier.statement import identity
+
+SHOP = "applier_test_shop"
+LEASE_S = 2.0
+
+
+def settings(url: str, **changes: Any) -> SinkSettings:
+    """Return settings with short times."""
+    return replace(SinkSettings(url=url, lease_s=LEASE_S, lock_timeout_s=2.0, lock_wait_timeout_s=3, retries=4), **changes)
+
+
+def engine(url: str) -> Engine:
+    """Return a way to look at the database from outside."""
+    return create_engine(url, poolclass=NullPool)
+
+
+def run(url: str, *statements: str) -> None:
+    """Run statements from outside."""
+    with engine(url).begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+
+
+def read(url: str, query: str) -> list[tuple[Any, ...]]:
+    """Read rows from outside."""
+    with engine(url).begin() as connection:
+        return [tuple(row) for row in connection.execute(text(query))]
+
+
+def clean(url: str) -> None:
+    """Drop what these tests make."""
+    run(url, "DROP SCHEMA IF EXISTS applier", f"DROP SCHEMA IF EXISTS {SHOP}")
+
+
+@contextmanager
+def replica(url: str, **changes: Any) -> Iterator["Replica"]:
+    """Yield an acquired and begun replica."""
+    with MysqlSink(settings(url, **changes)) as sink:
+        sink.migrate()
+        sink.acquire()
+        yield Replica(sink, sink.load() or sink.begin(Ts(0)))
+
+
+class Replica:
+    """A sink with the fence that holds and a clock that goes on."""
+
+    def __init__(self, sink: MysqlSink, progress: Any) -> None:
+        self.sink = sink
+        self.fence: Fence = progress.fence
+        self.ts = Ts(max(progress.checkpoint_ts, int(time.time() * 1000) << 18))
+
+    def tick(self) -> Ts:
+        """Return the next commit_ts."""
+        self.ts = Ts(self.ts + (1 << 18))
+        return self.ts
+
+    def write(self, *statements: str, writer: MysqlWriter | None = None) -> WriteOutcome:
+        """Write one segment; the fence moves if it was committed."""
+        ts = self.tick()
+        outcome = (writer or self.sink.writer).write(self.fence, [rows(text, ts) for text in statements], commit_at(ts))
+        if outcome.state == "committed":
+            self.fence = Fence(self.fence.epoch, self.fence.window_id + 1)
+        return outcome
+
+    def ddl(self, query: str, table: str = "", ts: int | None = None) -> None:
+        """Run one DDL."""
+        event = DdlEvent(commit_ts=Ts(ts or self.tick()), schema=SHOP, table=table, query=query, ddl_type=0)
+        self.fence = self.sink.run_ddl(
+            self.fence, identity(event), event, before=commit_at(event.commit_ts), after=commit_at(event.commit_ts)
+        )
+
+
+def rows(statement: str, ts: Ts) -> Statement:
+    """Make a rendered statement of one row."""
+    phase = Phase.DELETE if statement.startswith("DELETE") else Phase.REPLACE
+    return Statement(phase, f"{SHOP}.t", statement, 1, ts, ts)
+
+
+def commit_at(ts: Ts) -> ProgressCommit:
+    """Make a commit of progress without positions."""
+    return ProgressCommit(checkpoint_ts=ts, positions={})

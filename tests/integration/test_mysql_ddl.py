@@ -1,0 +1,289 @@
+"""DDLs on a real MariaDB: once, whatever the crash; done only if the catalogue shows it; in the event's schema and time."""
+
+import json
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from sqlalchemy import make_url
+
+from applier.errors import FatalSinkError, Fenced, NeedsOperator, UnknownOutcome
+from applier.events import DdlEvent
+from applier.position import ts_at
+from applier.sinks.port import DdlState
+from applier.statement import identity
+from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, run
+from tests.integration.run_process import started
+from tests.integration.tcp_proxy import proxy_to
+
+HISTORY: list[tuple[str, str]] = [
+    ("", f"CREATE DATABASE {SHOP}"),
+    ("t", "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(10), n INT)"),
+    ("t", "ALTER TABLE t ADD COLUMN c INT DEFAULT 7"),
+    ("t", "ALTER TABLE t ADD INDEX (v)"),
+    ("t", "ALTER TABLE t MODIFY n BIGINT, RENAME COLUMN v TO w"),
+    ("u", "RENAME TABLE t TO u"),
+    ("l", "CREATE TABLE l LIKE u"),
+    ("p", "CREATE TABLE p (id INT PRIMARY KEY) PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (10))"),
+    ("p", "ALTER TABLE p ADD PARTITION (PARTITION p1 VALUES LESS THAN (20))"),
+    ("x", "CREATE TABLE x (id INT PRIMARY KEY)"),
+    ("p", "ALTER TABLE p EXCHANGE PARTITION p0 WITH TABLE x"),
+    ("x", "TRUNCATE TABLE x"),
+    ("view", "CREATE VIEW view AS SELECT id FROM u"),
+    ("l", "DROP TABLE l"),
+    ("u", "ALTER TABLE u DROP COLUMN c"),
+]
+
+
+@pytest.fixture
+def url(mysql_url: str) -> Iterator[str]:
+    clean(mysql_url)
+    yield mysql_url
+    clean(mysql_url)
+
+
+@pytest.fixture
+def shop(url: str) -> Iterator[Replica]:
+    run(url, f"CREATE SCHEMA {SHOP}")
+    with replica(url) as opened:
+        yield opened
+
+
+def definitions(url: str) -> dict[str, str]:
+    tables = [row[0] for row in read(url, f"SHOW TABLES FROM {SHOP}")]
+    return {table: str(read(url, f"SHOW CREATE TABLE {SHOP}.{table}")[0][1]) for table in tables}
+
+
+def states(shop: Replica) -> list[DdlState]:
+    return [entry.state for entry in shop.sink.ledger()]
+
+
+@pytest.mark.parametrize("point", ["ddl.after_intent", "ddl.after_statement", "ddl.before_done", "ddl.after_done"])
+def test_every_ddl_runs_once_although_every_run_dies_at_it(url: str, point: str) -> None:
+    with replica(url) as shop:
+        for table, query in HISTORY:
+            shop.ddl(query, table)
+    expected = definitions(url)
+    clean(url)
+    for index in range(len(HISTORY)):
+        # Settling the DDL before passes this point too.
+        count = 2 if point == "ddl.before_done" and index else 1
+        with started(url, "ddl", json.dumps(HISTORY), failpoint=f"{point}:{count}") as process:
+            assert process.wait(60) == -signal.SIGKILL
+        if index == 2:
+            run(url, f"INSERT INTO {SHOP}.t (id, v, n) VALUES (1, 'a', 2)")
+    with started(url, "ddl", json.dumps(HISTORY)) as process:
+        assert process.wait(60) == 0
+    assert definitions(url) == expected
+    with replica(url) as shop:
+        assert states(shop) == [DdlState.DONE] * len(HISTORY)
+    assert read(url, f"SELECT id, w, n FROM {SHOP}.u") == [(1, "a", 2)]
+
+
+def test_a_default_that_is_no_text_does_not_keep_a_table_from_being_described(shop: Replica) -> None:
+    shop.ddl("CREATE TABLE t (id INT PRIMARY KEY, b BINARY(3) DEFAULT 0x84E50A)", "t")
+    shop.ddl("ALTER TABLE t MODIFY b BINARY(3) DEFAULT 0x85E50A", "t")
+    shop.ddl("DROP TABLE t", "t")
+    ((first, second),) = [[json.loads(entry.before)[f"{SHOP}.t"]["create"] for entry in shop.sink.ledger()[1:]]]
+    assert first != second
+    assert states(shop) == [DdlState.DONE] * 3
+
+
+def test_a_ddl_moves_the_checkpoint_with_its_intent_and_the_fence_twice(shop: Replica) -> None:
+    before = shop.fence
+    shop.ddl("CREATE TABLE t (id INT PRIMARY KEY)", "t")
+    assert (shop.fence.epoch, shop.fence.window_id) == (before.epoch, before.window_id + 2)
+    progress = shop.sink.load()
+    assert progress is not None
+    assert (progress.checkpoint_ts, progress.fence) == (shop.ts, shop.fence)
+    assert states(shop) == [DdlState.DONE]
+
+
+def test_defaults_of_existing_rows_have_the_time_of_the_commit_ts(shop: Replica, url: str) -> None:
+    moment = datetime(2021, 3, 4, 5, 6, 7, tzinfo=UTC)
+    run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)", f"INSERT INTO {SHOP}.t VALUES (1)")
+    shop.ddl("ALTER TABLE t ADD COLUMN at DATETIME DEFAULT CURRENT_TIMESTAMP", "t", ts=ts_at(moment))
+    assert read(url, f"SELECT at FROM {SHOP}.t") == [(moment.replace(tzinfo=None),)]
+    shop.ddl("CREATE TABLE u (id INT PRIMARY KEY)", "u")
+    owner = shop.sink._ownership.connection
+    assert abs(owner.exec_driver_sql("SELECT UNIX_TIMESTAMP(SYSDATE()) - UNIX_TIMESTAMP(NOW())").scalar_one()) <= 1
+    owner.rollback()
+
+
+def test_a_schema_that_a_ddl_makes_has_tidbs_default_collation(url: str) -> None:
+    with replica(url) as shop:
+        shop.ddl(f"CREATE DATABASE {SHOP}")
+        shop.ddl("CREATE TABLE t (id VARCHAR(10) PRIMARY KEY)", "t")
+    assert read(url, f"SELECT collation_name FROM information_schema.columns WHERE table_schema = '{SHOP}'") == [("utf8mb4_bin",)]
+
+
+def test_keys_that_differ_in_case_stay_two_keys_where_the_ddl_names_only_a_charset(shop: Replica, url: str) -> None:
+    shop.ddl("CREATE TABLE t (id VARCHAR(10) PRIMARY KEY) DEFAULT CHARSET=utf8mb4", "t")
+    shop.ddl("ALTER TABLE t ADD COLUMN v VARCHAR(10) CHARACTER SET utf8mb4, ADD UNIQUE (v)", "t")
+    shop.write(f"REPLACE INTO {SHOP}.t VALUES ('a', 'x'), ('A', 'X')")
+    assert read(url, f"SELECT COUNT(*) FROM {SHOP}.t") == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("prepared", "table", "query"),
+    [
+        ("CREATE TABLE {s}.t (id INT, v INT)", "t", "CREATE TABLE t (id INT, v INT)"),
+        ("CREATE TABLE {s}.t (id INT, v INT)", "t", "ALTER TABLE t ADD COLUMN v INT"),
+        ("CREATE TABLE {s}.t (id INT)", "t", "ALTER TABLE t DROP COLUMN v"),
+        ("CREATE TABLE {s}.t (id INT, KEY k (id))", "t", "CREATE INDEX k ON t (id)"),
+        ("CREATE TABLE {s}.t (id INT)", "t", "DROP INDEX k ON t"),
+        ("CREATE TABLE {s}.t (id INT, b INT)", "t", "ALTER TABLE t RENAME COLUMN a TO b"),
+        ("CREATE TABLE {s}.other (id INT)", "t", "DROP TABLE t"),
+        ("CREATE TABLE {s}.other (id INT)", "t", "DROP VIEW t"),
+    ],
+)
+def test_a_result_that_is_in_place_counts_as_done(shop: Replica, url: str, prepared: str, table: str, query: str) -> None:
+    run(url, prepared.format(s=SHOP))
+    present = definitions(url)
+    shop.ddl(query, table)
+    assert states(shop) == [DdlState.DONE]
+    assert definitions(url) == present
+
+
+@pytest.mark.parametrize(
+    ("prepared", "table", "query"),
+    [
+        ("CREATE TABLE {s}.t (other INT)", "t", "CREATE TABLE t (id INT, v INT)"),
+        ("CREATE TABLE {s}.t (id INT, v INT)", "t", "ALTER TABLE t ADD COLUMN w INT, ADD COLUMN v INT"),
+        ("CREATE TABLE {s}.u (id INT)", "u", "RENAME TABLE t TO u"),
+        ("CREATE TABLE {s}.t (id INT PRIMARY KEY)", "t", "ALTER TABLE t ADD PRIMARY KEY (id)"),
+        ("CREATE TABLE {s}.other (id INT)", "t", "TRUNCATE TABLE t"),
+        ("CREATE TABLE {s}.other (id INT)", "t", "ALTER TABLE t ADD COLUMN v INT"),
+        ("CREATE VIEW {s}.t AS SELECT 1 AS id", "t", "CREATE VIEW t AS SELECT 2 AS id"),
+        ("CREATE TABLE {s}.other (id INT)", "t", "THIS IS NO SQL"),
+    ],
+)
+def test_a_result_that_is_not_in_place_stops_with_the_statement_and_the_intent_stays(
+    shop: Replica, url: str, prepared: str, table: str, query: str
+) -> None:
+    run(url, prepared.format(s=SHOP))
+    with pytest.raises(FatalSinkError) as caught:
+        shop.ddl(query, table)
+    assert caught.value.facts["query"] == query
+    assert caught.value.facts["commit_ts"] == shop.ts
+    assert "applier ddl" in caught.value.remedy or "upstream" in caught.value.remedy
+    (entry,) = shop.sink.ledger()
+    assert entry.state is DdlState.INTENT
+    assert entry.error.startswith("the database failed at running a DDL")
+
+
+def test_the_operator_settles_a_ddl_that_cannot_run(shop: Replica) -> None:
+    with pytest.raises(FatalSinkError):
+        shop.ddl("ALTER TABLE t ADD COLUMN v INT", "t")
+    assert shop.sink.resolve_ddl(shop.ts, SHOP, "t", DdlState.DONE) == 1
+    progress = shop.sink.load()
+    assert progress is not None
+    assert shop.sink.settle(progress.fence) == progress.fence
+
+
+def test_retry_runs_it_again_without_a_comparison(shop: Replica, url: str) -> None:
+    with pytest.raises(FatalSinkError):
+        shop.ddl("ALTER TABLE t ADD COLUMN v INT", "t")
+    run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)")
+    assert shop.sink.resolve_ddl(shop.ts, SHOP, "t", None) == 1
+    progress = shop.sink.load()
+    assert progress is not None
+    shop.sink.settle(progress.fence)
+    assert "`v` int" in definitions(url)["t"]
+    assert states(shop) == [DdlState.DONE]
+
+
+def test_an_intent_without_a_trace_in_the_tables_asks_the_operator(shop: Replica) -> None:
+    ddl = DdlEvent(commit_ts=shop.tick(), schema=SHOP, table="t", query="OPTIMIZE SOMETHING", ddl_type=0)
+    with pytest.raises(FatalSinkError):
+        shop.ddl(ddl.query, "t", ts=ddl.commit_ts)
+    progress = shop.sink.load()
+    assert progress is not None
+    with pytest.raises(NeedsOperator) as caught:
+        shop.sink.settle(progress.fence)
+    assert caught.value.facts["query"] == ddl.query
+
+
+def test_a_skipped_ddl_is_in_the_ledger_and_does_not_run(shop: Replica, url: str) -> None:
+    ddl = DdlEvent(commit_ts=shop.tick(), schema=SHOP, table="t", query="CREATE TABLE t (id INT)", ddl_type=3)
+    fence = shop.sink.skip_ddl(shop.fence, identity(ddl), ddl, after=commit_at(ddl.commit_ts))
+    assert fence.window_id == shop.fence.window_id + 1
+    assert states(shop) == [DdlState.SKIPPED]
+    assert definitions(url) == {}
+
+
+def test_a_ddl_of_a_fenced_run_does_not_begin(shop: Replica, url: str) -> None:
+    shop.sink.raise_epoch()
+    with pytest.raises(Fenced):
+        shop.ddl("CREATE TABLE t (id INT)", "t")
+    assert shop.sink.ledger() == []
+    assert definitions(url) == {}
+
+
+class Blocked(logging.Handler):
+    """Hears of the first blocked DDL."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard = threading.Event()
+        self.blocked_by = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.blocked_by = str(record.__dict__["blocked_by"])
+        self.heard.set()
+
+
+def test_a_blocked_ddl_waits_names_its_blocker_and_then_runs(shop: Replica, url: str) -> None:
+    run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)", f"INSERT INTO {SHOP}.t VALUES (1)")
+    handler, logger = Blocked(), logging.getLogger("applier.sinks.mysql.statement")
+    logger.addHandler(handler)
+    with engine(url).connect() as blocker:
+        number = blocker.exec_driver_sql("SELECT CONNECTION_ID()").scalar_one()
+        blocker.exec_driver_sql(f"UPDATE {SHOP}.t SET id = 2")
+        worker = threading.Thread(target=lambda: shop.ddl("ALTER TABLE t ADD COLUMN v INT", "t"))
+        worker.start()
+        assert handler.heard.wait(30)
+        blocker.rollback()
+    worker.join(30)
+    logger.removeHandler(handler)
+    assert f"session {number} of " in handler.blocked_by
+    assert "`v` int" in definitions(url)["t"]
+    assert states(shop) == [DdlState.DONE]
+
+
+def test_a_ddl_whose_session_was_killed_is_run_again(shop: Replica, url: str) -> None:
+    run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)", f"INSERT INTO {SHOP}.t VALUES (1)")
+    with engine(url).connect() as blocker:
+        blocker.exec_driver_sql(f"UPDATE {SHOP}.t SET id = 2")
+        worker = threading.Thread(target=lambda: shop.ddl("ALTER TABLE t ADD COLUMN v INT", "t"))
+        worker.start()
+        waiting: list[tuple[int]] = []
+        while not waiting:
+            waiting = read(url, "SELECT id FROM information_schema.processlist WHERE info LIKE 'ALTER TABLE t ADD%'")
+        run(url, f"KILL {waiting[0][0]}")
+        blocker.rollback()
+    worker.join(30)
+    assert "`v` int" in definitions(url)["t"]
+    assert states(shop) == [DdlState.DONE]
+
+
+@pytest.mark.parametrize("has_arrived", [True, False])
+def test_a_lost_answer_to_the_intents_commit_is_taken_up_by_the_next_attempt(url: str, *, has_arrived: bool) -> None:
+    target = make_url(url)
+    run(url, f"CREATE SCHEMA {SHOP}")
+    with proxy_to(target.host or "127.0.0.1", target.port or 3306) as proxy:
+        through = target.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
+        with replica(through) as shop:
+            proxy.cut_after, proxy.cut_before = has_arrived, not has_arrived
+            with pytest.raises(UnknownOutcome):
+                shop.ddl("CREATE TABLE t (id INT PRIMARY KEY)", "t")
+            proxy.cut_after = proxy.cut_before = False
+            assert definitions(url) == {}
+            shop.fence = shop.sink.raise_epoch().fence
+            assert states(shop) == ([DdlState.INTENT] if has_arrived else [])
+            shop.ddl("CREATE TABLE t (id INT PRIMARY KEY)", "t", ts=shop.ts)
+            assert states(shop) == [DdlState.DONE]
+            assert list(definitions(url)) == ["t"]

@@ -1,0 +1,314 @@
+"""Literals against the server itself: what is stored, and which row a key finds, are exactly what was meant."""
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection
+
+from applier.events import TableName
+from applier.planner.catalogue import TableDescription
+from applier.planner.port import WireColumn
+from applier.sinks.mysql.catalogue import describe
+from applier.sinks.mysql.dialect import MysqlDialect
+from applier.sinks.mysql.session import Purpose, driver_of, execute_text, open_session
+from applier.sinks.port import SinkSettings
+
+SCHEMA = "literals `%s:name"
+QUOTED = "`literals ``%s:name`"
+DIALECT = MysqlDialect()
+
+BYTES = [b"", b"\0", b"'", b"\\", bytes(range(256)), b"\xff\xfe", b"_binary", b" ", b"a\0", b"100%s :x"]
+HOSTILE = [
+    "",
+    "'",
+    "\\",
+    "\\'",
+    "'; DROP TABLE t; -- ",
+    "\0",
+    "a\0b",
+    "\x1a",
+    "\n\r\t\b\f\v",
+    "%s %(x)s %% :name ::x ?",
+    '"',
+    "`",
+    "x'41'",
+    "_binary'x'",
+    "NULL",
+    "é",
+    "日本語",
+    "😀",
+    "\u2028",
+    "\ufffe",
+    "\\0",
+    "\\x00",
+    "/* */ # --",
+    "a" * 255,
+]
+FINITE = [0.0, 1.0, -1.5, 0.1, 1 / 3, 1e22, 1e-7, 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, 123456789.12345679, -1e-300]
+FLOATS32 = [struct.unpack("<f", struct.pack("<f", value))[0] for value in (3.14, 0.1, 1e-38, 3.4028234e38, -1 / 3, 16777217.0, 1e-45, 0.0)]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A column type of the sink, the wire's view of it, and values; ``read`` turns the column into what a driver returns unchanged."""
+
+    sql_type: str
+    mysql_type: int
+    flags: int
+    values: list[Any]
+    read: str = "v"
+    stored: Callable[[Any], Any] = lambda value: value
+    key: str | None = "k"
+
+    def __str__(self) -> str:
+        return self.sql_type
+
+
+def hexed(value: str | bytes) -> str:
+    return (value.encode() if isinstance(value, str) else value).hex().upper()
+
+
+BIN, LATIN = "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "CHARACTER SET latin1 COLLATE latin1_bin"
+ZERO = "0000-00-00 00:00:00.000000"
+CASES = [
+    Case("tinyint", 1, 1, [-128, 0, 127]),
+    Case("tinyint unsigned", 1, 129, [0, 255]),
+    Case("smallint", 2, 1, [-32768, 32767]),
+    Case("int", 3, 1, [-(2**31), -1, 0, 2**31 - 1]),
+    Case("mediumint unsigned", 9, 129, [0, 2**24 - 1]),
+    Case("bigint", 8, 1, [-(2**63), -1, 2**53 + 1, 2**63 - 1]),
+    Case("bigint unsigned", 8, 129, [0, 2**53 + 1, 2**63, 2**64 - 1]),
+    Case("bit(64)", 16, 129, [0, 1, 2**63, 2**64 - 1], read="v + 0"),
+    Case("bit(7)", 16, 129, [0, 127], read="v + 0"),
+    Case("year", 13, 129, [0, 1901, 2155], read="v + 0"),
+    Case("double", 5, 1, FINITE),
+    Case("float", 4, 1, FLOATS32, read="CAST(v AS DOUBLE)"),
+    Case("float", 4, 1, [3.14, 0.1, 1e-7], read="CAST(v AS DOUBLE)", stored=lambda v: struct.unpack("<f", struct.pack("<f", v))[0]),
+    Case("decimal(65,30)", 246, 1, ["1." + "0" * 29 + "1", "-" + "9" * 35 + "." + "9" * 30, "0." + "0" * 30], read="CAST(v AS CHAR)"),
+    Case("decimal(40,0)", 246, 1, ["9007199254740993", "9007199254740992", "9" * 40, "-1"], read="CAST(v AS CHAR)"),
+    Case("decimal(10,2)", 246, 1, ["0.10", "-12345678.90", "1.00"], read="CAST(v AS CHAR)"),
+    Case("date", 10, 1, ["0000-00-00", "2020-00-00", "2021-02-31", "9999-12-31", "0001-01-01"], read="CAST(v AS CHAR)"),
+    Case("time(3)", 11, 1, ["-838:59:59.000", "517:51:04.777", "00:00:00.001", "-733:00:00.001"], read="CAST(v AS CHAR)"),
+    Case(
+        "datetime(6)",
+        12,
+        1,
+        ["0000-00-00 00:00:00.000000", "2021-02-31 01:02:03.000001", "9999-12-31 23:59:59.999999"],
+        read="CAST(v AS CHAR)",
+    ),
+    Case(
+        "timestamp(6)",
+        7,
+        1,
+        ["1970-01-01 00:00:01.000000", "2038-01-19 03:14:07.999999", "0000-00-00 00:00:00.000000"],
+        read="CAST(v AS CHAR)",
+    ),
+    Case(f"varchar(300) {BIN}", 15, 0, HOSTILE, read="HEX(v)", stored=hexed),
+    Case(
+        "char(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+        254,
+        0,
+        [v for v in HOSTILE if not v.endswith(" ")],
+        read="HEX(v)",
+        stored=hexed,
+    ),
+    Case(
+        "varchar(300) CHARACTER SET latin1 COLLATE latin1_bin",
+        15,
+        0,
+        ["é'\\\0", "plain"],
+        read="HEX(CONVERT(v USING utf8mb4))",
+        stored=hexed,
+    ),
+    Case("text", 252, 0, HOSTILE, read="HEX(v)", stored=hexed, key=None),
+    Case("longtext", 251, 0, ["é'\\" * 20_000], read="HEX(v)", stored=hexed, key=None),
+    Case("varbinary(300)", 15, 1, BYTES, read="HEX(v)", stored=hexed),
+    Case("binary(3)", 254, 1, [b"\0\0\0", b"a\0\0", b"\xff'\\"], read="HEX(v)", stored=hexed),
+    Case("blob", 252, 1, BYTES, read="HEX(v)", stored=hexed, key=None),
+    Case("json", 245, 1, ['{"a": "x\'\\"\\\\ é😀\\u0001"}', "[]", "null", "1.5"], read="HEX(v)", stored=hexed, key=None),
+    Case("enum('1','b''','c\\\\d','é')", 247, 0, [1, 2, 3, 4], read="v + 0"),
+    Case("set('x','1','y''')", 248, 0, [0, 1, 2, 7], read="v + 0"),
+    Case("text", 225, 1, ["[1,2.5,-3e10]"], read="CAST(v AS CHAR)", key=None),
+]
+
+
+@pytest.fixture(scope="module")
+def session(mysql_url: str) -> Iterator[Connection]:
+    connection = open_session(SinkSettings(url=mysql_url), Purpose.WRITE)
+    run(connection, f"DROP DATABASE IF EXISTS {QUOTED}")
+    run(connection, f"CREATE DATABASE {QUOTED} DEFAULT CHARACTER SET utf8mb4")
+    yield connection
+    run(connection, f"DROP DATABASE {QUOTED}")
+    connection.close()
+
+
+def run(connection: Connection, statement: str) -> list[Any]:
+    """Run a text as the writer does, and see that the server has nothing to complain about."""
+    with driver_of(connection).cursor() as cursor:
+        cursor.execute(statement)
+        rows = list(cursor.fetchall())
+        cursor.execute("SHOW WARNINGS")
+        assert [warning for warning in cursor.fetchall() if "database doesn't exist" not in warning[2]] == []
+    return rows
+
+
+def create(connection: Connection, columns: str) -> TableDescription:
+    """Make the table `t`, and describe it."""
+    if describe(connection, [TableName(SCHEMA, "t")]):
+        run(connection, f"DROP TABLE {QUOTED}.t")
+    run(connection, f"CREATE TABLE {QUOTED}.t ({columns})")
+    return describe(connection, [TableName(SCHEMA, "t")])[TableName(SCHEMA, "t").fold()]
+
+
+def columns_of(table: TableDescription, case: Case) -> list[WireColumn]:
+    """The number, and the column of the case."""
+    return [WireColumn(table.columns[0], 3, 11), WireColumn(table.columns[1], case.mysql_type, case.flags)]
+
+
+def insert(connection: Connection, table: TableDescription, rows: list[str]) -> None:
+    for text, _ in DIALECT.replaces(table, [column.name for column in table.columns], rows):
+        run(connection, text)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("whole", [True, False], ids=["row", "columns"])
+def test_a_value_is_stored_exactly(session: Connection, case: Case, *, whole: bool) -> None:
+    table = create(session, f"id int NOT NULL PRIMARY KEY, v {case.sql_type} NULL DEFAULT NULL")
+    columns, values = columns_of(table, case), [*case.values, None]
+    functions = [DIALECT.literal(*column) for column in columns]
+    row = DIALECT.row_literal(columns) if whole else lambda pair: f"({functions[0](pair[0])},{functions[1](pair[1])})"
+    insert(session, table, [row(pair) for pair in enumerate(values)])
+    found = [value for (value,) in run(session, f"SELECT {case.read} FROM {QUOTED}.t ORDER BY id")]
+    assert found == [None if value is None else case.stored(value) for value in values]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.key], ids=str)
+@pytest.mark.parametrize("compound", [False, True], ids=["single key", "compound key"])
+def test_a_key_finds_its_row_and_no_other_and_uses_the_index(session: Connection, case: Case, *, compound: bool) -> None:
+    table = create(session, f"id int NOT NULL, v {case.sql_type} NOT NULL, PRIMARY KEY ({'v, id' if compound else 'v'})")
+    number, literal = (DIALECT.literal(*column) for column in columns_of(table, case))
+    insert(session, table, [f"({number(row)},{literal(value)})" for row, value in enumerate(case.values)])
+    columns = ["v", "id"] if compound else ["v"]
+    keys = [[literal(value), number(row)][: len(columns)] for row, value in enumerate(case.values)]
+    left = list(range(len(keys)))
+    for row in range(len(keys)):
+        [(text, _)] = DIALECT.deletes(table, columns, keys[row : row + 1])
+        assert key_in_use(session, text) == "PRIMARY"
+        run(session, text)
+        left.remove(row)
+        assert sorted(found for (found,) in run(session, f"SELECT id FROM {QUOTED}.t")) == left
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.key], ids=str)
+def test_a_list_of_compound_keys_finds_all_of_its_rows_and_uses_the_index(session: Connection, case: Case) -> None:
+    table = create(session, f"id int NOT NULL, v {case.sql_type} NOT NULL, PRIMARY KEY (v, id)")
+    number, literal = (DIALECT.literal(*column) for column in columns_of(table, case))
+    rows = range(0, 3000, len(case.values))
+    insert(session, table, [f"({number(row + n)},{literal(value)})" for row in rows for n, value in enumerate(case.values)])
+    keys = [[literal(value), number(row)] for row, value in enumerate(case.values)]
+    for text, _ in DIALECT.deletes(table, ["v", "id"], keys):
+        assert key_in_use(session, text) == "PRIMARY"
+        run(session, text)
+    assert run(session, f"SELECT MIN(id) FROM {QUOTED}.t") == [(len(keys),)]
+
+
+def key_in_use(connection: Connection, statement: str) -> str | None:
+    run(connection, f"ANALYZE TABLE {QUOTED}.t")
+    return run(connection, "EXPLAIN " + statement)[0][5]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.key], ids=str)
+def test_a_list_of_keys_finds_all_of_its_rows_null_safe_or_not(session: Connection, case: Case) -> None:
+    for key_of in (lambda value: [value], lambda value: [value, "NULL"]):
+        table = create(session, f"id int NOT NULL, v {case.sql_type} NOT NULL, n int NULL, KEY (v)")
+        number, literal = (DIALECT.literal(*column) for column in columns_of(table, case))
+        insert(session, table, [f"({number(row)},{literal(value)},NULL)" for row, value in enumerate(case.values)])
+        keys = [key_of(literal(value)) for value in case.values]
+        for text, _ in DIALECT.deletes(table, ["v", "n"][: len(keys[0])], keys):
+            run(session, text)
+        assert run(session, f"SELECT id FROM {QUOTED}.t") == []
+
+
+def test_text_that_is_not_utf8_is_found_and_kept_byte_by_byte_where_the_sink_can_hold_it(session: Connection) -> None:
+    table = create(session, "id int NOT NULL, v varchar(20) CHARACTER SET latin1 COLLATE latin1_bin NOT NULL PRIMARY KEY")
+    literal = DIALECT.literal(table.columns[1], 15, 0)
+    insert(session, table, [f"(1,{literal(chr(0xDCFF) + 'a')})", f"(2,{literal('b')})"])
+    assert run(session, f"SELECT HEX(v) FROM {QUOTED}.t WHERE id = 1") == [("FF61",)]
+    for text, _ in DIALECT.deletes(table, ["v"], [[literal(chr(0xDCFF) + "a")], [literal("b")]]):
+        run(session, text)
+    assert run(session, f"SELECT id FROM {QUOTED}.t") == []
+
+
+def test_keys_are_found_by_the_columns_own_collation_in_lists_and_apart(session: Connection) -> None:
+    for words in (["Straße", "ÉTÉ"], ["Plain", "ASCII"]):
+        for charset in ("utf8mb4 COLLATE utf8mb4_general_ci", "utf8mb3 COLLATE utf8mb3_general_ci", "latin1 COLLATE latin1_swedish_ci"):
+            for key in (["v"], ["v", "id"]):
+                table = create(session, f"id int NOT NULL, v varchar(20) CHARACTER SET {charset} NOT NULL, PRIMARY KEY (v, id)")
+                literal = DIALECT.literal(table.columns[1], 15, 0)
+                insert(session, table, [f"({number},{literal(word)})" for number, word in enumerate(words)])
+                keys = [[literal(word.swapcase() if word.isascii() else word.lower()), str(number)] for number, word in enumerate(words)]
+                for text, _ in DIALECT.deletes(table, key, [row[: len(key)] for row in keys]):
+                    run(session, text)
+                assert run(session, f"SELECT id FROM {QUOTED}.t") == []
+
+
+def test_a_negative_zero_is_found_among_other_doubles(session: Connection) -> None:
+    table = create(session, "id int NOT NULL, v double NOT NULL, PRIMARY KEY (v, id)")
+    literal = DIALECT.literal(table.columns[1], 5, 1)
+    for key in (["v"], ["v", "id"]):
+        insert(session, table, [f"({number},{literal(value)})" for number, value in enumerate([-0.0, 0.1, 1e300])])
+        keys = [[literal(value), str(number)][: len(key)] for number, value in enumerate([-0.0, 0.1])]
+        for text, _ in DIALECT.deletes(table, key, keys):
+            run(session, text)
+        assert run(session, f"SELECT id FROM {QUOTED}.t") == [(2,)]
+
+
+def test_text_in_a_column_with_a_generated_one_behind_it_is_not_binary(session: Connection) -> None:
+    table = create(session, "id int NOT NULL PRIMARY KEY, v varchar(20) NOT NULL, up varchar(40) AS (upper(v)) STORED")
+    assert [column.name for column in table.columns if column.generated] == ["up"]
+    literal = DIALECT.literal(table.columns[1], 15, 0)
+    for text, _ in DIALECT.replaces(table, ["id", "v"], [f"(1,{literal('é')})"]):
+        run(session, text)
+    assert run(session, f"SELECT up FROM {QUOTED}.t") == [("É",)]
+
+
+def test_ordinal_zero_of_an_enum_is_stored_and_is_the_one_literal_that_warns(session: Connection) -> None:
+    table = create(session, "id int NOT NULL PRIMARY KEY, v enum('0','a') NULL")
+    row = DIALECT.row_literal(columns_of(table, Case("enum", 247, 0, [])))
+    [(text, _)] = DIALECT.replaces(table, ["id", "v"], [row((1, 0))])
+    execute_text(session, text)
+    assert [(code, message) for _, code, message in session.exec_driver_sql("SHOW WARNINGS")] == [
+        (1265, "Data truncated for column 'v' at row 1")
+    ]
+    assert run(session, f"SELECT v, v + 0 FROM {QUOTED}.t") == [("", 0)]
+    [(text, _)] = DIALECT.deletes(table, ["v"], [[DIALECT.literal(table.columns[1], 247, 0)(0)]])
+    run(session, text)
+    assert run(session, f"SELECT id FROM {QUOTED}.t") == []
+
+
+@pytest.fixture(scope="module")
+def free_text(session: Connection) -> TableDescription:
+    run(session, f"CREATE TABLE {QUOTED}.free (id int NOT NULL PRIMARY KEY, v longtext NOT NULL, d double NOT NULL)")
+    return describe(session, [TableName(SCHEMA, "free")])[TableName(SCHEMA, "free").fold()]
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.lists(
+        st.tuples(st.text(st.characters(exclude_categories=["Cs"])), st.floats(allow_nan=False, allow_infinity=False)),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_any_text_and_any_double_come_back(session: Connection, free_text: TableDescription, rows: list[tuple[str, float]]) -> None:
+    types = [(3, 11), (251, 0), (5, 1)]
+    row = DIALECT.row_literal([WireColumn(column, *kind) for column, kind in zip(free_text.columns, types, strict=True)])
+    run(session, f"DELETE FROM {QUOTED}.free")
+    insert(session, free_text, [row((number, *values)) for number, values in enumerate(rows)])
+    found = run(session, f"SELECT HEX(v), d FROM {QUOTED}.free ORDER BY id")
+    assert found == [(hexed(text), number) for text, number in rows]

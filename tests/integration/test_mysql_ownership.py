@@ -1,0 +1,139 @@
+"""Owning a replica on a real MariaDB: two processes, kill -9, frozen owners, lost locks."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from subprocess import Popen
+
+import pytest
+
+from applier.errors import FatalSinkError, Fenced
+from applier.sinks.mysql.heartbeat import STILL_BEATS, interval_s
+from applier.sinks.mysql.sink import MysqlSink
+from applier.sinks.port import WriteState
+from tests.integration.mysql_replica import LEASE_S, SHOP, clean, read, replica, run, settings
+from tests.integration.run_process import started, stop, word
+
+
+@pytest.fixture
+def url(mysql_url: str) -> Iterator[str]:
+    clean(mysql_url)
+    run(mysql_url, f"CREATE SCHEMA {SHOP}", f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)")
+    yield mysql_url
+    clean(mysql_url)
+
+
+@pytest.fixture
+def owner(url: str) -> Iterator["Popen[str]"]:
+    with started(url, "hold") as process:
+        assert word(process) == "ready"
+        yield process
+
+
+def test_a_second_run_waits_and_then_names_the_owner(url: str, owner: "Popen[str]") -> None:
+    sink = MysqlSink(settings(url, lock_timeout_s=0.5))
+    began = time.monotonic()
+    with pytest.raises(Fenced) as caught:
+        sink.acquire()
+    assert time.monotonic() - began >= 0.5
+    assert caught.value.facts["process"] == owner.pid
+    assert caught.value.facts["host"]
+    assert caught.value.facts["since"]
+    sink.close()
+    assert owner.poll() is None
+
+
+def test_after_kill_9_the_next_start_does_not_wait_for_the_lease(url: str, owner: "Popen[str]") -> None:
+    owner.kill()
+    owner.wait()
+    began = time.monotonic()
+    with replica(url, lock_timeout_s=0.0) as next_run:
+        assert time.monotonic() - began < LEASE_S
+        assert next_run.fence.epoch == 2
+        assert next_run.write().state is WriteState.COMMITTED
+
+
+def test_after_a_good_end_the_next_start_does_not_wait_at_all(url: str) -> None:
+    with replica(url):
+        pass
+    began = time.monotonic()
+    with replica(url) as next_run:
+        assert time.monotonic() - began < STILL_BEATS * interval_s(LEASE_S)
+        assert next_run.fence.epoch == 2
+
+
+def test_a_frozen_owner_is_taken_over_after_its_lease_and_exits_when_it_wakes(url: str, owner: "Popen[str]") -> None:
+    stop(owner)
+    with replica(url, lock_timeout_s=5 * LEASE_S) as next_run:
+        assert next_run.fence.epoch == 2
+        owner.send_signal(signal.SIGCONT)
+        assert word(owner) == "Fenced"
+        assert next_run.sink.heartbeat_lost() is None
+        assert next_run.write().state is WriteState.COMMITTED
+
+
+def test_take_over_ends_a_living_owner_at_once(url: str, owner: "Popen[str]") -> None:
+    sink = MysqlSink(settings(url))
+    began = time.monotonic()
+    sink.acquire(take_over=True)
+    assert time.monotonic() - began < LEASE_S
+    assert word(owner) == "Fenced"
+    sink.close()
+
+
+def test_a_frozen_writer_loses_its_transaction_and_writes_nothing_when_it_wakes(url: str) -> None:
+    with started(url, "write") as zombie:
+        assert word(zombie) == "ready"
+        os.waitid(os.P_PID, zombie.pid, os.WSTOPPED | os.WNOWAIT)
+        with replica(url, lock_timeout_s=5 * LEASE_S) as next_run:
+            assert next_run.write(f"REPLACE INTO {SHOP}.t (id) VALUES (3)").state is WriteState.COMMITTED
+            zombie.send_signal(signal.SIGCONT)
+            assert [word(zombie) for _ in range(3)] == ["failed", "fenced", "Fenced"]
+            assert next_run.write().state is WriteState.COMMITTED
+    assert read(url, f"SELECT id FROM {SHOP}.t") == [(3,)]
+    assert read(url, f"SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = '{SHOP}' AND table_name = 'zombie'") == [(0,)]
+
+
+def test_a_lock_that_was_lost_is_taken_again_by_its_owner(url: str) -> None:
+    with replica(url) as shop:
+        first = shop.sink._ownership._session_id
+        run(url, f"KILL {first}")
+        deadline = time.monotonic() + 10
+        while shop.sink._ownership._session_id == first:
+            assert shop.sink.heartbeat_lost() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        with pytest.raises(Fenced):
+            MysqlSink(settings(url, lock_timeout_s=0.2)).acquire()
+        shop.ddl(f"CREATE TABLE {SHOP}.u (id INT PRIMARY KEY)", "u")
+        assert shop.sink.raise_epoch().fence.epoch == 2
+
+
+def test_a_lost_lock_does_not_let_another_run_in_while_the_owner_lives(url: str) -> None:
+    with replica(url) as shop:
+        run(url, f"KILL {shop.sink._ownership._session_id}")
+        with pytest.raises(Fenced):
+            MysqlSink(settings(url, lock_timeout_s=1.0)).acquire()
+        assert shop.write().state is WriteState.COMMITTED
+
+
+def test_sessions_are_forgotten_once_they_have_ended(url: str) -> None:
+    for _ in range(3):
+        with replica(url) as shop:
+            assert shop.write().state is WriteState.COMMITTED
+    with replica(url):
+        assert len(read(url, "SELECT token FROM applier.owner_session")) == 1
+
+
+def test_the_bookkeeping_must_have_been_migrated(url: str) -> None:
+    with pytest.raises(FatalSinkError, match="applier migrate"):
+        MysqlSink(settings(url)).acquire()
+
+
+def test_replicas_of_one_server_do_not_disturb_one_another(url: str) -> None:
+    with replica(url) as one, replica(url, name="other") as other:
+        assert one.write().state is WriteState.COMMITTED
+        assert other.write().state is WriteState.COMMITTED
+        assert one.sink.raise_epoch().fence.epoch == 2
+        assert other.write().state is WriteState.COMMITTED

@@ -1,0 +1,110 @@
+"""The bookkeeping schema on a real MariaDB: migrations give exactly sql/schema.sql, and sql/grants.sql suffices for everything."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import make_url
+
+from applier.data import read_text
+from applier.errors import FatalSinkError
+from applier.events import TableName
+from applier.sinks.mysql.sink import MysqlSink
+from applier.sinks.port import WriteState
+from tests.integration.mysql_replica import SHOP, clean, read, replica, run, settings
+
+USER, PASSWORD = "applier_least", "choose-a-password"
+
+
+@pytest.fixture
+def url(mysql_url: str) -> Iterator[str]:
+    clean(mysql_url)
+    yield mysql_url
+    clean(mysql_url)
+
+
+def statements(file: str) -> list[str]:
+    lines = [line for line in read_text(file).splitlines() if not line.startswith("--")]
+    return [statement.strip() for statement in "\n".join(lines).split(";") if statement.strip()]
+
+
+def definitions(url: str) -> dict[str, str]:
+    tables = [row[0] for row in read(url, "SHOW TABLES FROM applier")]
+    return {table: str(read(url, f"SHOW CREATE TABLE applier.{table}")[0][1]) for table in tables}
+
+
+def test_migrations_from_zero_give_exactly_the_schema(url: str) -> None:
+    with MysqlSink(settings(url)) as sink:
+        assert sink.migrate() == ("0001",)
+        assert sink.migrate() == ()
+    migrated = definitions(url), read(url, "SHOW CREATE SCHEMA applier")
+    run(url, "DROP SCHEMA applier", *statements("sql/schema.sql"))
+    assert (definitions(url), read(url, "SHOW CREATE SCHEMA applier")) == migrated
+
+
+def test_two_runs_that_migrate_at_once_do_it_once(url: str) -> None:
+    results: list[tuple[str, ...]] = []
+
+    def migrate() -> None:
+        with MysqlSink(settings(url, lock_timeout_s=20)) as sink:
+            results.append(tuple(sink.migrate()))
+
+    threads = [threading.Thread(target=migrate) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(results) == [(), (), ("0001",)]
+
+
+def user_of(url: str) -> str:
+    """Return the user at this very host: a server may have an anonymous user of it, which comes before one of any host."""
+    host = read(url, "SELECT SUBSTRING_INDEX(USER(), '@', -1)")[0][0]
+    return f"'{USER}'@'{host}'"
+
+
+@pytest.fixture
+def least(url: str) -> Iterator[str]:
+    """A user with the grants of sql/grants.sql, without the optional one."""
+    user = user_of(url)
+    for statement in statements("sql/grants.sql"):
+        if "PROCESS" not in statement:
+            run(url, statement.replace("'applier'@'%'", user).replace(" shop.", f" {SHOP}."))
+    yield make_url(url).set(username=USER, password=PASSWORD).render_as_string(hide_password=False)
+    run(url, f"DROP USER {user}")
+
+
+def test_the_least_privileges_suffice(least: str) -> None:
+    with replica(least) as shop:
+        shop.ddl(f"CREATE DATABASE {SHOP}")
+        shop.ddl("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "t")
+        shop.ddl("CREATE INDEX k ON t (v)", "t")
+        shop.ddl("CREATE VIEW w AS SELECT id FROM t", "w")
+        assert shop.write(f"REPLACE INTO {SHOP}.t VALUES (1, 2)").state is WriteState.COMMITTED
+        assert shop.sink.has_rows(TableName(SHOP, "T"))
+        shop.ddl("TRUNCATE TABLE t", "t")
+        shop.ddl("RENAME TABLE t TO u", "u")
+        shop.ddl("DROP TABLE u", "u")
+        shop.fence = shop.sink.raise_epoch().fence
+        assert shop.write().state is WriteState.COMMITTED
+        with MysqlSink(settings(least)) as other:
+            other.acquire(take_over=True)
+
+
+def test_a_missing_privilege_is_named_with_its_remedy(least: str, url: str) -> None:
+    run(url, f"CREATE SCHEMA {SHOP}", f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)", f"REVOKE DELETE ON {SHOP}.* FROM {user_of(url)}")
+    with replica(least) as shop:
+        error = shop.write(f"DELETE FROM {SHOP}.t WHERE id = 1").error
+        assert isinstance(error, FatalSinkError)
+        assert "DELETE command denied" in error.message
+        assert "sql/grants.sql" in error.remedy
+
+
+def test_a_replicas_name_must_fit_the_bookkeeping(url: str) -> None:
+    with MysqlSink(settings(url, name="n" * 65)) as sink, pytest.raises(FatalSinkError, match="64"):
+        sink.acquire()
+
+
+def test_the_dialect_knows_the_servers_largest_packet(url: str) -> None:
+    with MysqlSink(settings(url)) as sink:
+        assert sink.dialect.max_packet_bytes == read(url, "SELECT @@max_allowed_packet")[0][0]

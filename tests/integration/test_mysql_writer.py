@@ -1,0 +1,249 @@
+"""The writer on a real MariaDB: all or nothing, under the fence, and honest about what it does not know."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import make_url
+
+from applier.errors import FatalSinkError, InvariantViolation, ProtocolError, RetryableSinkError, UnknownOutcome
+from applier.planner.port import Phase, Statement
+from applier.position import Ts
+from applier.sinks.mysql.session import SQL_MODE, Purpose, discard, open_session
+from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
+from applier.sinks.port import Fence, WriteState
+from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, rows, run, settings
+from tests.integration.tcp_proxy import Proxy, proxy_to
+
+TABLE = f"""CREATE TABLE {SHOP}.t (id INT PRIMARY KEY, e ENUM('a','b'), v VARCHAR(3), n TINYINT, d DECIMAL(5,2), at DATETIME,
+ ts TIMESTAMP NULL, UNIQUE KEY uk_v (v))"""
+
+
+@pytest.fixture
+def shop(mysql_url: str) -> Iterator[Replica]:
+    clean(mysql_url)
+    run(mysql_url, f"CREATE SCHEMA {SHOP}", TABLE)
+    with replica(mysql_url) as opened:
+        yield opened
+    clean(mysql_url)
+
+
+def ids(url: str) -> list[int]:
+    return [row[0] for row in read(url, f"SELECT id FROM {SHOP}.t ORDER BY id")]
+
+
+def test_rows_and_progress_are_one_transaction(shop: Replica, mysql_url: str) -> None:
+    outcome = shop.write(f"DELETE FROM {SHOP}.t WHERE id=9", f"REPLACE INTO {SHOP}.t (id,v) VALUES (1,'%s:')")
+    assert (outcome.state, outcome.rows, outcome.error) == (WriteState.COMMITTED, 2, None)
+    progress = shop.sink.load()
+    assert progress is not None
+    assert (progress.fence, progress.checkpoint_ts, progress.committed) == (shop.fence, shop.ts, True)
+    assert read(mysql_url, f"SELECT v FROM {SHOP}.t") == [("%s:",)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "code", "column"),
+    [
+        ("(id,v) VALUES (2,'toolong')", 1265, "v"),
+        ("(id,v) VALUES (2,'abc ')", 1265, "v"),
+        ("(id,n) VALUES (2,300)", 1264, "n"),
+        ("(id,d) VALUES (2,1.005)", 1265, "d"),
+        ("(id,e,v) VALUES (2,0,'toolong')", 1265, "v"),
+        ("(id,n) VALUES (2,'secret')", 1366, None),
+        ("(id,at) VALUES (2,'secret')", 1265, "at"),
+        ("(id,ts) VALUES (2,'2020-02-31 00:00:00')", 1265, "ts"),
+    ],
+)
+def test_a_value_that_the_database_would_alter_stops_with_its_place_and_nothing_is_written(
+    shop: Replica, mysql_url: str, statement: str, code: int, column: str | None
+) -> None:
+    outcome = shop.write(f"REPLACE INTO {SHOP}.t (id) VALUES (1)", f"REPLACE INTO {SHOP}.t {statement}")
+    assert outcome.state is WriteState.FAILED
+    error = outcome.error
+    assert isinstance(error, FatalSinkError)
+    assert error.facts["code"] == code
+    assert error.facts.get("column") == column
+    assert (error.facts["table"], error.facts["min_ts"], error.facts["max_ts"]) == (f"{SHOP}.t", shop.ts, shop.ts)
+    assert error.remedy
+    assert "secret" not in str(error)
+    assert ids(mysql_url) == []
+    assert shop.write(f"REPLACE INTO {SHOP}.t (id) VALUES (3)").state is WriteState.COMMITTED
+
+
+def test_values_that_only_strict_servers_refuse_are_written(shop: Replica, mysql_url: str) -> None:
+    outcome = shop.write(
+        f"REPLACE INTO {SHOP}.t (id,e,at,ts) VALUES (0,0,'2020-02-31 00:00:00','0000-00-00 00:00:00'),(1,1,'0000-00-00','0000-00-00')"
+    )
+    assert outcome.error is None
+    assert read(mysql_url, f"SELECT id, e+0, CAST(at AS CHAR) FROM {SHOP}.t ORDER BY id") == [
+        (0, 0, "2020-02-31 00:00:00"),
+        (1, 1, "0000-00-00 00:00:00"),
+    ]
+
+
+def test_more_warnings_than_a_server_shows_by_default_are_all_judged(shop: Replica, mysql_url: str) -> None:
+    values = ",".join(f"({i},0,NULL)" for i in range(200)) + ",(200,1,'toolong')"
+    outcome = shop.write(f"REPLACE INTO {SHOP}.t (id,e,v) VALUES {values}")
+    assert isinstance(outcome.error, FatalSinkError)
+    assert ids(mysql_url) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        (f"INSERT INTO {SHOP}.t (id,v) VALUES (1,'s'),(2,'s')", 1062),
+        (f"REPLACE INTO {SHOP}.t (id,nope) VALUES (1,'secret')", 1054),
+        (f"REPLACE INTO {SHOP}.nope (id) VALUES (1)", 1146),
+        (f"REPLACE INTO {SHOP}.t VALUES (secret secret)", 1064),
+    ],
+)
+def test_a_refused_statement_stops_without_its_values(shop: Replica, statement: str, code: int) -> None:
+    error = shop.write(statement).error
+    assert isinstance(error, FatalSinkError)
+    assert error.facts["code"] == code
+    assert error.remedy
+    assert "secret" not in str(error)
+    assert error.__cause__ is None
+
+
+def test_an_earlier_attempt_of_the_same_write_is_found(shop: Replica, mysql_url: str) -> None:
+    fence, ts = shop.fence, shop.tick()
+    statement = rows(f"REPLACE INTO {SHOP}.t (id) VALUES (1)", ts)
+    assert shop.sink.writer.write(fence, [statement], commit_at(ts)).state is WriteState.COMMITTED
+    again = rows(f"REPLACE INTO {SHOP}.t (id) VALUES (2)", ts)
+    assert shop.sink.writer.write(fence, [again], commit_at(ts)).state is WriteState.ALREADY
+    assert ids(mysql_url) == [1]
+
+
+@pytest.mark.parametrize(("epoch", "window", "state"), [(1, 0, WriteState.FENCED), (0, 5, WriteState.REBUILD), (0, -1, WriteState.ALREADY)])
+def test_a_write_of_another_fence_writes_nothing(shop: Replica, mysql_url: str, epoch: int, window: int, state: WriteState) -> None:
+    assert shop.write().state is WriteState.COMMITTED
+    fence = Fence(shop.fence.epoch + epoch, shop.fence.window_id + window)
+    outcome = shop.sink.writer.write(fence, [rows(f"REPLACE INTO {SHOP}.t (id) VALUES (1)", shop.ts)], commit_at(shop.ts))
+    assert outcome.state is state
+    assert ids(mysql_url) == []
+
+
+def test_a_zombie_is_fenced_once_the_epoch_was_raised(shop: Replica, mysql_url: str) -> None:
+    old = shop.fence
+    shop.fence = shop.sink.raise_epoch().fence
+    zombie = shop.sink.writer.write(old, [rows(f"REPLACE INTO {SHOP}.t (id) VALUES (1)", shop.ts)], commit_at(shop.ts))
+    assert zombie.state is WriteState.FENCED
+    assert ids(mysql_url) == []
+    assert shop.write().state is WriteState.COMMITTED
+
+
+def test_an_error_of_the_statements_source_is_reported_and_rolled_back(shop: Replica, mysql_url: str) -> None:
+    def broken() -> Iterator[Statement]:
+        yield rows(f"REPLACE INTO {SHOP}.t (id) VALUES (1)", shop.ts)
+        raise ProtocolError("unreadable image")
+
+    outcome = shop.sink.writer.write(shop.fence, broken(), commit_at(shop.ts))
+    assert outcome.state is WriteState.FAILED
+    assert isinstance(outcome.error, ProtocolError)
+    assert ids(mysql_url) == []
+
+
+def test_a_delete_behind_a_replace_of_its_table_is_a_defect(shop: Replica) -> None:
+    outcome = shop.write(f"REPLACE INTO {SHOP}.t (id) VALUES (1)", f"DELETE FROM {SHOP}.t WHERE id=1")
+    assert isinstance(outcome.error, InvariantViolation)
+
+
+def test_a_lock_wait_is_retryable(shop: Replica, mysql_url: str) -> None:
+    with engine(mysql_url).begin() as blocker:
+        blocker.exec_driver_sql(f"INSERT INTO {SHOP}.t (id) VALUES (1)")
+        outcome = shop.write(f"REPLACE INTO {SHOP}.t (id) VALUES (1)")
+    assert isinstance(outcome.error, RetryableSinkError)
+    assert outcome.error.facts["code"] == 1205
+    assert shop.write(f"REPLACE INTO {SHOP}.t (id) VALUES (1)").state is WriteState.COMMITTED
+
+
+def test_a_session_that_died_of_idleness_is_replaced(shop: Replica, mysql_url: str) -> None:
+    assert shop.write().state is WriteState.COMMITTED
+    own = {row[0] for row in read(mysql_url, "SELECT id FROM information_schema.processlist WHERE command = 'Sleep'")}
+    owner = shop.sink._ownership._session_id
+    for session in own - {owner}:
+        run(mysql_url, f"KILL {session}")
+    assert shop.write().state is WriteState.COMMITTED
+
+
+# The answer to COMMIT
+
+
+@pytest.fixture
+def proxied(shop: Replica, mysql_url: str) -> Iterator[tuple[Proxy, MysqlWriter]]:
+    url = make_url(mysql_url)
+    with proxy_to(url.host or "127.0.0.1", url.port or 3306) as proxy:
+        through = url.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
+        writer = MysqlWriter(settings(through))
+        assert shop.write(writer=writer).state is WriteState.COMMITTED
+        yield proxy, writer
+        close_writer_sessions()
+
+
+@pytest.mark.parametrize("has_arrived", [True, False])
+def test_a_lost_answer_to_commit_is_neither_repeated_nor_lost(
+    shop: Replica, mysql_url: str, proxied: tuple[Proxy, MysqlWriter], *, has_arrived: bool
+) -> None:
+    proxy, writer = proxied
+    before = shop.ts
+    proxy.cut_after, proxy.cut_before = has_arrived, not has_arrived
+    outcome = shop.write(f"REPLACE INTO {SHOP}.t (id) VALUES (1)", writer=writer)
+    assert proxy.commits > 1
+    assert outcome.state is WriteState.REBUILD
+    assert isinstance(outcome.error, UnknownOutcome)
+    progress = shop.sink.raise_epoch()
+    assert progress.checkpoint_ts == (shop.ts if has_arrived else before)
+    assert ids(mysql_url) == ([1] if has_arrived else [])
+    late = shop.sink.writer.write(shop.fence, [rows(f"REPLACE INTO {SHOP}.t (id) VALUES (2)", shop.ts)], commit_at(shop.ts))
+    assert late.state is WriteState.FENCED
+
+
+def test_a_writer_in_flight_cannot_arrive_after_the_epoch_was_raised(shop: Replica, mysql_url: str) -> None:
+    raised: list[Any] = []
+
+    def statements() -> Iterator[Statement]:
+        yield rows(f"REPLACE INTO {SHOP}.t (id) VALUES (1)", shop.ts)
+        raised.append(shop.sink.raise_epoch())
+        yield Statement(Phase.REPLACE, f"{SHOP}.t", f"REPLACE INTO {SHOP}.t (id) VALUES (2)", 1, shop.ts, shop.ts)
+
+    outcome = shop.sink.writer.write(shop.fence, statements(), commit_at(Ts(shop.ts + 1)))
+    assert outcome.state is WriteState.FAILED
+    assert raised[0].checkpoint_ts < shop.ts + 1
+    assert ids(mysql_url) == []
+
+
+# Sessions
+
+
+def test_a_session_has_the_fixed_settings_whatever_the_servers_are(mysql_url: str) -> None:
+    connection = open_session(settings(mysql_url, time_zone="+05:30"), Purpose.WRITE)
+    row = connection.exec_driver_sql(
+        "SELECT @@sql_mode, @@time_zone, @@foreign_key_checks, @@collation_server, @@innodb_lock_wait_timeout, @@wait_timeout, @@autocommit"
+    ).one()
+    assert tuple(row) == (SQL_MODE, "+05:30", 0, "utf8mb4_bin", 3, 600, 0)
+    discard(connection)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"username": "nobody", "password": "secret"}, "Access denied"),
+        ({"host": "127.0.0.1", "port": 1}, "Can't connect"),
+        ({"query": {"ssl_ca": "/nowhere/ca.pem"}}, "ssl"),
+    ],
+)
+def test_a_connection_that_cannot_be_had_says_what_to_check_without_the_password(
+    mysql_url: str, change: dict[str, Any], words: str
+) -> None:
+    url = make_url(mysql_url).set(**change).render_as_string(hide_password=False)
+    with pytest.raises((FatalSinkError, RetryableSinkError)) as caught:
+        open_session(settings(url), Purpose.WRITE)
+    assert words in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert caught.value.remedy
+
+
+def test_an_unknown_time_zone_is_fatal_with_a_remedy(mysql_url: str) -> None:
+    with pytest.raises(FatalSinkError, match="zone tables"):
+        open_session(settings(mysql_url, time_zone="Mars/Olympus"), Purpose.WRITE)

@@ -1,0 +1,54 @@
+"""A replica in this process: the real engine, coordinator, planner and sink, over a producer's log in memory, without Spark and Kafka."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from applier.catchup import Catchup, CatchupOptions, CatchupResult
+from applier.coordinator import Policy
+from applier.engine import EngineSettings
+from applier.kafka.port import Source
+from applier.position import NO_TS, Ts
+from applier.sinks.factory import open_sink
+from applier.sinks.port import DdlState, Sink, SinkSettings
+from applier.telemetry import Observer, SilentObserver
+from tests.local_runner import LocalRunner
+
+SMALL = Policy(segment_rows=40, range_records=37, ranges_per_stream=3, lead_ranges=8)
+"""Limits so small that every history is read in many ranges and written in many segments."""
+
+
+@dataclass
+class Replica:
+    """One replica at ``url``; each ``catch_up`` is a new run of the program, with a new sink and nothing in memory."""
+
+    url: str
+    source: Source
+    policy: Policy = SMALL
+    name: str = "replica"
+    wrap: Callable[[Sink], Sink] = field(default=lambda sink: sink)
+    ddl_policy: dict[str, str] = field(default_factory=dict)
+    observer: Observer = field(default_factory=SilentObserver)
+
+    def catch_up(self, *, start_ts: int = NO_TS, until_ts: int | None = None, **options) -> CatchupResult:
+        settings = EngineSettings(
+            policy=self.policy, buckets=3, until_ts=None if until_ts is None else Ts(until_ts), ddl_policy=self.ddl_policy
+        )
+        with open_sink(SinkSettings(url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0)) as sink:
+            runner = LocalRunner(self.source.reader)
+            catchup = Catchup(settings, self.source, self.wrap(sink), runner, self.observer)
+            result = catchup.run(start_ts=Ts(start_ts), options=CatchupOptions(**options))
+            self.left_cached = runner.cached_ranges
+            return result
+
+    def ledger(self):
+        with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
+            return sink.ledger()
+
+    def done_ddls(self):
+        return sorted((entry.ddl.commit_ts, entry.ddl.query) for entry in self.ledger() if entry.state is DdlState.DONE)
+
+
+def sqlite_replica(directory: Path, source: Source, **more) -> Replica:
+    """Make a replica in a new SQLite file."""
+    return Replica(f"sqlite:///{directory}/replica.db", source, **more)

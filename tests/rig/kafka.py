@@ -1,0 +1,90 @@
+"""A Kafka for the tests: the broker that ``APPLIER_TEST_KAFKA`` names, or a container."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from tests.rig.port import free_port
+from tests.rig.server import ContainerServer, GivenServer, NotReadyError, Server, choose_image, given_address, require_engine
+
+GIVEN = "APPLIER_TEST_KAFKA"
+IMAGE = "APPLIER_TEST_KAFKA_IMAGE"
+HOME_BUILT, OFFICIAL = "applier-test/kafka:4.1.1", "apache/kafka:4.1.1"
+REQUEST_TIMEOUT_S = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Kafka:
+    """``bootstrap_servers`` is one broker, which does not create topics by itself."""
+
+    bootstrap_servers: str
+    server: Server
+
+    def create_topic(self, topic: str, partitions: int = 1, **config: str) -> None:
+        """Create a topic; ``config`` holds topic properties with ``_`` for ``.`` (``retention_ms="1"``)."""
+        properties = {name.replace("_", "."): value for name, value in config.items()}
+        wanted = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=properties)
+        admin = self._admin()
+        admin.create_topics([wanted], operation_timeout=REQUEST_TIMEOUT_S)[topic].result(REQUEST_TIMEOUT_S)
+
+    def grow_topic(self, topic: str, partitions: int) -> None:
+        """Raise the number of partitions to ``partitions``."""
+        grown = NewPartitions(topic, partitions)
+        admin = self._admin()
+        admin.create_partitions([grown], operation_timeout=REQUEST_TIMEOUT_S)[topic].result(REQUEST_TIMEOUT_S)
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete a topic with all that it holds."""
+        admin = self._admin()
+        admin.delete_topics([topic], operation_timeout=REQUEST_TIMEOUT_S)[topic].result(REQUEST_TIMEOUT_S)
+
+    def restart(self) -> None:
+        """Stop the broker in order and start it again; its log is kept."""
+        self.server.stop()
+        self.server.start()
+
+    def crash(self) -> None:
+        """Kill the broker (SIGKILL) and start it again."""
+        self.server.kill()
+        self.server.start()
+
+    def _admin(self) -> AdminClient:
+        """Return a client; the caller holds it until the answer is there, for its end ends what it was asked."""
+        return AdminClient({"bootstrap.servers": self.bootstrap_servers})
+
+
+@contextmanager
+def running_kafka() -> Iterator[Kafka]:
+    """Yield a Kafka that answers; skip the test if there is none to be had."""
+    if bootstrap_servers := given_address(GIVEN):
+        yield Kafka(bootstrap_servers, GivenServer(GIVEN))
+        return
+    require_engine()
+    port = free_port()
+    address = f"127.0.0.1:{port}"
+    server = ContainerServer(
+        image=choose_image(IMAGE, HOME_BUILT, OFFICIAL),
+        script="kafka.sh",
+        port=port,
+        environment={"RIG_ADVERTISED": address},
+        ask=lambda: _list_brokers(address),
+    )
+    try:
+        server.create()
+        yield Kafka(address, server)
+    finally:
+        server.remove()
+
+
+def _list_brokers(address: str) -> None:
+    # A client of its own for each question: one that met a closed port waits with growing back-off.
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
+    try:
+        has_broker = bool(admin.list_topics(timeout=2).brokers)
+    except KafkaException as error:
+        raise NotReadyError(error) from error
+    if not has_broker:
+        raise NotReadyError("the broker has not registered yet")

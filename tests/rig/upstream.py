@@ -1,0 +1,126 @@
+"""An upstream for a test: a history, the log that a changefeed makes of it, and what a sink must look like after it."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from applier.cli.demo_stage import moment_of_replica, steps_until
+from applier.errors import FatalSinkError
+from applier.position import Ts
+from applier.simulator.history import History, HistoryOptions
+from applier.simulator.kafka import create_topic, play
+from applier.simulator.mysql_oracle import DEFAULT_PREFIX, MysqlOracle, connect, read_schemas
+from applier.simulator.mysql_text import quote_name
+from applier.simulator.operation import Step
+from applier.simulator.oracle import Oracle, compare, open_oracle
+from applier.simulator.producer import LogRecord, Producer, ProducerOptions
+from applier.sinks.factory import open_sink
+from applier.sinks.port import DdlState, SinkSettings
+
+NAME = "e2e"
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """``final_ts`` is the last common resolved ts of the log."""
+
+    history: History
+    log: tuple[LogRecord, ...]
+    final_ts: Ts
+
+    @property
+    def topics(self) -> dict[str, int]:
+        """The topics with the number of partitions that they have in the end."""
+        found: dict[str, int] = {}
+        for topic, partition in sorted({record.stream for record in self.log}):
+            found[topic] = max(found.get(topic, 0), partition + 1)
+        return found
+
+    def create_topics(self, servers: str) -> None:
+        """Create the topics on a real broker (a mock cluster makes them itself, with four partitions)."""
+        for topic, partitions in self.topics.items():
+            create_topic(servers, topic, partitions)
+
+    def play(self, servers: str) -> None:
+        """Produce the whole log."""
+        play(self.log, servers)
+
+    def wrong_in(self, url: str) -> list[str]:
+        """List what is wrong in a sink that has caught up: what differs from upstream, and DDLs that did not run once."""
+        wrong = differences(self.history, url, upto_ts=self.final_ts)
+        if settled_ddls(url) != self.ddl_times():
+            wrong.append("the ledger does not hold every DDL once, as done")
+        return wrong
+
+    def ddl_times(self) -> list[Ts]:
+        """Return the ts of every DDL up to the end, as often as there are DDLs."""
+        return sorted(step.ts for step in self.history if step.ts <= self.final_ts for _ in step.ddls)
+
+
+def upstream(history: History, options: ProducerOptions) -> Upstream:
+    """Write the log of a history."""
+    producer = Producer(history, options)
+    log = tuple(producer.log())
+    return Upstream(history, log, producer.final_ts)
+
+
+def small_upstream(seed: int, topic: str, transactions: int, *, partitions: int = 4) -> Upstream:
+    """Write a history with all kinds of tables and DDLs into one topic, with replays."""
+    history = History(seed, HistoryOptions(transactions=transactions))
+    return upstream(history, ProducerOptions(seed=seed, topic=topic, partitions=partitions, replays=3))
+
+
+@contextmanager
+def fresh_oracle(url: str) -> Iterator[Oracle]:
+    """Yield an empty oracle of the same kind as the sink at ``url``, which leaves nothing behind."""
+    if url.startswith("sqlite"):
+        with closing(open_oracle("sqlite:///:memory:")) as oracle:
+            yield oracle
+        return
+    with MysqlOracle(url) as oracle:
+        oracle.clear()
+        try:
+            yield oracle
+        finally:
+            oracle.clear()
+
+
+def differences(steps: Iterable[Step], url: str, *, upto_ts: Ts | None = None) -> list[str]:
+    """Execute the upstream's steps in an oracle and list what differs in the sink."""
+    with fresh_oracle(url) as oracle:
+        oracle.apply(steps, upto_ts)
+        return compare(oracle, url)
+
+
+def differences_now(history: History, url: str) -> list[str]:
+    """List what differs from upstream as it was at the replica's own checkpoint: of the DDLs at it, those that the ledger calls done."""
+    with open_sink(SinkSettings(url=url, name=NAME)) as sink:
+        moment = moment_of_replica(sink)
+    return [] if moment is None else differences(steps_until(history, moment), url)
+
+
+def clear_sink(url: str) -> None:
+    """Drop everything from a shared server: bookkeeping, replicated schemas, oracles."""
+    with closing(connect(url)) as connection, connection.cursor() as cursor:
+        oracles = [DEFAULT_PREFIX + name for name in read_schemas(connection, DEFAULT_PREFIX)]
+        for schema in ["applier", *read_schemas(connection, ""), *oracles]:
+            cursor.execute(f"DROP DATABASE IF EXISTS {quote_name(schema)}")
+
+
+def fence_of(url: str) -> tuple[int, int]:
+    """Return (epoch, window_id) of the replica; (0, 0) before there is one."""
+    with open_sink(SinkSettings(url=url, name=NAME)) as sink:
+        try:
+            progress = sink.load()
+        except FatalSinkError:  # its tables are not there yet
+            progress = None
+    return (progress.fence.epoch, progress.fence.window_id) if progress else (0, 0)
+
+
+def settled_ddls(url: str) -> list[Ts]:
+    """Return the ts of each DDL that the ledger calls done; none of them may be there twice or in another state."""
+    with open_sink(SinkSettings(url=url, name=NAME)) as sink:
+        entries = sink.ledger()
+    assert len({entry.identity for entry in entries}) == len(entries)
+    assert {entry.state for entry in entries} <= {DdlState.DONE}
+    return sorted(entry.ddl.commit_ts for entry in entries)
