@@ -8,6 +8,7 @@ import typer
 
 from applier.errors import ConfigError
 from applier.position import MAX_TS, Ts, ts_at
+from applier.telemetry.log import use_format
 
 if TYPE_CHECKING:
     from applier.config import Config
@@ -23,10 +24,12 @@ Tso: TypeAlias = Annotated[int | None, typer.Option(metavar="TSO", min=0, max=MA
 
 
 def read_config(path: Path) -> "Config":
-    """Read the configuration of a command; ConfigError names file, key and remedy."""
+    """Read the configuration of a command, and log as it says; ConfigError names file, key and remedy."""
     from applier.config import load_config  # noqa: PLC0415 - imports pydantic and SQLAlchemy: --help and usage errors need not wait
 
-    return load_config(path)
+    config = load_config(path)
+    use_format(config.log.format)
+    return config
 
 
 def ts_of_time(text: str) -> Ts:

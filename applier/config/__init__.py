@@ -1,6 +1,6 @@
 """The configuration: read once at the edge, checked whole before anything is opened, passed on as frozen values."""
 
 from applier.config.load import load_config
-from applier.config.model import Config, DdlPolicy, RunConfig, SinkConfig, SourceConfig, SparkConfig
+from applier.config.model import Config, DdlPolicy, LogConfig, RunConfig, SinkConfig, SourceConfig, SparkConfig
 
-__all__ = ["Config", "DdlPolicy", "RunConfig", "SinkConfig", "SourceConfig", "SparkConfig", "load_config"]
+__all__ = ["Config", "DdlPolicy", "LogConfig", "RunConfig", "SinkConfig", "SourceConfig", "SparkConfig", "load_config"]

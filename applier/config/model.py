@@ -3,7 +3,7 @@
 import os
 import re
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
 
@@ -204,6 +204,12 @@ class SparkConfig(_Section):
         return (os.cpu_count() or 1) if threads[1] == "*" else int(threads[1] or 1)
 
 
+class LogConfig(_Section):
+    """``[log]``: how log lines are written to standard error."""
+
+    format: Literal["text", "json"] = "text"
+
+
 class Config(_Section):
     """Everything that an operator may set."""
 
@@ -214,6 +220,7 @@ class Config(_Section):
     ddl: dict[str, DdlPolicy] = Field(default_factory=dict)
     run: RunConfig = RunConfig()
     spark: SparkConfig = SparkConfig()
+    log: LogConfig = LogConfig()
 
     @field_validator("ddl", mode="before")
     @classmethod

@@ -1,8 +1,10 @@
 """``applier ddl`` and ``applier migrate`` on a SQLite sink."""
 
 import json
+import logging
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -152,6 +154,15 @@ def test_a_running_applier_is_not_disturbed(ledger, config, database, capsys):
         sink.acquire()
         assert run(["ddl", "done", "--config", config]) == 5
     assert states(config, capsys) == ["done", "done", "intent"]
+
+
+def test_log_lines_have_the_format_that_the_configuration_asks_for(config, capsys):
+    with Path(config).open("a", encoding="utf-8") as file:
+        file.write('[log]\nformat = "json"\n')
+    assert run(["ddl", "list", "--config", config]) == 4
+    capsys.readouterr()
+    logging.getLogger("applier").warning("trouble", extra={"code": 7})
+    assert json.loads(capsys.readouterr().err)["code"] == 7
 
 
 def test_migrate_creates_the_tables_once(config, capsys):

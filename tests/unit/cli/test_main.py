@@ -21,7 +21,7 @@ from applier.errors import (
     UnknownOutcome,
 )
 from applier.position import Offset, Place, Stream
-from applier.telemetry import StderrHandler
+from applier.telemetry.log import StderrHandler
 
 
 @pytest.fixture(autouse=True)

@@ -1,23 +1,19 @@
 """Log lines: constant messages, facts beside them, on standard error."""
 
 import io
+import json
 import logging
 import sys
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 import stamina
 from stamina.instrumentation import get_on_retry_hooks, set_on_retry_hooks
 
 from applier.errors import RetryableSinkError
-from applier.telemetry import (
-    NOISY_LOGGERS,
-    RepetitionFilter,
-    SilentObserver,
-    Snapshot,
-    StderrHandler,
-    configure_logging,
-    retries_noted,
-)
+from applier.telemetry import SilentObserver, Snapshot, configure_logging, retries_noted
+from applier.telemetry.log import NOISY_LOGGERS, RepetitionFilter, StderrHandler, log_at_least, use_format
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +76,43 @@ def test_lines_go_to_the_standard_error_of_the_moment(monkeypatch):
     logging.getLogger("applier").warning("later")
     assert "later" in borrowed.getvalue()
     assert sum(isinstance(h, StderrHandler) for h in logging.getLogger().handlers) == 1
+
+
+def test_a_collector_gets_one_json_object_per_line_with_facts_of_their_own_type(capsys):
+    configure_logging(logging.INFO)
+    use_format("json")
+    logging.getLogger("applier.engine").info(
+        "checkpoint", extra={"checkpoint_ts": 2**63 + 1, "lag_s": 0.5, "table": "é.\udcff", "path": Path("a")}
+    )
+    entry = json.loads(capsys.readouterr().err)
+    assert datetime.fromisoformat(entry.pop("time")).tzinfo is UTC
+    assert entry == {
+        "level": "info",
+        "logger": "applier.engine",
+        "message": "checkpoint",
+        "checkpoint_ts": 2**63 + 1,
+        "lag_s": 0.5,
+        "table": "é.\udcff",
+        "path": "a",
+    }
+
+
+def test_a_traceback_in_json_stays_on_the_line(capsys):
+    configure_logging(logging.INFO)
+    use_format("json")
+    try:
+        int("x")
+    except ValueError:
+        logging.getLogger("applier").exception("failed")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert json.loads(line)["traceback"].endswith("ValueError: invalid literal for int() with base 10: 'x'")
+
+
+@pytest.mark.parametrize(("asked", "wanted", "effective"), [(30, 20, 20), (10, 20, 10), (30, 40, 30)])
+def test_the_configuration_can_ask_for_more_lines_and_never_takes_away_what_the_command_line_asked_for(asked, wanted, effective):
+    configure_logging(asked)
+    log_at_least(wanted)
+    assert logging.getLogger("applier").level == effective
 
 
 def kafka_record(text, created):

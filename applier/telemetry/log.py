@@ -1,0 +1,119 @@
+"""Log lines on standard error: a constant message with its facts, as text for people or as JSON for collectors."""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, TextIO, TypeAlias
+
+from applier.telemetry.retries import log_retries
+
+LogFormat: TypeAlias = Literal["text", "json"]
+
+LOGGER_NAME: Final = "applier"
+NOISY_LOGGERS: Final = ("py4j", "pyspark", "sqlglot", "alembic", "sqlalchemy")
+"""Libraries whose progress chatter is not the operator's business; their warnings are."""
+
+KAFKA_LOGGER_NAME: Final = "applier.kafka"
+REPETITION_S: Final = 10.0
+
+_PLAIN_RECORD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+"""Attributes that every log record has; the others are the facts given in ``extra``."""
+
+
+class FactFormatter(logging.Formatter):
+    """One line: time, level, logger, the constant message, and the facts of ``extra`` as ``name=value``."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name that logging calls
+        """Append the facts to the line, before a traceback if there is one."""
+        return super().formatMessage(record) + "".join(f" {name}={_quoted(value)}" for name, value in sorted(_facts(record).items()))
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object on one line: ``time``, ``level``, ``logger``, ``message``, the facts, ``traceback`` if there is one. ASCII only."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write the object; facts that JSON has no type for as text."""
+        entry = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            entry["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(_facts(record) | entry, default=str)
+
+
+class StderrHandler(logging.StreamHandler[TextIO]):
+    """Writes to the ``sys.stderr`` of the moment, so that a live display that borrows it shows log lines above itself."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self) -> TextIO:  # type: ignore[override] # an attribute in StreamHandler, a look-up here
+        """The standard error stream as it is now."""
+        return sys.stderr
+
+
+class RepetitionFilter(logging.Filter):
+    """Lets a line of librdkafka pass once in ``REPETITION_S``: it says hundreds of times in a second that a broker is down."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._passed: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether this line is new, or old enough to be said again. Lines of others pass."""
+        if record.name != KAFKA_LOGGER_NAME:
+            return True
+        line = record.getMessage().partition(" (after ")[0]  # what follows is how long the attempt took
+        self._passed = {passed: at for passed, at in self._passed.items() if record.created - at < REPETITION_S}
+        if line in self._passed:
+            return False
+        self._passed[line] = record.created
+        return True
+
+
+def configure_logging(level: int = logging.WARNING) -> None:
+    """Send the program's log lines of at least ``level`` to standard error, and quieten chatty libraries. May be repeated."""
+    root = logging.getLogger()
+    for handler in _handlers():
+        root.removeHandler(handler)
+    handler = StderrHandler()
+    handler.setFormatter(FactFormatter())
+    handler.addFilter(RepetitionFilter())
+    root.addHandler(handler)
+    logging.getLogger(LOGGER_NAME).setLevel(level)
+    for name in NOISY_LOGGERS:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    log_retries()
+
+
+def use_format(log_format: LogFormat) -> None:
+    """Write the lines from now on in this format: that of the configuration, which is read after the first line may be written."""
+    for handler in _handlers():
+        handler.setFormatter(JsonFormatter() if log_format == "json" else FactFormatter())
+
+
+def log_at_least(level: int) -> None:
+    """Log lines of ``level`` too; whoever asked for more by ``configure_logging`` keeps it."""
+    logger = logging.getLogger(LOGGER_NAME)
+    logger.setLevel(min(logger.level, level))
+
+
+def _handlers() -> list[StderrHandler]:
+    return [handler for handler in logging.getLogger().handlers if isinstance(handler, StderrHandler)]
+
+
+def _facts(record: logging.LogRecord) -> dict[str, Any]:
+    return {name: value for name, value in vars(record).items() if name not in _PLAIN_RECORD}
+
+
+def _quoted(value: Any) -> str:
+    text = str(value)
+    return repr(text) if not text or any(c.isspace() for c in text) else text

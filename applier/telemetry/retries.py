@@ -1,0 +1,49 @@
+"""Retries, told in the program's own words: stamina's own hooks would write the arguments of what is retried."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from stamina.instrumentation import RetryDetails, get_on_retry_hooks, set_on_retry_hooks
+
+from applier.errors import ApplierError
+from applier.telemetry.snapshot import Watcher
+
+LOGGER = logging.getLogger("applier")
+RETRY = "retry"
+"""The note of a failure after which something is tried again."""
+
+
+def log_retries() -> None:
+    """Log each failure after which something is tried again, instead of what the library would do."""
+    set_on_retry_hooks([_log_retry])
+
+
+@contextmanager
+def retries_noted(watcher: Watcher) -> Iterator[None]:
+    """Note each failure after which something is tried again, instead of what ``log_retries`` has set for them."""
+
+    def note(details: RetryDetails) -> None:
+        watcher.note(RETRY, **_retry_facts(details))
+
+    before = get_on_retry_hooks()
+    set_on_retry_hooks([note])
+    try:
+        yield
+    finally:
+        set_on_retry_hooks(before)
+
+
+def _log_retry(details: RetryDetails) -> None:
+    LOGGER.info(RETRY, extra=_retry_facts(details))
+
+
+def _retry_facts(details: RetryDetails) -> dict[str, Any]:
+    """Name the failure by its class and by our own words; other libraries' words and the arguments may hold values."""
+    error = details.caused_by
+    facts = {"error": type(error).__name__, "attempt": details.retry_num, "wait_s": round(details.wait_for, 2)}
+    if isinstance(error, ApplierError):
+        facts |= {"code": error.facts["code"]} if "code" in error.facts else {}
+        facts["reason"] = error.message
+    return facts
