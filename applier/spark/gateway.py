@@ -3,13 +3,16 @@
 The launcher adds an incubator module to every JVM, and the JVM warns of it before any option or logging configuration is read. So
 its output goes through a pipe, and every line but that one is passed on to the standard error of the moment: what a display shows
 above itself, and never the standard output, which belongs to the result.
+
+A context that is stopped while a job runs makes Spark and its Python workers complain of one another (broken pipes, blocks that do
+not exist any more). Whoever stops one hushes the JVM before: an operator must not take that for the reason of the stop.
 """
 
 import atexit
 import os
 import sys
 from contextlib import suppress
-from threading import Thread
+from threading import Event, Thread
 from typing import IO, Any, Final
 
 from py4j.java_gateway import JavaGateway
@@ -26,9 +29,12 @@ REMEDY: Final = (
 DRAIN_S: Final = 10.0
 """How long the JVM may take to end at exit; it deletes its temporary files."""
 
+_hushed: Final = Event()
+
 
 def start_jvm(conf: SparkConf) -> None:
-    """Start the JVM for the contexts of this process, if it has none. ConfigError if it does not come up: it has said why."""
+    """Start the JVM for the contexts of this process, if it has none; hear it. ConfigError if it does not come up: it has said why."""
+    _hushed.clear()
     if SparkContext._gateway is not None:  # noqa: SLF001 - a process has one JVM for all of its contexts, and this is where it is kept
         return
     read_end, write_end = os.pipe()
@@ -44,6 +50,14 @@ def start_jvm(conf: SparkConf) -> None:
     atexit.register(_end, gateway.proc, forwarder)
 
 
+def hush_jvm() -> None:
+    """Pass nothing on from now on: a context is being stopped. A JVM that has died is heard to its last word, which may say why."""
+    gateway = SparkContext._gateway  # noqa: SLF001 - as above
+    process = getattr(gateway, "proc", None)
+    if process is not None and process.poll() is None:
+        _hushed.set()
+
+
 def _launch(conf: SparkConf, output: int) -> JavaGateway:
     try:
         return launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
@@ -52,10 +66,10 @@ def _launch(conf: SparkConf, output: int) -> JavaGateway:
 
 
 def forward(output: IO[str]) -> None:
-    """Pass the lines of ``output`` on to standard error until its end, without the chatter."""
+    """Pass the lines of ``output`` on to standard error until its end, without the chatter, and without those of a hushed JVM."""
     with output:
         for line in output:
-            if not line.startswith(CHATTER):
+            if not line.startswith(CHATTER) and not _hushed.is_set():
                 with suppress(OSError, ValueError):  # nobody reads standard error any more: the JVM must not wait for that
                     sys.stderr.write(line)
                     sys.stderr.flush()

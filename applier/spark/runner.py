@@ -18,6 +18,7 @@ from applier.errors import ApplierError, JobLost, SparkEnded
 from applier.kafka.port import RangeReader
 from applier.sinks.port import WriteOutcome, WriteState
 from applier.spark.apply import ApplyPlan, Planned, render, select, write
+from applier.spark.gateway import hush_jvm
 from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure, listen
 
 SMALL_SEGMENT_ROWS = 5_000
@@ -104,7 +105,8 @@ class SparkRunner:
         self.release(list(self._cached))
 
     def close(self) -> None:
-        """Unpersist everything and stop Spark."""
+        """Unpersist everything and stop Spark, whose last words about jobs that still run are nobody's business."""
+        hush_jvm()
         self.release_all()
         with suppress(*UNANSWERED):
             self._context.stop()

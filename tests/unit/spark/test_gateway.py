@@ -33,6 +33,36 @@ context.stop()
 print("result")
 """
 
+STOPPED_AT_WORK = """
+import pathlib, sys, threading, time
+from applier.spark.runner import SparkRunner
+from applier.spark.session import start_context
+
+begun = pathlib.Path(sys.argv[1])
+
+def talk(_):
+    begun.touch()
+    while True:
+        time.sleep(0.01)
+        yield "x" * 1_000_000
+
+def work():
+    try:
+        context.parallelize([0], 1).mapPartitions(talk).count()
+    except Exception as error:
+        ends.append(error)
+
+ends = []
+context = start_context("test", "local[1]", {})
+job = threading.Thread(target=work)
+job.start()
+while not begun.exists():
+    time.sleep(0.01)
+SparkRunner(context, None).close()
+job.join()
+print(len(ends))
+"""
+
 
 def test_every_line_but_the_incubator_warning_is_passed_on(capsys):
     forward(io.StringIO(f"{INCUBATOR}ERROR: real trouble\nwithout an end"))
@@ -71,3 +101,9 @@ def test_spark_starts_quietly_again_and_again_and_real_errors_are_heard_and_the_
         assert heard in done.stderr
     for chatter in ("incubator", "log level", "NativeCodeLoader", "trouble that heals"):
         assert chatter not in done.stderr
+
+
+@pytest.mark.slow
+def test_a_spark_that_is_stopped_at_work_is_not_heard_complaining_of_it(tmp_path):
+    done = subprocess.run([sys.executable, "-c", STOPPED_AT_WORK, tmp_path / "begun"], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("1\n", "")
