@@ -1,19 +1,26 @@
--- The least privileges of the applier's user on MySQL, MariaDB and TiDB. Run it as an administrator, with your own user,
--- password and schemas in place of the examples.
+-- The least privileges of the applier's user on MySQL, MariaDB and TiDB. Run it as an administrator, with your own user, password
+-- and schemas in place of the examples; the last block once for each replicated schema. The applier's tests on a server run as a user
+-- that was made by this very file.
 --
--- GET_LOCK, KILL of one's own sessions and reading one's own part of the catalogue and process list need no privilege.
+-- No privilege is needed for GET_LOCK, for KILL of the user's own sessions, and for the session variables that the applier sets.
+-- So give this user to nobody else.
 
+-- With a host or a network in place of '%', and REQUIRE SSL (or REQUIRE X509) behind the password, where the server has a certificate.
 CREATE USER IF NOT EXISTS 'applier'@'%' IDENTIFIED BY 'choose-a-password';
 
--- Bookkeeping: CREATE, ALTER, INDEX and DROP are for migrations only. Without them, let an administrator run `applier migrate`
--- and start with migrations turned off.
+-- Bookkeeping. CREATE, ALTER, INDEX and DROP are for migrations only: leave them out if an administrator runs `applier migrate` after
+-- each upgrade of the applier. (With no revision to apply, the applier changes nothing here.)
 GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX, DROP ON applier.* TO 'applier'@'%';
 
--- Each replicated schema: rows.
-GRANT SELECT, INSERT, UPDATE, DELETE ON shop.* TO 'applier'@'%';
-
--- Each replicated schema: DDL. CREATE and DROP also allow CREATE SCHEMA and DROP SCHEMA of that name.
-GRANT CREATE, ALTER, INDEX, DROP, REFERENCES, CREATE VIEW, SHOW VIEW ON shop.* TO 'applier'@'%';
-
--- Optional: names the session that blocks a DDL.
+-- Optional, recommended: the ids of tables, by which a TRUNCATE or EXCHANGE PARTITION that a crash interrupted is settled without asking
+-- you, and the name of the session that blocks a DDL. It also shows other sessions' statements.
 GRANT PROCESS ON *.* TO 'applier'@'%';
+
+-- Optional, not given here: a view whose DEFINER is another user than this one stops the applier (exit code 4), because a user that may
+-- make such views may act as any other. Set create_view = "skip" under [ddl], or grant SET USER (MariaDB), SET_USER_ID (MySQL 8.0),
+-- SET_ANY_DEFINER and ALLOW_NONEXISTENT_DEFINER (MySQL 8.4), RESTRICTED_USER_ADMIN or SUPER (TiDB).
+
+-- Each replicated schema: rows, then DDL. CREATE and DROP also allow CREATE SCHEMA and DROP SCHEMA of that name; SHOW VIEW lets a view
+-- be compared before and after its DDL. In a schema's name write \_ for _ (`my\_shop`.*): a bare _ stands for any character.
+GRANT SELECT, INSERT, UPDATE, DELETE ON shop.* TO 'applier'@'%';
+GRANT CREATE, ALTER, INDEX, DROP, REFERENCES, CREATE VIEW, SHOW VIEW ON shop.* TO 'applier'@'%';

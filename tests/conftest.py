@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from applier.simulator.broker import MockBroker
 from tests.rig.kafka import Kafka, running_kafka
+from tests.rig.least_privilege import make_user
 from tests.rig.mariadb import Mariadb, running_mariadb
 from tests.rig.server import REQUIRE_SERVERS
 
@@ -23,7 +24,7 @@ settings.load_profile("applier")
 
 TESTS = Path(__file__).parent
 TIERS = ("integration", "e2e")
-SERVER_FIXTURES = {"kafka", "mariadb", "mysql_url"}
+SERVER_FIXTURES = {"kafka", "mariadb", "mysql_url", "least_privileged_url"}
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +38,17 @@ def mariadb() -> Iterator[Mariadb]:
 def mysql_url(mariadb: Mariadb) -> str:
     """SQLAlchemy URL of a MariaDB user with all privileges. The server is shared: use schemas of your own and drop them."""
     return mariadb.url
+
+
+@pytest.fixture(scope="session")
+def least_privileged_url(mysql_url: str) -> str:
+    """The same server for the program under test: the user of sql/grants.sql, who may do what that file grants and nothing else.
+
+    Give this URL to what is tested (``write_config(url=least_privileged_url)``, ``SinkSettings``), and leave ``mysql_url`` to whoever
+    prepares, looks on, or compares (``clear_sink``, ``fence_of``, oracles, ``wrong_in``): schemas beside tests.rig.least_privilege's
+    REPLICATED are closed to it.
+    """
+    return make_user(mysql_url)
 
 
 @pytest.fixture(scope="session")

@@ -37,21 +37,23 @@ def played(seed, servers):
 
 
 @pytest.mark.parametrize("seed", IN_PROCESS)
-def test_a_history_ends_identical_on_mariadb(seed, kafka, mysql_url):
+def test_a_history_ends_identical_on_mariadb(seed, kafka, mysql_url, least_privileged_url):
     world = played(seed, kafka.bootstrap_servers)
     clear_sink(mysql_url)
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=tuple(world.topics), group_id=NAME)
     with KafkaSource(settings) as source:
-        result = Replica(mysql_url, source, name=NAME).catch_up()
+        result = Replica(least_privileged_url, source, name=NAME).catch_up()
     assert result.checkpoint_ts == world.final_ts
     assert world.wrong_in(mysql_url) == []
 
 
 @pytest.mark.parametrize("seed", ON_SPARK)
-def test_a_history_ends_identical_through_spark_and_no_reader_ever_sees_another_total(seed, tmp_path, kafka, mysql_url):
+def test_a_history_ends_identical_through_spark_and_no_reader_ever_sees_another_total(
+    seed, tmp_path, kafka, mysql_url, least_privileged_url
+):
     world = played(seed, kafka.bootstrap_servers)
     clear_sink(mysql_url)
-    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=mysql_url, topics=list(world.topics), master="local[2]")
+    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=list(world.topics), master="local[2]")
     with reading_money(mysql_url) as reader:
         ended = run(config)
     assert ended.result["checkpoint_ts"] == world.final_ts

@@ -69,13 +69,15 @@ def world(kafka):
     return made
 
 
-def test_a_commit_whose_answer_was_lost_is_neither_repeated_nor_lost(tmp_path, kafka, mysql_url, world):
+def test_a_commit_whose_answer_was_lost_is_neither_repeated_nor_lost(tmp_path, kafka, mysql_url, least_privileged_url, world):
     clear_sink(mysql_url)
     places = {"servers": kafka.bootstrap_servers, "topics": list(world.topics), "rows": ROWS}
     funded_at = next(step.ts for step in world.history if step.rows)
-    assert run(write_config(tmp_path, url=mysql_url, **places), "--until-ts", str(funded_at)).result["checkpoint_ts"] == funded_at
+    assert (
+        run(write_config(tmp_path, url=least_privileged_url, **places), "--until-ts", str(funded_at)).result["checkpoint_ts"] == funded_at
+    )
     write_all(mysql_url, *WATCH)
-    url = make_url(mysql_url)
+    url = make_url(least_privileged_url)
     with proxy_to(url.host, url.port) as proxy, reading_money(mysql_url) as reader:
         proxy.cut_segments = CUT
         through = url.set(port=proxy.port).render_as_string(hide_password=False)

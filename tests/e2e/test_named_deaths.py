@@ -61,9 +61,11 @@ def test_a_driver_that_dies_at_each_point_of_a_ddl_in_turn_ends_identical_in_a_f
     assert mock_world.wrong_in(url) == []
 
 
-def test_a_driver_that_dies_at_each_point_of_a_ddl_in_turn_ends_identical_on_a_server(tmp_path, kafka, mysql_url, real_world):
+def test_a_driver_that_dies_at_each_point_of_a_ddl_in_turn_ends_identical_on_a_server(
+    tmp_path, kafka, mysql_url, least_privileged_url, real_world
+):
     clear_sink(mysql_url)
-    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=mysql_url, topics=list(real_world.topics))
+    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=list(real_world.topics))
     for point in ("ddl.after_intent", *DDL):
         die_at(config, point)
         if point not in STATEMENT_IN_DOUBT:
@@ -79,7 +81,9 @@ def test_writers_that_die_at_a_commit_are_replaced_and_the_file_ends_identical(p
 
 
 @pytest.mark.parametrize("point", WRITER)
-def test_writers_that_die_at_a_commit_are_replaced_and_the_server_ends_identical(point, tmp_path, kafka, mysql_url, real_world):
+def test_writers_that_die_at_a_commit_are_replaced_and_the_server_ends_identical(
+    point, tmp_path, kafka, mysql_url, least_privileged_url, real_world
+):
     clear_sink(mysql_url)
-    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=mysql_url, topics=list(real_world.topics))
+    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=list(real_world.topics))
     lose_writers_at(config, real_world, mysql_url, point)

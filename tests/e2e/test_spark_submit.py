@@ -45,12 +45,12 @@ def test_a_file_of_the_drivers_machine_is_refused_under_a_master_that_is_not_loc
     assert not (tmp_path / "replica.db").exists()
 
 
-def test_a_worker_that_dies_in_mid_run_changes_nothing(submission, tmp_path, kafka, mysql_url):
+def test_a_worker_that_dies_in_mid_run_changes_nothing(submission, tmp_path, kafka, mysql_url, least_privileged_url):
     world = small_upstream(32, f"cluster-{uuid4().hex[:8]}", transactions=100)
     world.create_topics(kafka.bootstrap_servers)
     world.play(kafka.bootstrap_servers)
     clear_sink(mysql_url)
-    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=mysql_url, topics=list(world.topics))
+    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=list(world.topics))
     memory = {"spark_executor_memory": "512m", "spark_driver_memory": "512m"}
     with running_cluster(submission, workers=2) as cluster, submission.catchup(config, cluster.master, **memory) as program:
         assert program.reaches(lambda: fence_of(mysql_url)[1] >= WINDOWS_BEFORE_THE_KILL), program.wait()

@@ -59,9 +59,9 @@ def test_of_two_on_one_file_one_works_and_the_other_exits_5(tmp_path, mock_kafka
     contend(write_config(tmp_path, servers=mock_kafka, url=url, topics=list(mock_world.topics)), mock_world, url)
 
 
-def test_of_two_on_one_server_one_works_and_the_other_exits_5(tmp_path, kafka, mysql_url, real_world):
+def test_of_two_on_one_server_one_works_and_the_other_exits_5(tmp_path, kafka, mysql_url, least_privileged_url, real_world):
     clear_sink(mysql_url)
-    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=mysql_url, topics=list(real_world.topics))
+    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=list(real_world.topics))
     contend(config, real_world, mysql_url)
 
 
@@ -71,8 +71,10 @@ def test_after_a_kill_the_next_start_takes_the_file_at_once_whatever_the_lease(t
     kill_and_restart(config, mock_world, url)
 
 
-def test_after_a_kill_the_next_start_waits_for_some_heartbeats_and_not_for_the_lease(tmp_path, kafka, mysql_url, real_world):
+def test_after_a_kill_the_next_start_waits_for_some_heartbeats_and_not_for_the_lease(
+    tmp_path, kafka, mysql_url, least_privileged_url, real_world
+):
     clear_sink(mysql_url)
     topics = list(real_world.topics)
-    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=mysql_url, topics=topics, lease_s=LEASE_S)
+    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=topics, lease_s=LEASE_S)
     assert kill_and_restart(config, real_world, mysql_url)["seconds"] < LEASE_S

@@ -46,9 +46,9 @@ def url(mysql_url: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def shop(url: str) -> Iterator[Replica]:
+def shop(url: str, least_privileged_url: str) -> Iterator[Replica]:
     run(url, f"CREATE SCHEMA {SHOP}")
-    with replica(url) as opened:
+    with replica(least_privileged_url) as opened:
         yield opened
 
 
@@ -62,8 +62,8 @@ def states(shop: Replica) -> list[DdlState]:
 
 
 @pytest.mark.parametrize("point", ["ddl.after_intent", "ddl.after_statement", "ddl.before_done", "ddl.after_done"])
-def test_every_ddl_runs_once_although_every_run_dies_at_it(url: str, point: str) -> None:
-    with replica(url) as shop:
+def test_every_ddl_runs_once_although_every_run_dies_at_it(url: str, point: str, least_privileged_url: str) -> None:
+    with replica(least_privileged_url) as shop:
         for table, query in HISTORY:
             shop.ddl(query, table)
     expected = definitions(url)
@@ -71,14 +71,14 @@ def test_every_ddl_runs_once_although_every_run_dies_at_it(url: str, point: str)
     for index in range(len(HISTORY)):
         # Settling the DDL before passes this point too.
         count = 2 if point == "ddl.before_done" and index else 1
-        with started(url, "ddl", json.dumps(HISTORY), failpoint=f"{point}:{count}") as process:
+        with started(least_privileged_url, "ddl", json.dumps(HISTORY), failpoint=f"{point}:{count}") as process:
             assert process.wait(60) == -signal.SIGKILL
         if index == 2:
             run(url, f"INSERT INTO {SHOP}.t (id, v, n) VALUES (1, 'a', 2)")
-    with started(url, "ddl", json.dumps(HISTORY)) as process:
+    with started(least_privileged_url, "ddl", json.dumps(HISTORY)) as process:
         assert process.wait(60) == 0
     assert definitions(url) == expected
-    with replica(url) as shop:
+    with replica(least_privileged_url) as shop:
         assert states(shop) == [DdlState.DONE] * len(HISTORY)
     assert read(url, f"SELECT id, w, n FROM {SHOP}.u") == [(1, "a", 2)]
 
@@ -113,8 +113,8 @@ def test_defaults_of_existing_rows_have_the_time_of_the_commit_ts(shop: Replica,
     owner.rollback()
 
 
-def test_a_schema_that_a_ddl_makes_has_tidbs_default_collation(url: str) -> None:
-    with replica(url) as shop:
+def test_a_schema_that_a_ddl_makes_has_tidbs_default_collation(url: str, least_privileged_url: str) -> None:
+    with replica(least_privileged_url) as shop:
         shop.ddl(f"CREATE DATABASE {SHOP}")
         shop.ddl("CREATE TABLE t (id VARCHAR(10) PRIMARY KEY)", "t")
     assert read(url, f"SELECT collation_name FROM information_schema.columns WHERE table_schema = '{SHOP}'") == [("utf8mb4_bin",)]
@@ -271,8 +271,10 @@ def test_a_ddl_whose_session_was_killed_is_run_again(shop: Replica, url: str) ->
 
 
 @pytest.mark.parametrize("has_arrived", [True, False])
-def test_a_lost_answer_to_the_intents_commit_is_taken_up_by_the_next_attempt(url: str, *, has_arrived: bool) -> None:
-    target = make_url(url)
+def test_a_lost_answer_to_the_intents_commit_is_taken_up_by_the_next_attempt(
+    url: str, least_privileged_url: str, *, has_arrived: bool
+) -> None:
+    target = make_url(least_privileged_url)
     run(url, f"CREATE SCHEMA {SHOP}")
     with proxy_to(target.host or "127.0.0.1", target.port or 3306) as proxy:
         through = target.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)

@@ -25,14 +25,14 @@ def url(mysql_url: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def owner(url: str) -> Iterator["Popen[str]"]:
-    with started(url, "hold") as process:
+def owner(url: str, least_privileged_url: str) -> Iterator["Popen[str]"]:
+    with started(least_privileged_url, "hold") as process:
         assert word(process) == "ready"
         yield process
 
 
-def test_a_second_run_waits_and_then_names_the_owner(url: str, owner: "Popen[str]") -> None:
-    sink = MysqlSink(settings(url, lock_timeout_s=0.5))
+def test_a_second_run_waits_and_then_names_the_owner(url: str, owner: "Popen[str]", least_privileged_url: str) -> None:
+    sink = MysqlSink(settings(least_privileged_url, lock_timeout_s=0.5))
     began = time.monotonic()
     with pytest.raises(Fenced) as caught:
         sink.acquire()
@@ -44,28 +44,30 @@ def test_a_second_run_waits_and_then_names_the_owner(url: str, owner: "Popen[str
     assert owner.poll() is None
 
 
-def test_after_kill_9_the_next_start_does_not_wait_for_the_lease(url: str, owner: "Popen[str]") -> None:
+def test_after_kill_9_the_next_start_does_not_wait_for_the_lease(url: str, owner: "Popen[str]", least_privileged_url: str) -> None:
     owner.kill()
     owner.wait()
     began = time.monotonic()
-    with replica(url, lock_timeout_s=0.0) as next_run:
+    with replica(least_privileged_url, lock_timeout_s=0.0) as next_run:
         assert time.monotonic() - began < LEASE_S
         assert next_run.fence.epoch == 2
         assert next_run.write().state is WriteState.COMMITTED
 
 
-def test_after_a_good_end_the_next_start_does_not_wait_at_all(url: str) -> None:
-    with replica(url):
+def test_after_a_good_end_the_next_start_does_not_wait_at_all(url: str, least_privileged_url: str) -> None:
+    with replica(least_privileged_url):
         pass
     began = time.monotonic()
-    with replica(url) as next_run:
+    with replica(least_privileged_url) as next_run:
         assert time.monotonic() - began < STILL_BEATS * interval_s(LEASE_S)
         assert next_run.fence.epoch == 2
 
 
-def test_a_frozen_owner_is_taken_over_after_its_lease_and_exits_when_it_wakes(url: str, owner: "Popen[str]") -> None:
+def test_a_frozen_owner_is_taken_over_after_its_lease_and_exits_when_it_wakes(
+    url: str, owner: "Popen[str]", least_privileged_url: str
+) -> None:
     stop(owner)
-    with replica(url, lock_timeout_s=5 * LEASE_S) as next_run:
+    with replica(least_privileged_url, lock_timeout_s=5 * LEASE_S) as next_run:
         assert next_run.fence.epoch == 2
         owner.send_signal(signal.SIGCONT)
         assert word(owner) == "Fenced"
@@ -73,8 +75,8 @@ def test_a_frozen_owner_is_taken_over_after_its_lease_and_exits_when_it_wakes(ur
         assert next_run.write().state is WriteState.COMMITTED
 
 
-def test_take_over_ends_a_living_owner_at_once(url: str, owner: "Popen[str]") -> None:
-    sink = MysqlSink(settings(url))
+def test_take_over_ends_a_living_owner_at_once(url: str, owner: "Popen[str]", least_privileged_url: str) -> None:
+    sink = MysqlSink(settings(least_privileged_url))
     began = time.monotonic()
     sink.acquire(take_over=True)
     assert time.monotonic() - began < LEASE_S
@@ -82,11 +84,11 @@ def test_take_over_ends_a_living_owner_at_once(url: str, owner: "Popen[str]") ->
     sink.close()
 
 
-def test_a_frozen_writer_loses_its_transaction_and_writes_nothing_when_it_wakes(url: str) -> None:
-    with started(url, "write") as zombie:
+def test_a_frozen_writer_loses_its_transaction_and_writes_nothing_when_it_wakes(url: str, least_privileged_url: str) -> None:
+    with started(least_privileged_url, "write") as zombie:
         assert word(zombie) == "ready"
         os.waitid(os.P_PID, zombie.pid, os.WSTOPPED | os.WNOWAIT)
-        with replica(url, lock_timeout_s=5 * LEASE_S) as next_run:
+        with replica(least_privileged_url, lock_timeout_s=5 * LEASE_S) as next_run:
             assert next_run.write(f"REPLACE INTO {SHOP}.t (id) VALUES (3)").state is WriteState.COMMITTED
             zombie.send_signal(signal.SIGCONT)
             assert [word(zombie) for _ in range(3)] == ["failed", "fenced", "Fenced"]
@@ -95,8 +97,8 @@ def test_a_frozen_writer_loses_its_transaction_and_writes_nothing_when_it_wakes(
     assert read(url, f"SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = '{SHOP}' AND table_name = 'zombie'") == [(0,)]
 
 
-def test_a_lock_that_was_lost_is_taken_again_by_its_owner(url: str) -> None:
-    with replica(url) as shop:
+def test_a_lock_that_was_lost_is_taken_again_by_its_owner(url: str, least_privileged_url: str) -> None:
+    with replica(least_privileged_url) as shop:
         first = shop.sink._ownership._session_id
         run(url, f"KILL {first}")
         deadline = time.monotonic() + 10
@@ -105,34 +107,34 @@ def test_a_lock_that_was_lost_is_taken_again_by_its_owner(url: str) -> None:
             assert time.monotonic() < deadline
             time.sleep(0.02)
         with pytest.raises(Fenced):
-            MysqlSink(settings(url, lock_timeout_s=0.2)).acquire()
+            MysqlSink(settings(least_privileged_url, lock_timeout_s=0.2)).acquire()
         shop.ddl(f"CREATE TABLE {SHOP}.u (id INT PRIMARY KEY)", "u")
         assert shop.sink.raise_epoch().fence.epoch == 2
 
 
-def test_a_lost_lock_does_not_let_another_run_in_while_the_owner_lives(url: str) -> None:
-    with replica(url) as shop:
+def test_a_lost_lock_does_not_let_another_run_in_while_the_owner_lives(url: str, least_privileged_url: str) -> None:
+    with replica(least_privileged_url) as shop:
         run(url, f"KILL {shop.sink._ownership._session_id}")
         with pytest.raises(Fenced):
-            MysqlSink(settings(url, lock_timeout_s=1.0)).acquire()
+            MysqlSink(settings(least_privileged_url, lock_timeout_s=1.0)).acquire()
         assert shop.write().state is WriteState.COMMITTED
 
 
-def test_sessions_are_forgotten_once_they_have_ended(url: str) -> None:
+def test_sessions_are_forgotten_once_they_have_ended(url: str, least_privileged_url: str) -> None:
     for _ in range(3):
-        with replica(url) as shop:
+        with replica(least_privileged_url) as shop:
             assert shop.write().state is WriteState.COMMITTED
-    with replica(url):
+    with replica(least_privileged_url):
         assert len(read(url, "SELECT token FROM applier.owner_session")) == 1
 
 
-def test_the_bookkeeping_must_have_been_migrated(url: str) -> None:
+def test_the_bookkeeping_must_have_been_migrated(url: str, least_privileged_url: str) -> None:
     with pytest.raises(FatalSinkError, match="applier migrate"):
-        MysqlSink(settings(url)).acquire()
+        MysqlSink(settings(least_privileged_url)).acquire()
 
 
-def test_replicas_of_one_server_do_not_disturb_one_another(url: str) -> None:
-    with replica(url) as one, replica(url, name="other") as other:
+def test_replicas_of_one_server_do_not_disturb_one_another(url: str, least_privileged_url: str) -> None:
+    with replica(least_privileged_url) as one, replica(least_privileged_url, name="other") as other:
         assert one.write().state is WriteState.COMMITTED
         assert other.write().state is WriteState.COMMITTED
         assert one.sink.raise_epoch().fence.epoch == 2

@@ -4,16 +4,13 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import make_url
 
-from applier.data import read_text
 from applier.errors import FatalSinkError
 from applier.events import TableName
 from applier.sinks.mysql.sink import MysqlSink
 from applier.sinks.port import WriteState
 from tests.integration.mysql_replica import SHOP, clean, read, replica, run, settings
-
-USER, PASSWORD = "applier_least", "choose-a-password"
+from tests.rig.least_privilege import make_user, statements_of
 
 
 @pytest.fixture
@@ -21,11 +18,6 @@ def url(mysql_url: str) -> Iterator[str]:
     clean(mysql_url)
     yield mysql_url
     clean(mysql_url)
-
-
-def statements(file: str) -> list[str]:
-    lines = [line for line in read_text(file).splitlines() if not line.startswith("--")]
-    return [statement.strip() for statement in "\n".join(lines).split(";") if statement.strip()]
 
 
 def definitions(url: str) -> dict[str, str]:
@@ -38,7 +30,7 @@ def test_migrations_from_zero_give_exactly_the_schema(url: str) -> None:
         assert sink.migrate() == ("0001",)
         assert sink.migrate() == ()
     migrated = definitions(url), read(url, "SHOW CREATE SCHEMA applier")
-    run(url, "DROP SCHEMA applier", *statements("sql/schema.sql"))
+    run(url, "DROP SCHEMA applier", *statements_of("schema.sql"))
     assert (definitions(url), read(url, "SHOW CREATE SCHEMA applier")) == migrated
 
 
@@ -57,21 +49,10 @@ def test_two_runs_that_migrate_at_once_do_it_once(url: str) -> None:
     assert sorted(results) == [(), (), ("0001",)]
 
 
-def user_of(url: str) -> str:
-    """Return the user at this very host: a server may have an anonymous user of it, which comes before one of any host."""
-    host = read(url, "SELECT SUBSTRING_INDEX(USER(), '@', -1)")[0][0]
-    return f"'{USER}'@'{host}'"
-
-
 @pytest.fixture
-def least(url: str) -> Iterator[str]:
-    """A user with the grants of sql/grants.sql, without the optional one."""
-    user = user_of(url)
-    for statement in statements("sql/grants.sql"):
-        if "PROCESS" not in statement:
-            run(url, statement.replace("'applier'@'%'", user).replace(" shop.", f" {SHOP}."))
-    yield make_url(url).set(username=USER, password=PASSWORD).render_as_string(hide_password=False)
-    run(url, f"DROP USER {user}")
+def least(url: str) -> str:
+    """The user of sql/grants.sql, without the optional privilege."""
+    return make_user(url, user="applier_least", without="PROCESS")
 
 
 def test_the_least_privileges_suffice(least: str) -> None:
@@ -92,12 +73,27 @@ def test_the_least_privileges_suffice(least: str) -> None:
 
 
 def test_a_missing_privilege_is_named_with_its_remedy(least: str, url: str) -> None:
-    run(url, f"CREATE SCHEMA {SHOP}", f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)", f"REVOKE DELETE ON {SHOP}.* FROM {user_of(url)}")
+    run(url, f"CREATE SCHEMA {SHOP}", f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)")
+    name, _, host = str(read(least, "SELECT CURRENT_USER()")[0][0]).partition("@")
+    run(url, "REVOKE DELETE ON `{}`.* FROM '{}'@'{}'".format(SHOP.replace("_", "\\_"), name, host))
     with replica(least) as shop:
         error = shop.write(f"DELETE FROM {SHOP}.t WHERE id = 1").error
         assert isinstance(error, FatalSinkError)
         assert "DELETE command denied" in error.message
         assert "sql/grants.sql" in error.remedy
+
+
+def test_who_may_only_look_sees_the_bookkeeping_and_changes_nothing(url: str) -> None:
+    with replica(url) as shop:
+        shop.ddl(f"CREATE DATABASE {SHOP}")
+        with MysqlSink(settings(make_user(url, "grants_status.sql", user="applier_looking"))) as looking:
+            assert looking.load() == shop.sink.load()
+            assert looking.ledger() == shop.sink.ledger()
+            assert looking.owner() is not None
+            with pytest.raises(FatalSinkError, match="denied"):
+                looking.acquire(take_over=True)
+            assert looking.describe([TableName(SHOP, "t")]) == {}
+        assert shop.write().state is WriteState.COMMITTED
 
 
 def test_a_replicas_name_must_fit_the_bookkeeping(url: str) -> None:

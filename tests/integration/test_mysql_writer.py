@@ -20,10 +20,10 @@ TABLE = f"""CREATE TABLE {SHOP}.t (id INT PRIMARY KEY, e ENUM('a','b'), v VARCHA
 
 
 @pytest.fixture
-def shop(mysql_url: str) -> Iterator[Replica]:
+def shop(mysql_url: str, least_privileged_url: str) -> Iterator[Replica]:
     clean(mysql_url)
     run(mysql_url, f"CREATE SCHEMA {SHOP}", TABLE)
-    with replica(mysql_url) as opened:
+    with replica(least_privileged_url) as opened:
         yield opened
     clean(mysql_url)
 
@@ -171,8 +171,8 @@ def test_a_session_that_died_of_idleness_is_replaced(shop: Replica, mysql_url: s
 
 
 @pytest.fixture
-def proxied(shop: Replica, mysql_url: str) -> Iterator[tuple[Proxy, MysqlWriter]]:
-    url = make_url(mysql_url)
+def proxied(shop: Replica, least_privileged_url: str) -> Iterator[tuple[Proxy, MysqlWriter]]:
+    url = make_url(least_privileged_url)
     with proxy_to(url.host or "127.0.0.1", url.port or 3306) as proxy:
         through = url.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
         writer = MysqlWriter(settings(through))
@@ -216,8 +216,8 @@ def test_a_writer_in_flight_cannot_arrive_after_the_epoch_was_raised(shop: Repli
 # Sessions
 
 
-def test_a_session_has_the_fixed_settings_whatever_the_servers_are(mysql_url: str) -> None:
-    connection = open_session(settings(mysql_url, time_zone="+05:30"), Purpose.WRITE)
+def test_a_session_has_the_fixed_settings_whatever_the_servers_are(least_privileged_url: str) -> None:
+    connection = open_session(settings(least_privileged_url, time_zone="+05:30"), Purpose.WRITE)
     row = connection.exec_driver_sql(
         "SELECT @@sql_mode, @@time_zone, @@foreign_key_checks, @@collation_server, @@innodb_lock_wait_timeout, @@wait_timeout, @@autocommit"
     ).one()
@@ -244,6 +244,6 @@ def test_a_connection_that_cannot_be_had_says_what_to_check_without_the_password
     assert caught.value.remedy
 
 
-def test_an_unknown_time_zone_is_fatal_with_a_remedy(mysql_url: str) -> None:
+def test_an_unknown_time_zone_is_fatal_with_a_remedy(least_privileged_url: str) -> None:
     with pytest.raises(FatalSinkError, match="zone tables"):
-        open_session(settings(mysql_url, time_zone="Mars/Olympus"), Purpose.WRITE)
+        open_session(settings(least_privileged_url, time_zone="Mars/Olympus"), Purpose.WRITE)
