@@ -93,3 +93,42 @@ WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND s
 -- ledger_retry: the operator's word: run it again without comparing
 UPDATE applier.ddl_ledger SET before_state = '', error = ''
 WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state = 'intent';
+
+-- quarantine_state: whether an event was set aside before, and what has become of it
+SELECT state FROM applier.quarantine
+WHERE name = :name AND topic = :topic AND partition_number = :partition_number AND record_offset = :record_offset
+AND event_index = :event_index AND piece = 0;
+
+-- quarantine_store: one piece of an event that is set aside
+INSERT INTO applier.quarantine
+(name, topic, partition_number, record_offset, event_index, piece, schema_name, table_name, handle_key, commit_ts, record, error, state,
+found_at, settled_at, settled_by)
+VALUES (:name, :topic, :partition_number, :record_offset, :event_index, :piece, :schema_name, :table_name, :handle_key, :commit_ts, :record,
+:error, :state, UTC_TIMESTAMP(6), NULL, NULL);
+
+-- quarantine_read: what was set aside, without the records
+SELECT topic, partition_number, record_offset, event_index, schema_name, table_name, handle_key, commit_ts, error, state, found_at, settled_at,
+settled_by FROM applier.quarantine WHERE name = :name AND piece = 0
+ORDER BY found_at, topic, partition_number, record_offset, event_index;
+
+-- quarantine_record: the pieces of one record
+SELECT record FROM applier.quarantine
+WHERE name = :name AND topic = :topic AND partition_number = :partition_number AND record_offset = :record_offset
+AND event_index = :event_index ORDER BY piece;
+
+-- quarantine_count: how many events wait for the operator
+SELECT COUNT(*) FROM applier.quarantine WHERE name = :name AND piece = 0 AND state = 'held';
+
+-- quarantine_settle: the operator's word on an event that waits
+UPDATE applier.quarantine SET state = :state, settled_at = UTC_TIMESTAMP(6), settled_by = :settled_by
+WHERE name = :name AND topic = :topic AND partition_number = :partition_number AND record_offset = :record_offset
+AND event_index = :event_index AND state = 'held';
+
+-- skip_write: an event that the operator wants to be skipped
+REPLACE INTO applier.skip_word
+(name, topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name, said_by, said_at)
+VALUES (:name, :topic, :partition_number, :record_offset, :event_index, :commit_ts, :schema_name, :table_name, :said_by, UTC_TIMESTAMP(6));
+
+-- skip_read: all events that the operator wants to be skipped
+SELECT topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name, said_by FROM applier.skip_word
+WHERE name = :name;

@@ -80,7 +80,7 @@ CREATE TABLE applier.ddl_ledger (
   PRIMARY KEY (name,ddl_ts,identity_hash)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- events set aside by policy, their records in pieces if large
+-- events set aside, their records in pieces if large
 CREATE TABLE applier.quarantine (
   name VARCHAR(64) NOT NULL,
   topic VARCHAR(249) NOT NULL,
@@ -96,5 +96,22 @@ CREATE TABLE applier.quarantine (
   error LONGTEXT NOT NULL,
   state VARCHAR(16) NOT NULL,
   found_at DATETIME(6) NOT NULL,
+  settled_at DATETIME(6) DEFAULT NULL,
+  settled_by VARCHAR(255) DEFAULT NULL,
   PRIMARY KEY (name,topic,partition_number,record_offset,event_index,piece)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- the operator's words: events to skip, by place (commit_ts 0) or by timestamp (topic '', offset -1; table '' means any)
+CREATE TABLE applier.skip_word (
+  name VARCHAR(64) NOT NULL,
+  topic VARCHAR(249) NOT NULL,
+  partition_number BIGINT NOT NULL,
+  record_offset BIGINT NOT NULL,
+  event_index BIGINT NOT NULL,
+  commit_ts BIGINT UNSIGNED NOT NULL,
+  schema_name VARCHAR(192) NOT NULL,
+  table_name VARCHAR(192) NOT NULL,
+  said_by VARCHAR(255) NOT NULL,
+  said_at DATETIME(6) NOT NULL,
+  PRIMARY KEY (name,topic,partition_number,record_offset,event_index,commit_ts,schema_name,table_name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -79,7 +79,7 @@ CREATE TABLE applier_ddl_ledger (
   PRIMARY KEY (name, ddl_ts, identity_hash)
 );
 
--- events set aside by policy, their records in pieces if large
+-- events set aside, their records in pieces if large
 CREATE TABLE applier_quarantine (
   name TEXT NOT NULL,
   topic TEXT NOT NULL,
@@ -95,5 +95,22 @@ CREATE TABLE applier_quarantine (
   error TEXT NOT NULL,
   state TEXT NOT NULL,
   found_at TEXT NOT NULL,
+  settled_at TEXT,
+  settled_by TEXT,
   PRIMARY KEY (name, topic, partition_number, record_offset, event_index, piece)
+);
+
+-- the operator's words: events to skip, by place (commit_ts 0) or by timestamp (topic '', offset -1; table '' means any)
+CREATE TABLE applier_skip_word (
+  name TEXT NOT NULL,
+  topic TEXT NOT NULL,
+  partition_number BIGINT NOT NULL,
+  record_offset BIGINT NOT NULL,
+  event_index BIGINT NOT NULL,
+  commit_ts BLOB NOT NULL,
+  schema_name TEXT NOT NULL,
+  table_name TEXT NOT NULL,
+  said_by TEXT NOT NULL,
+  said_at TEXT NOT NULL,
+  PRIMARY KEY (name, topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name)
 );

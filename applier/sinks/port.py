@@ -8,13 +8,16 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from applier.coordinator.messages import DdlIdentity, StreamPosition
 from applier.events import DdlEvent, FoldedName, TableName
 from applier.planner.catalogue import TableDescription
 from applier.planner.port import Dialect, Statement
 from applier.position import Stream, Ts
+
+if TYPE_CHECKING:
+    from applier.sinks.quarantine import QuarantineDesk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +204,11 @@ class Sink(Protocol):
 
         Their state becomes ``state``; with None, ``before`` is cleared, so that the statement runs again.
         """
+        ...
+
+    @property
+    def quarantine(self) -> "QuarantineDesk":
+        """The events that were set aside, and the operator's words about events to skip. Needs no ownership."""
         ...
 
     def heartbeat_lost(self) -> Exception | None:

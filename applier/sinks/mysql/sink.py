@@ -25,6 +25,7 @@ from applier.sinks.mysql.registry import release_lock, take_lock
 from applier.sinks.mysql.session import QUERIES, Purpose, discard, max_allowed_packet, open_session, transaction
 from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
 from applier.sinks.port import DdlState, Fence, LedgerEntry, Owner, Progress, ProgressCommit, SinkSettings, WriteOutcome
+from applier.sinks.quarantine import Quarantine, QuarantineDesk
 
 T = TypeVar("T")
 
@@ -140,6 +141,15 @@ class MysqlSink:
         """Carry out the operator's word on matching intents; return how many there were."""
         name = TableName(schema, table)
         return self._read(lambda connection: self._ledger.resolve(connection, ts, name, state), "resolving a DDL")
+
+    @property
+    def quarantine(self) -> QuarantineDesk:
+        """The events that were set aside."""
+
+        def run(work: Callable[[Connection], T]) -> T:
+            return self._read(work, "looking into the quarantine")
+
+        return QuarantineDesk(Quarantine(self._bookkeeping), run, run)
 
     def heartbeat_lost(self) -> Exception | None:
         """Return why this run may not go on; a lock that was lost is taken again."""

@@ -7,9 +7,9 @@ nothing has to be compared after a crash. Writers on the same machine open the f
 import os
 import socket
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import Self
+from typing import Self, TypeVar
 from uuid import uuid4
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -25,12 +25,15 @@ from applier.sinks import migration
 from applier.sinks.bookkeeping import Bookkeeping, FenceState
 from applier.sinks.ledger import Ledger
 from applier.sinks.port import DdlState, Fence, LedgerEntry, Progress, ProgressCommit, SinkSettings, WriteOutcome
+from applier.sinks.quarantine import Quarantine, QuarantineDesk
 from applier.sinks.sqlite import catalogue
 from applier.sinks.sqlite.dialect import SqliteDialect
 from applier.sinks.sqlite.ownership import FileLock
 from applier.sinks.sqlite.schema_change import apply_ddl
 from applier.sinks.sqlite.session import database_path, open_engine, raw, snapshot, transaction
 from applier.sinks.sqlite.writer import SqliteWriter, unknown_outcome
+
+T = TypeVar("T")
 
 
 class SqliteSink:
@@ -164,6 +167,21 @@ class SqliteSink:
         """Carry out the operator's word on matching intents; return how many there were."""
         with transaction(self._engine) as connection:
             return self._ledger.resolve(connection, ts, TableName(schema, table), state)
+
+    # Quarantine
+
+    @property
+    def quarantine(self) -> QuarantineDesk:
+        """The events that were set aside."""
+        return QuarantineDesk(Quarantine(self._bookkeeping), self._reading, self._writing)
+
+    def _reading(self, work: Callable[[Connection], T]) -> T:
+        with snapshot(self._engine, self._path) as connection:
+            return work(connection)
+
+    def _writing(self, work: Callable[[Connection], T]) -> T:
+        with transaction(self._engine) as connection:
+            return work(connection)
 
     # End
 

@@ -1,0 +1,62 @@
+"""Events that are set aside: what a listener, the planner or a writer says of one, small enough to travel in a report.
+
+The record itself stays in Kafka until the transaction that stores it in the quarantine reads it once more.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from applier.errors import ApplierError
+from applier.position import NO_TS, Offset, Stream, Ts
+
+WHOLE_RECORD: Final = -1
+"""Stands for the event's index where a record cannot be taken apart."""
+
+MAX_SET_ASIDE: Final = 100
+"""Per range and per transaction. More of them are no accident: something systematic is wrong, and the operator must know."""
+
+_OF_THE_PLACE: Final = frozenset({"topic", "partition", "offset", "event", "schema", "table", "commit_ts", "min_ts", "max_ts"})
+
+
+class AsideState(StrEnum):
+    """What has become of an event that was set aside."""
+
+    HELD = "held"
+    """Waits for the operator."""
+    SKIPPED = "skipped"
+    """Left out because the operator had said so before."""
+    RETRIED = "retried"
+    DROPPED = "dropped"
+
+
+class EventPlace(NamedTuple):
+    """One event of one record; ``event`` counts from 0, ``WHOLE_RECORD`` stands for all of it."""
+
+    stream: Stream
+    offset: Offset
+    event: int
+
+    def __str__(self) -> str:
+        """Spell the place as ``topic/partition@offset`` or ``topic/partition@offset#event``."""
+        whole = f"{self.stream}@{self.offset}"
+        return whole if self.event == WHOLE_RECORD else f"{whole}#{self.event}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadEvent:
+    """An event that is set aside and not applied. ``commit_ts``, table and ``key`` are empty where they cannot be read."""
+
+    place: EventPlace
+    error: str
+    state: AsideState = AsideState.HELD
+    schema: str = ""
+    table: str = ""
+    key: str = ""
+    commit_ts: Ts = NO_TS
+
+
+def reason_of(error: ApplierError) -> str:
+    """Return why an event is bad in one line: the message, and the facts that are not its place."""
+    facts = ", ".join(f"{name}={value}" for name, value in error.facts.items() if name not in _OF_THE_PLACE)
+    return error.message + (f" [{facts}]" if facts else "")
