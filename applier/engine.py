@@ -7,13 +7,11 @@ streams from the sink.
 """
 
 import random
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
-import stamina
-
+from applier import ddl_rule
 from applier.coordinator import Coordinator, Policy
 from applier.coordinator.beginning import FROM_DUMP_TO_REPLICA, check_beginning, streams_that_begin_late
 from applier.coordinator.messages import (
@@ -27,26 +25,24 @@ from applier.coordinator.messages import (
     SaveProgress,
     StartingPoint,
 )
-from applier.errors import ApplierError, Fenced, InvariantViolation, JobLost, NeedsOperator, RetryableSinkError, SinkError, UnknownOutcome
+from applier.errors import ApplierError, Fenced, JobLost, NeedsOperator, SinkError, UnknownOutcome
 from applier.kafka.port import Source
-from applier.planner import SegmentWindow
 from applier.position import Offset, Stream, Ts
-from applier.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
+from applier.retrying import is_transient
+from applier.segment import SegmentWriter
+from applier.sink_tables import SinkTables
 from applier.sinks.port import DdlState, Fence, Progress, ProgressCommit, Sink, WriteOutcome, WriteState
 from applier.spark.ahead import ListenAhead
-from applier.spark.apply import ApplyPlan, RangeContent
+from applier.spark.apply import RangeContent
 from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.spark.port import Runner
-from applier.statement import ddl_type_name
+from applier.stop import Stop
 from applier.telemetry import Watcher
 
 MAX_REBUILDS = 20
 """Unknown outcomes in a row after which the run stops: something breaks every write."""
 
 MAX_REBUILD_WAIT_S = 10.0
-
-DEFAULT_POLICY: Mapping[str, str] = {"recover_table": "stop"}
-"""The rows of a recovered or flashed-back table are not sent again: the sink would silently lack them (open_protocol.md 2.12)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +54,15 @@ class EngineSettings:
     ddl_policy: Mapping[str, str] = field(default_factory=dict)
     apply_attempts: int = 8
     until_ts: Ts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What an engine works with."""
+
+    source: Source
+    sink: Sink
+    runner: Runner
 
 
 @dataclass(slots=True)
@@ -74,16 +79,18 @@ class Tally:
 
 
 class Engine:
-    """Runs cycles over one source, one sink and one runner. Not thread-safe."""
+    """Runs cycles over one source, one sink and one runner. Not thread-safe. When ``stop`` is wished, no further step is begun."""
 
-    def __init__(self, source: Source, sink: Sink, runner: Runner, settings: EngineSettings, watcher: Watcher) -> None:
-        self._source, self._sink, self._runner, self._settings = source, sink, runner, settings
-        self._watcher = watcher
-        self._ahead = ListenAhead(runner)
-        self._tables = SinkTables(sink)
+    def __init__(self, parts: Parts, settings: EngineSettings, watcher: Watcher, stop: Stop) -> None:
+        self._source, self._sink, self._runner, self._settings = parts.source, parts.sink, parts.runner, settings
+        self._watcher, self._stop = watcher, stop
+        self._ahead = ListenAhead(parts.runner)
+        self._tables = SinkTables(parts.sink)
+        self._writer = SegmentWriter(parts.sink, parts.runner, self._tables, buckets=settings.buckets, attempts=settings.apply_attempts)
         self._contents: dict[RangeId, RangeContent] = {}
         self._accepted: Mapping[Stream, Offset] = {}
         self._rebuilds = 0
+        self._failure: Exception | None = None
         self.tally = Tally()
         self.progress: Progress
         self.coordinator: Coordinator
@@ -147,10 +154,17 @@ class Engine:
     # --- one cycle -------------------------------------------------------------------------------------------------
 
     def cycle(self) -> bool:
-        """Listen to the next ranges while the steps that are due are performed; tell whether anything was read or done."""
+        """Listen to the next ranges while the steps that are due are performed; tell whether anything was read or done.
+
+        After an error it may be called again: where a step was left in the air it begins anew from what the sink says.
+        """
+        if self._failure is not None:
+            self._resume(self._failure)
         ranges = self.coordinator.plan()
         self._listen(ranges)
         performed = self._perform_due_steps()
+        if self._stop.is_wished:
+            return performed
         self._take(self._ahead.finish())
         self.coordinator.list(self._source.listing())
         return performed or bool(ranges)
@@ -160,39 +174,55 @@ class Engine:
         self._ahead.close()
 
     def save_progress(self) -> None:
-        """Write positions that grew without a window."""
-        self._perform(self.coordinator.progress_step())
+        """Write positions that grew without a window, unless a step was left in the air."""
+        if self._failure is not None:
+            return
+        step = self.coordinator.progress_step()
+        if step.positions == self.progress.positions:
+            self.coordinator.withdraw(step)
+        else:
+            self._perform(step)
 
     def _listen(self, ranges: Sequence[RangeId]) -> None:
-        self.tally.phase = "listening"
+        self.tally.phase = "listening" if ranges else "idle"
         self._watcher.changed()
         floor_ts = self.coordinator.floor_ts
         self._ahead.start([ListenTask(range=range_id, floor_ts=floor_ts, buckets=self._settings.buckets) for range_id in ranges])
 
     def _perform_due_steps(self) -> bool:
         performed = False
-        while (step := self.coordinator.next_step()) is not None:
-            self._check_owner()
-            self._perform(step)
+        while not self._stop.is_wished and (step := self.coordinator.next_step()) is not None:
+            try:
+                self._check_owner()
+                self._perform(step)
+            except Exception as error:
+                self._failure = error
+                raise
             performed = True
             self._watcher.changed()
         return performed
 
     def _take(self, outcomes: Sequence[ListenOutcome]) -> None:
+        errors = []
         for outcome in outcomes:
             if isinstance(outcome, RangeFailure):
-                self._failed(outcome)
-                return
+                self.coordinator.forget(outcome.range)
+                errors.append(outcome.error)
+                continue
             self._contents[outcome.range] = RangeContent.of(outcome)
             self.tally.records += outcome.range.end - outcome.range.start
             self.tally.events += outcome.events
             self.coordinator.report(outcome)
         self._watcher.changed()
+        if errors:
+            self._failed(errors)
 
-    def _failed(self, failure: RangeFailure) -> None:
-        if not isinstance(failure.error, JobLost):
-            raise failure.error
-        self._rebuild(failure.error)
+    def _failed(self, errors: Sequence[ApplierError]) -> None:
+        """Raise what stopped a listener, what will not pass by itself first; a job that was lost is no reason to stop."""
+        error = min(errors, key=is_transient)
+        if not isinstance(error, JobLost):
+            raise error
+        self._rebuild(error)
 
     def _check_owner(self) -> None:
         error = self._sink.heartbeat_lost()
@@ -227,77 +257,46 @@ class Engine:
             known_tables=self._tables.new_with_rows(step.tables, self.progress),
             topic_ids=self._topic_ids,
         )
-        if step.ranges:
-            outcome = self._written(lambda: self._runner.apply(self._plan(step, commit)))
-        else:
-            outcome = self._written(lambda: self._sink.save(self.progress.fence, commit))
+        outcome = self._writer.write(step, self._contents, self.progress.fence, commit)
         if not self._confirmed(outcome, step.upto_ts):
             return
         self.tally.rows += outcome.rows
         self.tally.transactions += outcome.transactions
         self.coordinator.applied(step)
 
-    def _plan(self, step: ApplySegment, commit: ProgressCommit) -> ApplyPlan:
-        refuse_keyless(step.tables)
-        tables = self._tables.describe(step.tables)
-        return ApplyPlan(
-            window=SegmentWindow(
-                after_ts=step.after_ts,
-                upto_ts=step.upto_ts,
-                again=step.again,
-                settled_tables=step.settled_tables,
-            ),
-            ranges={range_id: self._contents[range_id] for range_id in step.ranges},
-            tables=tables,
-            rekeyed=rekeyed_tables(step.tables, tables),
-            rows=step.rows,
-            buckets=self._settings.buckets,
-            dialect=self._sink.dialect,
-            writer=self._sink.writer,
-            fence=self.progress.fence,
-            commit=commit,
-        )
-
     def _save(self, step: SaveProgress) -> None:
         commit = ProgressCommit(checkpoint_ts=self.progress.checkpoint_ts, positions=step.positions, topic_ids=self._topic_ids)
-        if self._confirmed(self._written(lambda: self._sink.save(self.progress.fence, commit)), self.progress.checkpoint_ts):
+        if self._confirmed(self._writer.save(self.progress.fence, commit), self.progress.checkpoint_ts):
             self.coordinator.saved(step)
-
-    def _written(self, write: Callable[[], WriteOutcome]) -> WriteOutcome:
-        """Repeat a write whose transaction was rolled back, with jittered back-off; raise what must not be repeated."""
-        for attempt in stamina.retry_context(on=RetryableSinkError, attempts=self._settings.apply_attempts, timeout=None, wait_max=20.0):
-            with attempt:
-                outcome = write()
-                if outcome.state is WriteState.FAILED:
-                    raise outcome.error or InvariantViolation("a write failed without saying why")
-                return outcome
-        message = "retries ended without an outcome"
-        raise InvariantViolation(message)
 
     def _confirmed(self, outcome: WriteOutcome, upto_ts: Ts) -> bool:
         """Read the progress back; False if everything was rebuilt from it because the outcome is not what was meant."""
         if outcome.state is WriteState.FENCED:
             raise _fenced(self.progress.fence)
         if outcome.state is WriteState.REBUILD:
-            self._rebuild(outcome.error)
+            self._rebuild(outcome.error or UnknownOutcome("the sink is at another window than this run"))
             return False
         self.progress = self._loaded()
         if self.progress.checkpoint_ts != upto_ts:
-            self._rebuild(None)
+            self._rebuild(UnknownOutcome("the sink's checkpoint is not the one that was meant"))
             return False
         self._rebuilds = 0
         return True
 
-    def _rebuild(self, cause: Exception | None) -> None:
+    def _rebuild(self, cause: Exception) -> None:
         self._rebuilds += 1
         if self._rebuilds > MAX_REBUILDS:
             message = "spark jobs or writes keep ending without a known outcome"
             kind = JobLost if isinstance(cause, JobLost) else SinkError
             raise kind(message, remedy="See the logs of the database and of Spark's executors", cause=cause) from cause
         if self._rebuilds > 1:
-            time.sleep(random.uniform(0, min(0.1 * 2**self._rebuilds, MAX_REBUILD_WAIT_S)))  # noqa: S311 - jitter
-        reason = cause.message if isinstance(cause, ApplierError) else "the sink's checkpoint is not the one that was meant"
-        self._watcher.note("rebuilds from the sink", attempt=self._rebuilds, reason=reason)
+            self._stop.pause(random.uniform(0, min(0.1 * 2**self._rebuilds, MAX_REBUILD_WAIT_S)))  # noqa: S311 - jitter
+        self._resume(cause)
+
+    def _resume(self, cause: Exception) -> None:
+        """Begin anew from what the sink says."""
+        self._failure = cause
+        self._watcher.note("rebuilds from the sink", reason=cause.message if isinstance(cause, ApplierError) else type(cause).__name__)
         self._ahead.discard()
         self._sink.settle(self._sink.raise_epoch().fence)
         progress, listing = self._loaded(), self._source.listing()
@@ -305,6 +304,7 @@ class Engine:
         self._build(progress)
         self._watcher.note("resumes", checkpoint_ts=self.progress.checkpoint_ts, epoch=self.progress.fence.epoch)
         self.coordinator.list(listing)
+        self._failure = None
 
     # --- DDL -------------------------------------------------------------------------------------------------------
 
@@ -313,9 +313,9 @@ class Engine:
         self.tally.phase, self.tally.current_ddl = "ddl", ddl.query
         self._watcher.changed()
         after = ProgressCommit(checkpoint_ts=ddl.commit_ts, positions=step.positions_done, topic_ids=self._topic_ids)
-        policy = self._policy(step)
+        is_skipped = ddl_rule.is_skipped(ddl, self._settings.ddl_policy)
         try:
-            if policy == "skip":
+            if is_skipped:
                 self._sink.skip_ddl(fence, step.identity, ddl, after=after)
             else:
                 self._sink.run_ddl(fence, step.identity, ddl, before=self._before(step), after=after)
@@ -327,7 +327,7 @@ class Engine:
         self.progress = self._loaded()
         self._tables.forget()
         self.tally.ddls += 1
-        self._watcher.note("ddl skipped" if policy == "skip" else "ddl done", commit_ts=ddl.commit_ts, query=ddl.query)
+        self._watcher.note("ddl skipped" if is_skipped else "ddl done", commit_ts=ddl.commit_ts, query=ddl.query)
         self.coordinator.executed(step)
 
     def _before(self, step: ExecuteDdl) -> ProgressCommit:
@@ -337,19 +337,6 @@ class Engine:
             known_tables=self._tables.new_with_ddl(step.ddl, self.progress),
             topic_ids=self._topic_ids,
         )
-
-    def _policy(self, step: ExecuteDdl) -> str:
-        ddl = step.ddl
-        name = ddl_type_name(ddl.ddl_type)
-        policy = self._settings.ddl_policy.get(name, DEFAULT_POLICY.get(name, "apply"))
-        if policy == "stop":
-            raise NeedsOperator(
-                f"a DDL of type {name} stops the applier by policy: {ddl.query}",
-                remedy=f'Set {name} = "apply" or "skip" under [ddl]',
-                table=str(ddl.name),
-                commit_ts=ddl.commit_ts,
-            )
-        return policy
 
     def _loaded(self) -> Progress:
         progress = self._sink.load()

@@ -6,11 +6,14 @@ from pathlib import Path
 
 from applier.catchup import Catchup, CatchupOptions, CatchupResult
 from applier.coordinator import Policy
-from applier.engine import EngineSettings
+from applier.daemon import Daemon, RunOptions
+from applier.engine import EngineSettings, Parts
 from applier.kafka.port import Source
+from applier.monitor import Monitor
 from applier.position import NO_TS, Ts
 from applier.sinks.factory import open_sink
 from applier.sinks.port import DdlState, Sink, SinkSettings
+from applier.stop import Stop
 from applier.telemetry import Observer, SilentObserver
 from tests.local_runner import LocalRunner
 
@@ -36,10 +39,22 @@ class Replica:
         )
         with open_sink(SinkSettings(url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0)) as sink:
             runner = LocalRunner(self.source.reader)
-            catchup = Catchup(settings, self.source, self.wrap(sink), runner, self.observer)
+            catchup = Catchup(Parts(self.source, self.wrap(sink), runner), settings, self.observer)
             result = catchup.run(start_ts=Ts(start_ts), options=CatchupOptions(**options))
             self.left_cached = runner.cached_ranges
             return result
+
+    def follow(self, stop: Stop, *, retry_for_s: float = 60.0) -> None:
+        """Run as a daemon until ``stop`` is wished; the source decides when that is."""
+        settings = EngineSettings(policy=self.policy, buckets=3, ddl_policy=self.ddl_policy)
+        with open_sink(SinkSettings(url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0)) as sink:
+            self.runner = LocalRunner(self.source.reader)
+            daemon = Daemon(Parts(self.source, self.wrap(sink), self.runner), settings, Monitor(self.observer), stop)
+            try:
+                daemon.begin(RunOptions(start_ts=NO_TS, retry_for_s=retry_for_s))
+                daemon.follow(retry_for_s)
+            finally:
+                daemon.close()
 
     def ledger(self):
         with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:

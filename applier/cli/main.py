@@ -18,6 +18,7 @@ from typer.exceptions import TyperException
 from applier import __version__
 from applier.cli import catchup, ddl, demo, inspect, migrate
 from applier.cli.output import stderr_console
+from applier.cli.run import run as run_command
 from applier.errors import ApplierError
 from applier.telemetry import configure_logging
 
@@ -34,6 +35,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("demo")(demo.demo)
+app.command("run")(run_command)
 app.command("catchup")(catchup.catchup)
 app.command("inspect")(inspect.inspect)
 app.command("migrate")(migrate.migrate)

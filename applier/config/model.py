@@ -177,6 +177,8 @@ class RunConfig(_Section):
     lease_s: Seconds = 15.0
     lock_timeout_s: Patience = 30.0
     shutdown_timeout_s: Seconds = 30.0
+    retry_for_s: Patience = 600.0
+    """How long a daemon tries again what fails in a way that may pass."""
 
 
 class SparkConfig(_Section):
@@ -250,8 +252,8 @@ class Config(_Section):
             return "a SQLite file can be written on this machine only, and the master is not local"
         return None
 
-    def engine_settings(self, *, until_ts: Ts | None = None) -> "EngineSettings":
-        """Return the engine's part. ``until_ts``: where the watermark stops."""
+    def engine_settings(self, *, until_ts: Ts | None = None, apply_attempts: int = 8) -> "EngineSettings":
+        """Return the engine's part. ``until_ts``: where the watermark stops; ``apply_attempts``: how often a write is tried."""
         from applier.coordinator import Policy  # noqa: PLC0415 - the engine brings Spark: commands that only look need not wait for it
         from applier.engine import EngineSettings  # noqa: PLC0415 - see above
 
@@ -260,16 +262,19 @@ class Config(_Section):
             segment_rows=self.sink.max_transaction_rows,
             cached_bytes=self.run.memory,
         )
-        return EngineSettings(policy=policy, buckets=self.spark.buckets, ddl_policy=self.ddl, until_ts=until_ts)
+        return EngineSettings(
+            policy=policy, buckets=self.spark.buckets, ddl_policy=self.ddl, until_ts=until_ts, apply_attempts=apply_attempts
+        )
 
-    def sink_settings(self) -> SinkSettings:
-        """Return the sink's part. It holds the password and does not show it."""
+    def sink_settings(self, *, retries: int = 8) -> SinkSettings:
+        """Return the sink's part, with how often it tries again by itself. It holds the password and does not show it."""
         return SinkSettings(
             url=self.sink.full_url(),
             name=self.name,
             time_zone=self.source.time_zone,
             lease_s=self.run.lease_s,
             lock_timeout_s=self.run.lock_timeout_s,
+            retries=retries,
         )
 
     def kafka_settings(self) -> KafkaSettings:

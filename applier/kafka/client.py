@@ -1,10 +1,12 @@
 """The driver's view of Kafka: partitions, extents, topic ids, record times."""
 
 from collections.abc import Collection, Mapping
+from concurrent.futures import Future, wait
 from typing import Any, Self
 
 from confluent_kafka import (
     Consumer,
+    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -18,8 +20,11 @@ from applier.errors import SourceError
 from applier.kafka.port import RangeReader
 from applier.kafka.reader import KafkaRangeReader
 from applier.kafka.refusal import refusals_as_config_errors
-from applier.kafka.settings import KafkaSettings, unreachable
+from applier.kafka.settings import LOGGER, KafkaSettings, unreachable
 from applier.position import Offset, Stream
+
+SHOW_TIMEOUT_S = 5.0
+"""For committing offsets that are only to be looked at: nothing waits for it but the end of the program."""
 
 TOPIC_ID_TIMEOUT_S = 5.0
 """Topic ids guard against a topic that was made anew; a broker that does not tell them in this time is one that cannot."""
@@ -40,6 +45,7 @@ class KafkaSource:
         with refusals_as_config_errors(settings):
             self._consumer = Consumer(settings.consumer())
             self._admin = AdminClient(settings.client())
+        self._shown: Future[Any] | None = None
 
     @property
     def reader(self) -> RangeReader:
@@ -93,8 +99,18 @@ class KafkaSource:
         ends = self._offsets(streams, _LATEST)
         return {s: Offset(p.offset) if p.offset >= 0 else ends[s] for s, p in ((Stream(p.topic, p.partition), p) for p in found)}
 
+    def show_offsets(self, offsets: Mapping[Stream, Offset]) -> None:
+        """Commit them as those of the consumer group, in the background."""
+        partitions = [TopicPartition(stream.topic, stream.partition, offset) for stream, offset in offsets.items()]
+        if partitions:
+            request = ConsumerGroupTopicPartitions(self._settings.group_id, partitions)
+            self._shown = self._admin.alter_consumer_group_offsets([request], request_timeout=SHOW_TIMEOUT_S)[self._settings.group_id]
+            self._shown.add_done_callback(_log_refusal)
+
     def close(self) -> None:
-        """Close the consumer; the admin client ends with its last reference."""
+        """Close the consumer, once the last offsets are shown; the admin client ends with its last reference."""
+        if self._shown is not None:
+            wait([self._shown], SHOW_TIMEOUT_S)
         self._consumer.close()
 
     def __enter__(self) -> Self:
@@ -143,3 +159,8 @@ class KafkaSource:
             except KafkaException as error:
                 raise unreachable(self._settings, f"offsets of {partition.topic}/{partition.partition}", error) from error
         return offsets
+
+
+def _log_refusal(shown: "Future[Any]") -> None:
+    if (error := shown.exception()) is not None:
+        LOGGER.warning("offsets are not shown to lag tools", extra={"reason": str(error)})

@@ -50,6 +50,10 @@ class Source(Protocol):
         """The first offset of each stream whose record time is >= ``time_ms``; its end offset if there is none."""
         ...
 
+    def show_offsets(self, offsets: Mapping[Stream, Offset]) -> None:
+        """Let lag tools see how far each stream is applied. Information only: returns at once, and a failure is logged."""
+        ...
+
     def close(self) -> None:
         """Close the connection."""
         ...

@@ -53,6 +53,7 @@ class FakeSource:
         self._earliest: dict[Stream, int] = {}
         self._seen: dict[Stream, int] = {}
         self._place = 0
+        self.shown_offsets: dict[Stream, Offset] = {}
         records: dict[Stream, list[LogRecord]] = {}
         for record in self._log:
             records.setdefault(record.stream, []).append(record)
@@ -111,6 +112,10 @@ class FakeSource:
     def _offset_at(self, stream: Stream, time_ms: int) -> Offset:
         records = self._records.get(stream, ())
         return Offset(bisect_left(records, time_ms, self._earliest.get(stream, 0), self._end(stream), key=lambda record: record.time_ms))
+
+    def show_offsets(self, offsets: Mapping[Stream, Offset]) -> None:
+        """Remember what was shown."""
+        self.shown_offsets = dict(offsets)
 
     def close(self) -> None:
         """Nothing is open."""

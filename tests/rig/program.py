@@ -124,6 +124,10 @@ class Program:
         self._process.kill()
         return self._process.wait() == -signal.SIGKILL
 
+    def send(self, number: int) -> None:
+        """Send a signal to the driver alone."""
+        self._process.send_signal(number)
+
     def wait(self) -> Ended:
         """Wait for the end."""
         code = self._process.wait(DEADLINE_S)
@@ -174,6 +178,12 @@ def catchup(config: Path, *options: str, **environment: str) -> Program:
     # On the path for the Python workers too, which do not start where the program does.
     environment.setdefault("PYTHONPATH", str(ROOT))
     return Program([*APPLIER, "catchup", "--config", config, "--json", *options], config.parent, **environment)
+
+
+def daemon(config: Path, *options: str, **environment: str) -> Program:
+    """Start ``applier run``; use it as a context manager."""
+    environment.setdefault("PYTHONPATH", str(ROOT))
+    return Program([*APPLIER, "run", "--config", config, *options], config.parent, **environment)
 
 
 def run(config: Path, *options: str, **environment: str) -> Ended:

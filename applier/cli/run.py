@@ -1,0 +1,28 @@
+"""``applier run``: the daemon. It follows the topics until a signal asks it to stop."""
+
+from typing import Annotated
+
+import typer
+
+from applier.cli.display import observer_for
+from applier.cli.option import DEFAULT_CONFIG, ConfigPath, read_config
+from applier.cli.output import stderr_console
+from applier.stop import Stop, stopped_by_signals
+
+
+def run(
+    config: ConfigPath = DEFAULT_CONFIG,
+    *,
+    take_over: Annotated[bool, typer.Option("--take-over", help="Take the replica from a run that holds it.")] = False,
+) -> None:
+    """Follow the topics until SIGTERM or Ctrl-C.
+
+    Then it finishes what runs, saves the progress and exits 0. A second signal ends it at once.
+    """
+    settings = read_config(config)
+    stop = Stop()
+    with stopped_by_signals(stop, timeout_s=settings.run.shutdown_timeout_s):
+        from applier.daemon import follow  # noqa: PLC0415 - imports Spark: --help and usage errors need not wait for it
+
+        with observer_for(stderr_console(), silent=False) as observer:
+            follow(settings, take_over=take_over, observer=observer, stop=stop)

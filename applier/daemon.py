@@ -1,0 +1,110 @@
+"""``run``: follows the topics until it is asked to stop. It cycles while there is something to do, and waits where there is nothing.
+
+Errors that pass by themselves are tried again for ``retry_for_s``, then they stop it as any other would, with the state intact. At the
+start everything is opened anew for each attempt; later the run keeps what it owns and begins anew from what the sink says.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from applier.config import Config
+from applier.engine import Engine, EngineSettings, Parts
+from applier.errors import ApplierError
+from applier.monitor import Monitor
+from applier.parts import as_submitted, begin, open_parts
+from applier.position import Ts
+from applier.retrying import is_transient, retrying
+from applier.stop import Stop
+from applier.telemetry import Observer, retries_noted
+
+IDLE_S = 0.05
+"""Between two looks at the ends of the topics while nothing arrives: a small part of the latency, and a fraction of a percent of a core."""
+
+SAVE_INTERVAL_S = 5.0
+"""How often positions are saved that grew without a window, and shown to lag tools."""
+
+SINK_RETRIES = 2
+"""Inside of the sink: the daemon's own retries are longer, and can be interrupted."""
+
+APPLY_ATTEMPTS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What the configuration and the command line say about a run."""
+
+    start_ts: Ts
+    retry_for_s: float
+    take_over: bool = False
+
+
+def follow(config: Config, *, take_over: bool, observer: Observer, stop: Stop) -> None:
+    """Follow the topics until ``stop`` is wished; raise an ApplierError that says why it ends otherwise."""
+    config = as_submitted(config)
+    options = RunOptions(start_ts=Ts(config.source.start_ts), retry_for_s=config.run.retry_for_s, take_over=take_over)
+    settings = config.engine_settings(apply_attempts=APPLY_ATTEMPTS)
+    monitor = Monitor(observer)
+    with retries_noted(monitor), quiet_if_stopped(stop, monitor), ExitStack() as stack:
+        for attempt in retrying(stop, options.retry_for_s, monitor):
+            with attempt, ExitStack() as trial:
+                parts = trial.enter_context(open_parts(config, config.sink_settings(retries=SINK_RETRIES)))
+                daemon = Daemon(parts, settings, monitor, stop)
+                trial.callback(daemon.close)
+                daemon.begin(options)
+                stack.push(trial.pop_all())
+        daemon.follow(options.retry_for_s)
+
+
+@contextmanager
+def quiet_if_stopped(stop: Stop, monitor: Monitor) -> Iterator[None]:
+    """Let an error pass that would have been tried again, had the end not been wished: nothing is lost, and the next start goes on."""
+    try:
+        yield
+    except ApplierError as error:
+        if not (stop.is_wished and is_transient(error)):
+            raise
+        monitor.note("stops before it could be tried again", reason=error.message)
+
+
+class Daemon:
+    """One run over given parts."""
+
+    def __init__(self, parts: Parts, settings: EngineSettings, monitor: Monitor, stop: Stop) -> None:
+        self._parts, self._monitor, self._stop = parts, monitor, stop
+        self._engine = monitor.engine = Engine(parts, settings, monitor, stop)
+        self._saved_at = time.monotonic()
+
+    def begin(self, options: RunOptions) -> None:
+        """Own the replica and take it up."""
+        begin(self._parts, self._engine, start_ts=options.start_ts, take_over=options.take_over)
+
+    def follow(self, retry_for_s: float) -> None:
+        """Cycle until the end is wished, then save the progress."""
+        while not self._stop.is_wished:
+            for attempt in retrying(self._stop, retry_for_s, self._monitor):
+                with attempt:
+                    self._go_on()
+        self._save()
+        self._monitor.note("stopped", checkpoint_ts=self._engine.progress.checkpoint_ts)
+
+    def close(self) -> None:
+        """Let go of what runs beside."""
+        self._engine.close()
+
+    def _go_on(self) -> None:
+        """Cycle until something has become durable, or there is nothing to do: only that shows that a failure has passed."""
+        fence = self._engine.progress.fence
+        while not self._stop.is_wished and self._engine.progress.fence == fence:
+            is_busy = self._engine.cycle()
+            if time.monotonic() - self._saved_at >= SAVE_INTERVAL_S:
+                self._save()
+            if not is_busy:
+                self._stop.pause(IDLE_S)
+                return
+
+    def _save(self) -> None:
+        self._engine.save_progress()
+        self._parts.source.show_offsets({stream: position.next_offset for stream, position in self._engine.progress.positions.items()})
+        self._saved_at = time.monotonic()

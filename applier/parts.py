@@ -1,0 +1,52 @@
+"""The parts of a run, and how it begins: the same for a catch-up and for a daemon."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from applier.config import Config
+from applier.coordinator.messages import Listing
+from applier.engine import Engine, Parts
+from applier.errors import ConfigError
+from applier.kafka.client import KafkaSource
+from applier.position import NO_TS, Ts
+from applier.sinks.factory import open_sink
+from applier.sinks.port import SinkSettings
+from applier.spark.lazy import LazyRunner
+from applier.spark.runner import SparkRunner
+from applier.spark.session import start_context, submitted_master
+
+
+def as_submitted(config: Config) -> Config:
+    """Return the configuration with the master that spark-submit has chosen, if it started this process."""
+    master = submitted_master()
+    return config if master is None else config.submitted_to(master)
+
+
+@contextmanager
+def open_parts(config: Config, sink_settings: SinkSettings) -> Iterator[Parts]:
+    """Open source, sink and runner for one run, and close them at the end of the block."""
+    with KafkaSource(config.kafka_settings()) as source, open_sink(sink_settings) as sink:
+        runner = LazyRunner(
+            lambda: SparkRunner(start_context(f"applier {config.name}", config.spark.master, config.spark.conf), source.reader)
+        )
+        try:
+            yield Parts(source, sink, runner)
+        finally:
+            runner.close()
+
+
+def begin(parts: Parts, engine: Engine, *, start_ts: Ts, take_over: bool = False, accept_gap: bool = False) -> Listing:
+    """Own the replica and take it up where the sink says it is; return the partitions as they were listed for that."""
+    listing = parts.source.listing()
+    parts.sink.migrate()
+    parts.sink.acquire(take_over=take_over)
+    progress = parts.sink.load()
+    if progress is not None and start_ts not in {NO_TS, progress.start_ts}:
+        raise ConfigError(
+            "the replica began at another start_ts",
+            remedy="Leave start_ts as it was, or give the new replica another name",
+            configured=start_ts,
+            recorded=progress.start_ts,
+        )
+    engine.begin(listing, start_ts=start_ts, accept_gap=accept_gap)
+    return listing

@@ -1,0 +1,67 @@
+"""What a daemon tries again, and for how long: the classes of errors that pass by themselves, with a jittered exponential back-off.
+
+Everything else stops it at once: what would fail again, and what only an operator may decide.
+"""
+
+from typing import Any, Final
+
+from tenacity import RetryCallState, Retrying, retry_if_exception, sleep_using_event, stop_any, stop_when_event_set, wait_exponential_jitter
+from tenacity.stop import stop_base
+
+from applier.errors import ApplierError, JobLost, RetryableSinkError, SourceError, SparkEnded, UnknownOutcome
+from applier.stop import Stop
+from applier.telemetry import Watcher
+
+FIRST_WAIT_S: Final = 0.25
+JITTER_S: Final = 0.25
+LONGEST_WAIT_S: Final = 15.0
+
+
+def is_transient(error: BaseException) -> bool:
+    """Tell whether an error may pass by itself."""
+    if isinstance(error, SourceError):
+        return error.facts.get("kind") == "unreachable"
+    return isinstance(error, RetryableSinkError | UnknownOutcome | JobLost | SparkEnded)
+
+
+def retrying(stop: Stop, retry_for_s: float, watcher: Watcher) -> Retrying:
+    """Return attempts at one thing: they end when it succeeds, when it has failed for ``retry_for_s``, and when the end is wished.
+
+    The last error comes through as it is. Each retry is noted.
+    """
+
+    def note(state: RetryCallState) -> None:
+        watcher.note("retry", **_facts(state))
+
+    return Retrying(
+        retry=retry_if_exception(is_transient),
+        stop=stop_any(_FailingFor(retry_for_s), stop_when_event_set(stop.event)),
+        wait=wait_exponential_jitter(multiplier=FIRST_WAIT_S, jitter=JITTER_S, max=LONGEST_WAIT_S),
+        sleep=sleep_using_event(stop.event),
+        before_sleep=note,
+        reraise=True,
+    )
+
+
+class _FailingFor(stop_base):
+    """Give up when attempts have failed for so long. The time of the first attempt itself does not count: it may have worked for hours."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._since: float | None = None
+
+    def __call__(self, retry_state: RetryCallState) -> bool:
+        now = retry_state.outcome_timestamp or 0.0
+        if self._since is None:
+            self._since = now
+        return now - self._since >= self._limit_s
+
+
+def _facts(state: RetryCallState) -> dict[str, Any]:
+    """Name the failure by its class and by our own words; other libraries' words may hold values."""
+    error = state.outcome.exception() if state.outcome is not None else None
+    facts: dict[str, Any] = {"error": type(error).__name__, "attempt": state.attempt_number, "wait_s": round(state.upcoming_sleep, 2)}
+    if isinstance(error, ApplierError):
+        facts |= {"code": error.facts["code"]} if "code" in error.facts else {}
+        facts["reason"] = error.message
+    return facts

@@ -1,0 +1,65 @@
+"""Writing: one segment from the cached ranges, or progress alone, each repeated as long as its transaction was rolled back."""
+
+from collections.abc import Callable, Mapping
+
+import stamina
+
+from applier.coordinator.messages import ApplySegment, RangeId
+from applier.errors import InvariantViolation, RetryableSinkError
+from applier.planner import SegmentWindow
+from applier.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
+from applier.sinks.port import Fence, ProgressCommit, Sink, WriteOutcome, WriteState
+from applier.spark.apply import ApplyPlan, RangeContent
+from applier.spark.port import Runner
+
+MAX_WAIT_S = 20.0
+
+
+class SegmentWriter:
+    """Hands segments to the runner, and progress to the sink. ``attempts``: how often one write is tried at most."""
+
+    def __init__(self, sink: Sink, runner: Runner, tables: SinkTables, *, buckets: int, attempts: int) -> None:
+        self._sink, self._runner, self._tables = sink, runner, tables
+        self._buckets, self._attempts = buckets, attempts
+
+    def write(self, step: ApplySegment, contents: Mapping[RangeId, RangeContent], fence: Fence, commit: ProgressCommit) -> WriteOutcome:
+        """Write a segment whose ranges hold ``contents``; one without rows starts no job."""
+        if not step.ranges:
+            return self.save(fence, commit)
+        return self._repeated(lambda: self._runner.apply(self._plan(step, contents, fence, commit)))
+
+    def save(self, fence: Fence, commit: ProgressCommit) -> WriteOutcome:
+        """Write progress alone."""
+        return self._repeated(lambda: self._sink.save(fence, commit))
+
+    def _plan(self, step: ApplySegment, contents: Mapping[RangeId, RangeContent], fence: Fence, commit: ProgressCommit) -> ApplyPlan:
+        refuse_keyless(step.tables)
+        tables = self._tables.describe(step.tables)
+        return ApplyPlan(
+            window=SegmentWindow(
+                after_ts=step.after_ts,
+                upto_ts=step.upto_ts,
+                again=step.again,
+                settled_tables=step.settled_tables,
+            ),
+            ranges={range_id: contents[range_id] for range_id in step.ranges},
+            tables=tables,
+            rekeyed=rekeyed_tables(step.tables, tables),
+            rows=step.rows,
+            buckets=self._buckets,
+            dialect=self._sink.dialect,
+            writer=self._sink.writer,
+            fence=fence,
+            commit=commit,
+        )
+
+    def _repeated(self, write: Callable[[], WriteOutcome]) -> WriteOutcome:
+        """Repeat a write whose transaction was rolled back, with jittered back-off; raise what must not be repeated."""
+        for attempt in stamina.retry_context(on=RetryableSinkError, attempts=self._attempts, timeout=None, wait_max=MAX_WAIT_S):
+            with attempt:
+                outcome = write()
+                if outcome.state is WriteState.FAILED:
+                    raise outcome.error or InvariantViolation("a write failed without saying why")
+                return outcome
+        message = "retries ended without an outcome"
+        raise InvariantViolation(message)

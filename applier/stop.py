@@ -1,0 +1,75 @@
+"""The wish to end, and the signals that express it.
+
+The first SIGTERM or SIGINT asks: what runs is finished, progress is saved. A second one, or too long a wait after the first, ends the
+process at once. That is safe whatever it was doing: the fence and the ledger see to it, as for any other sudden death.
+"""
+
+import os
+import select
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import Final
+
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+KILLED_BY: Final = 128
+"""A shell's exit code for a process that a signal has ended is this and the signal's number."""
+
+
+class Stop:
+    """Whether an end is wished. Set once, by any thread; everything that pauses, pauses here, so that it ends early then."""
+
+    def __init__(self) -> None:
+        self.event = Event()
+
+    @property
+    def is_wished(self) -> bool:
+        """Whether the program should come to an end."""
+        return self.event.is_set()
+
+    def wish(self) -> None:
+        """Ask for the end."""
+        self.event.set()
+
+    def pause(self, duration_s: float) -> None:
+        """Wait, no longer than until the end is wished."""
+        self.event.wait(duration_s)
+
+
+@contextmanager
+def stopped_by_signals(stop: Stop, *, timeout_s: float, end: Callable[[int], object] = os._exit) -> Iterator[None]:
+    """Let SIGTERM and SIGINT express the wish inside of the block; ``end`` the process if it lasts longer than ``timeout_s`` after one.
+
+    For the main thread. A thread hears the signals, since the main one may be inside of a library's call for half a minute.
+    """
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+    before = {number: signal.signal(number, _caught) for number in SIGNALS}
+    told_before = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    listener = Thread(target=_listen, args=(heard, stop, timeout_s, end), name="applier-signals", daemon=True)
+    listener.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(told_before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(told)
+        listener.join()
+        os.close(heard)
+
+
+def _caught(number: int, frame: object) -> None:
+    """Let the signal be written to the pipe, which needs a handler of Python's."""
+
+
+def _listen(heard: int, stop: Stop, timeout_s: float, end: Callable[[int], object]) -> None:
+    first = os.read(heard, 1)
+    if not first:
+        return
+    stop.wish()
+    is_heard, _, _ = select.select([heard], [], [], timeout_s)
+    second = os.read(heard, 1) if is_heard else first
+    if second:
+        end(KILLED_BY + second[0])

@@ -1,0 +1,59 @@
+"""The daemon as a process: it follows a feed, shows its offsets, refuses a second one beside it, and ends when it is asked to."""
+
+import signal
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from applier.simulator.kafka import play
+from applier.sinks.factory import open_sink
+from applier.sinks.port import SinkSettings
+from tests.rig.program import daemon, write_config
+from tests.rig.upstream import NAME, clear_sink, fence_of, small_upstream
+
+pytestmark = pytest.mark.slow
+
+FENCED = 5
+LEASE_S = 60
+
+
+def checkpoint_of(url):
+    with open_sink(SinkSettings(url=url, name=NAME)) as sink:
+        progress = sink.load()
+        return 0 if progress is None else progress.checkpoint_ts
+
+
+def committed(servers, topics):
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": f"applier-{NAME}"})
+    try:
+        asked = [TopicPartition(topic, partition) for topic, count in topics.items() for partition in range(count)]
+        return {(each.topic, each.partition): each.offset for each in consumer.committed(asked, timeout=60)}
+    finally:
+        consumer.close()
+
+
+def test_a_daemon_follows_a_feed_beside_which_no_other_runs_and_ends_when_it_is_asked_to(tmp_path, kafka, mysql_url):
+    clear_sink(mysql_url)
+    servers = kafka.bootstrap_servers
+    world = small_upstream(61, f"followed-{uuid4().hex[:8]}", transactions=30)
+    world.create_topics(servers)
+    middle = len(world.log) // 2
+    play(world.log[:middle], servers)
+    config = write_config(tmp_path, servers=servers, url=mysql_url, topics=list(world.topics), lease_s=LEASE_S)
+    with daemon(config) as program:
+        assert program.reaches(lambda: fence_of(mysql_url)[1] > 0)
+        with daemon(config) as second:
+            refused = second.wait()
+        assert refused.code == FENCED, refused.stderr
+        assert f"process: {program.alive()[0]}\n" in refused.stderr
+        play(world.log[middle:], servers)
+        assert program.reaches(lambda: checkpoint_of(mysql_url) == world.final_ts)
+        program.send(signal.SIGTERM)
+        ended = program.wait()
+        assert ended.code == 0, ended.stderr
+        assert program.orphans() == []
+    assert world.wrong_in(mysql_url) == []
+    with open_sink(SinkSettings(url=mysql_url, name=NAME)) as sink:
+        positions = sink.load().positions
+    assert committed(servers, world.topics) == {(s.topic, s.partition): p.next_offset for s, p in positions.items()}

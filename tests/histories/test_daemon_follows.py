@@ -1,0 +1,161 @@
+"""The daemon in this process: it follows a log that grows, through faults of source and sink, and ends when it is asked to."""
+
+from dataclasses import replace
+
+import pytest
+import stamina
+
+from applier.errors import FatalSinkError, RetryableSinkError, SourceError
+from applier.simulator.history import History, HistoryOptions
+from applier.simulator.memory import FakeSource
+from applier.simulator.oracle import compare, open_oracle
+from applier.simulator.producer import Producer, ProducerOptions
+from applier.stop import Stop
+from applier.telemetry import SilentObserver
+from tests.faulty_sink import Faults, FaultySink
+from tests.replica import sqlite_replica
+
+
+@pytest.fixture(autouse=True)
+def without_waiting():
+    stamina.set_testing(True, attempts=100)
+    yield
+    stamina.set_testing(False)
+
+
+class LiveSource(FakeSource):
+    """Grows at each look. ``away`` are looks that find no broker."""
+
+    def __init__(self, log, *, pace=40, away=()):
+        super().__init__(log, hidden=True)
+        self.advance(1)
+        self._pace, self._away, self._looks = pace, set(away), 0
+
+    def listing(self):
+        self._looks += 1
+        if self._looks in self._away:
+            raise SourceError("kafka does not answer", kind="unreachable")
+        self.advance(self._pace)
+        return super().listing()
+
+
+class EndsAt(SilentObserver):
+    """Wishes the end when a checkpoint is reached."""
+
+    def __init__(self, stop, ts):
+        self._stop, self._ts = stop, ts
+
+    def update(self, snapshot):
+        if snapshot.checkpoint_ts == self._ts:
+            self._stop.wish()
+
+
+def follow(replica, producer, **options):
+    stop = Stop()
+    replica.observer = EndsAt(stop, producer.final_ts)
+    replica.follow(stop, **options)
+
+
+def world(seed, transactions=40):
+    history = History(seed, HistoryOptions(transactions=transactions, ddl_share=0.2))
+    producer = Producer(history, replace(ProducerOptions.drawn(seed), partitions=1 + seed % 4))
+    return history, producer, list(producer.log())
+
+
+def assert_identical(replica, history, producer):
+    oracle = open_oracle("sqlite:///:memory:")
+    try:
+        oracle.apply(history, producer.final_ts)
+        assert compare(oracle, replica.url) == []
+    finally:
+        oracle.close()
+    assert len(replica.done_ddls()) == sum(len(step.ddls) for step in history if step.ts < producer.final_ts)
+
+
+@pytest.mark.parametrize("seed", range(500, 506))
+def test_a_log_that_grows_is_followed_to_its_end_and_the_offsets_are_shown(seed, tmp_path):
+    history, producer, log = world(seed)
+    source = LiveSource(log)
+    replica = sqlite_replica(tmp_path, source)
+    follow(replica, producer)
+    assert_identical(replica, history, producer)
+    assert source.shown_offsets.keys() == {record.stream for record in log}
+
+
+@pytest.mark.parametrize("seed", range(510, 514))
+def test_refused_writes_lost_answers_and_an_absent_broker_are_survived(seed, tmp_path):
+    history, producer, log = world(seed)
+    faults = Faults(seed, rate=0.1)
+    replica = sqlite_replica(tmp_path, LiveSource(log, away={3, 4, 7}), wrap=lambda sink: FaultySink(sink, faults))
+    follow(replica, producer)
+    assert sum(faults.counts.values()) > 0
+    assert_identical(replica, history, producer)
+
+
+class AbsentDatabase:
+    """A sink whose database is away for some calls in a row, from the ``since``-th write on: whatever is asked of it."""
+
+    def __init__(self, sink, since, calls, error):
+        self._sink, self._left, self._absent, self._error = sink, since, calls, error
+
+    def __getattr__(self, name):
+        found = getattr(self._sink, name)
+        if name not in {"load", "raise_epoch", "save", "describe", "settle", "run_ddl", "ledger"}:
+            return found
+
+        def call(*args, **options):
+            self._left -= 1
+            if self._left <= 0 and self._absent > 0:
+                self._absent -= 1
+                raise self._error
+            return found(*args, **options)
+
+        return call
+
+
+@pytest.mark.parametrize("since", [9, 15, 22])
+def test_a_database_that_is_away_for_a_while_is_waited_for_wherever_that_begins(since, tmp_path):
+    history, producer, log = world(520)
+    replica = sqlite_replica(
+        tmp_path, LiveSource(log), wrap=lambda sink: AbsentDatabase(sink, since, 4, RetryableSinkError("the database is away"))
+    )
+    follow(replica, producer)
+    assert_identical(replica, history, producer)
+
+
+def test_a_database_that_stays_away_stops_the_run_when_the_time_is_over_and_the_next_one_goes_on(tmp_path):
+    history, producer, log = world(521)
+    replica = sqlite_replica(
+        tmp_path, LiveSource(log), wrap=lambda sink: AbsentDatabase(sink, 15, 10**9, RetryableSinkError("the database is away"))
+    )
+    with pytest.raises(RetryableSinkError, match="away"):
+        follow(replica, producer, retry_for_s=0.5)
+    replica.wrap = lambda sink: sink
+    replica.source = LiveSource(log)
+    follow(replica, producer)
+    assert_identical(replica, history, producer)
+
+
+def test_what_would_fail_again_stops_the_run_at_once(tmp_path):
+    _, producer, log = world(522)
+    replica = sqlite_replica(
+        tmp_path, LiveSource(log), wrap=lambda sink: AbsentDatabase(sink, 12, 10**9, FatalSinkError("the table is missing"))
+    )
+    with pytest.raises(FatalSinkError, match="missing"):
+        follow(replica, producer)
+
+
+def test_a_wish_to_end_is_heeded_before_the_next_step_and_the_next_run_goes_on_from_there(tmp_path):
+    history, producer, log = world(523)
+    stop = Stop()
+
+    class EndsAfterTwoDdls(SilentObserver):
+        def update(self, snapshot):
+            if snapshot.ddls == 2:
+                stop.wish()
+
+    replica = sqlite_replica(tmp_path, FakeSource(log), observer=EndsAfterTwoDdls())
+    replica.follow(stop)
+    assert len(replica.done_ddls()) == 2
+    replica.catch_up()
+    assert_identical(replica, history, producer)
