@@ -1,4 +1,4 @@
-"""A Kafka for the tests: the broker that ``APPLIER_TEST_KAFKA`` names, or a container."""
+"""A Kafka for the tests: the broker that ``APPLIER_TEST_KAFKA`` names, a container, or a process."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,11 +8,12 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from tests.rig.port import free_port
+from tests.rig.process_server import ProcessServer, jars, wants_processes
 from tests.rig.server import ContainerServer, GivenServer, NotReadyError, Server, choose_image, given_address, require_engine
 
 GIVEN = "APPLIER_TEST_KAFKA"
 IMAGE = "APPLIER_TEST_KAFKA_IMAGE"
-HOME_BUILT, OFFICIAL = "applier-test/kafka:4.1.1", "apache/kafka:4.1.1"
+HOME_BUILT, OFFICIAL, JARS = "applier-test/kafka:4.1.1", "apache/kafka:4.1.1", "kafka-4.1.1"
 REQUEST_TIMEOUT_S = 30
 
 
@@ -62,21 +63,37 @@ def running_kafka() -> Iterator[Kafka]:
     if bootstrap_servers := given_address(GIVEN):
         yield Kafka(bootstrap_servers, GivenServer(GIVEN))
         return
-    require_engine()
+    with own_kafka() as server:
+        yield server
+
+
+@contextmanager
+def own_kafka() -> Iterator[Kafka]:
+    """Yield a new Kafka, which nobody else uses: it may be killed. Skip the test if there is none to be had."""
     port = free_port()
+    server = _process(port) if wants_processes() else _container(port)
+    try:
+        server.create()
+        yield Kafka(f"127.0.0.1:{port}", server)
+    finally:
+        server.remove()
+
+
+def _process(port: int) -> ProcessServer:
     address = f"127.0.0.1:{port}"
-    server = ContainerServer(
+    return ProcessServer(script="kafka.sh", port=port, environment={"RIG_KAFKA_LIBS": jars(JARS)}, ask=lambda: _list_brokers(address))
+
+
+def _container(port: int) -> ContainerServer:
+    require_engine()
+    address = f"127.0.0.1:{port}"
+    return ContainerServer(
         image=choose_image(IMAGE, HOME_BUILT, OFFICIAL),
         script="kafka.sh",
         port=port,
         environment={"RIG_ADVERTISED": address},
         ask=lambda: _list_brokers(address),
     )
-    try:
-        server.create()
-        yield Kafka(address, server)
-    finally:
-        server.remove()
 
 
 def _list_brokers(address: str) -> None:

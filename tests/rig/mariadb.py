@@ -1,4 +1,4 @@
-"""A MariaDB for the tests: the server that ``APPLIER_TEST_MYSQL_URL`` names, or a container."""
+"""A MariaDB for the tests: the server that ``APPLIER_TEST_MYSQL_URL`` names, a container, or a process."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pymysql
 
 from tests.rig.port import free_port
+from tests.rig.process_server import ProcessServer, wants_processes
 from tests.rig.server import ContainerServer, GivenServer, NotReadyError, Server, choose_image, given_address, require_engine
 
 GIVEN = "APPLIER_TEST_MYSQL_URL"
@@ -39,16 +40,30 @@ def running_mariadb() -> Iterator[Mariadb]:
     if url := given_address(GIVEN):
         yield Mariadb(url, GivenServer(GIVEN))
         return
-    require_engine()
+    with own_mariadb() as server:
+        yield server
+
+
+@contextmanager
+def own_mariadb() -> Iterator[Mariadb]:
+    """Yield a new MariaDB, which nobody else uses: it may be killed. Skip the test if there is none to be had."""
     port = free_port()
-    server = ContainerServer(
-        image=choose_image(IMAGE, HOME_BUILT, OFFICIAL), script="mariadb.sh", port=port, environment={}, ask=lambda: _select_one(port)
-    )
+    server = _process(port) if wants_processes() else _container(port)
     try:
         server.create()
         yield Mariadb(f"mysql+pymysql://{USER}:{PASSWORD}@127.0.0.1:{port}/", server)
     finally:
         server.remove()
+
+
+def _process(port: int) -> ProcessServer:
+    return ProcessServer(script="mariadb.sh", port=port, environment={}, ask=lambda: _select_one(port))
+
+
+def _container(port: int) -> ContainerServer:
+    require_engine()
+    image = choose_image(IMAGE, HOME_BUILT, OFFICIAL)
+    return ContainerServer(image=image, script="mariadb.sh", port=port, environment={}, ask=lambda: _select_one(port))
 
 
 def _select_one(port: int) -> None:
