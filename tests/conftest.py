@@ -13,9 +13,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from applier.simulator.broker import MockBroker
-from tests.rig.kafka import Kafka, running_kafka
+from tests.rig.certificate import Certificates, make_certificates
+from tests.rig.kafka import Kafka, own_kafka, running_kafka
 from tests.rig.least_privilege import make_user
-from tests.rig.mariadb import Mariadb, running_mariadb
+from tests.rig.mariadb import Mariadb, own_mariadb, running_mariadb
 from tests.rig.server import REQUIRE_SERVERS
 
 # No deadlines: a machine under load is not a defect of the code.
@@ -24,7 +25,7 @@ settings.load_profile("applier")
 
 TESTS = Path(__file__).parent
 TIERS = ("integration", "e2e")
-SERVER_FIXTURES = {"kafka", "mariadb", "mysql_url", "least_privileged_url"}
+SERVER_FIXTURES = {"kafka", "mariadb", "mysql_url", "least_privileged_url", "encrypted_kafka", "encrypted_mariadb"}
 
 
 @pytest.fixture(scope="session")
@@ -55,6 +56,26 @@ def least_privileged_url(mysql_url: str) -> str:
 def kafka() -> Iterator[Kafka]:
     """A Kafka that can be restarted. It is shared: use topics of your own."""
     with running_kafka() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    """The certificates of the encrypted servers."""
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="session")
+def encrypted_mariadb(certificates: Certificates) -> Iterator[Mariadb]:
+    """A MariaDB that takes connections with TLS only."""
+    with own_mariadb(certificates) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def encrypted_kafka(certificates: Certificates) -> Iterator[Kafka]:
+    """A Kafka that wants TLS and SCRAM; its ``properties`` are a client's."""
+    with own_kafka(certificates) as server:
         yield server
 
 

@@ -1,5 +1,6 @@
 """The options that several commands share: their names and their help are the same everywhere."""
 
+import os
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
@@ -25,9 +26,10 @@ Tso: TypeAlias = Annotated[int | None, typer.Option(metavar="TSO", min=0, max=MA
 
 def read_config(path: Path) -> "Config":
     """Read the configuration of a command, and log as it says; ConfigError names file, key and remedy."""
-    from applier.config import load_config  # noqa: PLC0415 - imports pydantic and SQLAlchemy: --help and usage errors need not wait
+    from applier.config import forget, load_config  # noqa: PLC0415 - imports pydantic and SQLAlchemy: --help and usage errors need not wait
 
     config = load_config(path)
+    forget(os.environ)
     use_format(config.log.format)
     return config
 

@@ -2,5 +2,6 @@
 
 from applier.config.load import load_config
 from applier.config.model import Config, DdlPolicy, LogConfig, RunConfig, SinkConfig, SourceConfig, SparkConfig
+from applier.config.origin import forget
 
-__all__ = ["Config", "DdlPolicy", "LogConfig", "RunConfig", "SinkConfig", "SourceConfig", "SparkConfig", "load_config"]
+__all__ = ["Config", "DdlPolicy", "LogConfig", "RunConfig", "SinkConfig", "SourceConfig", "SparkConfig", "forget", "load_config"]

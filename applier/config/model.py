@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
 
+from applier.config.secret import SecretFile, with_files_read
+from applier.config.tls import tls_of
 from applier.config.value import (
     Whole,
     available,
@@ -22,7 +24,7 @@ from applier.ddl_type import DDL_TYPE_NAMES
 from applier.errors import ConfigError
 from applier.kafka.settings import OWNED_PROPERTIES, KafkaSettings
 from applier.position import MAX_TS, Ts
-from applier.sinks.port import SinkSettings
+from applier.sinks.port import SinkSettings, Tls, TlsMode
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Patience = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -109,7 +111,8 @@ class SourceConfig(_Section):
 
     @field_validator("kafka")
     @classmethod
-    def _leave_what_the_applier_sets(cls, properties: dict[str, str]) -> dict[str, str]:
+    def _leave_what_the_applier_sets(cls, given: dict[str, str]) -> dict[str, str]:
+        properties = with_files_read(given)
         for name in properties:
             if name in OWNED_PROPERTIES:
                 raise refuse(f"may not set {name!r}", f"Remove it: {OWNED_PROPERTIES[name]}")
@@ -134,6 +137,11 @@ class SinkConfig(_Section):
 
     url: SecretStr
     password: SecretStr | None = None
+    password_file: SecretFile | None = None
+    tls_mode: TlsMode | None = None
+    tls_ca: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
     consistency: Consistency = Consistency.TRANSACTION
     max_transaction_rows: Annotated[Whole, Field(ge=1)] = 100_000
     keyless: Keyless = Keyless.STOP
@@ -144,6 +152,16 @@ class SinkConfig(_Section):
     def _is_a_sink(cls, url: SecretStr) -> SecretStr:
         parse_url(url.get_secret_value())
         return url
+
+    @model_validator(mode="after")
+    def _is_one_password_and_one_tls(self) -> Self:
+        if self.password is not None and self.password_file is not None:
+            raise refuse("sets both password and password_file", "Leave one of them out")
+        options = [name for name in parse_url(self.url.get_secret_value()).query if name.startswith("ssl")]
+        if self.tls != Tls() and (self.is_sqlite or options):
+            where = "beside a file, which no network is between" if self.is_sqlite else f"beside {options[0]} in the url"
+            raise refuse(f"sets TLS {where}", "Leave one of them out")
+        return self
 
     @field_validator("consistency", "keyless", "on_rejected_row")
     @classmethod
@@ -157,6 +175,11 @@ class SinkConfig(_Section):
         return self.url.get_secret_value().startswith("sqlite")
 
     @property
+    def tls(self) -> Tls:
+        """TLS to the database."""
+        return tls_of(self.tls_mode, self.tls_ca, self.tls_cert, self.tls_key)
+
+    @property
     def address(self) -> str:
         """The URL as it may be shown: the password is masked."""
         return parse_url(self.url.get_secret_value()).render_as_string(hide_password=True)
@@ -164,8 +187,9 @@ class SinkConfig(_Section):
     def full_url(self) -> str:
         """Return the URL with the password in it. Never log or print it."""
         url = parse_url(self.url.get_secret_value())
-        if self.password is not None and not self.is_sqlite:
-            url = url.set(password=self.password.get_secret_value())
+        password = self.password_file if self.password is None else self.password
+        if password is not None and not self.is_sqlite:
+            url = url.set(password=password.get_secret_value())
         return url.render_as_string(hide_password=False)
 
 
@@ -270,6 +294,7 @@ class Config(_Section):
         """Return the sink's part, with how often it tries again by itself. It holds the password and does not show it."""
         return SinkSettings(
             url=self.sink.full_url(),
+            tls=self.sink.tls,
             name=self.name,
             time_zone=self.source.time_zone,
             lease_s=self.run.lease_s,

@@ -9,7 +9,7 @@ empty count as not set, as container tools pass them.
 import os
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -123,6 +123,14 @@ class EnvironmentSource(EnvSettingsSource):
             variables = " ".join(name.upper() for name, text in self.env_vars.items() if text == value)
             message = f"the environment variable {variables} looks like JSON and is not"
             raise ConfigError(message, remedy="Write a list or an object in JSON, or a plain text") from None
+
+
+def forget(environment: MutableMapping[str, str]) -> None:
+    """Take the configuration out of the environment, once it is read: what the program starts (a JVM, Python workers) need not know it."""
+    for name in list(environment):
+        section, delimiter, _ = name.lower().removeprefix(PREFIX.lower()).partition(DELIMITER)
+        if name.lower().startswith(PREFIX.lower()) and (delimiter or section in Config.model_fields):
+            del environment[name]
 
 
 def _with_dots(name: str) -> str:

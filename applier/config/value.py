@@ -23,6 +23,8 @@ SERVER: Final = re.compile(r"(?:[A-Z_]+://)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]
 TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 MIN_MEMORY: Final = 64 * 1024
 DRIVERS: Final = ("mysql+pymysql", "mariadb+pymysql", "sqlite")
+SECRET_OPTIONS: Final = frozenset({"password", "passwd", "ssl_key_password"})
+"""Options that PyMySQL would take from a URL, and that every display of the URL would show."""
 URL_FORM: Final = "Write mysql+pymysql://user@host:3306/, mariadb+pymysql://user@host:3306/ or sqlite:///file.db"
 
 
@@ -113,6 +115,10 @@ def parse_url(text: str) -> URL:
     if driver == "sqlite":
         if url.database in (None, "", ":memory:") or "mode=memory" in text:
             raise refuse("names no file", "Progress must outlive the process: sqlite:///replica.db")
+    elif shown := sorted(SECRET_OPTIONS.intersection(url.query)):
+        raise refuse(
+            f"holds a secret in its option {shown[0]!r}", "Give the password as password or password_file, and tls_key without one"
+        )
     elif not url.host and "unix_socket" not in url.query:
         raise refuse("names no host", URL_FORM)
     return url

@@ -20,11 +20,36 @@ if TYPE_CHECKING:
     from applier.sinks.quarantine import QuarantineDesk
 
 
+class TlsMode(StrEnum):
+    """How a connection to a server of the MySQL family is protected."""
+
+    DISABLED = "disabled"
+    PREFERRED = "preferred"
+    """With TLS where the server offers it; who sits in between can prevent it."""
+    REQUIRED = "required"
+    """With TLS, to whoever answers."""
+    VERIFY_CA = "verify_ca"
+    """With TLS, to a server with a certificate of the CA."""
+    VERIFY_IDENTITY = "verify_identity"
+    """With TLS, to the very server that the certificate of the CA names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """TLS to the database. Paths are those of the machine that connects; without ``ca`` the system's own certificates count."""
+
+    mode: TlsMode = TlsMode.PREFERRED
+    ca: str | None = None
+    cert: str | None = None
+    key: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkSettings:
     """Where the sink is and how it is used. Picklable; ``repr`` never shows the password."""
 
     url: str = field(repr=False)
+    tls: Tls = Tls()
     name: str = "replica"
     time_zone: str = "UTC"
     lease_s: float = 15.0

@@ -1,9 +1,11 @@
 """The Spark context: made once per process, quiet, with this interpreter for its Python workers."""
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from importlib.resources import as_file, files
+from typing import Final
 
 from pyspark import SparkConf, SparkContext
 
@@ -20,6 +22,9 @@ DEFAULTS: Mapping[str, str] = {
     "spark.task.maxFailures": "4",
 }
 """Ours; the operator's [spark.conf] goes over them. Unix sockets halve the fixed cost of a job (DESIGN.md 4)."""
+
+SECRET: Final = re.compile(r"secret|password|token|access\.?key", re.IGNORECASE)
+"""Names of properties that Spark itself takes for secrets (the default of spark.redaction.regex)."""
 
 LOCAL_DEFAULTS: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
@@ -52,8 +57,17 @@ def start_context(app_name: str, master: str, conf: Mapping[str, str]) -> SparkC
     with as_file(files("applier.spark") / "log4j2.properties") as log4j:
         options = spark_conf.get("spark.driver.extraJavaOptions", "") or ""
         spark_conf.set("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{log4j} {options}".strip())
-        start_jvm(spark_conf)
+        start_jvm(_without_secrets(spark_conf))
         return SparkContext.getOrCreate(spark_conf)
+
+
+def _without_secrets(spark_conf: SparkConf) -> SparkConf:
+    """Return what may stand on the JVM's command line, where every user of the machine can read it; the context is told the rest later."""
+    shown = SparkConf(loadDefaults=False)
+    for name, value in spark_conf.getAll():
+        if not SECRET.search(name):
+            shown.set(name, value)
+    return shown
 
 
 def _configured(spark_conf: SparkConf, app_name: str, defaults: Mapping[str, str], conf: Mapping[str, str]) -> SparkConf:

@@ -1,12 +1,15 @@
 """A Kafka for the tests: the broker that ``APPLIER_TEST_KAFKA`` names, a container, or a process."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from secrets import token_hex
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
+from tests.rig.certificate import Certificates
 from tests.rig.port import free_port
 from tests.rig.process_server import ProcessServer, jars, wants_processes
 from tests.rig.server import ContainerServer, GivenServer, NotReadyError, Server, choose_image, given_address, require_engine
@@ -14,15 +17,17 @@ from tests.rig.server import ContainerServer, GivenServer, NotReadyError, Server
 GIVEN = "APPLIER_TEST_KAFKA"
 IMAGE = "APPLIER_TEST_KAFKA_IMAGE"
 HOME_BUILT, OFFICIAL, JARS = "applier-test/kafka:4.1.1", "apache/kafka:4.1.1", "kafka-4.1.1"
+USER = "applier"
 REQUEST_TIMEOUT_S = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Kafka:
-    """``bootstrap_servers`` is one broker, which does not create topics by itself."""
+    """``bootstrap_servers`` is one broker, which does not create topics by itself. ``properties``: what clients need besides."""
 
     bootstrap_servers: str
     server: Server
+    properties: dict[str, str] = field(default_factory=dict)
 
     def create_topic(self, topic: str, partitions: int = 1, **config: str) -> None:
         """Create a topic; ``config`` holds topic properties with ``_`` for ``.`` (``retention_ms="1"``)."""
@@ -54,7 +59,7 @@ class Kafka:
 
     def _admin(self) -> AdminClient:
         """Return a client; the caller holds it until the answer is there, for its end ends what it was asked."""
-        return AdminClient({"bootstrap.servers": self.bootstrap_servers})
+        return AdminClient({"bootstrap.servers": self.bootstrap_servers} | self.properties)
 
 
 @contextmanager
@@ -68,37 +73,54 @@ def running_kafka() -> Iterator[Kafka]:
 
 
 @contextmanager
-def own_kafka() -> Iterator[Kafka]:
-    """Yield a new Kafka, which nobody else uses: it may be killed. Skip the test if there is none to be had."""
+def own_kafka(certificates: Certificates | None = None) -> Iterator[Kafka]:
+    """Yield a new Kafka, which nobody else uses: it may be killed. Skip the test if there is none to be had.
+
+    With certificates it wants TLS, and a user with a password.
+    """
     port = free_port()
-    server = _process(port) if wants_processes() else _container(port)
+    address = f"127.0.0.1:{port}"
+    environment, properties = _protected(certificates) if certificates else ({}, {})
+    ask = partial(_list_brokers, address, properties)
+    server = _process(port, environment, ask) if wants_processes() else _container(port, environment, ask)
     try:
         server.create()
-        yield Kafka(f"127.0.0.1:{port}", server)
+        yield Kafka(address, server, properties)
     finally:
         server.remove()
 
 
-def _process(port: int) -> ProcessServer:
-    address = f"127.0.0.1:{port}"
-    return ProcessServer(script="kafka.sh", port=port, environment={"RIG_KAFKA_LIBS": jars(JARS)}, ask=lambda: _list_brokers(address))
+def _protected(certificates: Certificates) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what the server and what its clients must know."""
+    password = token_hex(16)
+    clients = {
+        "security.protocol": "SASL_SSL",
+        "ssl.ca.location": certificates.path("ca.pem"),
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": USER,
+        "sasl.password": password,
+    }
+    return certificates.environment() | {"RIG_USER": USER, "RIG_PASSWORD": password}, clients
 
 
-def _container(port: int) -> ContainerServer:
+def _process(port: int, environment: dict[str, str], ask: Callable[[], None]) -> ProcessServer:
+    return ProcessServer(script="kafka.sh", port=port, environment=environment | {"RIG_KAFKA_LIBS": jars(JARS)}, ask=ask)
+
+
+def _container(port: int, environment: dict[str, str], ask: Callable[[], None]) -> ContainerServer:
     require_engine()
-    address = f"127.0.0.1:{port}"
     return ContainerServer(
         image=choose_image(IMAGE, HOME_BUILT, OFFICIAL),
         script="kafka.sh",
         port=port,
-        environment={"RIG_ADVERTISED": address},
-        ask=lambda: _list_brokers(address),
+        environment=environment | {"RIG_ADVERTISED": f"127.0.0.1:{port}"},
+        ask=ask,
     )
 
 
-def _list_brokers(address: str) -> None:
+def _list_brokers(address: str, properties: dict[str, str]) -> None:
     # A client of its own for each question: one that met a closed port waits with growing back-off.
-    admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 0} | properties)
     try:
         has_broker = bool(admin.list_topics(timeout=2).brokers)
     except KafkaException as error:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pymysql
 
+from tests.rig.certificate import Certificates
 from tests.rig.port import free_port
 from tests.rig.process_server import ProcessServer, wants_processes
 from tests.rig.server import ContainerServer, GivenServer, NotReadyError, Server, choose_image, given_address, require_engine
@@ -45,10 +46,14 @@ def running_mariadb() -> Iterator[Mariadb]:
 
 
 @contextmanager
-def own_mariadb() -> Iterator[Mariadb]:
-    """Yield a new MariaDB, which nobody else uses: it may be killed. Skip the test if there is none to be had."""
+def own_mariadb(certificates: Certificates | None = None) -> Iterator[Mariadb]:
+    """Yield a new MariaDB, which nobody else uses: it may be killed. Skip the test if there is none to be had.
+
+    With certificates it takes connections with TLS only.
+    """
     port = free_port()
-    server = _process(port) if wants_processes() else _container(port)
+    environment = certificates.environment() if certificates else {}
+    server = _process(port, environment) if wants_processes() else _container(port, environment)
     try:
         server.create()
         yield Mariadb(f"mysql+pymysql://{USER}:{PASSWORD}@127.0.0.1:{port}/", server)
@@ -56,14 +61,14 @@ def own_mariadb() -> Iterator[Mariadb]:
         server.remove()
 
 
-def _process(port: int) -> ProcessServer:
-    return ProcessServer(script="mariadb.sh", port=port, environment={}, ask=lambda: _select_one(port))
+def _process(port: int, environment: dict[str, str]) -> ProcessServer:
+    return ProcessServer(script="mariadb.sh", port=port, environment=environment, ask=lambda: _select_one(port))
 
 
-def _container(port: int) -> ContainerServer:
+def _container(port: int, environment: dict[str, str]) -> ContainerServer:
     require_engine()
     image = choose_image(IMAGE, HOME_BUILT, OFFICIAL)
-    return ContainerServer(image=image, script="mariadb.sh", port=port, environment={}, ask=lambda: _select_one(port))
+    return ContainerServer(image=image, script="mariadb.sh", port=port, environment=environment, ask=lambda: _select_one(port))
 
 
 def _select_one(port: int) -> None:

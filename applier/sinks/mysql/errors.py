@@ -39,8 +39,15 @@ class Meaning(NamedTuple):
 
 
 _GRANT = "Grant the privilege (sql/grants.sql)"
-_PASSWORD = "Check user, password and host of [sink] url; the password may come from APPLIER_SINK__PASSWORD"  # noqa: S105 -- advice
+_LOGIN = (
+    "Check user, password and host of [sink] url, and whether the server wants TLS of this user (tls_mode, tls_cert); the password may "
+    "come from APPLIER_SINK__PASSWORD or password_file"
+)
 _REACH = "Check host and port of [sink] url, and whether the server runs"
+_TLS = (
+    "Check TLS to the database: tls_ca, tls_cert, tls_key and tls_mode of [sink] (or the ssl_… options of its url), the host's name in the "
+    "server's certificate, and that the files are there on every machine that writes"
+)
 _SHAPE = "Give the sink's table the definition that it has upstream"
 _WRITABLE = "Point [sink] url at a server that takes writes"
 _ALREADY = "Compare the sink's table with upstream's, then `applier ddl done` or `applier ddl retry`"
@@ -107,7 +114,7 @@ MEANINGS: Final[dict[int, Meaning]] = {
     4092: Meaning(Verdict.ALREADY_SO, _ALREADY, shows_names=True),  # unknown view (MariaDB)
     # Access and configuration.
     1044: Meaning(Verdict.FATAL, _GRANT, shows_names=True),
-    1045: Meaning(Verdict.FATAL, _PASSWORD, shows_names=True),
+    1045: Meaning(Verdict.FATAL, _LOGIN, shows_names=True),
     1049: Meaning(Verdict.FATAL, "Create the schema in the sink, or run `applier migrate` for the bookkeeping", shows_names=True),
     1129: Meaning(Verdict.FATAL, "Run FLUSH HOSTS on the server", shows_names=True),
     1130: Meaning(Verdict.FATAL, "Allow this host to connect", shows_names=True),
@@ -118,8 +125,9 @@ MEANINGS: Final[dict[int, Meaning]] = {
     1298: Meaning(Verdict.FATAL, "Load the zone tables (mysql_tzinfo_to_sql), or give time_zone as an offset", shows_names=True),
     1370: Meaning(Verdict.FATAL, _GRANT, shows_names=True),
     1410: Meaning(Verdict.FATAL, _GRANT, shows_names=True),
-    1698: Meaning(Verdict.FATAL, _PASSWORD, shows_names=True),
-    2026: Meaning(Verdict.FATAL, "Check the ssl_… options in [sink] url", shows_names=True),
+    1698: Meaning(Verdict.FATAL, _LOGIN, shows_names=True),
+    2026: Meaning(Verdict.FATAL, _TLS, shows_names=True),
+    3159: Meaning(Verdict.FATAL, "This server takes connections with TLS only: set tls_ca, or tls_mode, of [sink]", shows_names=True),
     1290: Meaning(Verdict.FATAL, _WRITABLE, shows_names=True),
     1665: Meaning(Verdict.FATAL, "Set binlog_format = ROW on the server", shows_names=True),
     1792: Meaning(Verdict.FATAL, _WRITABLE, shows_names=True),
@@ -160,6 +168,7 @@ UNKNOWN: Final = Meaning(Verdict.FATAL, "See the database's manual for the code,
 TIDB_GENERIC: Final = 1105
 TLS_FAILED: Final = 2026
 _TIDB_STALE_SCHEMA: Final = re.compile(r"information schema is (?:out of date|changed)", re.IGNORECASE)
+_CUT_SHORT: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 _PLACE: Final = re.compile(
     r".*(?:for column|Column|Field|for key) (?P<name>\S+?)(?: at row \d+| cannot be null| doesn't have a default value)?", re.DOTALL
 )
@@ -168,7 +177,10 @@ _PLACE: Final = re.compile(
 def code_of(error: BaseException) -> int | None:
     """Return the server's or the driver's code; 0 for a connection that broke under the driver; None: not of the database."""
     original = error.orig if isinstance(error, DBAPIError) else error
-    if isinstance(original, FileNotFoundError | PermissionError | ssl.SSLCertVerificationError):
+    # PyMySQL calls every failure to connect 2003, and keeps what it was. A server that is stopped cuts a handshake short, too.
+    cause = getattr(original, "original_exception", None)
+    is_handshake = isinstance(cause, ssl.SSLError) and not isinstance(cause, _CUT_SHORT)
+    if is_handshake or isinstance(original, FileNotFoundError | PermissionError | ssl.SSLError):
         return TLS_FAILED
     if isinstance(original, pymysql.err.MySQLError):
         return original.args[0] if original.args and isinstance(original.args[0], int) else -1

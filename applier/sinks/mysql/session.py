@@ -14,8 +14,9 @@ from sqlalchemy import Connection, Engine, NullPool, create_engine, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.errors import InvariantViolation
+from applier.sinks.mysql.encryption import tls_arguments
 from applier.sinks.mysql.errors import translate
-from applier.sinks.port import SinkSettings
+from applier.sinks.port import SinkSettings, Tls
 from applier.sinks.queries import load_queries
 
 FILE = "sql/mysql.sql"
@@ -51,7 +52,7 @@ class Purpose(Enum):
 def open_session(settings: SinkSettings, purpose: Purpose) -> Connection:
     """Open a session and fix its settings; RetryableSinkError or FatalSinkError with a remedy if that fails."""
     try:
-        connection = _engine(settings.url, purpose, settings.lock_wait_timeout_s, settings.lease_s).connect()
+        connection = _engine(settings.url, settings.tls, purpose, settings.lock_wait_timeout_s, settings.lease_s).connect()
     except (SQLAlchemyError, OSError, RuntimeError) as error:
         raise translate(error, "connecting", replica=settings.name) from error
     try:
@@ -133,7 +134,7 @@ def session_id(connection: Connection) -> int:
 
 
 @cache
-def _engine(url: str, purpose: Purpose, lock_wait_timeout_s: int, lease_s: float) -> Engine:
+def _engine(url: str, tls: Tls, purpose: Purpose, lock_wait_timeout_s: int, lease_s: float) -> Engine:
     # An engine is a recipe: with NullPool it holds no connection, so it may be kept and survives a fork.
     parsed = make_url(url)
     defaults: dict[str, Any] = {
@@ -147,7 +148,9 @@ def _engine(url: str, purpose: Purpose, lock_wait_timeout_s: int, lease_s: float
         forced = {"read_timeout": None, "write_timeout": None}
     if purpose is Purpose.BEAT:
         forced = {"read_timeout": max(2, lease_s), "write_timeout": max(2, lease_s)}
-    arguments = {name: value for name, value in defaults.items() if name not in parsed.query} | forced
+    arguments = {name: value for name, value in defaults.items() if name not in parsed.query} | forced | tls_arguments(tls)
+    if parsed.password is not None:
+        arguments["password"] = str(parsed.password).encode()  # PyMySQL would encode it as Latin-1, which not every password can be
     # The schema that a URL may name is not entered: it need not exist, and every name is qualified.
     return create_engine(parsed.set(database=None), poolclass=NullPool, connect_args=arguments, hide_parameters=True)
 

@@ -4,11 +4,20 @@
 #
 #   RIG_DATA  data directory      RIG_PORT  TCP port      RIG_BIND  address to listen on (empty: all)
 #   RIG_ADVERTISED  host:port under which the tests reach it      RIG_KAFKA_LIBS  directory of the jars
+#   RIG_TLS_CERT, RIG_TLS_KEY  texts in PEM: clients need TLS, and SCRAM-SHA-512 with RIG_USER and RIG_PASSWORD
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 data=${RIG_DATA:-/tmp/kafka}
 port=${RIG_PORT:-9092}
 mkdir -p "$data"
+
+protocol=PLAINTEXT
+users=
+if [ -n "${RIG_TLS_CERT:-}" ]; then
+  protocol=SASL_SSL
+  users="--add-scram SCRAM-SHA-512=[name=$RIG_USER,password=$RIG_PASSWORD]"
+  printf '%s\n%s\n' "$RIG_TLS_KEY" "$RIG_TLS_CERT" >"$data/keystore.pem"
+fi
 
 # INTERNAL is apart from CLIENT because the broker must reach itself, and the advertised address is one of the host.
 # The short session lets a broker that was killed come back at once (its old registration must expire first).
@@ -21,7 +30,7 @@ controller.listener.names=CONTROLLER
 inter.broker.listener.name=INTERNAL
 listeners=CLIENT://${RIG_BIND:-}:$port,INTERNAL://127.0.0.1:$((port + 1)),CONTROLLER://127.0.0.1:$((port + 2))
 advertised.listeners=CLIENT://${RIG_ADVERTISED:-127.0.0.1:$port},INTERNAL://127.0.0.1:$((port + 1))
-listener.security.protocol.map=CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=CLIENT:$protocol,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT
 log.dirs=$data/log
 auto.create.topics.enable=false
 broker.session.timeout.ms=2000
@@ -38,6 +47,14 @@ share.coordinator.state.topic.min.isr=1
 log.initial.task.delay.ms=1000
 log.retention.check.interval.ms=1000
 PROPERTIES
+if [ -n "$users" ]; then
+  cat >>"$data/server.properties" <<PROPERTIES
+sasl.enabled.mechanisms=SCRAM-SHA-512
+listener.name.client.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.client.ssl.keystore.type=PEM
+listener.name.client.ssl.keystore.location=$data/keystore.pem
+PROPERTIES
+fi
 
 kafka() {
   main=$1
@@ -49,7 +66,7 @@ kafka() {
 }
 
 if [ ! -f "$data/log/meta.properties" ]; then
-  kafka kafka.tools.StorageTool format --cluster-id AAAAAAAAAAAAAAAAAAAAAA --config "$data/server.properties" >"$data/format.log" 2>&1 \
+  kafka kafka.tools.StorageTool format --cluster-id AAAAAAAAAAAAAAAAAAAAAA --config "$data/server.properties" $users >"$data/format.log" 2>&1 \
     || { cat "$data/format.log" >&2; exit 1; }
 fi
 kafka kafka.Kafka "$data/server.properties"

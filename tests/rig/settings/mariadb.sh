@@ -3,6 +3,7 @@
 # The data directory is made at the first start and found again at the next, so a restart keeps what was committed.
 #
 #   RIG_DATA  data directory      RIG_PORT  TCP port      RIG_BIND  address to listen on
+#   RIG_TLS_CA, RIG_TLS_CERT, RIG_TLS_KEY  texts in PEM: the server takes connections with TLS only
 set -eu
 data=${RIG_DATA:-/tmp/mariadb}
 user=
@@ -21,7 +22,18 @@ GRANT ALL PRIVILEGES ON *.* TO 'applier_test'@'%' WITH GRANT OPTION;
 SQL
 chmod a+r "$data.init.sql"
 
+# Texts and not files: a container and a process get them in the same way, and the files belong to whom the server runs as.
+set --
+if [ -n "${RIG_TLS_CERT:-}" ]; then
+  mkdir -p "$data.tls"
+  printf '%s' "$RIG_TLS_CA" >"$data.tls/ca.pem"
+  printf '%s' "$RIG_TLS_CERT" >"$data.tls/cert.pem"
+  printf '%s' "$RIG_TLS_KEY" >"$data.tls/key.pem"
+  if [ -n "$user" ]; then chown -R mysql "$data.tls"; fi
+  set -- --ssl-ca="$data.tls/ca.pem" --ssl-cert="$data.tls/cert.pem" --ssl-key="$data.tls/key.pem" --require-secure-transport=ON
+fi
+
 # Character set and collation are those of a MariaDB from Debian or Docker Hub; the rest is a server that is small and quick to start.
 exec mariadbd --no-defaults $user --datadir="$data" --socket="$data/s.sock" --pid-file="$data/pid" --init-file="$data.init.sql" \
   --port="${RIG_PORT:-3306}" --bind-address="${RIG_BIND:-0.0.0.0}" --skip-name-resolve --skip-log-bin \
-  --character-set-server=utf8mb4 --collation-server=utf8mb4_general_ci --max-allowed-packet=64M --innodb-buffer-pool-size=128M
+  --character-set-server=utf8mb4 --collation-server=utf8mb4_general_ci --max-allowed-packet=64M --innodb-buffer-pool-size=128M "$@"

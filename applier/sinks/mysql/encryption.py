@@ -1,0 +1,29 @@
+"""TLS to a server of the MySQL family: from the operator's words to what PyMySQL takes."""
+
+import ssl
+from typing import Any
+
+from applier.sinks.port import Tls, TlsMode
+
+
+def tls_arguments(tls: Tls) -> dict[str, Any]:
+    """Return PyMySQL's arguments; OSError (ssl.SSLError among them) if a file cannot be read or used."""
+    match tls.mode:
+        case TlsMode.PREFERRED:
+            return {}  # what PyMySQL does, and what options of the URL may change
+        case TlsMode.DISABLED:
+            return {"ssl_disabled": True}
+        case TlsMode.REQUIRED | TlsMode.VERIFY_CA | TlsMode.VERIFY_IDENTITY:
+            return {"ssl": _context(tls)}
+
+
+def _context(tls: Tls) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=tls.ca)
+    # Python 3.13 refuses certificates without key usage extensions: those that MySQL and MariaDB make by themselves.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.check_hostname = tls.mode is TlsMode.VERIFY_IDENTITY
+    context.verify_mode = ssl.CERT_NONE if tls.mode is TlsMode.REQUIRED else ssl.CERT_REQUIRED
+    if tls.cert is not None:
+        # Without the password function, OpenSSL would ask the terminal for that of an encrypted key, and wait.
+        context.load_cert_chain(tls.cert, tls.key, password=lambda: "")
+    return context
