@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future, wait
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from confluent_kafka import (
     Consumer,
@@ -33,6 +33,16 @@ TOPIC_ID_TIMEOUT_S = 5.0
 MOCK_CLUSTER = "mockCluster"
 """How librdkafka's mock cluster calls itself: it has no controller to ask for topic ids."""
 
+
+STALE: Final = frozenset(
+    {
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError._NOENT,  # noqa: SLF001 - librdkafka's codes: it knows no leader
+    }
+)
+"""What an admin client hears who asks by an old picture of the cluster. It asks so until the picture expires, which takes minutes."""
 
 _EARLIEST, _LATEST = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
@@ -121,9 +131,9 @@ class KafkaSource:
         """Close."""
         self.close()
 
-    def _metadata(self, topic: str) -> Any:
+    def _metadata(self, topic: str, client: Consumer | AdminClient | None = None) -> Any:
         try:
-            return self._consumer.list_topics(topic, timeout=self._settings.unreachable_after_s)
+            return (client or self._consumer).list_topics(topic, timeout=self._settings.unreachable_after_s)
         except KafkaException as error:
             raise unreachable(self._settings, f"metadata of {topic}", error) from error
 
@@ -146,9 +156,20 @@ class KafkaSource:
         return unreachable(self._settings, f"metadata of {topic}", error)
 
     def _offsets(self, streams: Collection[Stream], spec: OffsetSpec) -> dict[Stream, Offset]:
-        asked = {TopicPartition(s.topic, s.partition): spec for s in streams}
-        if not asked:
+        if not streams:
             return {}
+        try:
+            return self._asked(streams, spec)
+        except SourceError as error:
+            if not isinstance(error.__cause__, KafkaException) or error.__cause__.args[0].code() not in STALE:
+                raise
+        # A broker was started again, or a leader has moved: unlike a consumer, an admin client does not look again by itself.
+        for topic in sorted({stream.topic for stream in streams}):
+            self._metadata(topic, self._admin)
+        return self._asked(streams, spec)
+
+    def _asked(self, streams: Collection[Stream], spec: OffsetSpec) -> dict[Stream, Offset]:
+        asked = {TopicPartition(s.topic, s.partition): spec for s in streams}
         # The end of what a consumer is given: behind it, records of a transaction that is still open would be waited for.
         committed = IsolationLevel.READ_COMMITTED
         answers = self._admin.list_offsets(asked, isolation_level=committed, request_timeout=self._settings.unreachable_after_s)
