@@ -1,5 +1,6 @@
 """The driver's view of Kafka: partitions, extents, topic ids, record times."""
 
+import time
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future, wait
 from typing import Any, Final, Self
@@ -17,11 +18,15 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from applier.coordinator.messages import Listing, PartitionExtent
 from applier.errors import SourceError
+from applier.kafka.complaint import PATIENCE_S, Complaints
 from applier.kafka.port import RangeReader
 from applier.kafka.reader import KafkaRangeReader
 from applier.kafka.refusal import refusals_as_config_errors
 from applier.kafka.settings import LOGGER, KafkaSettings, unreachable
 from applier.position import Offset, Stream
+
+HEARING_S = 0.2
+"""For hearing why the cluster was not asked; it also keeps a question that fails at once from being asked without a pause."""
 
 SHOW_TIMEOUT_S = 5.0
 """For committing offsets that are only to be looked at: nothing waits for it but the end of the program."""
@@ -52,8 +57,9 @@ class KafkaSource:
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
+        self._complaints = Complaints(settings)
         with refusals_as_config_errors(settings):
-            self._consumer = Consumer(settings.consumer())
+            self._consumer = Consumer(settings.consumer() | {"error_cb": self._complaints.hear})
             self._admin = AdminClient(settings.client())
         self._shown: Future[Any] | None = None
 
@@ -132,10 +138,19 @@ class KafkaSource:
         self.close()
 
     def _metadata(self, topic: str, client: Consumer | AdminClient | None = None) -> Any:
-        try:
-            return (client or self._consumer).list_topics(topic, timeout=self._settings.unreachable_after_s)
-        except KafkaException as error:
-            raise unreachable(self._settings, f"metadata of {topic}", error) from error
+        asked = client or self._consumer
+        give_up = time.monotonic() + self._settings.unreachable_after_s
+        while True:
+            try:
+                metadata = asked.list_topics(topic, timeout=min(PATIENCE_S, max(give_up - time.monotonic(), HEARING_S)))
+            except KafkaException as error:
+                asked.poll(HEARING_S)  # nothing is assigned: complaints are all that can come
+                self._complaints.check()
+                if time.monotonic() >= give_up:
+                    raise unreachable(self._settings, f"metadata of {topic}", self._complaints.latest or error) from error
+            else:
+                self._complaints.forget()
+                return metadata
 
     def _streams(self) -> list[Stream]:
         streams = []

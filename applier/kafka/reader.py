@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from applier.coordinator.messages import RangeId
 from applier.errors import SourceError
+from applier.kafka.complaint import PATIENCE_S, Complaints
 from applier.kafka.port import Record
 from applier.kafka.refusal import refusals_as_config_errors
 from applier.kafka.settings import KafkaSettings, unreachable
@@ -38,6 +39,7 @@ class _Assigned:
     """The consumer of this process and where it stands (None: somewhere unknown)."""
 
     consumer: Consumer
+    complaints: Complaints
     stream: Stream | None = None
     position: int = 0
 
@@ -46,6 +48,11 @@ class _Assigned:
             self.consumer.assign([TopicPartition(range_id.stream.topic, range_id.stream.partition, range_id.start)])
             self.position = range_id.start
         self.stream = None
+
+
+def _connected(settings: KafkaSettings) -> _Assigned:
+    complaints = Complaints(settings)
+    return _Assigned(Consumer(settings.consumer() | {"error_cb": complaints.hear}), complaints)
 
 
 _consumers: Final[dict[KafkaSettings, _Assigned]] = {}
@@ -62,7 +69,7 @@ class KafkaRangeReader:
         assigned = _consumers.get(self.settings)
         if assigned is None:
             with refusals_as_config_errors(self.settings):
-                assigned = _consumers[self.settings] = _Assigned(Consumer(self.settings.consumer()))
+                assigned = _consumers[self.settings] = _connected(self.settings)
         assigned.seek(range_id)
         yield from self._batches(assigned, range_id)
         assigned.stream = range_id.stream
@@ -75,8 +82,16 @@ class KafkaRangeReader:
                 yield records
             if assigned.position > position:
                 heard = time.monotonic()
-            elif time.monotonic() - heard >= self.settings.unreachable_after_s:
-                raise unreachable(self.settings, f"range {range_id.stream}@{position}..{range_id.end}", "time-out")
+                assigned.complaints.forget()
+            else:
+                self._judge_silence(assigned, range_id, time.monotonic() - heard)
+
+    def _judge_silence(self, assigned: _Assigned, range_id: RangeId, silent_s: float) -> None:
+        if silent_s >= PATIENCE_S:
+            assigned.complaints.check()
+        if silent_s >= self.settings.unreachable_after_s:
+            what = f"range {range_id.stream}@{assigned.position}..{range_id.end}"
+            raise unreachable(self.settings, what, assigned.complaints.latest or "time-out")
 
     def _take(self, assigned: _Assigned, messages: list[Message], range_id: RangeId) -> list[Record]:
         records = []

@@ -1,6 +1,7 @@
 """How Kafka is reached: the operator's librdkafka properties, and the ones that the applier's correctness needs."""
 
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,9 @@ OWNED_PROPERTIES: Mapping[str, str] = {
     "group.instance.id": "the applier assigns partitions itself",
 }
 """Properties that the applier sets, with the reason why an operator may not."""
+
+SECRET = re.compile(r"password|secret|token|key|jaas|oauthbearer\.config")
+"""Names of properties whose values are nobody's business."""
 
 PREFETCH_KBYTES = 16 * 1024
 """Per consumer: a reader that is not polled holds at most this (librdkafka's own default is 64 MB)."""
@@ -40,6 +44,13 @@ class KafkaSettings:
             if name in OWNED_PROPERTIES:
                 message = f"source.kafka may not set {name!r}"
                 raise ConfigError(message, remedy=f"Remove it: {OWNED_PROPERTIES[name]}", key=f"source.kafka.{name}")
+
+    def masked(self, text: str) -> str:
+        """Return ``text``, which another has written, without the secrets among the properties."""
+        for name, value in self.properties:
+            if value and SECRET.search(name):
+                text = text.replace(value, "***")
+        return text
 
     def client(self) -> dict[str, Any]:
         """Return the properties of a client that only asks for metadata."""
@@ -71,5 +82,5 @@ def unreachable(settings: KafkaSettings, what: str, cause: object) -> SourceErro
         remedy="Check source.bootstrap_servers, the brokers, and source.kafka (TLS, SASL)",
         kind="unreachable",
         bootstrap_servers=settings.bootstrap_servers,
-        cause=cause,
+        cause=settings.masked(str(cause)),
     )

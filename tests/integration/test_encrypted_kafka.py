@@ -1,0 +1,87 @@
+"""A Kafka that wants TLS and SCRAM: who gets in, and how soon and how plainly the others are told."""
+
+from uuid import uuid4
+
+import pytest
+
+from applier.coordinator.messages import RangeId
+from applier.errors import SourceError
+from applier.kafka.client import KafkaSource
+from applier.kafka.reader import KafkaRangeReader
+from applier.kafka.settings import KafkaSettings
+from applier.position import Offset, Stream
+from tests.rig.certificate import Certificates
+from tests.rig.kafka import Kafka
+
+WRONG = "wrong-secret"
+
+
+@pytest.fixture(scope="module")
+def topic(encrypted_kafka: Kafka) -> str:
+    name = f"encrypted-{uuid4().hex[:8]}"
+    encrypted_kafka.create_topic(name, partitions=2)
+    return name
+
+
+def settings(kafka: Kafka, topic: str, **changes: str) -> KafkaSettings:
+    properties = kafka.properties | {name.replace("_", "."): value for name, value in changes.items()}
+    return KafkaSettings(
+        bootstrap_servers=kafka.bootstrap_servers,
+        topics=(topic,),
+        group_id="g",
+        properties=tuple(properties.items()),
+        unreachable_after_s=60,
+    )
+
+
+def refusal(settings: KafkaSettings) -> SourceError:
+    with KafkaSource(settings) as source, pytest.raises(SourceError) as caught:
+        source.listing()
+    assert WRONG not in str(caught.value)
+    return caught.value
+
+
+def test_a_client_with_the_right_password_reads_over_an_encrypted_connection(encrypted_kafka: Kafka, topic: str) -> None:
+    with KafkaSource(settings(encrypted_kafka, topic)) as source:
+        assert sorted(source.listing().extents) == [Stream(topic, 0), Stream(topic, 1)]
+        assert list(source.topic_ids()) == [topic]
+
+
+def test_an_authority_may_be_given_as_a_text(encrypted_kafka: Kafka, topic: str, certificates: Certificates) -> None:
+    with KafkaSource(settings(encrypted_kafka, topic, ssl_ca_location="", ssl_ca_pem=certificates.ca)) as source:
+        assert source.listing().extents
+
+
+def test_a_wrong_password_is_told_as_such_and_not_as_a_time_out(encrypted_kafka: Kafka, topic: str) -> None:
+    error = refusal(settings(encrypted_kafka, topic, sasl_password=WRONG))
+    assert error.facts["kind"] == "refused"
+    assert "invalid credentials with SASL mechanism SCRAM-SHA-512" in error.facts["cause"]
+    assert "sasl.password" in error.remedy
+
+
+def test_a_mechanism_that_the_broker_does_not_have_is_told(encrypted_kafka: Kafka, topic: str) -> None:
+    error = refusal(settings(encrypted_kafka, topic, sasl_mechanism="PLAIN"))
+    assert error.facts["kind"] == "refused"
+    assert "supported mechanisms: SCRAM-SHA-512" in error.facts["cause"]
+
+
+def test_a_broker_that_the_authority_does_not_know_is_not_trusted(encrypted_kafka: Kafka, topic: str, certificates: Certificates) -> None:
+    error = refusal(settings(encrypted_kafka, topic, ssl_ca_location=certificates.path("stranger.pem")))
+    assert error.facts["kind"] == "refused"
+    assert "certificate verify failed" in error.facts["cause"]
+    assert "ssl.ca.location" in error.remedy
+
+
+def test_a_broker_of_another_name_is_not_trusted(encrypted_kafka: Kafka, topic: str) -> None:
+    port = encrypted_kafka.bootstrap_servers.rpartition(":")[2]
+    error = refusal(settings(Kafka(f"localhost:{port}", encrypted_kafka.server, encrypted_kafka.properties), topic))
+    assert error.facts["kind"] == "refused"
+    assert "host's name" in error.remedy
+
+
+def test_a_reader_on_an_executor_tells_the_same(encrypted_kafka: Kafka, topic: str) -> None:
+    reader = KafkaRangeReader(settings(encrypted_kafka, topic, sasl_password=WRONG))
+    with pytest.raises(SourceError) as caught:
+        list(reader.read(RangeId(Stream(topic, 0), Offset(0), Offset(1))))
+    assert caught.value.facts["kind"] == "refused"
+    assert WRONG not in str(caught.value)
