@@ -45,9 +45,21 @@ class _Assigned:
 
     def seek(self, range_id: RangeId) -> None:
         if (self.stream, self.position) != (range_id.stream, range_id.start):
-            self.consumer.assign([TopicPartition(range_id.stream.topic, range_id.stream.partition, range_id.start)])
+            self.consumer.assign([_place(range_id.stream, range_id.start)])
             self.position = range_id.start
         self.stream = None
+
+    def stay(self, range_id: RangeId) -> None:
+        """Go on fetching behind a range that was read whole, but not at the end of the stream: it would ask for nothing, all the time."""
+        _, end = self.consumer.get_watermark_offsets(_place(range_id.stream, range_id.end), cached=True)
+        if end > range_id.end:
+            self.stream = range_id.stream
+        else:
+            self.consumer.unassign()
+
+
+def _place(stream: Stream, offset: int) -> TopicPartition:
+    return TopicPartition(stream.topic, stream.partition, offset)
 
 
 def _connected(settings: KafkaSettings) -> _Assigned:
@@ -72,7 +84,7 @@ class KafkaRangeReader:
                 assigned = _consumers[self.settings] = _connected(self.settings)
         assigned.seek(range_id)
         yield from self._batches(assigned, range_id)
-        assigned.stream = range_id.stream
+        assigned.stay(range_id)
 
     def _batches(self, assigned: _Assigned, range_id: RangeId) -> Iterator[list[Record]]:
         heard = time.monotonic()
