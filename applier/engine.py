@@ -25,7 +25,7 @@ from applier.coordinator.messages import (
     SaveProgress,
     StartingPoint,
 )
-from applier.errors import ApplierError, Fenced, JobLost, NeedsOperator, SinkError, UnknownOutcome
+from applier.errors import ApplierError, Fenced, JobLost, NeedsOperator, SinkError, SparkEnded, UnknownOutcome
 from applier.kafka.port import Source
 from applier.position import Offset, Stream, Ts
 from applier.retrying import is_transient
@@ -162,10 +162,15 @@ class Engine:
             self._resume(self._failure)
         ranges = self.coordinator.plan()
         self._listen(ranges)
-        performed = self._perform_due_steps()
-        if self._stop.is_wished:
-            return performed
-        self._take(self._ahead.finish())
+        try:
+            performed = self._perform_due_steps()
+            if self._stop.is_wished:
+                return performed
+            outcomes = self._ahead.finish()
+        except Exception as error:
+            self._failure = error
+            raise
+        self._take(outcomes)
         self.coordinator.list(self._source.listing())
         return performed or bool(ranges)
 
@@ -192,12 +197,8 @@ class Engine:
     def _perform_due_steps(self) -> bool:
         performed = False
         while not self._stop.is_wished and (step := self.coordinator.next_step()) is not None:
-            try:
-                self._check_owner()
-                self._perform(step)
-            except Exception as error:
-                self._failure = error
-                raise
+            self._check_owner()
+            self._perform(step)
             performed = True
             self._watcher.changed()
         return performed
@@ -220,9 +221,12 @@ class Engine:
     def _failed(self, errors: Sequence[ApplierError]) -> None:
         """Raise what stopped a listener, what will not pass by itself first; a job that was lost is no reason to stop."""
         error = min(errors, key=is_transient)
-        if not isinstance(error, JobLost):
-            raise error
-        self._rebuild(error)
+        if isinstance(error, JobLost):
+            self._rebuild(error)
+            return
+        if isinstance(error, SparkEnded):
+            self._failure = error  # what was cached is lost with it
+        raise error
 
     def _check_owner(self) -> None:
         error = self._sink.heartbeat_lost()

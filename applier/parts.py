@@ -8,11 +8,13 @@ from applier.coordinator.messages import Listing
 from applier.engine import Engine, Parts
 from applier.errors import ConfigError
 from applier.kafka.client import KafkaSource
+from applier.kafka.port import RangeReader
 from applier.position import NO_TS, Ts
 from applier.sinks.factory import open_sink
 from applier.sinks.port import SinkSettings
 from applier.spark.lazy import LazyRunner
-from applier.spark.runner import SparkRunner
+from applier.spark.loss import UNANSWERED
+from applier.spark.runner import SparkRunner, start_failed
 from applier.spark.session import start_context, submitted_master
 
 
@@ -26,13 +28,18 @@ def as_submitted(config: Config) -> Config:
 def open_parts(config: Config, sink_settings: SinkSettings) -> Iterator[Parts]:
     """Open source, sink and runner for one run, and close them at the end of the block."""
     with KafkaSource(config.kafka_settings()) as source, open_sink(sink_settings) as sink:
-        runner = LazyRunner(
-            lambda: SparkRunner(start_context(f"applier {config.name}", config.spark.master, config.spark.conf), source.reader)
-        )
+        runner = LazyRunner(lambda: _start_spark(config, source.reader))
         try:
             yield Parts(source, sink, runner)
         finally:
             runner.close()
+
+
+def _start_spark(config: Config, reader: RangeReader) -> SparkRunner:
+    try:
+        return SparkRunner(start_context(f"applier {config.name}", config.spark.master, config.spark.conf), reader)
+    except UNANSWERED as error:
+        raise start_failed(error) from error
 
 
 def begin(parts: Parts, engine: Engine, *, start_ts: Ts, take_over: bool = False, accept_gap: bool = False) -> Listing:

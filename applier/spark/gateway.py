@@ -16,6 +16,7 @@ from threading import Event, Thread
 from typing import IO, Any, Final
 
 from py4j.java_gateway import JavaGateway
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
@@ -56,6 +57,22 @@ def hush_jvm() -> None:
     process = getattr(gateway, "proc", None)
     if process is not None and process.poll() is None:
         _hushed.set()
+
+
+def drop_dead_jvm() -> None:
+    """Forget a JVM that this process has started and that does not answer any more; one that answers is kept."""
+    gateway = SparkContext._gateway  # noqa: SLF001 - see start_jvm
+    if gateway is None:
+        return
+    with suppress(Py4JError, OSError):
+        gateway.jvm.System.nanoTime()
+        return
+    with suppress(AttributeError):  # spark-submit's is not our child
+        gateway.proc.kill()
+        gateway.proc.wait()
+    with suppress(Py4JError, OSError):
+        gateway.shutdown()
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - see start_jvm
 
 
 def _launch(conf: SparkConf, output: int) -> JavaGateway:

@@ -1,13 +1,19 @@
-"""A runner that starts Spark when there is something to read: a catch-up with nothing to do ends without it."""
+"""A runner that starts Spark when there is something to read: a catch-up with nothing to do ends without it.
 
+Where Spark itself was lost it starts another when there is something to read again. What was cached is lost with it: the error says so,
+and whoever hears it begins anew from what the sink says.
+"""
+
+import time
 from collections.abc import Callable, Collection, Sequence
 from threading import Lock
 
 from applier.coordinator.messages import RangeId
-from applier.errors import InvariantViolation
+from applier.errors import InvariantViolation, SparkEnded
 from applier.sinks.port import WriteOutcome
 from applier.spark.apply import ApplyPlan
-from applier.spark.listen import ListenOutcome, ListenTask
+from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure
+from applier.spark.loss import Losses
 from applier.spark.port import Runner
 
 
@@ -17,19 +23,28 @@ class LazyRunner:
     That happens in the thread that listens: ``close`` waits for it, and nothing is made after it.
     """
 
-    def __init__(self, make: Callable[[], Runner]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[], Runner], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._make, self._clock = make, clock
         self._made: Runner | None = None
         self._making = Lock()
         self._is_closed = False
+        self._losses = Losses()
 
     def listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:
-        """Start the runner, then listen."""
-        return self._runner().listen(tasks)
+        """Start the runner if need be, then listen."""
+        runner = self._runner()
+        outcomes = runner.listen(tasks)
+        if any(isinstance(outcome, RangeFailure) and isinstance(outcome.error, SparkEnded) for outcome in outcomes):
+            self._lose(runner)
+        return outcomes
 
     def apply(self, plan: ApplyPlan) -> WriteOutcome:
         """Apply; only ranges that were listened to can be applied, so the runner is there."""
-        return self._runner().apply(plan)
+        runner = self._runner()
+        outcome = runner.apply(plan)
+        if isinstance(outcome.error, SparkEnded):
+            self._lose(runner)
+        return outcome
 
     def release(self, ranges: Collection[RangeId]) -> None:
         """Release, if there is anything."""
@@ -53,5 +68,14 @@ class LazyRunner:
             if self._is_closed:
                 raise InvariantViolation("a runner was used after it was closed")
             if self._made is None:
+                self._losses.check(self._clock())
                 self._made = self._make()
             return self._made
+
+    def _lose(self, runner: Runner) -> None:
+        """Clear away a runner that was lost. Both threads may notice it."""
+        with self._making:
+            if self._made is runner and not self._is_closed:
+                self._made = None
+                self._losses.add(self._clock())
+                runner.close()

@@ -20,14 +20,12 @@ from applier.sinks.port import WriteOutcome, WriteState
 from applier.spark.apply import ApplyPlan, Planned, render, select, write
 from applier.spark.gateway import hush_jvm
 from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure, listen
+from applier.spark.loss import UNANSWERED, end_context
 
 SMALL_SEGMENT_ROWS = 5_000
 """Below it, one task does everything: two shuffles cost more than the parallelism gives."""
 
-UNANSWERED: Final = (Py4JError, OSError)
-"""How a JVM fails to do what it is told; one that has died refuses the connection, which py4j passes on as it is."""
-
-STOPPED: Final = "stopped SparkContext"
+STOPPED: Final = ("stopped SparkContext", "SparkContext was shut down")
 ENDED_REMEDY: Final = "See the lines above and the system's log (out of memory? spark.driver.memory under [spark.conf]), and start again"
 
 
@@ -50,28 +48,33 @@ class SparkRunner:
         self._context = context
         self._reader = reader
         self._cached: dict[RangeId, RDD[Any]] = {}
+        # One for all jobs: Spark never forgets an accumulator.
+        self._outcomes = context.accumulator([], _Outcomes())
 
     def listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:
         """Run one listener per range in one job."""
         if not tasks:
             return []
-        outcomes = self._context.accumulator([], _Outcomes())
+        self._outcomes.value = []
         try:
             self._context.setLocalProperty("spark.scheduler.pool", "listen")
             for task in tasks:
-                self._cached[task.range] = _range_rdd(self._context, task, self._reader, outcomes)
+                self._cached[task.range] = _range_rdd(self._context, task, self._reader, self._outcomes)
             _materialize(self._context, [self._cached[task.range] for task in tasks])
         except UNANSWERED as error:
             self.release([task.range for task in tasks])
             return [RangeFailure(task.range, _job_failed(error)) for task in tasks]
         # Not every range need have reported: a task that Spark repeats after its range was cached does not listen again.
-        found = {outcome.range: outcome for outcome in outcomes.value}
+        found = {outcome.range: outcome for outcome in self._outcomes.value}
         reported = [found.get(task.range) or RangeFailure(task.range, _not_reported()) for task in tasks]
         self.release([outcome.range for outcome in reported if isinstance(outcome, RangeFailure)])
         return reported
 
     def apply(self, plan: ApplyPlan) -> WriteOutcome:
         """Select, shuffle by bucket, render in parallel, sort to the one task that writes."""
+        if not self._cached.keys() >= plan.ranges.keys():
+            error = JobLost("ranges that were cached are gone with the spark that had them", remedy="See the lines above")
+            return WriteOutcome(state=WriteState.REBUILD, error=error)
         try:
             return self._apply(plan)
         except UNANSWERED as error:
@@ -108,8 +111,7 @@ class SparkRunner:
         """Unpersist everything and stop Spark, whose last words about jobs that still run are nobody's business."""
         hush_jvm()
         self.release_all()
-        with suppress(*UNANSWERED):
-            self._context.stop()
+        end_context(self._context)
 
 
 def _range_rdd(context: SparkContext, task: ListenTask, reader: RangeReader, outcomes: Any) -> RDD[Any]:
@@ -145,9 +147,15 @@ def _same(bucket: int) -> int:
 
 def _job_failed(error: Py4JError | OSError) -> ApplierError:
     text = str(getattr(error, "java_exception", error))
-    if isinstance(error, Py4JNetworkError | OSError) or STOPPED in text:
+    if isinstance(error, Py4JNetworkError | OSError) or any(words in text for words in STOPPED):
         return SparkEnded("spark has ended while the applier works", remedy=ENDED_REMEDY, cause=_cause(text))
     return JobLost("spark gave a job up", remedy="See the logs of the executors", cause=_cause(text))
+
+
+def start_failed(error: Py4JError | OSError) -> SparkEnded:
+    """Return our error for a context that does not come up."""
+    remedy = "Check spark.master, and whether the cluster runs and has resources to give"
+    return SparkEnded("spark does not start", remedy=remedy, cause=_cause(str(getattr(error, "java_exception", error))))
 
 
 def _cause(text: str) -> str:

@@ -18,10 +18,17 @@ DEFAULTS: Mapping[str, str] = {
     "spark.python.worker.reuse": "true",
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.cleaner.periodicGC.interval": "5min",
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "500",
+    "spark.ui.dagGraph.retainedRootRDDs": "50",
+    "spark.ui.retainedDeadExecutors": "10",
+    "spark.worker.ui.retainedExecutors": "10",
     "spark.rdd.compress": "false",
     "spark.task.maxFailures": "4",
 }
-"""Ours; the operator's [spark.conf] goes over them. Unix sockets halve the fixed cost of a job (DESIGN.md 4)."""
+"""Ours; the operator's [spark.conf] goes over them. Unix sockets halve the fixed cost of a job (DESIGN.md 4). What a web interface would
+show of past jobs is kept in memory without one too: a daemon runs hundreds of thousands."""
 
 SECRET: Final = re.compile(r"secret|password|token|access\.?key", re.IGNORECASE)
 """Names of properties that Spark itself takes for secrets (the default of spark.redaction.regex)."""

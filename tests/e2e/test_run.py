@@ -1,5 +1,6 @@
 """The daemon as a process: it follows a feed, shows its offsets, refuses a second one beside it, and ends when it is asked to."""
 
+import os
 import signal
 from uuid import uuid4
 
@@ -31,6 +32,35 @@ def committed(servers, topics):
         return {(each.topic, each.partition): each.offset for each in consumer.committed(asked, timeout=60)}
     finally:
         consumer.close()
+
+
+def kill_one(program, word):
+    """SIGKILL a process that the daemon has started, by a word of its command."""
+    process = next(process for process, command in program.commands().items() if word in command)
+    os.kill(process, signal.SIGKILL)
+
+
+def test_a_daemon_outlives_its_python_workers_and_its_java_process(tmp_path, mock_kafka):
+    url = f"sqlite:///{tmp_path}/replica.db"
+    world = small_upstream(62, f"outlived-{uuid4().hex[:8]}", transactions=30)
+    third = len(world.log) // 3
+    play(world.log[:third], mock_kafka)
+    config = write_config(tmp_path, servers=mock_kafka, url=url, topics=list(world.topics))
+    with daemon(config) as program:
+        assert program.reaches(lambda: fence_of(url)[1] > 0)
+        kill_one(program, "pyspark.daemon")
+        play(world.log[third : 2 * third], mock_kafka)
+        begun = fence_of(url)
+        assert program.reaches(lambda: fence_of(url) > begun)
+        kill_one(program, "java")
+        play(world.log[2 * third :], mock_kafka)
+        assert program.reaches(lambda: checkpoint_of(url) == world.final_ts)
+        program.send(signal.SIGINT)
+        ended = program.wait()
+        assert ended.code == 0, ended.stderr
+        assert "spark has ended" in ended.stderr
+        assert program.orphans() == []
+    assert world.wrong_in(url) == []
 
 
 def test_a_daemon_follows_a_feed_beside_which_no_other_runs_and_ends_when_it_is_asked_to(tmp_path, kafka, mysql_url):

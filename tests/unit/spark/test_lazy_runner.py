@@ -5,8 +5,13 @@ from threading import Event
 
 import pytest
 
-from applier.errors import InvariantViolation
+from applier.coordinator.messages import RangeId
+from applier.errors import ApplierError, InvariantViolation, SparkEnded
+from applier.position import Offset, Stream
+from applier.sinks.port import WriteOutcome, WriteState
 from applier.spark.lazy import LazyRunner
+from applier.spark.listen import RangeFailure
+from applier.spark.loss import MAX_LOSSES, PERIOD_S
 
 
 class Made:
@@ -54,3 +59,48 @@ def test_nothing_is_made_after_it_was_closed():
     runner.close()
     with pytest.raises(InvariantViolation):
         runner.listen([])
+
+
+class Ended:
+    """A runner whose Spark has ended."""
+
+    def __init__(self):
+        self.closed = 0
+
+    def listen(self, tasks):
+        return [RangeFailure(RangeId(Stream("t", 0), Offset(0), Offset(1)), SparkEnded("gone"))]
+
+    def apply(self, plan):
+        return WriteOutcome(state=WriteState.FAILED, error=SparkEnded("gone"))
+
+    def close(self):
+        self.closed += 1
+
+
+def test_another_is_made_when_spark_was_lost_and_the_lost_one_is_cleared_away_once():
+    made = [Ended(), Made()]
+    first, second = made
+    runner = LazyRunner(lambda: made.pop(0))
+    assert isinstance(runner.listen([])[0], RangeFailure)
+    assert first.closed == 1
+    assert runner.listen([7]) == [7]
+    runner.close()
+    assert (first.closed, second.is_closed) == (1, True)
+
+
+def test_a_loss_while_applying_is_noticed_too():
+    made = [Ended(), Made()]
+    runner = LazyRunner(lambda: made.pop(0))
+    assert runner.apply(None).state is WriteState.FAILED
+    assert runner.listen([7]) == [7]
+
+
+def test_too_many_losses_lately_are_no_accident_and_old_ones_are_forgotten():
+    now = [0.0]
+    runner = LazyRunner(Ended, clock=lambda: now[0])
+    for _ in range(MAX_LOSSES + 1):
+        runner.listen([])
+    with pytest.raises(ApplierError, match="again and again"):
+        runner.listen([])
+    now[0] = PERIOD_S
+    assert isinstance(runner.listen([])[0], RangeFailure)

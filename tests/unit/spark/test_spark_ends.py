@@ -41,7 +41,10 @@ class BrokenSpark:
         return self._answer()
 
     def stop(self):
-        self._answer()
+        """Fail once: Spark's own has forgotten the JVM then, and ends the rest."""
+        is_dead, self._is_dead = self._is_dead, False
+        if is_dead:
+            self._fail()
 
     parallelize = mapPartitions = persist = union = setLocalProperty = coalesce = _answer  # noqa: N815 - Spark's names
     collect = _fail
@@ -72,3 +75,8 @@ def test_a_job_that_spark_gave_up_is_lost_with_what_was_raised_and_leaves_nothin
     assert spark.released == 1
     runner._cached[RANGE] = spark
     assert runner.apply(PLAN).state is WriteState.REBUILD
+
+
+def test_ranges_that_another_spark_had_cached_are_a_reason_to_rebuild():
+    written = SparkRunner(BrokenSpark(AssertionError("asked")), MemoryReader({})).apply(PLAN)
+    assert (written.state, type(written.error)) == (WriteState.REBUILD, JobLost)
