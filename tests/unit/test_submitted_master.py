@@ -2,7 +2,7 @@
 
 import pytest
 
-import applier.catchup
+import applier.parts
 from applier.catchup import CatchupOptions, catch_up
 from applier.config import load_config
 from applier.errors import ConfigError
@@ -18,9 +18,9 @@ def config_of(url, kafka=(), **spark):
 
 @pytest.mark.parametrize("master", [CLUSTER, "yarn", "k8s://https://host"])
 def test_a_file_is_refused_under_a_master_that_is_not_local(tmp_path, monkeypatch, master):
-    monkeypatch.setattr(applier.catchup, "submitted_master", lambda: master)
-    monkeypatch.setattr(applier.catchup, "KafkaSource", None)
-    monkeypatch.setattr(applier.catchup, "open_sink", None)
+    monkeypatch.setattr(applier.parts, "submitted_master", lambda: master)
+    monkeypatch.setattr(applier.parts, "KafkaSource", None)
+    monkeypatch.setattr(applier.parts, "open_sink", None)
     with pytest.raises(ConfigError, match="on this machine only") as caught:
         catch_up(config_of(f"sqlite:///{tmp_path}/replica.db"), CatchupOptions(), SilentObserver())
     assert caught.value.facts == {"master": master}
@@ -36,7 +36,7 @@ def test_the_submitted_master_goes_over_the_configurations(tmp_path):
 
 @pytest.mark.parametrize("master", [None, "local[*]"])
 def test_a_local_master_goes_on_to_open_kafka(tmp_path, monkeypatch, master):
-    monkeypatch.setattr(applier.catchup, "submitted_master", lambda: master)
+    monkeypatch.setattr(applier.parts, "submitted_master", lambda: master)
     config = config_of(f"sqlite:///{tmp_path}/replica.db", kafka={"no.such.thing": "x"})
     with pytest.raises(ConfigError, match="librdkafka knows no property"):
         catch_up(config, CatchupOptions(), SilentObserver())
