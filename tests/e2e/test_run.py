@@ -63,14 +63,14 @@ def test_a_daemon_outlives_its_python_workers_and_its_java_process(tmp_path, moc
     assert world.wrong_in(url) == []
 
 
-def test_a_daemon_follows_a_feed_beside_which_no_other_runs_and_ends_when_it_is_asked_to(tmp_path, kafka, mysql_url):
+def test_a_daemon_follows_a_feed_beside_which_no_other_runs_and_ends_when_it_is_asked_to(tmp_path, kafka, mysql_url, least_privileged_url):
     clear_sink(mysql_url)
     servers = kafka.bootstrap_servers
     world = small_upstream(61, f"followed-{uuid4().hex[:8]}", transactions=30)
     world.create_topics(servers)
     middle = len(world.log) // 2
     play(world.log[:middle], servers)
-    config = write_config(tmp_path, servers=servers, url=mysql_url, topics=list(world.topics), lease_s=LEASE_S)
+    config = write_config(tmp_path, servers=servers, url=least_privileged_url, topics=list(world.topics), lease_s=LEASE_S)
     with daemon(config) as program:
         assert program.reaches(lambda: fence_of(mysql_url)[1] > 0)
         with daemon(config) as second:
