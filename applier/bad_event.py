@@ -3,11 +3,15 @@
 The record itself stays in Kafka until the transaction that stores it in the quarantine reads it once more.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from applier.errors import ApplierError
+from applier.events import Value
 from applier.position import NO_TS, Offset, Stream, Ts
 
 WHOLE_RECORD: Final = -1
@@ -17,6 +21,13 @@ MAX_SET_ASIDE: Final = 100
 """Per range and per transaction. More of them are no accident: something systematic is wrong, and the operator must know."""
 
 _OF_THE_PLACE: Final = frozenset({"topic", "partition", "offset", "event", "schema", "table", "commit_ts", "min_ts", "max_ts"})
+
+
+class KeptRecord(msgspec.Struct, array_like=True, frozen=True):
+    """A record as it came from Kafka."""
+
+    key: bytes | None
+    value: bytes | None
 
 
 class AsideState(StrEnum):
@@ -55,8 +66,24 @@ class BadEvent:
     key: str = ""
     commit_ts: Ts = NO_TS
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a log may say: the place, never values of the row."""
+        stream, offset, event = self.place
+        facts: dict[str, Any] = {"state": self.state.value, "topic": stream.topic, "partition": stream.partition, "offset": offset}
+        facts |= {} if event == WHOLE_RECORD else {"event": event}
+        facts |= {"table": f"{self.schema}.{self.table}"} if self.schema else {}
+        return facts | ({"commit_ts": self.commit_ts} if self.commit_ts else {})
+
 
 def reason_of(error: ApplierError) -> str:
     """Return why an event is bad in one line: the message, and the facts that are not its place."""
     facts = ", ".join(f"{name}={value}" for name, value in error.facts.items() if name not in _OF_THE_PLACE)
     return error.message + (f" [{facts}]" if facts else "")
+
+
+def key_text(names: Iterable[str], values: Iterable[Value]) -> str:
+    """Write a handle key for people: ``id=7, code='x'``."""
+    return ", ".join(
+        f"{name}={f'0x{value.hex()}' if isinstance(value, bytes) else repr(value)}" for name, value in zip(names, values, strict=True)
+    )

@@ -27,9 +27,11 @@ from applier.coordinator.messages import (
 )
 from applier.errors import ApplierError, Fenced, JobLost, NeedsOperator, SinkError, SparkEnded, UnknownOutcome
 from applier.kafka.port import Source
+from applier.planner import STOP, AsidePolicy
 from applier.position import Offset, Stream, Ts
 from applier.retrying import is_transient
-from applier.segment import SegmentWriter
+from applier.segment import SegmentWriter, WriteRules
+from applier.set_aside import SetAside
 from applier.sink_tables import SinkTables
 from applier.sinks.port import DdlState, Fence, Progress, ProgressCommit, Sink, WriteOutcome, WriteState
 from applier.spark.ahead import ListenAhead
@@ -52,6 +54,8 @@ class EngineSettings:
     policy: Policy
     buckets: int
     ddl_policy: Mapping[str, str] = field(default_factory=dict)
+    aside: AsidePolicy = STOP
+    """What is set aside instead of stopping the run."""
     apply_attempts: int = 8
     until_ts: Ts | None = None
 
@@ -86,7 +90,9 @@ class Engine:
         self._watcher, self._stop = watcher, stop
         self._ahead = ListenAhead(parts.runner)
         self._tables = SinkTables(parts.sink)
-        self._writer = SegmentWriter(parts.sink, parts.runner, self._tables, buckets=settings.buckets, attempts=settings.apply_attempts)
+        rules = WriteRules(buckets=settings.buckets, attempts=settings.apply_attempts, policy=settings.aside)
+        self._writer = SegmentWriter(parts.sink, parts.runner, self._tables, rules)
+        self._set_aside = SetAside(parts.sink.quarantine, unreadable=settings.aside.unreadable)
         self._contents: dict[RangeId, RangeContent] = {}
         self._accepted: Mapping[Stream, Offset] = {}
         self._rebuilds = 0
@@ -139,6 +145,7 @@ class Engine:
         self._tables.forget()
         self._contents.clear()
         self._runner.release_all()
+        self._set_aside.reload(progress)
         ledger = self._sink.ledger()
         at_checkpoint = [e.identity.touches for e in ledger if e.identity.ts == progress.checkpoint_ts and e.state is DdlState.DONE]
         start = StartingPoint(
@@ -183,7 +190,7 @@ class Engine:
         if self._failure is not None:
             return
         step = self.coordinator.progress_step()
-        if step.positions == self.progress.positions:
+        if step.positions == self.progress.positions and not step.bad_events:
             self.coordinator.withdraw(step)
         else:
             self._perform(step)
@@ -192,7 +199,8 @@ class Engine:
         self.tally.phase = "listening" if ranges else "idle"
         self._watcher.changed()
         floor_ts = self.coordinator.floor_ts
-        self._ahead.start([ListenTask(range=range_id, floor_ts=floor_ts, buckets=self._settings.buckets) for range_id in ranges])
+        tolerance_of, buckets = self._set_aside.tolerance_of, self._settings.buckets
+        self._ahead.start([ListenTask(range=r, floor_ts=floor_ts, buckets=buckets, tolerance=tolerance_of(r.stream)) for r in ranges])
 
     def _perform_due_steps(self) -> bool:
         performed = False
@@ -264,14 +272,22 @@ class Engine:
         outcome = self._writer.write(step, self._contents, self.progress.fence, commit)
         if not self._confirmed(outcome, step.upto_ts):
             return
+        self._note_set_aside(outcome)
         self.tally.rows += outcome.rows
         self.tally.transactions += outcome.transactions
         self.coordinator.applied(step)
 
     def _save(self, step: SaveProgress) -> None:
         commit = ProgressCommit(checkpoint_ts=self.progress.checkpoint_ts, positions=step.positions, topic_ids=self._topic_ids)
-        if self._confirmed(self._writer.save(self.progress.fence, commit), self.progress.checkpoint_ts):
+        aside = self._set_aside.aside(step.bad_events, self._source.reader)
+        outcome = self._writer.save(self.progress.fence, commit, aside)
+        if self._confirmed(outcome, self.progress.checkpoint_ts):
+            self._note_set_aside(outcome)
             self.coordinator.saved(step)
+
+    def _note_set_aside(self, outcome: WriteOutcome) -> None:
+        for event in outcome.set_aside:
+            self._watcher.note("set aside", **event.facts)
 
     def _confirmed(self, outcome: WriteOutcome, upto_ts: Ts) -> bool:
         """Read the progress back; False if everything was rebuilt from it because the outcome is not what was meant."""
@@ -317,7 +333,7 @@ class Engine:
         self.tally.phase, self.tally.current_ddl = "ddl", ddl.query
         self._watcher.changed()
         after = ProgressCommit(checkpoint_ts=ddl.commit_ts, positions=step.positions_done, topic_ids=self._topic_ids)
-        is_skipped = ddl_rule.is_skipped(ddl, self._settings.ddl_policy)
+        is_skipped = self._set_aside.skips(ddl) or ddl_rule.is_skipped(ddl, self._settings.ddl_policy)
         try:
             if is_skipped:
                 self._sink.skip_ddl(fence, step.identity, ddl, after=after)

@@ -97,6 +97,10 @@ class FatalSinkError(SinkError):
     """A repetition would fail again."""
 
 
+class RowRefused(FatalSinkError):
+    """The sink refuses rows for their values; the same statement without them may succeed."""
+
+
 class UnknownOutcome(SinkError):
     """The connection was lost after COMMIT was sent: the write may or may not have happened."""
 

@@ -171,6 +171,11 @@ class AdminEvent:
 Event: TypeAlias = RowEvent | DdlEvent | ResolvedEvent | AdminEvent
 
 
+MARKER_IMAGE = b""
+"""The image of a row that stands for an event which cannot be read: it holds the event's place among the versions of its row, so that
+no older one becomes the final one, and it is never written. No image of a producer is empty."""
+
+
 class PlacedRow(NamedTuple):
     """A row's place, found without decoding its image.
 

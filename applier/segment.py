@@ -1,36 +1,53 @@
 """Writing: one segment from the cached ranges, or progress alone, each repeated as long as its transaction was rolled back."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import stamina
 
 from applier.coordinator.messages import ApplySegment, RangeId
-from applier.errors import InvariantViolation, RetryableSinkError
-from applier.planner import SegmentWindow
+from applier.errors import InvariantViolation, RetryableSinkError, RowRefused
+from applier.planner import AsidePolicy, SegmentWindow
 from applier.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
-from applier.sinks.port import Fence, ProgressCommit, Sink, WriteOutcome, WriteState
+from applier.sinks.port import Aside, Fence, ProgressCommit, Sink, WriteOutcome, WriteState
 from applier.spark.apply import ApplyPlan, RangeContent
 from applier.spark.port import Runner
 
 MAX_WAIT_S = 20.0
 
 
-class SegmentWriter:
-    """Hands segments to the runner, and progress to the sink. ``attempts``: how often one write is tried at most."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteRules:
+    """How segments are written. ``attempts``: how often one write is tried at most; ``policy``: which rows are set aside."""
 
-    def __init__(self, sink: Sink, runner: Runner, tables: SinkTables, *, buckets: int, attempts: int) -> None:
-        self._sink, self._runner, self._tables = sink, runner, tables
-        self._buckets, self._attempts = buckets, attempts
+    buckets: int
+    attempts: int
+    policy: AsidePolicy
+
+
+class SegmentWriter:
+    """Hands segments to the runner, and progress to the sink."""
+
+    def __init__(self, sink: Sink, runner: Runner, tables: SinkTables, rules: WriteRules) -> None:
+        self._sink, self._runner, self._tables, self._rules = sink, runner, tables, rules
 
     def write(self, step: ApplySegment, contents: Mapping[RangeId, RangeContent], fence: Fence, commit: ProgressCommit) -> WriteOutcome:
         """Write a segment whose ranges hold ``contents``; one without rows starts no job."""
         if not step.ranges:
             return self.save(fence, commit)
-        return self._repeated(lambda: self._runner.apply(self._plan(step, contents, fence, commit)))
+        plan = self._plan(step, contents, fence, commit)
+        try:
+            return self._repeated(lambda: self._runner.apply(plan))
+        except RowRefused:
+            if not plan.policy.refused:
+                raise
+        # Somewhere among the segment's rows. Only now is it worth its price that each statement carries them.
+        careful = replace(plan, policy=replace(plan.policy, careful=True))
+        return self._repeated(lambda: self._runner.apply(careful))
 
-    def save(self, fence: Fence, commit: ProgressCommit) -> WriteOutcome:
-        """Write progress alone."""
-        return self._repeated(lambda: self._sink.save(fence, commit))
+    def save(self, fence: Fence, commit: ProgressCommit, aside: Aside | None = None) -> WriteOutcome:
+        """Write progress alone, with what is set aside."""
+        return self._repeated(lambda: self._sink.save(fence, commit, aside))
 
     def _plan(self, step: ApplySegment, contents: Mapping[RangeId, RangeContent], fence: Fence, commit: ProgressCommit) -> ApplyPlan:
         refuse_keyless(step.tables)
@@ -46,16 +63,17 @@ class SegmentWriter:
             tables=tables,
             rekeyed=rekeyed_tables(step.tables, tables),
             rows=step.rows,
-            buckets=self._buckets,
+            buckets=self._rules.buckets,
             dialect=self._sink.dialect,
             writer=self._sink.writer,
             fence=fence,
             commit=commit,
+            policy=self._rules.policy,
         )
 
     def _repeated(self, write: Callable[[], WriteOutcome]) -> WriteOutcome:
         """Repeat a write whose transaction was rolled back, with jittered back-off; raise what must not be repeated."""
-        for attempt in stamina.retry_context(on=RetryableSinkError, attempts=self._attempts, timeout=None, wait_max=MAX_WAIT_S):
+        for attempt in stamina.retry_context(on=RetryableSinkError, attempts=self._rules.attempts, timeout=None, wait_max=MAX_WAIT_S):
             with attempt:
                 outcome = write()
                 if outcome.state is WriteState.FAILED:

@@ -47,8 +47,8 @@ class FaultyWriter:
     writer: Writer
     key: int
 
-    def write(self, fence, statements, commit) -> WriteOutcome:
-        return through_faults(REGISTRY[self.key], lambda: self.writer.write(fence, statements, commit))
+    def write(self, fence, statements, commit, aside=None) -> WriteOutcome:
+        return through_faults(REGISTRY[self.key], lambda: self.writer.write(fence, statements, commit, aside))
 
 
 def through_faults(faults, write):
@@ -81,8 +81,8 @@ class FaultySink:
     def writer(self) -> FaultyWriter:
         return FaultyWriter(self._sink.writer, id(self._faults))
 
-    def save(self, fence, commit):
-        return through_faults(self._faults, lambda: self._sink.save(fence, commit))
+    def save(self, fence, commit, aside=None):
+        return through_faults(self._faults, lambda: self._sink.save(fence, commit, aside))
 
     def run_ddl(self, fence, identity, ddl, *, before, after):
         fault = self._faults.draw()

@@ -41,7 +41,8 @@ class LocalRunner:
             for bucketed in select(plan, self._read(range_id)):
                 buckets[bucketed[0]].append(bucketed)
         planned: list[Planned] = [item for bucket in sorted(buckets) for item in render(plan, buckets[bucket])]
-        return write(plan, iter(sorted(planned, key=lambda item: item[0])))
+        planned = pickle.loads(pickle.dumps(planned))  # noqa: S301
+        return write(plan, iter(sorted(planned, key=lambda item: item[0])), pickle.loads(self._reader))  # noqa: S301
 
     def release(self, ranges: Collection[RangeId]) -> None:
         for range_id in ranges:

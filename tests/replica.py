@@ -10,9 +10,11 @@ from applier.daemon import Daemon, RunOptions
 from applier.engine import EngineSettings, Parts
 from applier.kafka.port import Source
 from applier.monitor import Monitor
+from applier.planner import AsidePolicy
 from applier.position import NO_TS, Ts
 from applier.sinks.factory import open_sink
 from applier.sinks.port import DdlState, Sink, SinkSettings
+from applier.sinks.quarantine import SkipWord
 from applier.stop import Stop
 from applier.telemetry import Observer, SilentObserver
 from tests.local_runner import LocalRunner
@@ -32,10 +34,16 @@ class Replica:
     wrap: Callable[[Sink], Sink] = field(default=lambda sink: sink)
     ddl_policy: dict[str, str] = field(default_factory=dict)
     observer: Observer = field(default_factory=SilentObserver)
+    quarantines: frozenset[str] = frozenset()
+    """What is set aside: any of "unreadable" and "rejected"."""
 
     def catch_up(self, *, start_ts: int = NO_TS, until_ts: int | None = None, **options) -> CatchupResult:
         settings = EngineSettings(
-            policy=self.policy, buckets=3, until_ts=None if until_ts is None else Ts(until_ts), ddl_policy=self.ddl_policy
+            policy=self.policy,
+            buckets=3,
+            until_ts=None if until_ts is None else Ts(until_ts),
+            ddl_policy=self.ddl_policy,
+            aside=AsidePolicy(unreadable="unreadable" in self.quarantines, refused="rejected" in self.quarantines),
         )
         with open_sink(SinkSettings(url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0)) as sink:
             runner = LocalRunner(self.source.reader)
@@ -59,6 +67,20 @@ class Replica:
     def ledger(self):
         with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
             return sink.ledger()
+
+    def quarantine(self):
+        """The entries of the quarantine, by place."""
+        with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
+            return {str(entry.event.place): entry for entry in sink.quarantine.entries()}
+
+    def kept(self, entry):
+        with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
+            return sink.quarantine.record(entry.event.place)
+
+    def say(self, word: SkipWord) -> None:
+        with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
+            sink.migrate()
+            sink.quarantine.say(word)
 
     def done_ddls(self):
         return sorted((entry.ddl.commit_ts, entry.ddl.query) for entry in self.ledger() if entry.state is DdlState.DONE)

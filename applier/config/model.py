@@ -103,12 +103,6 @@ class SourceConfig(_Section):
     stall_after_s: Seconds = 60.0
     kafka: Properties = Field(default_factory=dict, repr=False)
 
-    @field_validator("on_unreadable")
-    @classmethod
-    def _is_built(cls, value: OnBadEvent) -> OnBadEvent:
-        available(value, OnBadEvent.STOP)
-        return value
-
     @field_validator("kafka")
     @classmethod
     def _leave_what_the_applier_sets(cls, given: dict[str, str]) -> dict[str, str]:
@@ -163,10 +157,10 @@ class SinkConfig(_Section):
             raise refuse(f"sets TLS {where}", "Leave one of them out")
         return self
 
-    @field_validator("consistency", "keyless", "on_rejected_row")
+    @field_validator("consistency", "keyless")
     @classmethod
     def _is_built(cls, value: StrEnum) -> StrEnum:
-        available(value, {Consistency: Consistency.TRANSACTION, Keyless: Keyless.STOP}.get(type(value), OnBadEvent.STOP))
+        available(value, Consistency.TRANSACTION if isinstance(value, Consistency) else Keyless.STOP)
         return value
 
     @property
@@ -280,6 +274,7 @@ class Config(_Section):
         """Return the engine's part. ``until_ts``: where the watermark stops; ``apply_attempts``: how often a write is tried."""
         from applier.coordinator import Policy  # noqa: PLC0415 - the engine brings Spark: commands that only look need not wait for it
         from applier.engine import EngineSettings  # noqa: PLC0415 - see above
+        from applier.planner import AsidePolicy  # noqa: PLC0415 - see above
 
         policy = Policy(
             required_partitions=self.source.required_partitions(),
@@ -287,7 +282,14 @@ class Config(_Section):
             cached_bytes=self.run.memory,
         )
         return EngineSettings(
-            policy=policy, buckets=self.spark.buckets, ddl_policy=self.ddl, until_ts=until_ts, apply_attempts=apply_attempts
+            policy=policy,
+            buckets=self.spark.buckets,
+            ddl_policy=self.ddl,
+            until_ts=until_ts,
+            apply_attempts=apply_attempts,
+            aside=AsidePolicy(
+                unreadable=self.source.on_unreadable is OnBadEvent.QUARANTINE, refused=self.sink.on_rejected_row is OnBadEvent.QUARANTINE
+            ),
         )
 
     def sink_settings(self, *, retries: int = 8) -> SinkSettings:

@@ -9,6 +9,7 @@ new coordinator from what the sink says.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from applier.bad_event import BadEvent
 from applier.coordinator.barriers import Barriers
 from applier.coordinator.cache import Cache
 from applier.coordinator.listing import check_excluded, check_known, check_new, has_held_records, is_required, missed_topic, missing
@@ -67,6 +68,8 @@ class Coordinator:
         # Ranges with a greater number may hold rows at the checkpoint that its group lacked; after a restart that is every range.
         self._group = 0
         self._new_topics: set[str] = set()
+        # No position may pass them before they are stored, so that comes before every other step.
+        self._bad_events: tuple[BadEvent, ...] = ()
         self._step: CoordinatorStep | None = None
         self._step_group = 0
         self._is_listed = self._is_fresh = False
@@ -184,6 +187,7 @@ class Coordinator:
         for joined in reading.take(report, ddls):
             self._check_topic(joined)
         self._cache.add(report)
+        self._bad_events += report.bad_events
         self._is_fresh = False
 
     def _reading(self, range_id: RangeId) -> Reading:
@@ -255,9 +259,12 @@ class Coordinator:
     def progress_step(self) -> SaveProgress:
         """Return the step that writes the present positions without moving the checkpoint."""
         self._must_be_idle()
-        step = SaveProgress(positions=self._positions(self._checkpoint_ts))
+        step = self._progress_step()
         self._hand_out(step)
         return step
+
+    def _progress_step(self) -> SaveProgress:
+        return SaveProgress(positions=self._positions(self._checkpoint_ts), bad_events=self._bad_events)
 
     def _must_be_idle(self) -> None:
         if self._step is not None:
@@ -267,8 +274,10 @@ class Coordinator:
         self._step, self._step_group = step, self._cache.number
         return step
 
-    def _decide(self) -> ApplySegment | ExecuteDdl | NeedNames | None:
+    def _decide(self) -> ApplySegment | ExecuteDdl | NeedNames | SaveProgress | None:
         """Rows up to a DDL, the DDL, rows after it. The group at A with its latecomers goes with what comes first."""
+        if self._bad_events:
+            return self._progress_step()
         after = self._checkpoint_ts
         if not is_open(after, self._watermark):
             return None
@@ -340,6 +349,7 @@ class Coordinator:
     def saved(self, step: SaveProgress) -> None:
         """The positions are durable."""
         self._take_back(step)
+        self._bad_events = self._bad_events[len(step.bad_events) :]
         self._advance(self._checkpoint_ts, step.positions)
 
     def named(self, step: NeedNames, existing: Collection[FoldedName]) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+from applier.bad_event import BadEvent
 from applier.events import DdlEvent, FoldedName, TableName
 from applier.events import DdlIdentity as DdlIdentity  # noqa: PLC0414 - part of these messages for those who read them
 from applier.position import Offset, Stream, Ts
@@ -82,6 +83,8 @@ class RangeReport:
     first_offset: Offset = Offset(0)
     replays: int = 0
     events: int = 0
+    bad_events: tuple[BadEvent, ...] = ()
+    """What the listener passed by; few. No position may pass them before they are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +173,13 @@ class Evict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaveProgress:
-    """Write the positions without moving the checkpoint (they grew, and stored offsets must not expire)."""
+    """Write the positions without moving the checkpoint (they grew, and stored offsets must not expire).
+
+    ``bad_events`` are stored in the quarantine by the same transaction.
+    """
 
     positions: dict[Stream, StreamPosition]
+    bad_events: tuple[BadEvent, ...] = ()
 
 
 CoordinatorStep: TypeAlias = ApplySegment | ExecuteDdl | NeedNames | Evict | SaveProgress

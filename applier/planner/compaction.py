@@ -9,8 +9,8 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from applier.chunk import Chunk, unpack
-from applier.errors import InvariantViolation
-from applier.events import FoldedName, Value
+from applier.errors import ApplierError, InvariantViolation
+from applier.events import MARKER_IMAGE, FoldedName, Value
 from applier.planner.binding import Origin, bytes_key_names, key_names, origins_of
 from applier.planner.transactions import TransactionSet
 from applier.planner.window import SegmentWindow
@@ -23,14 +23,18 @@ KeyReader: TypeAlias = Callable[[Version], Key]
 KeyReaders: TypeAlias = Callable[[Origin], KeyReader]
 """Origin of a rekeyed table -> how to find the key of its rows. ApplierError, with the row's place, if it cannot be found."""
 
-COMMIT_TS, OFFSET, KEY, ORIGIN = itemgetter(0), itemgetter(2), itemgetter(4), itemgetter(6)
+COMMIT_TS, OFFSET, KEY, IMAGE, ORIGIN = itemgetter(0), itemgetter(2), itemgetter(4), itemgetter(5), itemgetter(6)
+
+OnBadKey: TypeAlias = Callable[[Origin, Version, ApplierError], None]
+"""Takes a row whose key cannot be read from its image, or raises the error."""
 
 
 class Compaction:
     """The final versions of one bucket, table by table. Feed every chunk once; then read."""
 
-    def __init__(self, window: SegmentWindow, rekeyed: Mapping[FoldedName, KeyReaders]) -> None:
+    def __init__(self, window: SegmentWindow, rekeyed: Mapping[FoldedName, KeyReaders], on_bad_key: OnBadKey) -> None:
         self._window = window
+        self._on_bad_key = on_bad_key
         self._rekeyed = rekeyed
         self.origins: list[Origin] = []
         self._numbers: dict[Origin, int] = {}
@@ -89,7 +93,15 @@ class Compaction:
     def _rekey(self, rows: Iterable[Version]) -> Iterator[Version]:
         for row in rows:
             reader = self._readers.get(row[6])
-            yield row if reader is None else (*row[:4], reader(row), *row[5:])
+            if reader is None:
+                yield row
+            elif IMAGE(row) != MARKER_IMAGE:  # a marker has no image that could tell the key by which this table's rows are told apart
+                try:
+                    rekeyed = (*row[:4], reader(row), *row[5:])
+                except ApplierError as error:
+                    self._on_bad_key(self.origins[row[6]], row, error)
+                else:
+                    yield rekeyed
 
     def tables(self) -> Iterator[tuple[FoldedName, list[Version]]]:
         """Yield each table's final versions. InvariantViolation if its rows disagree on the key and were not rekeyed."""

@@ -7,14 +7,18 @@ row of the sink that a REPLACE collides with has changed inside the window, so t
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+from applier.bad_event import BadEvent
 from applier.errors import FatalSinkError, InvariantViolation, NeedsOperator
-from applier.events import FoldedName, RowKind
+from applier.events import MARKER_IMAGE, FoldedName, RowKind
 from applier.planner.binding import Origin, key_names
 from applier.planner.catalogue import TableDescription
-from applier.planner.compaction import COMMIT_TS, OFFSET, ORIGIN, Compaction, Version
+from applier.planner.compaction import COMMIT_TS, IMAGE, OFFSET, ORIGIN, Compaction, Version
+from applier.planner.parts import StatementParts
 from applier.planner.port import Dialect, ImageDecoders, Phase, Statement
 from applier.planner.rendering import KeyDecoder, TableRenderer, image_keys, placed
+from applier.planner.sieve import STOP, AsidePolicy, Sieve
 from applier.planner.transactions import TransactionSet
 from applier.planner.window import SegmentWindow
 
@@ -27,14 +31,16 @@ def plan_bucket(  # noqa: PLR0913, PLR0917 -- one bucket's whole input in one ca
     dialect: Dialect,
     image_decoders: ImageDecoders,
     decode_key: KeyDecoder,
-) -> Iterator[Statement | TransactionSet]:
-    """Yield the statements of one bucket and, last, one TransactionSet.
+    policy: AsidePolicy = STOP,
+) -> Iterator[Statement | BadEvent | TransactionSet]:
+    """Yield the statements of one bucket, the rows that ``policy`` sets aside and, last, one TransactionSet.
 
     ``tables`` describe the sink as it is now; ``rekeyed`` holds the key columns of tables whose events cannot be trusted about them.
     ProtocolError: a final image cannot be read (it is never replaced by an older version). FatalSinkError: the sink lacks the table or
     a column, or cannot take a row of this size. NeedsOperator: a partial image, or rows without a key.
     """
-    compaction = Compaction(window, image_keys(rekeyed, tables, image_decoders))
+    sieve = Sieve(policy, decode_key)
+    compaction = Compaction(window, image_keys(rekeyed, tables, image_decoders), sieve.refuse)
     for data in chunks:
         compaction.feed(data)
     origins = compaction.origins
@@ -42,8 +48,9 @@ def plan_bucket(  # noqa: PLR0913, PLR0917 -- one bucket's whole input in one ca
         description = _described(name, versions, origins, tables)
         if name not in rekeyed:
             _check_key(versions, origins)
-        renderer = TableRenderer(description, rekeyed.get(name), dialect, image_decoders)
-        yield from _TablePlan(renderer, description, rekeyed.get(name), dialect, origins).statements(versions, decode_key)
+        renderer = TableRenderer(description, rekeyed.get(name), dialect, image_decoders, sieve)
+        yield from _TablePlan(renderer, sieve, rekeyed.get(name), origins).statements(versions)
+    yield from sieve.drain()
     yield compaction.transactions()
 
 
@@ -75,52 +82,96 @@ def _check_key(versions: Sequence[Version], origins: Sequence[Origin]) -> None:
 class _TablePlan:
     """The statements of one table."""
 
-    def __init__(
-        self,
-        renderer: TableRenderer,
-        description: TableDescription,
-        key: tuple[str, ...] | None,
-        dialect: Dialect,
-        origins: Sequence[Origin],
-    ) -> None:
-        self._renderer = renderer
-        self._description = description
+    def __init__(self, renderer: TableRenderer, sieve: Sieve, key: tuple[str, ...] | None, origins: Sequence[Origin]) -> None:
+        self._renderer, self._sieve = renderer, sieve
+        self._description, self._dialect = renderer.description, renderer.dialect
         self._key = key
-        self._dialect = dialect
         self._origins = origins
 
-    def statements(self, versions: Sequence[Version], decode_key: KeyDecoder) -> Iterator[Statement]:
+    def statements(self, versions: Sequence[Version]) -> Iterator[Statement]:
         """Yield DELETEs, then REPLACEs. Where no unique index is exactly the key, REPLACE would not find the row: it is deleted before."""
-        upserts = [version for version in versions if version[1] == RowKind.UPSERT]
         key = self._key or key_names(self._origins[versions[0][6]].shape)
+        if MARKER_IMAGE in map(IMAGE, versions):
+            versions = [version for version in versions if IMAGE(version) != MARKER_IMAGE]
+        upserts = [version for version in versions if version[1] == RowKind.UPSERT]
         is_unique = self._description.has_unique_key(key)
         deleted = [version for version in versions if version[1] == RowKind.DELETE] if is_unique else versions
-        columns = [self._spelling(name) for name in key]
+        columns = tuple(self._spelling(name) for name in key)
         if deleted:
-            texts = self._renderer.key_texts(deleted, self._origins, decode_key)
-            yield from self._cut(Phase.DELETE, deleted, self._dialect.deletes(self._description, columns, texts))
+            yield from self._cut(Phase.DELETE, columns, deleted, self._renderer.key_texts(deleted, self._origins))
+        # What the sieve has taken on the way to its DELETE is not written either.
+        upserts = [version for version in upserts if id(version) not in self._sieve.dropped]
         if upserts:
-            rows = self._renderer.row_texts(upserts, self._origins)
-            written = [column.name for column in self._description.columns if not column.generated]
-            yield from self._cut(Phase.REPLACE, upserts, self._dialect.replaces(self._description, written, rows))
+            written = tuple(column.name for column in self._description.columns if not column.generated)
+            yield from self._cut(Phase.REPLACE, written, upserts, self._renderer.row_texts(upserts, self._origins))
 
     def _spelling(self, name: str) -> str:
         """Return the sink's spelling; a column that it lacks is reported where a row is at hand."""
         return next((column.name for column in self._description.columns if column.name.casefold() == name.casefold()), name)
 
-    def _cut(self, phase: Phase, versions: Sequence[Version], rendered: Iterator[tuple[str, int]]) -> Iterator[Statement]:
-        """Pair the texts with the timestamps of their rows."""
-        table, done = str(self._description.folded), 0
-        try:
-            for text, rows in rendered:
-                commits = list(map(COMMIT_TS, versions[done : done + rows]))
-                done += rows
-                yield Statement(phase, table, text, rows, min(commits), max(commits))
-        except FatalSinkError as error:
-            if "commit_ts" in error.facts:
-                raise
-            # A dialect has yielded all rows before the one that does not fit.
-            version = versions[done]
-            raise placed(error, self._origins[ORIGIN(version)].facts(COMMIT_TS(version), OFFSET(version))) from error
-        if done != len(versions):
-            raise InvariantViolation("a dialect lost rows", table=table, rows=len(versions), rendered=done)
+    def _cut(self, phase: Phase, columns: tuple[str, ...], versions: Sequence[Version], texts: Iterator[Any]) -> Iterator[Statement]:
+        """Pair the statements with the timestamps of their rows. ``texts`` leaves out what the sieve has taken."""
+        render = self._dialect.deletes if phase is Phase.DELETE else self._dialect.replaces
+        rendered = _Rendered(versions, self._sieve.dropped, texts, is_careful=self._sieve.policy.careful)
+        while True:
+            try:
+                for text, rows in render(self._description, columns, rendered.texts):
+                    yield self._statement(phase, columns, text, *rendered.take(rows))
+            except FatalSinkError as error:
+                if "commit_ts" in error.facts:
+                    raise
+                # A dialect has yielded all rows before the one that does not fit; it goes on behind it.
+                (version,), _ = rendered.take(1)
+                origin = self._origins[ORIGIN(version)]
+                refusal = placed(error, origin.facts(COMMIT_TS(version), OFFSET(version)))
+                refusal.__cause__ = error
+                self._sieve.refuse(origin, version, refusal, self._key)
+            else:
+                break
+        if left := rendered.left():
+            raise InvariantViolation(
+                "a dialect lost rows", table=str(self._description.folded), rows=len(versions), rendered=len(versions) - left
+            )
+
+    def _statement(self, phase: Phase, columns: tuple[str, ...], text: str, versions: Sequence[Version], texts: Sequence[Any]) -> Statement:
+        commits = list(map(COMMIT_TS, versions))
+        parts = None
+        if texts:
+            rows = tuple(self._sieve.described(self._origins[ORIGIN(version)], version, self._key) for version in versions)
+            parts = StatementParts(
+                phase=phase, table=self._description, columns=columns, dialect=self._dialect, texts=tuple(texts), rows=rows
+            )
+        return Statement(phase, str(self._description.folded), text, len(versions), min(commits), max(commits), parts)
+
+
+class _Rendered:
+    """Versions beside the texts that were made of them; a careful one keeps the texts of the rows that no statement has taken yet."""
+
+    def __init__(self, versions: Sequence[Version], dropped: set[int], texts: Iterator[Any], *, is_careful: bool) -> None:
+        self._versions, self._dropped = versions, dropped
+        self._done = 0
+        self._kept: list[Any] = []
+        self.texts = self._keep(texts) if is_careful else texts
+
+    def _keep(self, texts: Iterator[Any]) -> Iterator[Any]:
+        for text in texts:
+            self._kept.append(text)
+            yield text
+
+    def take(self, rows: int) -> tuple[Sequence[Version], Sequence[Any]]:
+        """Return the next ``rows`` versions that were not dropped, and their texts if these are kept."""
+        texts = self._kept[:rows]
+        del self._kept[:rows]
+        if not self._dropped:
+            self._done += rows
+            return self._versions[self._done - rows : self._done], texts
+        taken: list[Version] = []
+        while len(taken) < rows:
+            if id(self._versions[self._done]) not in self._dropped:
+                taken.append(self._versions[self._done])
+            self._done += 1
+        return taken, texts
+
+    def left(self) -> int:
+        """Count the versions that nobody has taken and nothing has dropped."""
+        return sum(id(version) not in self._dropped for version in self._versions[self._done :])

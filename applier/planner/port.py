@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
-from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from applier.events import Shape, Value
 from applier.planner.catalogue import ColumnDescription, TableDescription
+
+if TYPE_CHECKING:
+    from applier.planner.parts import StatementParts
 
 Literal: TypeAlias = Callable[[Value], str]
 """Value -> its text in SQL. TypeError, ValueError or AttributeError if the value is not of the type that was asked for."""
@@ -32,6 +35,8 @@ class Statement(NamedTuple):
     rows: int
     min_ts: int
     max_ts: int
+    parts: "StatementParts | None" = None
+    """What it was rendered from, where rows that the database refuses are to be found."""
 
 
 class Dialect(Protocol):
@@ -44,14 +49,14 @@ class Dialect(Protocol):
     def deletes(self, table: TableDescription, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, int]]:
         """Render DELETEs by key from literal texts (``NULL`` keys included); yield (text, rows), cut by rows and bytes.
 
-        The order of the rows is kept. FatalSinkError, after all rows before it, for a row that alone is larger than the database takes.
+        The order of the rows is kept. RowRefused, after all rows before it, for a row that alone is larger than the database takes.
         """
         ...
 
     def replaces(self, table: TableDescription, columns: Sequence[str], rows: Iterable[str]) -> Iterator[tuple[str, int]]:
         """Render multi-row ``REPLACE INTO`` from row texts ``(literal,literal,…)``; yield (text, rows), cut by rows and bytes.
 
-        The order of the rows is kept. FatalSinkError, after all rows before it, for a row that alone is larger than the database takes.
+        The order of the rows is kept. RowRefused, after all rows before it, for a row that alone is larger than the database takes.
         """
         ...
 

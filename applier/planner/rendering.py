@@ -13,6 +13,7 @@ from applier.planner.binding import BoundColumn, Origin, bind_columns, bind_row,
 from applier.planner.catalogue import TableDescription
 from applier.planner.compaction import COMMIT_TS, OFFSET, Key, KeyReader, KeyReaders, Version
 from applier.planner.port import Dialect, ImageDecoder, ImageDecoders, Literal, RowDialect, RowLiteral, WireColumn
+from applier.planner.sieve import Sieve
 
 KeyDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]
 KeyText: TypeAlias = Callable[[Version], list[str]]
@@ -50,12 +51,15 @@ def placed(error: Exception, facts: Mapping[str, Any]) -> ApplierError:
 class TableRenderer:
     """Renders the final versions of one table. Rows of all its shapes come out alike, so that they share statements."""
 
-    def __init__(self, description: TableDescription, key: tuple[str, ...] | None, dialect: Dialect, decoders: ImageDecoders) -> None:
-        """Take the sink's table and, if the table was rekeyed, its ``key``."""
-        self._description = description
+    def __init__(
+        self, description: TableDescription, key: tuple[str, ...] | None, dialect: Dialect, decoders: ImageDecoders, sieve: Sieve
+    ) -> None:
+        """Take the sink's table and, if the table was rekeyed, its ``key``. ``sieve`` takes rows that cannot be rendered."""
+        self.description = description
         self._key = key
-        self._dialect = dialect
+        self.dialect = dialect
         self._decoders = decoders
+        self._sieve = sieve
 
     def row_texts(self, versions: Sequence[Version], origins: Sequence[Origin]) -> Iterator[str]:
         """Yield ``(literal,literal,…)`` per upsert, columns in the order of the sink's table without generated ones."""
@@ -69,32 +73,38 @@ class TableRenderer:
                 decode, take, literal = renderer
                 yield literal(take(decode(version[5])))
             except (ApplierError, TypeError, ValueError, AttributeError) as error:
-                raise placed(error, origins[origin].facts(COMMIT_TS(version), OFFSET(version))) from error
+                self._refuse(origins[origin], version, error)
 
     def _row_renderer(self, origin: Origin, version: Version) -> tuple[ImageDecoder, Pick, RowLiteral]:
-        shape = corrected(origin.shape, self._description)
-        columns = bind_row(shape, self._description, origin.facts(COMMIT_TS(version), OFFSET(version)))
+        shape = corrected(origin.shape, self.description)
+        columns = bind_row(shape, self.description, origin.facts(COMMIT_TS(version), OFFSET(version)))
         indexes = [column.index for column in columns]
         take: Pick = tuple if indexes == list(range(len(shape.columns))) else pick(indexes)
-        return self._decoders(shape), take, row_literal(columns, self._dialect)
+        return self._decoders(shape), take, row_literal(columns, self.dialect)
 
-    def key_texts(self, versions: Sequence[Version], origins: Sequence[Origin], decode_key: KeyDecoder) -> Iterator[list[str]]:
+    def key_texts(self, versions: Sequence[Version], origins: Sequence[Origin]) -> Iterator[list[str]]:
         """Yield the literals of each row's key."""
         renderers: dict[int, KeyText] = {}
         for version in versions:
             origin = version[6]
             try:
                 if (render := renderers.get(origin)) is None:
-                    render = renderers[origin] = self._key_text(origins[origin], version, decode_key)
+                    render = renderers[origin] = self._key_text(origins[origin], version)
                 yield render(version)
             except (ApplierError, TypeError, ValueError, AttributeError) as error:
-                raise placed(error, origins[origin].facts(COMMIT_TS(version), OFFSET(version))) from error
+                self._refuse(origins[origin], version, error)
 
-    def _key_text(self, origin: Origin, version: Version, decode_key: KeyDecoder) -> KeyText:
+    def _refuse(self, origin: Origin, version: Version, cause: Exception) -> None:
+        error = placed(cause, origin.facts(COMMIT_TS(version), OFFSET(version)))
+        error.__cause__ = cause
+        self._sieve.refuse(origin, version, error, self._key)
+
+    def _key_text(self, origin: Origin, version: Version) -> KeyText:
+        decode_key = self._sieve.decode_key
         names = self._key or key_names(origin.shape)
-        shape = corrected(origin.shape, self._description)
-        columns = bind_columns(shape, self._description, names, origin.facts(COMMIT_TS(version), OFFSET(version)))
-        functions = literals(columns, self._dialect)
+        shape = corrected(origin.shape, self.description)
+        columns = bind_columns(shape, self.description, names, origin.facts(COMMIT_TS(version), OFFSET(version)))
+        functions = literals(columns, self.dialect)
         if self._key is None and shape.handle_key != origin.shape.handle_key:
             # Stale flags on a key column: the packed key holds the escaped text, the image read anew holds the bytes.
             decode, take = self._decoders(shape), pick([column.index for column in columns])

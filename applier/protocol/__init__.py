@@ -8,6 +8,7 @@ from applier.protocol.event import decode_record
 from applier.protocol.event_json import event_to_json, value_to_json
 from applier.protocol.placer import Placed, Placer
 from applier.protocol.row_key import KEYLESS, decode_key, encode_key
+from applier.protocol.salvage import Unplaced
 from applier.protocol.shape_codec import ImageDecoder, image_decoder
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "ImageDecoder",
     "Placed",
     "Placer",
+    "Unplaced",
     "decode_claim_check",
     "decode_key",
     "decode_record",

@@ -49,7 +49,7 @@ _decode_row = msgspec.json.Decoder(RowBody).decode
 
 def read_row(body: bytes) -> RowImages:
     """Read a row's body. ProtocolError (json, compression, field_type, empty_row, and those of ``read_column``)."""
-    row = _unpack(body, _split_row)
+    row = split_row(body)
     after, old, deleted = (read_image(bytes(raw)) for raw in (row.u, row.p, row.d))
     if deleted and not after and not old:
         return RowImages(RowOperation.DELETE, None, deleted, b"", bytes(row.d))
@@ -59,6 +59,11 @@ def read_row(body: bytes) -> RowImages:
     if after or old or deleted:
         raise ProtocolError.at(None, "empty_row", "the images of the row contradict one another")
     raise ProtocolError.at(None, "empty_row", "the row has no image")
+
+
+def split_row(body: bytes) -> RowBody:
+    """Take a row's body apart without reading its images. ProtocolError (json, compression)."""
+    return _unpack(body, _split_row)
 
 
 def read_image(data: bytes, known_flags: Mapping[str, int] = _OWN_FLAGS) -> Image | None:

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from applier.bad_event import WHOLE_RECORD
 from applier.errors import ProtocolError
 from applier.events import AdminEvent, ColumnShape, DdlEvent, Flag, Image, PlacedRow, ResolvedEvent, RowKind, RowOperation, Shape
 from applier.position import Offset, Place, Stream
@@ -18,6 +19,7 @@ from applier.protocol.event import locate, read_plain, require_body
 from applier.protocol.framing import split_record
 from applier.protocol.head import ROW, Head, read_head
 from applier.protocol.row_key import canonical_float, encode_key
+from applier.protocol.salvage import Unplaced, markers_of
 from applier.protocol.shape_codec import Matcher, compile_matcher, intern_shape
 
 Placed = PlacedRow | DdlEvent | ResolvedEvent | AdminEvent
@@ -76,6 +78,30 @@ class Placer:
         except ProtocolError as error:
             raise locate(error, Place(self._stream, Offset(offset)), index, head) from error
         return placed
+
+    def place_each(self, offset: int, key: bytes | None, value: bytes | None) -> list[tuple[int, Placed | Unplaced]]:
+        """Return what ``place`` returns, each with the index of its event; an event that cannot be read as markers and an ``Unplaced``.
+
+        A record that cannot be taken apart is one ``Unplaced`` with the index ``WHOLE_RECORD``. Raises nothing.
+        """
+        place = Place(self._stream, Offset(offset))
+        try:
+            parts = split_record(key, value)
+        except ProtocolError as error:
+            return [(WHOLE_RECORD, Unplaced(locate(error, place, None, None), None))]
+        return [(index, found) for index, (head, body) in enumerate(parts) for found in self._place_one(place, index, head, body)]
+
+    def _place_one(self, place: Place, index: int, head_json: bytes, body: bytes | None) -> list[Placed | Unplaced]:
+        head: Head | None = None
+        rows: list[Placed] = []
+        try:
+            head = read_head(head_json)
+            if head.t != ROW:
+                return [read_plain(head, body)]
+            self._place_row(head, body, rows)
+        except ProtocolError as error:
+            return [*markers_of(head, body), Unplaced(locate(error, place, index, head), head)]
+        return list(rows)
 
     def _place_row(self, head: Head, body: bytes | None, placed: list[Placed]) -> None:
         if body is None or head.ohk or head.ccl:

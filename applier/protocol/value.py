@@ -68,6 +68,13 @@ def read_column(name: str, members: Any, known_flags: int | None = None) -> Colu
     return Column(mysql_type, flags, _read_value(name, mysql_type, flags, members["v"]))
 
 
+def is_handle(name: str, members: Any) -> bool:
+    """Tell whether a column object says that it is of the handle key. ProtocolError (field_type, flags)."""
+    if not isinstance(members, dict):
+        raise _refuse("field_type", name, "a column is not an object")
+    return bool(_read_flags(name, members) & Flag.HANDLE_KEY)
+
+
 def _read_flags(name: str, members: dict[str, Any]) -> int:
     """Return the effective flags: ``f``, or without it (oldest producers) what ``h`` says about the handle key."""
     if "f" in members:

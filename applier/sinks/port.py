@@ -4,12 +4,13 @@ The pipeline never asks which database it has. One package per dialect implement
 Durable is what was committed; nothing else moves progress. The sink, not the driver's memory, says where we are.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, Self
 
+from applier.bad_event import BadEvent, KeptRecord
 from applier.coordinator.messages import DdlIdentity, StreamPosition
 from applier.events import DdlEvent, FoldedName, TableName
 from applier.planner.catalogue import TableDescription
@@ -90,6 +91,17 @@ class ProgressCommit:
     topic_ids: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What a transaction stores in the quarantine beside its rows. Made where it is used: it crosses to no other process.
+
+    ``complete`` reads the record of an event from Kafka, and knows the event's index in it; SourceError if the record is gone.
+    """
+
+    complete: Callable[[BadEvent], tuple[BadEvent, KeptRecord]]
+    events: tuple[BadEvent, ...] = ()
+
+
 class DdlState(StrEnum):
     """State of a DDL in the ledger."""
 
@@ -143,6 +155,8 @@ class WriteOutcome:
     state: WriteState
     rows: int = 0
     transactions: int = 0
+    set_aside: tuple[BadEvent, ...] = ()
+    """What this transaction has stored in the quarantine."""
     error: Exception | None = None
     """An ApplierError, with ``FAILED`` and ``REBUILD``; RetryableSinkError if a repetition may succeed."""
 
@@ -150,8 +164,8 @@ class WriteOutcome:
 class Writer(Protocol):
     """Executor side: writes one segment in one transaction. Frozen and picklable; opens its own connection."""
 
-    def write(self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit) -> WriteOutcome:
-        """Lock the progress row, check the fence, run the statements in order, move the progress, COMMIT.
+    def write(self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, aside: Aside | None = None) -> WriteOutcome:
+        """Lock the progress row, check the fence, run the statements in order, store what is set aside, move the progress, COMMIT.
 
         A consumed iterable cannot be retried here: a retryable error is reported and the driver repeats the job.
         Raises nothing of the database; every error comes back in the outcome. A statement that raises warnings is rolled back.
@@ -200,8 +214,8 @@ class Sink(Protocol):
         """Tell whether the table exists and holds a row."""
         ...
 
-    def save(self, fence: Fence, commit: ProgressCommit) -> WriteOutcome:
-        """Write progress without rows, under the fence."""
+    def save(self, fence: Fence, commit: ProgressCommit, aside: Aside | None = None) -> WriteOutcome:
+        """Write progress without rows, under the fence, with what is set aside."""
         ...
 
     def ledger(self) -> Sequence[LedgerEntry]:

@@ -13,11 +13,13 @@ from typing import Any, Final, TypeVar
 import msgspec
 from sqlalchemy import Connection
 
-from applier.bad_event import WHOLE_RECORD, AsideState, BadEvent, EventPlace
+from applier.bad_event import WHOLE_RECORD, AsideState, BadEvent, EventPlace, KeptRecord
 from applier.errors import FatalSinkError
 from applier.events import FoldedName
 from applier.position import NO_TS, Offset, Stream, Ts
 from applier.sinks.bookkeeping import Bookkeeping, moment
+from applier.sinks.guarded import check_number
+from applier.sinks.port import Aside
 
 T = TypeVar("T")
 
@@ -27,13 +29,6 @@ MAX_NAME: Final = 192
 """What the columns hold; the names of a broken record may be longer."""
 ANYWHERE: Final = Stream("", -1)
 """The stream of a word that holds for a timestamp."""
-
-
-class KeptRecord(msgspec.Struct, array_like=True, frozen=True):
-    """A record as it came from Kafka."""
-
-    key: bytes | None
-    value: bytes | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +60,18 @@ class Quarantine:
     """The quarantine of the replica that ``bookkeeping`` is of."""
 
     bookkeeping: Bookkeeping
+
+    def store_all(self, connection: Connection, aside: Aside | None, refused: Sequence[BadEvent] = ()) -> tuple[BadEvent, ...]:
+        """Store what a transaction sets aside, reading one record at a time; return what was not there before.
+
+        ``refused``: rows that the database has refused in it.
+        """
+        if aside is None:
+            return ()
+        events = [*aside.events, *refused]
+        check_number(events)
+        completed = (aside.complete(event) for event in events)
+        return tuple(event for event, record in completed if self.store(connection, event, record))
 
     def store(self, connection: Connection, event: BadEvent, record: KeptRecord) -> bool:
         """Store an event; False if it is there already, whatever has become of it. The caller holds the progress row."""

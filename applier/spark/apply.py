@@ -5,18 +5,22 @@
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
+from applier.bad_event import BadEvent
 from applier.chunk import PackedChunk
 from applier.coordinator.messages import RangeId, RangeReport
 from applier.errors import ApplierError, InvariantViolation, RangeChanged
 from applier.events import FoldedName
-from applier.planner import SegmentWindow, TransactionSet, count_transactions, plan_bucket, route
+from applier.kafka.port import RangeReader
+from applier.planner import STOP, AsidePolicy, SegmentWindow, TransactionSet, count_transactions, plan_bucket, route
 from applier.planner.catalogue import TableDescription
 from applier.planner.port import Dialect, Statement
 from applier.protocol import decode_key, image_decoder
-from applier.sinks.port import Fence, ProgressCommit, WriteOutcome, Writer, WriteState
+from applier.sinks.port import Aside, Fence, ProgressCommit, WriteOutcome, Writer, WriteState
+from applier.spark.kept import complete_row
 from applier.spark.listen import RangeFailure
 
 
@@ -48,6 +52,7 @@ class ApplyPlan:
     writer: Writer
     fence: Fence
     commit: ProgressCommit
+    policy: AsidePolicy = STOP
 
 
 class Failure(NamedTuple):
@@ -57,9 +62,9 @@ class Failure(NamedTuple):
 
 
 Bucketed: TypeAlias = tuple[int, bytes | Failure]
-Planned: TypeAlias = tuple[int, Statement | TransactionSet | Failure]
+Planned: TypeAlias = tuple[int, Statement | TransactionSet | BadEvent | Failure]
 
-FAILED, TRANSACTIONS = -2, -1
+FAILED, SET_ASIDE, TRANSACTIONS = -3, -2, -1
 """Sort keys in front of the statements' phases: a failure is seen before anything is written."""
 
 
@@ -102,15 +107,26 @@ def render(plan: ApplyPlan, bucketed: Iterable[Bucketed]) -> Iterator[Planned]:
             return
         chunks.append(data)
     try:
-        for item in plan_bucket(chunks, plan.window, plan.tables, plan.rekeyed, plan.dialect, image_decoder, decode_key):
-            yield (TRANSACTIONS if isinstance(item, TransactionSet) else int(item.phase)), item
+        for item in plan_bucket(chunks, plan.window, plan.tables, plan.rekeyed, plan.dialect, image_decoder, decode_key, plan.policy):
+            yield _sort_key(item), item
     except ApplierError as error:
         yield FAILED, Failure(error)
 
 
-def write(plan: ApplyPlan, planned: Iterable[Planned]) -> WriteOutcome:
-    """Write the sorted statements of a segment in one transaction."""
+def _sort_key(item: Statement | TransactionSet | BadEvent) -> int:
+    match item:
+        case Statement():
+            return int(item.phase)
+        case TransactionSet():
+            return TRANSACTIONS
+        case BadEvent():
+            return SET_ASIDE
+
+
+def write(plan: ApplyPlan, planned: Iterable[Planned], reader: RangeReader) -> WriteOutcome:
+    """Write the sorted statements of a segment in one transaction. ``reader`` reads the records of rows that are set aside."""
     rest = iter(planned)
+    bad: list[BadEvent] = []
     sets: list[TransactionSet] = []
     first: Statement | None = None
     for _, item in rest:
@@ -119,13 +135,14 @@ def write(plan: ApplyPlan, planned: Iterable[Planned]) -> WriteOutcome:
             return WriteOutcome(state=WriteState.REBUILD if changed else WriteState.FAILED, error=item.error)
         if isinstance(item, TransactionSet):
             sets.append(item)
+        elif isinstance(item, BadEvent):
+            bad.append(item)
         else:
             first = item
             break
-    outcome = plan.writer.write(plan.fence, _statements(first, rest), plan.commit)
-    if outcome.state is not WriteState.COMMITTED:
-        return outcome
-    return WriteOutcome(state=outcome.state, rows=outcome.rows, transactions=count_transactions(sets))
+    aside = Aside(partial(complete_row, reader), tuple(bad))
+    outcome = plan.writer.write(plan.fence, _statements(first, rest), plan.commit, aside)
+    return replace(outcome, transactions=count_transactions(sets)) if outcome.state is WriteState.COMMITTED else outcome
 
 
 def _statements(first: Statement | None, rest: Iterator[Planned]) -> Iterator[Statement]:

@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from zlib import crc32
 
+from applier.bad_event import MAX_SET_ASIDE, BadEvent, EventPlace
 from applier.chunk import Chunk, PackedChunk, bucket_seed, pack
 from applier.coordinator.messages import DdlArrival, RangeId, RangeReport, RowCount, Step, TableRows
-from applier.errors import ApplierError
+from applier.errors import ApplierError, SourceError
 from applier.events import DdlEvent, PlacedRow, ResolvedEvent, Shape
 from applier.kafka.port import RangeReader, Record
 from applier.planner import bytes_key_names, key_names
 from applier.position import Offset, Stream, Ts
 from applier.protocol import Placed, Placer
+from applier.spark.tolerance import STRICT, Tolerance, TolerantPlacer
 
 CHUNK_BYTES = 512 * 1024
 """Target size of a chunk: large enough that the cost per chunk vanishes, small enough that a bucket's tail is not a burden."""
@@ -38,6 +40,7 @@ class ListenTask:
     range: RangeId
     floor_ts: Ts
     buckets: int
+    tolerance: Tolerance = STRICT
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,9 @@ class _Listener:
 
     def __init__(self, task: ListenTask) -> None:
         self._task = task
-        self._placer = Placer(task.range.stream)
+        stream, tolerance = task.range.stream, task.tolerance
+        self._placer = Placer(stream) if tolerance.is_none else TolerantPlacer(stream, tolerance)
+        self._bad: dict[EventPlace, BadEvent] = {}
         self._building = [_Building() for _ in range(task.buckets)]
         self._full: list[PackedChunk] = []
         self._tables: dict[int, _Table] = {}
@@ -140,13 +145,28 @@ class _Listener:
                 if full.size >= CHUNK_BYTES:
                     self._full.append(self._pack(bucket, full))
 
-    def _take_other(self, offset: int, index: int, event: Placed) -> None:
+    def _take_other(self, offset: int, index: int, event: Placed | BadEvent) -> None:
         if isinstance(event, ResolvedEvent):
             self._resolved = max(self._resolved, event.ts)
             self._climb(offset, event.ts - 1)
         elif isinstance(event, DdlEvent):
             self._note_first(offset, event.commit_ts)
             self._ddls.append(DdlArrival(Offset(offset), index, event))
+        elif isinstance(event, BadEvent):
+            self._set_aside(event)
+
+    def _set_aside(self, event: BadEvent) -> None:
+        self._bad[event.place] = event
+        if len(self._bad) > MAX_SET_ASIDE:
+            raise SourceError(
+                f"more than {MAX_SET_ASIDE} events of one range would be set aside",
+                remedy="So many are no accident: see what `applier inspect` says of them, and where they come from",
+                kind="too_many_bad_events",
+                topic=event.place.stream.topic,
+                partition=event.place.stream.partition,
+                offset=event.place.offset,
+                reason=event.error,
+            )
 
     def _drop(self, offset: int, ts: int) -> None:
         self._note_first(offset, ts)
@@ -217,6 +237,7 @@ class _Listener:
             first_offset=Offset(first_offset),
             replays=self._replays,
             events=self._events,
+            bad_events=tuple(self._bad.values()),
         )
 
 

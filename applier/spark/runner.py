@@ -93,7 +93,8 @@ class SparkRunner:
                 .mapPartitions(lambda bucketed: render(plan, bucketed))
                 .repartitionAndSortWithinPartitions(1)
             )
-        return planned.mapPartitions(lambda items: [write(plan, items)]).collect()[0]
+        reader = self._reader  # a task must not take the runner along
+        return planned.mapPartitions(lambda items: [write(plan, items, reader)]).collect()[0]
 
     def release(self, ranges: Collection[RangeId]) -> None:
         """Unpersist the ranges' RDDs."""

@@ -3,13 +3,13 @@
 import pytest
 from sqlalchemy import Connection, text
 
-from applier.bad_event import WHOLE_RECORD, AsideState, BadEvent, EventPlace
+from applier.bad_event import WHOLE_RECORD, AsideState, BadEvent, EventPlace, KeptRecord
 from applier.errors import FatalSinkError
 from applier.events import FoldedName
 from applier.position import MAX_TS, Offset, Stream, Ts
 from applier.sinks import migration
 from applier.sinks.bookkeeping import Bookkeeping
-from applier.sinks.quarantine import PIECE_BYTES, KeptRecord, Quarantine, SkipWord
+from applier.sinks.quarantine import PIECE_BYTES, Quarantine, SkipWord
 
 PLACE = EventPlace(Stream("feed", 2), Offset(81_200), 3)
 EVENT = BadEvent(place=PLACE, error="it broke", schema="shop", table="Orders", key='{"id": 7}', commit_ts=Ts(MAX_TS))

@@ -5,42 +5,10 @@ import sqlite3
 import pytest
 
 from applier.errors import NeedsOperator
-from applier.position import Stream
 from applier.simulator.memory import FakeSource
-from applier.simulator.producer_options import LogRecord
+from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, STRING_KEY, TWO, UNIQUE, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.replica import sqlite_replica
-from tests.wire import column, head, record, text
-
-ONE, TWO = Stream("feed", 0), Stream("feed", 1)
-KEY, UNIQUE, PLAIN, STRING_KEY = 11, 19, 65, 2
-
-
-def log_of(*placed):
-    return [LogRecord(stream, *record(event), 1_000 + number) for number, (stream, event) in enumerate(placed)]
-
-
-def ddl(ts, query, table="orders", t=3):
-    return head(ts, table=table, t=2), {"q": query, "t": t}
-
-
-def row(ts, table="orders", *, deleted=False, **columns):
-    return head(ts, table=table), {"d" if deleted else "u": columns}
-
-
-def resolved(ts):
-    return {"ts": ts, "t": 3}, b""
-
-
-def everywhere(event):
-    return [(ONE, event), (TWO, event)]
-
-
-def rows_of(tmp_path, table="shop.orders"):
-    with sqlite3.connect(tmp_path / "replica.db") as connection:
-        return sorted(connection.execute(f'SELECT * FROM "{table}"').fetchall())
-
-
-CREATE_SCHEMA = (head(5, table="", t=2), {"q": "CREATE DATABASE shop", "t": 1})
+from tests.wire import column, text
 
 
 def test_a_stale_handle_key_that_is_not_unique_any_more_does_not_delete_other_rows(tmp_path):

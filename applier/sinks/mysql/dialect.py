@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from applier.errors import FatalSinkError
+from applier.errors import RowRefused
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import Literal, RowLiteral, WireColumn
 from applier.sinks.mysql.literals import literal_of
@@ -96,7 +96,7 @@ class _Cutter:
     max_rows: int
 
     def cut(self, head: str, texts: Iterable[str], separator: str, tail: str, *, doubled: bool = False) -> Iterator[tuple[str, int]]:
-        """Yield (statement, rows). FatalSinkError, after the rows before it, for a row that alone is larger than a packet.
+        """Yield (statement, rows). RowRefused, after the rows before it, for a row that alone is larger than a packet.
 
         ``doubled``: a row that stands alone is written twice. MariaDB (10.11) scans the whole table for ``(a,b) IN ((1,2))``, but
         uses the index for two keys or more.
@@ -117,8 +117,8 @@ class _Cutter:
         if batch:
             yield _joined(head, batch, separator, tail, doubled=doubled)
 
-    def _too_large(self, size: int) -> FatalSinkError:
-        return FatalSinkError(
+    def _too_large(self, size: int) -> RowRefused:
+        return RowRefused(
             "a row is larger than the sink's max_allowed_packet",
             remedy="Raise max_allowed_packet of the sink's server, and start again",
             table=str(self.table.folded),

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import pymysql
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from applier.errors import FatalSinkError, RetryableSinkError, SinkError
+from applier.errors import FatalSinkError, RetryableSinkError, RowRefused, SinkError
 
 
 class Verdict(Enum):
@@ -31,11 +31,12 @@ class Verdict(Enum):
 
 
 class Meaning(NamedTuple):
-    """What a code means. ``shows_names``: the server's message holds names only, never values."""
+    """What a code means. ``shows_names``: the server's message holds names only, never values; ``of_rows``: some rows are wrong."""
 
     verdict: Verdict
     remedy: str = ""
     shows_names: bool = False
+    of_rows: bool = False
 
 
 _GRANT = "Grant the privilege (sql/grants.sql)"
@@ -54,7 +55,7 @@ _ALREADY = "Compare the sink's table with upstream's, then `applier ddl done` or
 
 _RETRY = Meaning(Verdict.RETRY, shows_names=True)
 _LOST = Meaning(Verdict.LOST, _REACH, shows_names=True)
-_WRONG_VALUE = Meaning(Verdict.FATAL, _SHAPE)
+_WRONG_VALUE = Meaning(Verdict.FATAL, _SHAPE, of_rows=True)
 _ALREADY_SO = Meaning(Verdict.ALREADY_SO, _ALREADY, shows_names=True)
 
 MEANINGS: Final[dict[int, Meaning]] = {
@@ -139,8 +140,8 @@ MEANINGS: Final[dict[int, Meaning]] = {
     1206: Meaning(Verdict.FATAL, "Raise innodb_buffer_pool_size, or lower max_transaction_rows", shows_names=True),
     # Rows that the sink's tables refuse.
     1048: _WRONG_VALUE,
-    1062: Meaning(Verdict.FATAL, "Look for a unique key that upstream lacks, or a collation stricter than upstream's"),
-    1136: _WRONG_VALUE,
+    1062: Meaning(Verdict.FATAL, "Look for a unique key that upstream lacks, or a collation stricter than upstream's", of_rows=True),
+    1136: Meaning(Verdict.FATAL, _SHAPE),
     1264: _WRONG_VALUE,
     1265: _WRONG_VALUE,
     1292: _WRONG_VALUE,
@@ -148,13 +149,13 @@ MEANINGS: Final[dict[int, Meaning]] = {
     1364: _WRONG_VALUE,
     1366: _WRONG_VALUE,
     1406: _WRONG_VALUE,
-    1451: Meaning(Verdict.FATAL, "Drop the foreign keys that the sink has and upstream has not"),
-    1452: Meaning(Verdict.FATAL, "Drop the foreign keys that the sink has and upstream has not"),
-    1526: Meaning(Verdict.FATAL, "Give the sink's table the partitions that it has upstream"),
+    1451: Meaning(Verdict.FATAL, "Drop the foreign keys that the sink has and upstream has not", of_rows=True),
+    1452: Meaning(Verdict.FATAL, "Drop the foreign keys that the sink has and upstream has not", of_rows=True),
+    1526: Meaning(Verdict.FATAL, "Give the sink's table the partitions that it has upstream", of_rows=True),
     1906: _WRONG_VALUE,
     3105: _WRONG_VALUE,
-    3819: Meaning(Verdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True),
-    4025: Meaning(Verdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True),
+    3819: Meaning(Verdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True, of_rows=True),
+    4025: Meaning(Verdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True, of_rows=True),
     # DDL that this server does not take.
     1115: Meaning(Verdict.FATAL, "Use a server that has the charset, or skip the DDL", shows_names=True),
     1235: Meaning(Verdict.FATAL, "Change the sink by hand, then `applier ddl done`", shows_names=True),
@@ -212,7 +213,8 @@ def translate(error: BaseException, doing: str, *, shows_text: bool = False, **f
     """
     meaning = meaning_of(error)
     code = code_of(error)
-    kind = RetryableSinkError if meaning.verdict in {Verdict.RETRY, Verdict.LOST} else FatalSinkError
+    fatal = RowRefused if meaning.of_rows else FatalSinkError
+    kind = RetryableSinkError if meaning.verdict in {Verdict.RETRY, Verdict.LOST} else fatal
     words = _server_text(error) if shows_text or meaning.shows_names else _named_in(error)
     message = f"the database failed at {doing}" + (f": {words}" if words else "")
     return kind(message, remedy=meaning.remedy, **({} if code is None else {"code": code}), **facts)

@@ -16,7 +16,7 @@ import re
 from struct import Struct
 from typing import Any, Final
 
-from applier.errors import FatalSinkError
+from applier.errors import RowRefused
 from applier.events import Flag
 from applier.planner.catalogue import ColumnDescription
 from applier.planner.port import Literal
@@ -77,7 +77,7 @@ def _bounded(most: int, column: ColumnDescription) -> Literal:
         if value is None:
             return "NULL"
         if not 0 <= value <= most:
-            raise FatalSinkError(
+            raise RowRefused(
                 "the sink's column lacks elements of upstream's ENUM or SET",
                 remedy="Give the sink's column the elements that it has upstream",
                 column=column.name,

@@ -24,7 +24,7 @@ from applier.sinks.mysql.ownership import Ownership
 from applier.sinks.mysql.registry import release_lock, take_lock
 from applier.sinks.mysql.session import QUERIES, Purpose, discard, max_allowed_packet, open_session, transaction
 from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
-from applier.sinks.port import DdlState, Fence, LedgerEntry, Owner, Progress, ProgressCommit, SinkSettings, WriteOutcome
+from applier.sinks.port import Aside, DdlState, Fence, LedgerEntry, Owner, Progress, ProgressCommit, SinkSettings, WriteOutcome
 from applier.sinks.quarantine import Quarantine, QuarantineDesk
 
 T = TypeVar("T")
@@ -112,9 +112,9 @@ class MysqlSink:
         """Tell whether the table exists and holds a row."""
         return self._read(lambda connection: catalogue.has_rows(connection, table), "looking for rows", table=str(table))
 
-    def save(self, fence: Fence, commit: ProgressCommit) -> WriteOutcome:
-        """Write progress without rows, under the fence."""
-        return self.writer.write(fence, (), commit)
+    def save(self, fence: Fence, commit: ProgressCommit, aside: Aside | None = None) -> WriteOutcome:
+        """Write progress without rows, under the fence, with what is set aside."""
+        return self.writer.write(fence, (), commit, aside)
 
     def owner(self) -> Owner | None:
         """Return the run that owns the replica; None if the last one ended in good order."""

@@ -5,23 +5,26 @@ its answer did not come, nobody here knows: that is reported as such, and the dr
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.errors import ApplierError, FatalSinkError, InvariantViolation, SinkError, UnknownOutcome
+from applier.bad_event import BadEvent
+from applier.errors import ApplierError, InvariantViolation, RowRefused, SinkError, UnknownOutcome
 from applier.events import TableName
 from applier.failpoint import reach
 from applier.planner.port import Phase, Statement
 from applier.sinks.bookkeeping import Bookkeeping, FenceState
+from applier.sinks.guarded import Guard
 from applier.sinks.mysql.catalogue import describe
 from applier.sinks.mysql.errors import Verdict, code_of, is_database_error, meaning_of, translate
 from applier.sinks.mysql.registry import SessionRegistry
 from applier.sinks.mysql.session import QUERIES, Purpose, discard, execute_text, open_session, roll_back
-from applier.sinks.port import Fence, ProgressCommit, SinkSettings, WriteOutcome, WriteState
+from applier.sinks.port import Aside, Fence, ProgressCommit, SinkSettings, WriteOutcome, WriteState
+from applier.sinks.quarantine import Quarantine
 
 HARMLESS: Final = frozenset({1592})
 """Warnings that say nothing about values: a statement that is unsafe for statement-based binary logs."""
@@ -48,7 +51,7 @@ class MysqlWriter:
 
     settings: SinkSettings
 
-    def write(self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit) -> WriteOutcome:
+    def write(self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, aside: Aside | None = None) -> WriteOutcome:
         """Lock the progress row, check the fence, run the statements, move the progress, COMMIT. Raises nothing of the database."""
         try:
             connection, state = self._locked(fence)
@@ -58,7 +61,9 @@ class MysqlWriter:
             roll_back(connection)
             return WriteOutcome(state=refusal)
         try:
-            rows = _run(connection, statements)
+            guard = _guard(connection)
+            rows = _run(guard, statements)
+            stored = self._store(connection, aside, guard.refused)
             self._advance(connection, fence, commit)
         except ApplierError as error:
             self._forget()
@@ -67,7 +72,7 @@ class MysqlWriter:
             self._forget()
             raise
         reach("write.before_commit")
-        return self._commit(connection, rows)
+        return self._commit(connection, WriteOutcome(state=WriteState.COMMITTED, rows=rows, set_aside=stored))
 
     @property
     def _bookkeeping(self) -> Bookkeeping:
@@ -106,7 +111,13 @@ class MysqlWriter:
         except (SQLAlchemyError, OSError) as error:
             raise _ours(error, "moving the progress") from None
 
-    def _commit(self, connection: Connection, rows: int) -> WriteOutcome:
+    def _store(self, connection: Connection, aside: Aside | None, refused: Sequence[BadEvent]) -> tuple[BadEvent, ...]:
+        try:
+            return Quarantine(self._bookkeeping).store_all(connection, aside, refused)
+        except (SQLAlchemyError, OSError) as error:
+            raise _ours(error, "writing to the quarantine") from None
+
+    def _commit(self, connection: Connection, outcome: WriteOutcome) -> WriteOutcome:
         try:
             connection.commit()
         except (SQLAlchemyError, OSError) as error:
@@ -117,7 +128,7 @@ class MysqlWriter:
                 return WriteOutcome(state=WriteState.FAILED, error=ours)
             return WriteOutcome(state=WriteState.REBUILD, error=_unknown(ours))
         reach("write.after_commit")
-        return WriteOutcome(state=WriteState.COMMITTED, rows=rows)
+        return outcome
 
     @property
     def _key(self) -> tuple[int, SinkSettings]:
@@ -134,23 +145,44 @@ def close_writer_sessions() -> None:
         discard(_sessions.pop(key))
 
 
-def _run(connection: Connection, statements: Iterable[Statement]) -> int:
-    """Run the statements in order and return their rows; an error of a statement names its table and timestamps."""
+def _run(guard: Guard, statements: Iterable[Statement]) -> int:
+    """Run the statements in order and return how many rows were written."""
     rows = 0
     replaced: set[str] = set()
     for statement in statements:
         _check_order(statement, replaced)
-        try:
-            _, warnings = execute_text(connection, statement.text)
-        except Exception as error:
-            if not is_database_error(error):
-                raise
-            # Not chained: the driver's words may quote values of the row.
-            raise _ours(error, "writing rows", **_facts(statement)) from None
-        if warnings:
-            _judge(connection, statement, warnings)
-        rows += statement.rows
+        rows += guard.run(statement)
     return rows
+
+
+def _guard(connection: Connection) -> Guard:
+    return Guard(
+        lambda statement: _execute(connection, statement),
+        savepoint=lambda: _control(connection, "SAVEPOINT applier_rows"),
+        roll_back=lambda: _control(connection, "ROLLBACK TO SAVEPOINT applier_rows"),
+    )
+
+
+def _execute(connection: Connection, statement: Statement) -> None:
+    """Run one statement; an error names its table and timestamps."""
+    try:
+        _, warnings = execute_text(connection, statement.text)
+    except Exception as error:
+        if not is_database_error(error):
+            raise
+        # Not chained: the driver's words may quote values of the row.
+        raise _ours(error, "writing rows", **_facts(statement)) from None
+    if warnings:
+        _judge(connection, statement, warnings)
+
+
+def _control(connection: Connection, command: str) -> None:
+    try:
+        execute_text(connection, command)
+    except Exception as error:
+        if not is_database_error(error):
+            raise
+        raise _ours(error, "guarding rows") from None
 
 
 def _check_order(statement: Statement, replaced: set[str]) -> None:
@@ -162,7 +194,7 @@ def _check_order(statement: Statement, replaced: set[str]) -> None:
 
 
 def _judge(connection: Connection, statement: Statement, count: int) -> None:
-    """Raise FatalSinkError unless every warning is known to be harmless."""
+    """Raise RowRefused unless every warning is known to be harmless."""
     try:
         shown = [_Warning(int(row[1]), str(row[2])) for row in connection.execute(QUERIES["warnings"])]
         suspect = [warning for warning in shown if warning.code not in HARMLESS]
@@ -176,7 +208,7 @@ def _judge(connection: Connection, statement: Statement, count: int) -> None:
     code = suspect[0].code if suspect else 0
     message = "the database would have altered a value silently; the transaction was rolled back"
     remedy = "Give the sink's table the definition that it has upstream"
-    raise FatalSinkError(message, remedy=remedy, code=code, **_facts(statement), **_column(suspect))
+    raise RowRefused(message, remedy=remedy, code=code, **_facts(statement), **_column(suspect))
 
 
 def _enum_columns(connection: Connection, table: str) -> frozenset[str]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from math import frexp, isinf, isnan
 from typing import Final
 
-from applier.errors import FatalSinkError
+from applier.errors import FatalSinkError, RowRefused
 from applier.events import TableName, Value
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import Literal
@@ -137,12 +137,12 @@ MAX_SHIFT: Final = 62
 
 
 def number(value: float) -> str:
-    """Render a float so that it reads back as the same one; FatalSinkError for NaN, which SQLite would make NULL.
+    """Render a float so that it reads back as the same one; RowRefused for NaN, which SQLite would make NULL.
 
     SQLite's reading of a decimal fraction may miss the last bit, so it gets an integer scaled by powers of two: both are exact.
     """
     if isnan(value):
-        raise FatalSinkError("NaN is no value of MySQL or SQLite", remedy="Look for a defect in the producer")
+        raise RowRefused("NaN is no value of MySQL or SQLite", remedy="Look for a defect in the producer")
     if isinf(value):
         return "9e999" if value > 0 else "-9e999"
     if value.is_integer() and abs(value) < EXACT_INTEGERS:
@@ -212,7 +212,7 @@ def _foreign(column: ColumnDescription, mysql_type: int) -> Literal:
     def guarded(value: Value) -> str:
         is_great = isinstance(value, int) and value > _MAX_SIGNED
         if is_great or (mysql_type == _DECIMAL and value is not None):
-            raise FatalSinkError(
+            raise RowRefused(
                 "the column of the sink would turn this value into floating point",
                 remedy="Declare the column as TEXT (DECIMAL) or without a type (unsigned 64-bit integers)",
                 column=column.name,
@@ -233,8 +233,8 @@ def _mismatch(column: ColumnDescription, mysql_type: int) -> FatalSinkError:
     )
 
 
-def _unknown_label(column: ColumnDescription, value: int) -> FatalSinkError:
-    return FatalSinkError(
+def _unknown_label(column: ColumnDescription, value: int) -> RowRefused:
+    return RowRefused(
         "the value stands for a label that the sink's column does not have",
         remedy="A DDL of upstream is missing in the sink: compare the two, and make the change by hand",
         column=column.name,

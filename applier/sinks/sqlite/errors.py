@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sqlalchemy.exc import DBAPIError
 
-from applier.errors import ApplierError, FatalSinkError, RetryableSinkError
+from applier.errors import ApplierError, FatalSinkError, RetryableSinkError, RowRefused
 
 _RETRY: Final = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL", "SQLITE_INTERRUPT", "SQLITE_SCHEMA"})
 _FATAL: Final = {
@@ -25,6 +25,8 @@ _FATAL: Final = {
     "SQLITE_MISMATCH": ("the sink's column has another type than the rows", "Compare the sink's table with upstream's"),
     "SQLITE_ERROR": ("the statement is refused", "Compare the sink's tables with upstream's"),
 }
+_OF_ROWS: Final = frozenset({"SQLITE_CONSTRAINT", "SQLITE_MISMATCH", "SQLITE_TOOBIG"})
+"""What is wrong with some rows and not with their table as a whole."""
 _MISSING: Final = ("no such table", "no such column", "has no column")
 
 
@@ -38,7 +40,8 @@ def translate(error: sqlite3.Error | DBAPIError, **facts: Any) -> ApplierError:
     message, remedy = _FATAL.get(name, ("SQLite failed", "See the reason"))
     if any(words in reason for words in _MISSING):
         message, remedy = "a table or column is missing in the sink", "Compare the sink's tables with upstream's"
-    return FatalSinkError(message, remedy=remedy, reason=reason, code=name, **facts)
+    kind = RowRefused if name in _OF_ROWS else FatalSinkError
+    return kind(message, remedy=remedy, reason=reason, code=name, **facts)
 
 
 def _primary_name(error: BaseException | None) -> str:

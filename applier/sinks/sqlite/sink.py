@@ -24,7 +24,7 @@ from applier.position import Ts
 from applier.sinks import migration
 from applier.sinks.bookkeeping import Bookkeeping, FenceState
 from applier.sinks.ledger import Ledger
-from applier.sinks.port import DdlState, Fence, LedgerEntry, Progress, ProgressCommit, SinkSettings, WriteOutcome
+from applier.sinks.port import Aside, DdlState, Fence, LedgerEntry, Progress, ProgressCommit, SinkSettings, WriteOutcome
 from applier.sinks.quarantine import Quarantine, QuarantineDesk
 from applier.sinks.sqlite import catalogue
 from applier.sinks.sqlite.dialect import SqliteDialect
@@ -94,9 +94,9 @@ class SqliteSink:
         with transaction(self._engine) as connection:
             return self._bookkeeping.raise_epoch(connection, self._run_id)
 
-    def save(self, fence: Fence, commit: ProgressCommit) -> WriteOutcome:
-        """Write progress without rows, under the fence."""
-        return self.writer.write(fence, (), commit)
+    def save(self, fence: Fence, commit: ProgressCommit, aside: Aside | None = None) -> WriteOutcome:
+        """Write progress without rows, under the fence, with what is set aside."""
+        return self.writer.write(fence, (), commit, aside)
 
     def heartbeat_lost(self) -> Exception | None:
         """Return the error of the heartbeat, if another run has taken the lock."""

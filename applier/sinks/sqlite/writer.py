@@ -12,7 +12,9 @@ from applier.errors import ApplierError, UnknownOutcome
 from applier.failpoint import reach
 from applier.planner.port import Statement
 from applier.sinks.bookkeeping import Bookkeeping
-from applier.sinks.port import Fence, ProgressCommit, WriteOutcome, WriteState
+from applier.sinks.guarded import Guard
+from applier.sinks.port import Aside, Fence, ProgressCommit, WriteOutcome, WriteState
+from applier.sinks.quarantine import Quarantine
 from applier.sinks.sqlite.errors import translate
 from applier.sinks.sqlite.session import open_engine, raw
 
@@ -25,11 +27,11 @@ class SqliteWriter:
     name: str
     lock_wait_timeout_s: int
 
-    def write(self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit) -> WriteOutcome:
+    def write(self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, aside: Aside | None = None) -> WriteOutcome:
         """BEGIN IMMEDIATE, check the fence, run the statements in order, move the progress, COMMIT. Raises nothing of the database."""
         try:
             with open_engine(self.path, self.lock_wait_timeout_s).connect() as connection:
-                outcome = self._write(connection, fence, statements, commit)
+                outcome = self._write(connection, fence, statements, commit, aside)
         except (DBAPIError, sqlite3.Error) as error:
             return WriteOutcome(state=WriteState.FAILED, error=translate(error))
         except ApplierError as error:
@@ -37,7 +39,9 @@ class SqliteWriter:
         reach("write.after_commit")
         return outcome
 
-    def _write(self, connection: Connection, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit) -> WriteOutcome:
+    def _write(
+        self, connection: Connection, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, aside: Aside | None
+    ) -> WriteOutcome:
         bookkeeping = Bookkeeping(self.name, "sqlite")
         # The block rolls back unless it commits, also when a statement or the planner behind the iterator raises.
         with connection.begin() as transaction:
@@ -45,14 +49,16 @@ class SqliteWriter:
             if refusal is not None:
                 transaction.rollback()
                 return WriteOutcome(state=refusal)
-            rows = _run(raw(connection), statements)
+            guard = _guard(raw(connection))
+            rows = sum(map(guard.run, statements))
+            stored = Quarantine(bookkeeping).store_all(connection, aside, guard.refused)
             bookkeeping.advance(connection, fence, commit)
             reach("write.before_commit")
             try:
                 transaction.commit()
             except DBAPIError as error:
                 return WriteOutcome(state=WriteState.REBUILD, error=unknown_outcome(error))
-        return WriteOutcome(state=WriteState.COMMITTED, rows=rows)
+        return WriteOutcome(state=WriteState.COMMITTED, rows=rows, set_aside=stored)
 
 
 def unknown_outcome(error: DBAPIError | sqlite3.Error) -> UnknownOutcome:
@@ -62,12 +68,19 @@ def unknown_outcome(error: DBAPIError | sqlite3.Error) -> UnknownOutcome:
     )
 
 
-def _run(connection: sqlite3.Connection, statements: Iterable[Statement]) -> int:
-    rows = 0
-    for statement in statements:
+def _guard(connection: sqlite3.Connection) -> Guard:
+    def execute(statement: Statement) -> None:
         try:
             connection.execute(statement.text)
         except sqlite3.Error as error:
             raise translate(error, table=statement.table, min_ts=statement.min_ts, max_ts=statement.max_ts) from error
-        rows += statement.rows
-    return rows
+
+    return Guard(
+        execute,
+        savepoint=lambda: _execute(connection, "SAVEPOINT applier_rows"),
+        roll_back=lambda: _execute(connection, "ROLLBACK TO applier_rows"),
+    )
+
+
+def _execute(connection: sqlite3.Connection, statement: str) -> None:
+    connection.execute(statement)

@@ -7,7 +7,7 @@ import pymysql
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from applier.errors import FatalSinkError, RetryableSinkError
+from applier.errors import FatalSinkError, RetryableSinkError, RowRefused
 from applier.sinks.mysql.errors import MEANINGS, Verdict, code_of, is_database_error, meaning_of, translate
 
 
@@ -20,11 +20,18 @@ def test_what_a_repetition_may_heal_is_retryable(code: int) -> None:
     assert type(translate(server(code, "x"), "y")) is RetryableSinkError
 
 
-@pytest.mark.parametrize("code", [1045, 1049, 1062, 1142, 1146, 1264, 1290, 1406, 1792, 1064, 59999])
+@pytest.mark.parametrize("code", [1045, 1049, 1142, 1146, 1136, 1290, 1792, 1064, 59999])
 def test_what_would_fail_again_is_fatal_and_so_is_an_unknown_code(code: int) -> None:
     error = translate(server(code, "x"), "y")
     assert type(error) is FatalSinkError
     assert error.facts["code"] == code
+    assert error.remedy
+
+
+@pytest.mark.parametrize("code", [1048, 1062, 1264, 1265, 1292, 1366, 1406, 1451, 1452, 1526, 3819, 4025])
+def test_what_is_wrong_with_some_rows_only_is_told_apart(code: int) -> None:
+    error = translate(server(code, "x"), "y")
+    assert type(error) is RowRefused
     assert error.remedy
 
 

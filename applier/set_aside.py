@@ -1,0 +1,68 @@
+"""What a run sets aside: which events its listeners may pass by, and how what they passed by is stored.
+
+The sink knows the operator's words and what the quarantine holds; both are read when the run begins, and at every rebuild.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+
+from applier.bad_event import BadEvent
+from applier.events import DdlEvent, FoldedName
+from applier.kafka.port import RangeReader
+from applier.position import Stream, Ts
+from applier.sinks.port import Aside, Progress
+from applier.sinks.quarantine import QuarantineDesk
+from applier.spark.kept import complete_event
+from applier.spark.tolerance import Tolerance
+
+
+class SetAside:
+    """The quarantine's part in a run. Not thread-safe."""
+
+    def __init__(self, desk: QuarantineDesk, *, unreadable: bool) -> None:
+        """Take the sink's quarantine; ``unreadable``: whatever cannot be read goes there."""
+        self._desk, self._unreadable = desk, unreadable
+        self._tolerances: dict[Stream, Tolerance] = {}
+        self._common = Tolerance(unreadable=unreadable)
+
+    def reload(self, progress: Progress) -> None:
+        """Read what matters from ``progress`` on."""
+        held: dict[Stream, set[int]] = defaultdict(set)
+        for entry in self._desk.entries():
+            held[entry.event.place.stream].add(entry.event.place.offset)
+        skipped: dict[Stream, dict[tuple[int, int], str]] = defaultdict(dict)
+        skipped_ts: dict[tuple[Ts, FoldedName | None], str] = {}
+        for word in self._desk.words():
+            if word.place is not None:
+                skipped[word.place.stream][word.place.offset, word.place.event] = word.said_by
+            elif word.commit_ts >= progress.checkpoint_ts:
+                skipped_ts[word.commit_ts, word.table] = word.said_by
+        self._common = Tolerance(unreadable=self._unreadable, skipped_ts=skipped_ts)
+        self._tolerances = {}
+        for stream in held.keys() | skipped.keys():
+            position = progress.positions.get(stream)
+            first = 0 if position is None else position.next_offset
+            self._tolerances[stream] = replace(
+                self._common,
+                held=frozenset(offset for offset in held[stream] if offset >= first),
+                skipped={place: said_by for place, said_by in skipped[stream].items() if place[0] >= first},
+            )
+
+    def tolerance_of(self, stream: Stream) -> Tolerance:
+        """Return what a listener of ``stream`` may pass by."""
+        return self._tolerances.get(stream, self._common)
+
+    def skips(self, ddl: DdlEvent) -> bool:
+        """Tell whether the operator has said to skip a DDL."""
+        words: Mapping[tuple[Ts, FoldedName | None], str] = self._common.skipped_ts
+        return (ddl.commit_ts, ddl.name.fold()) in words or (ddl.commit_ts, None) in words
+
+    def aside(self, events: Iterable[BadEvent], reader: RangeReader) -> Aside | None:
+        """Return what a transaction is to store; None for nothing.
+
+        The records go through this process, one by one: there are few, and where nothing else is written there is no task to do it.
+        """
+        found = tuple(events)
+        return Aside(partial(complete_event, reader), found) if found else None
