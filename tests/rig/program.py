@@ -119,6 +119,25 @@ class Program:
             time.sleep(POLL_S)
         self._process.wait()
 
+    @property
+    def pid(self) -> int:
+        """The driver's number, and that of the session."""
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        """Return the exit code; None while the driver lives."""
+        return self._process.poll()
+
+    def said(self) -> str:
+        """Return what it has written to its standard error so far."""
+        return self._err.read_text(encoding="utf-8", errors="replace")
+
+    def stop(self, within_s: float = DEADLINE_S) -> Ended:
+        """SIGTERM the driver and wait for its end."""
+        self._process.terminate()
+        self._process.wait(within_s)
+        return self.wait()
+
     def kill(self) -> bool:
         """SIGKILL the driver alone; False if it had ended before."""
         self._process.kill()

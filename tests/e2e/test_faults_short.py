@@ -1,0 +1,50 @@
+"""The daemon through ten faults of every kind, in an order and at moments drawn from a seed, while upstream lives and changes its tables.
+
+A reader adds up the money in consistent snapshots all along. ``make chaos`` is the long form.
+"""
+
+import random
+
+import pytest
+
+from tests.rig.daemon import supervised
+from tests.rig.fault import Fault, Stage, user_of
+from tests.rig.fault_run import FEED, live_history, run_faults
+from tests.rig.kafka import own_kafka
+from tests.rig.least_privilege import make_user
+from tests.rig.live_feed import LiveFeed
+from tests.rig.mariadb import own_mariadb
+from tests.rig.program import write_config
+
+pytestmark = [pytest.mark.slow, pytest.mark.integration, pytest.mark.timeout(600)]
+
+TOPIC = "live"
+SEED = 4
+ONCE = (Fault.DRIVER, Fault.DRIVER_AT_DDL, Fault.WORKER, Fault.JVM, Fault.MARIADB, Fault.KAFKA, Fault.CONNECTIONS, Fault.LOCK)
+TWICE = (Fault.WORKER, Fault.CONNECTIONS)
+LOCK_S = 3
+SOME_READS = 200
+
+
+@pytest.fixture(scope="module")
+def servers():
+    with own_mariadb() as mariadb, own_kafka() as kafka:
+        yield mariadb, kafka
+
+
+def test_ten_faults_of_every_kind_change_nothing(servers, tmp_path):
+    mariadb, kafka = servers
+    kafka.create_topic(TOPIC, FEED.partitions, retention_ms="-1")
+    url = make_user(mariadb.url)
+    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=url, topics=[TOPIC], rows=2000, lock_timeout_s=60)
+    faults = [*ONCE, *TWICE]
+    rng = random.Random(SEED)
+    rng.shuffle(faults)
+    feed = LiveFeed(kafka.bootstrap_servers, TOPIC, live_history(SEED), FEED)
+    with supervised(config) as supervisor:
+        stage = Stage(supervisor=supervisor, mariadb=mariadb, kafka=kafka, user=user_of(url), lock_s=LOCK_S, rng=rng)
+        verdict = run_faults(stage, feed, faults, print)
+    assert verdict.wrong == []
+    assert sum(verdict.faults.values()) == len(faults)
+    assert verdict.money_reads > SOME_READS
+    assert verdict.ddls > 0
