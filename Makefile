@@ -41,7 +41,7 @@ coverage: env ## branch coverage of the fast tests
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not integration" --cov --cov-report=term-missing $(PYTEST_ARGS)
 
 bench: env ## measure; prints figures, asserts nothing
-	@for script in tests/bench/*_bench.py; do echo "== $$script"; $(PY) "$$script" || exit 1; done
+	@for script in tests/bench/*_bench.py; do echo "== $$script"; PYTHONPATH=. $(PY) "$$script" || exit 1; done
 
 wheel: env ## build dist/applier-*.whl
 	@rm -rf dist
