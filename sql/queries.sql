@@ -5,6 +5,9 @@
 -- progress_read: the progress of a replica, without waiting for a writer
 SELECT epoch, window_id, checkpoint_ts, start_ts FROM applier.progress WHERE name = :name;
 
+-- progress_updated: when the progress was last written
+SELECT updated_at FROM applier.progress WHERE name = :name;
+
 -- progress_lock: the first statement of every transaction that writes: the fence, held until COMMIT
 SELECT epoch, window_id, checkpoint_ts, start_ts FROM applier.progress WHERE name = :name FOR UPDATE;
 

@@ -18,6 +18,7 @@ from applier.planner.port import Dialect, Statement
 from applier.position import Stream, Ts
 
 if TYPE_CHECKING:
+    from applier.sinks.overview import Overview
     from applier.sinks.quarantine import QuarantineDesk
 
 
@@ -248,6 +249,13 @@ class Sink(Protocol):
     @property
     def quarantine(self) -> "QuarantineDesk":
         """The events that were set aside, and the operator's words about events to skip. Needs no ownership."""
+        ...
+
+    def overview(self) -> "Overview":
+        """Look at the replica from outside: needs neither ownership nor more than the privilege to read the bookkeeping.
+
+        FatalSinkError if the bookkeeping is not there, or that of another version.
+        """
         ...
 
     def heartbeat_lost(self) -> Exception | None:

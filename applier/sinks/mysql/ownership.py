@@ -20,8 +20,9 @@ from applier.errors import ApplierError, InvariantViolation, RetryableSinkError
 from applier.sinks.bookkeeping import Bookkeeping, OwnerRow, fenced
 from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.heartbeat import STILL_BEATS, Heartbeat, interval_s
-from applier.sinks.mysql.registry import SessionRegistry, end_holder, release_lock, take_lock
+from applier.sinks.mysql.registry import SessionRegistry, end_holder, lock_holder, release_lock, take_lock
 from applier.sinks.mysql.session import Purpose, discard, open_session, session_id, transaction
+from applier.sinks.overview import OwnerState, OwnerView
 from applier.sinks.port import SinkSettings
 
 LOCK_SLICE_S = 1
@@ -118,6 +119,14 @@ class Ownership:
             self._registry.end_others(self.connection, self._token)
         except (SQLAlchemyError, OSError) as error:
             raise translate(error, "ending the replica's other sessions") from error
+
+    def view(self, connection: Connection, row: OwnerRow) -> OwnerView:
+        """Judge, on any session, whether the run that owns the replica lives: a dead one has lost its lock too."""
+        if lock_holder(connection, self._lock_name) is None:
+            state = OwnerState.DEAD if self._is_dead(row) else OwnerState.ALIVE
+        else:
+            state = OwnerState.FROZEN if row.silent_s > self._settings.lease_s else OwnerState.ALIVE
+        return OwnerView(owner=row.owner, silent_s=row.silent_s, state=state)
 
     def release(self) -> None:
         """Stop the heartbeat, say that the run ended in good order, and give the lock back."""

@@ -24,6 +24,7 @@ from applier.sinks.mysql.ownership import Ownership
 from applier.sinks.mysql.registry import release_lock, take_lock
 from applier.sinks.mysql.session import QUERIES, Purpose, discard, max_allowed_packet, open_session, transaction
 from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
+from applier.sinks.overview import Overview, look
 from applier.sinks.port import Aside, DdlState, Fence, LedgerEntry, Owner, Progress, ProgressCommit, SinkSettings, WriteOutcome
 from applier.sinks.quarantine import Quarantine, QuarantineDesk
 
@@ -150,6 +151,14 @@ class MysqlSink:
             return self._read(work, "looking into the quarantine")
 
         return QuarantineDesk(Quarantine(self._bookkeeping), run, run)
+
+    def overview(self) -> Overview:
+        """Look at the replica from outside."""
+
+        def work(connection: Connection) -> Overview:
+            return look(connection, self._ledger, lambda owner: self._ownership.view(connection, owner))
+
+        return self._read(work, "looking at the replica")
 
     def heartbeat_lost(self) -> Exception | None:
         """Return why this run may not go on; a lock that was lost is taken again."""

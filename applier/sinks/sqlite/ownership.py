@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from applier.errors import FatalSinkError, Fenced
+from applier.sinks.bookkeeping import OwnerRow
+from applier.sinks.overview import OwnerState, OwnerView
 
 _RETRY_S: Final = 0.1
 
@@ -71,6 +73,18 @@ class FileLock:
             return Holder(facts["host"], facts["process"], facts["since"], round(silent_s, 1))
         except (OSError, ValueError, KeyError):
             return None
+
+    def view(self, row: OwnerRow) -> OwnerView:
+        """Judge whether the run that owns the replica lives, without touching the lock: a run that starts now may want it."""
+        holder = self.holder()
+        if holder is None or holder.process != row.owner.process:
+            return OwnerView(owner=row.owner, silent_s=row.silent_s, state=OwnerState.DEAD)
+        return OwnerView(owner=row.owner, silent_s=holder.silent_s, state=self._fate(holder))
+
+    def _fate(self, holder: Holder) -> OwnerState:
+        if not _is_alive(holder):
+            return OwnerState.DEAD
+        return OwnerState.FROZEN if holder.silent_s > self._lease_s else OwnerState.ALIVE
 
     def release(self) -> None:
         """Stop the heartbeat and let the lock go; the file stays, empty, because others may be waiting on it."""
@@ -132,6 +146,19 @@ class FileLock:
                 self._lost = _fenced(self.path, self.holder())
                 return
             os.utime(descriptor)
+
+
+def _is_alive(holder: Holder) -> bool:
+    """Tell whether the process is there; one of another machine (or of another container) is taken to be."""
+    if holder.host != socket.gethostname():
+        return True
+    try:
+        os.kill(holder.process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _fenced(path: Path, holder: Holder | None) -> Fenced:

@@ -24,6 +24,7 @@ from applier.position import Ts
 from applier.sinks import migration
 from applier.sinks.bookkeeping import Bookkeeping, FenceState
 from applier.sinks.ledger import Ledger
+from applier.sinks.overview import Overview, look
 from applier.sinks.port import Aside, DdlState, Fence, LedgerEntry, Progress, ProgressCommit, SinkSettings, WriteOutcome
 from applier.sinks.quarantine import Quarantine, QuarantineDesk
 from applier.sinks.sqlite import catalogue
@@ -182,6 +183,11 @@ class SqliteSink:
     def _writing(self, work: Callable[[Connection], T]) -> T:
         with transaction(self._engine) as connection:
             return work(connection)
+
+    def overview(self) -> Overview:
+        """Look at the replica from outside."""
+        with snapshot(self._engine, self._path) as connection:
+            return look(connection, self._ledger, self._lock.view)
 
     # End
 
