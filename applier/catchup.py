@@ -8,11 +8,11 @@ from applier.config import Config
 from applier.coordinator.messages import Listing
 from applier.engine import Engine, EngineSettings, Parts
 from applier.errors import SourceError
-from applier.monitor import Monitor
 from applier.parts import as_submitted, begin, open_parts
 from applier.position import Offset, Stream, Ts
 from applier.stop import Stop
 from applier.telemetry import Observer, retries_noted
+from applier.telemetry.monitor import Monitor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +64,7 @@ class Catchup:
             with retries_noted(self._monitor):
                 return self._run(start_ts, options)
         finally:
+            self._monitor.finish()
             self._engine.close()
 
     def _run(self, start_ts: Ts, options: CatchupOptions) -> CatchupResult:

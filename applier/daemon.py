@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from applier.config import Config
 from applier.engine import Engine, EngineSettings, Parts
 from applier.errors import ApplierError
-from applier.monitor import Monitor
 from applier.parts import as_submitted, begin, open_parts
 from applier.position import Ts
 from applier.retrying import is_transient, retrying
 from applier.stop import Stop
 from applier.telemetry import Observer, retries_noted
+from applier.telemetry.monitor import Monitor, MonitorSettings
+from applier.telemetry.reception import Reception
 
 IDLE_S = 0.05
 """Between two looks at the ends of the topics while nothing arrives: a small part of the latency, and a fraction of a percent of a core."""
@@ -45,8 +46,11 @@ def follow(config: Config, *, take_over: bool, observer: Observer, stop: Stop) -
     config = as_submitted(config)
     options = RunOptions(start_ts=Ts(config.source.start_ts), retry_for_s=config.run.retry_for_s, take_over=take_over)
     settings = config.engine_settings(apply_attempts=APPLY_ATTEMPTS)
-    monitor = Monitor(observer)
+    monitor = Monitor(observer, MonitorSettings(replica=config.name, stall_after_s=config.source.stall_after_s))
     with retries_noted(monitor), quiet_if_stopped(stop, monitor), ExitStack() as stack:
+        reception = stack.enter_context(Reception(config.http, monitor))
+        stack.callback(monitor.finish)
+        reception.open()
         for attempt in retrying(stop, options.retry_for_s, monitor):
             with attempt, ExitStack() as trial:
                 parts = trial.enter_context(open_parts(config, config.sink_settings(retries=SINK_RETRIES)))
@@ -54,6 +58,7 @@ def follow(config: Config, *, take_over: bool, observer: Observer, stop: Stop) -
                 trial.callback(daemon.close)
                 daemon.begin(options)
                 stack.push(trial.pop_all())
+        reception.insist()
         daemon.follow(options.retry_for_s)
 
 
@@ -107,4 +112,5 @@ class Daemon:
     def _save(self) -> None:
         self._engine.save_progress()
         self._parts.source.show_offsets({stream: position.next_offset for stream, position in self._engine.progress.positions.items()})
+        self._monitor.quarantined(self._parts.sink.quarantine.count())
         self._saved_at = time.monotonic()

@@ -7,6 +7,7 @@ streams from the sink.
 """
 
 import random
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
@@ -39,7 +40,7 @@ from applier.spark.apply import RangeContent
 from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.spark.port import Runner
 from applier.stop import Stop
-from applier.telemetry import Watcher
+from applier.telemetry import Tally, Watcher
 
 MAX_REBUILDS = 20
 """Unknown outcomes in a row after which the run stops: something breaks every write."""
@@ -69,26 +70,14 @@ class Parts:
     runner: Runner
 
 
-@dataclass(slots=True)
-class Tally:
-    """What this run has done so far. ``records`` counts the offsets that were read."""
-
-    records: int = 0
-    events: int = 0
-    rows: int = 0
-    transactions: int = 0
-    ddls: int = 0
-    current_ddl: str = ""
-    phase: str = "starting"
-
-
 class Engine:
     """Runs cycles over one source, one sink and one runner. Not thread-safe. When ``stop`` is wished, no further step is begun."""
 
     def __init__(self, parts: Parts, settings: EngineSettings, watcher: Watcher, stop: Stop) -> None:
         self._source, self._sink, self._runner, self._settings = parts.source, parts.sink, parts.runner, settings
         self._watcher, self._stop = watcher, stop
-        self._ahead = ListenAhead(parts.runner)
+        self.tally = Tally()
+        self._ahead = ListenAhead(parts.runner, lambda: self.tally.durations.timed("listen"))
         self._tables = SinkTables(parts.sink)
         rules = WriteRules(buckets=settings.buckets, attempts=settings.apply_attempts, policy=settings.aside)
         self._writer = SegmentWriter(parts.sink, parts.runner, self._tables, rules)
@@ -97,7 +86,6 @@ class Engine:
         self._accepted: Mapping[Stream, Offset] = {}
         self._rebuilds = 0
         self._failure: Exception | None = None
-        self.tally = Tally()
         self.progress: Progress
         self.coordinator: Coordinator
 
@@ -165,6 +153,13 @@ class Engine:
 
         After an error it may be called again: where a step was left in the air it begins anew from what the sink says.
         """
+        began_s = time.monotonic()
+        is_busy = self._cycle()
+        if is_busy:
+            self.tally.durations.add("cycle", time.monotonic() - began_s)
+        return is_busy
+
+    def _cycle(self) -> bool:
         if self._failure is not None:
             self._resume(self._failure)
         ranges = self.coordinator.plan()
@@ -269,7 +264,8 @@ class Engine:
             known_tables=self._tables.new_with_rows(step.tables, self.progress),
             topic_ids=self._topic_ids,
         )
-        outcome = self._writer.write(step, self._contents, self.progress.fence, commit)
+        with self.tally.durations.timed("apply"):
+            outcome = self._writer.write(step, self._contents, self.progress.fence, commit)
         if not self._confirmed(outcome, step.upto_ts):
             return
         self._note_set_aside(outcome)
@@ -280,7 +276,8 @@ class Engine:
     def _save(self, step: SaveProgress) -> None:
         commit = ProgressCommit(checkpoint_ts=self.progress.checkpoint_ts, positions=step.positions, topic_ids=self._topic_ids)
         aside = self._set_aside.aside(step.bad_events, self._source.reader)
-        outcome = self._writer.save(self.progress.fence, commit, aside)
+        with self.tally.durations.timed("save"):
+            outcome = self._writer.save(self.progress.fence, commit, aside)
         if self._confirmed(outcome, self.progress.checkpoint_ts):
             self._note_set_aside(outcome)
             self.coordinator.saved(step)
@@ -316,6 +313,7 @@ class Engine:
     def _resume(self, cause: Exception) -> None:
         """Begin anew from what the sink says."""
         self._failure = cause
+        self.tally.rebuilds += 1
         self._watcher.note("rebuilds from the sink", reason=cause.message if isinstance(cause, ApplierError) else type(cause).__name__)
         self._ahead.discard()
         self._sink.settle(self._sink.raise_epoch().fence)
@@ -335,10 +333,11 @@ class Engine:
         after = ProgressCommit(checkpoint_ts=ddl.commit_ts, positions=step.positions_done, topic_ids=self._topic_ids)
         is_skipped = self._set_aside.skips(ddl) or ddl_rule.is_skipped(ddl, self._settings.ddl_policy)
         try:
-            if is_skipped:
-                self._sink.skip_ddl(fence, step.identity, ddl, after=after)
-            else:
-                self._sink.run_ddl(fence, step.identity, ddl, before=self._before(step), after=after)
+            with self.tally.durations.timed("ddl"):
+                if is_skipped:
+                    self._sink.skip_ddl(fence, step.identity, ddl, after=after)
+                else:
+                    self._sink.run_ddl(fence, step.identity, ddl, before=self._before(step), after=after)
         except UnknownOutcome as error:
             self._rebuild(error)
             return

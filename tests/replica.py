@@ -9,7 +9,6 @@ from applier.coordinator import Policy
 from applier.daemon import Daemon, RunOptions
 from applier.engine import EngineSettings, Parts
 from applier.kafka.port import Source
-from applier.monitor import Monitor
 from applier.planner import AsidePolicy
 from applier.position import NO_TS, Ts
 from applier.sinks.factory import open_sink
@@ -17,6 +16,7 @@ from applier.sinks.port import DdlState, Sink, SinkSettings
 from applier.sinks.quarantine import SkipWord
 from applier.stop import Stop
 from applier.telemetry import Observer, SilentObserver
+from applier.telemetry.monitor import Monitor
 from tests.local_runner import LocalRunner
 
 SMALL = Policy(segment_rows=40, range_records=37, ranges_per_stream=3, lead_ranges=8)

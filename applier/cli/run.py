@@ -1,6 +1,8 @@
 """``applier run``: the daemon. It follows the topics until a signal asks it to stop."""
 
-from typing import Annotated
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -8,6 +10,11 @@ from applier.cli.display import observer_for
 from applier.cli.option import DEFAULT_CONFIG, ConfigPath, read_config
 from applier.cli.output import stderr_console
 from applier.stop import Stop, stopped_by_signals
+from applier.telemetry import Observer
+from applier.telemetry.log import level_of, log_at_least
+
+if TYPE_CHECKING:
+    from applier.config import LogConfig
 
 
 def run(
@@ -24,5 +31,16 @@ def run(
     with stopped_by_signals(stop, timeout_s=settings.run.shutdown_timeout_s):
         from applier.daemon import follow  # noqa: PLC0415 - imports Spark: --help and usage errors need not wait for it
 
-        with observer_for(stderr_console(), silent=False) as observer:
+        with _observer(settings.log) as observer:
             follow(settings, take_over=take_over, observer=observer, stop=stop)
+
+
+@contextmanager
+def _observer(log: "LogConfig") -> Iterator[Observer]:
+    """Show the run on a terminal; elsewhere, and for whoever collects JSON, the log tells it."""
+    console = stderr_console()
+    is_drawn = log.format == "text" and console.is_terminal and not console.is_dumb_terminal
+    if not is_drawn:
+        log_at_least(level_of(log.level))
+    with observer_for(console, silent=not is_drawn) as observer:
+        yield observer

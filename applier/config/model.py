@@ -10,12 +10,15 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from applier.config.secret import SecretFile, with_files_read
 from applier.config.tls import tls_of
 from applier.config.value import (
+    LOOPBACK,
+    Listen,
     Whole,
     available,
     check_servers,
     check_time_zone,
     check_topics,
     nearest,
+    parse_listen,
     parse_size,
     parse_url,
     refuse,
@@ -35,6 +38,7 @@ PartitionCount = Annotated[Whole, Field(ge=1)]
 if TYPE_CHECKING:
     from applier.engine import EngineSettings
 
+DEFAULT_LISTEN: Final = Listen(LOOPBACK, 9464)
 DDL_TYPES: Final = frozenset(DDL_TYPE_NAMES.values())
 LOCAL_THREADS: Final = re.compile(r"local(?:\[(\*|\d+)(?:,\s*\d+)?\])?$")
 LOCAL_REMEDY: Final = 'Set spark.master = "local[*]", or use a MySQL, MariaDB or TiDB sink'
@@ -224,10 +228,25 @@ class SparkConfig(_Section):
         return (os.cpu_count() or 1) if threads[1] == "*" else int(threads[1] or 1)
 
 
+class HttpConfig(_Section):
+    """``[http]``: where ``run`` answers about itself. Not set: loopback, if the port is free."""
+
+    listen: Annotated[Listen | None, BeforeValidator(parse_listen)] = DEFAULT_LISTEN
+    unhealthy_after_s: Seconds = 600.0
+    """``/healthz`` fails when the loop has given no sign of life for so long."""
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the operator has set the address: then it is an error if it cannot be had."""
+        return "listen" in self.model_fields_set
+
+
 class LogConfig(_Section):
     """``[log]``: how log lines are written to standard error."""
 
     format: Literal["text", "json"] = "text"
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    """What ``run`` logs where it has no terminal; the other commands log warnings, and more with ``--verbose``."""
 
 
 class Config(_Section):
@@ -240,6 +259,7 @@ class Config(_Section):
     ddl: dict[str, DdlPolicy] = Field(default_factory=dict)
     run: RunConfig = RunConfig()
     spark: SparkConfig = SparkConfig()
+    http: HttpConfig = HttpConfig()
     log: LogConfig = LogConfig()
 
     @field_validator("ddl", mode="before")

@@ -7,7 +7,7 @@ messages only where they cannot be secrets.
 import re
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import BeforeValidator
@@ -21,6 +21,9 @@ ZONE_OFFSET: Final = re.compile(r"[+-](0\d|1[0-4]):[0-5]\d")
 """What MySQL accepts as ``time_zone`` besides names."""
 SERVER: Final = re.compile(r"(?:[A-Z_]+://)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?")
 TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+LISTEN: Final = re.compile(r"(?:(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+)):)?(?P<port>\d{1,5})")
+LOOPBACK: Final = "127.0.0.1"
+MAX_PORT: Final = 65535
 MIN_MEMORY: Final = 64 * 1024
 DRIVERS: Final = ("mysql+pymysql", "mariadb+pymysql", "sqlite")
 SECRET_OPTIONS: Final = frozenset({"password", "passwd", "ssl_key_password"})
@@ -122,6 +125,29 @@ def parse_url(text: str) -> URL:
     elif not url.host and "unix_socket" not in url.query:
         raise refuse("names no host", URL_FORM)
     return url
+
+
+class Listen(NamedTuple):
+    """Where the HTTP server listens."""
+
+    host: str
+    port: int
+
+    @property
+    def reached_at(self) -> str:
+        """The host by which it is reached from this machine."""
+        return {"0.0.0.0": LOOPBACK, "::": "::1"}.get(self.host, self.host)  # noqa: S104 - compared, not listened to
+
+
+def parse_listen(value: Any) -> Listen | None:
+    """Read ``host:port``, ``[v6]:port`` or a port alone (loopback); ``off`` is None."""
+    text = str(value).strip()
+    if text == "off":
+        return None
+    match = LISTEN.fullmatch(text)
+    if match is None or not 0 <= int(match["port"]) <= MAX_PORT:
+        raise refuse(f"is not an address to listen at: {text!r}", 'Write "127.0.0.1:9464", a port alone for loopback, or "off"')
+    return Listen(match["v6"] or match["host"] or LOOPBACK, int(match["port"]))
 
 
 def available(value: StrEnum, built: StrEnum) -> None:

@@ -1,7 +1,8 @@
 """Listening ahead: the next ranges are read in a thread while a segment is applied (two Spark jobs at once)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 
 from applier.spark.listen import ListenOutcome, ListenTask
 from applier.spark.port import Runner
@@ -10,15 +11,16 @@ from applier.spark.port import Runner
 class ListenAhead:
     """At most one listening job at a time. Everything but the job itself happens in the caller's thread."""
 
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
+    def __init__(self, runner: Runner, timed: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
+        """Listen through ``runner``; each job runs inside of a context that ``timed`` makes, in the thread of the job."""
+        self._runner, self._timed = runner, timed
         self._pool = ThreadPoolExecutor(1, "listen")
         self._job: Future[Sequence[ListenOutcome]] | None = None
 
     def start(self, tasks: Sequence[ListenTask]) -> None:
         """Begin to read these ranges, if there are any. The job before must have been finished or discarded."""
         if tasks:
-            self._job = self._pool.submit(self._runner.listen, tasks)
+            self._job = self._pool.submit(self._listen, tasks)
 
     def finish(self) -> Sequence[ListenOutcome]:
         """Wait for the job and return its outcomes; () if there is none."""
@@ -28,6 +30,10 @@ class ListenAhead:
     def discard(self) -> None:
         """Wait for the job and release what it cached: its ranges are planned anew."""
         self._runner.release([outcome.range for outcome in self.finish()])
+
+    def _listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:
+        with self._timed():
+            return self._runner.listen(tasks)
 
     def close(self) -> None:
         """Begin no more jobs; one that runs is not waited for."""

@@ -7,5 +7,6 @@ secrets or connection strings.
 from applier.telemetry.log import configure_logging
 from applier.telemetry.retries import retries_noted
 from applier.telemetry.snapshot import Observer, SilentObserver, Snapshot, Watcher
+from applier.telemetry.tally import Tally
 
-__all__ = ["Observer", "SilentObserver", "Snapshot", "Watcher", "configure_logging", "retries_noted"]
+__all__ = ["Observer", "SilentObserver", "Snapshot", "Tally", "Watcher", "configure_logging", "retries_noted"]

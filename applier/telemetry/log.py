@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TextIO, TypeAlias
 
@@ -100,10 +101,25 @@ def use_format(log_format: LogFormat) -> None:
         handler.setFormatter(JsonFormatter() if log_format == "json" else FactFormatter())
 
 
+def level_of(name: str) -> int:
+    """Return the level of ``debug``, ``info``, ``warning`` or ``error``."""
+    return logging.getLevelNamesMapping()[name.upper()]
+
+
 def log_at_least(level: int) -> None:
     """Log lines of ``level`` too; whoever asked for more by ``configure_logging`` keeps it."""
     logger = logging.getLogger(LOGGER_NAME)
     logger.setLevel(min(logger.level, level))
+
+
+def extra_of(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return facts as ``extra`` takes them: the names that a log record has itself get a stroke behind them."""
+    return {f"{name}_" if name in _PLAIN_RECORD else name: value for name, value in facts.items()}
+
+
+def is_json() -> bool:
+    """Whether lines are written as JSON."""
+    return any(isinstance(handler.formatter, JsonFormatter) for handler in _handlers())
 
 
 def _handlers() -> list[StderrHandler]:

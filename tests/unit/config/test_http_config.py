@@ -1,0 +1,61 @@
+"""``[http]`` and ``[log]``: where the daemon answers, and what it logs."""
+
+import pytest
+
+from applier.config import HttpConfig, LogConfig, load_config
+from applier.config.value import Listen
+from applier.errors import ConfigError
+
+MINIMAL = '[source]\nbootstrap_servers = "h:1"\ntopics = ["t"]\n[sink]\nurl = "sqlite:///r.db"\n'
+
+
+def load(tmp_path, text, **environment):
+    path = tmp_path / "applier.toml"
+    path.write_text(MINIMAL + text, encoding="utf-8")
+    return load_config(path, environment=environment)
+
+
+def test_it_answers_on_loopback_unless_told_otherwise():
+    assert HttpConfig().listen == Listen("127.0.0.1", 9464)
+    assert not HttpConfig().is_chosen
+
+
+@pytest.mark.parametrize(
+    ("written", "listen"),
+    [
+        ("9000", Listen("127.0.0.1", 9000)),
+        ('"9000"', Listen("127.0.0.1", 9000)),
+        ('"0.0.0.0:9464"', Listen("0.0.0.0", 9464)),  # noqa: S104 - an operator may
+        ('"[::1]:9464"', Listen("::1", 9464)),
+        ('"metrics.local:80"', Listen("metrics.local", 80)),
+        ('"off"', None),
+    ],
+)
+def test_an_address_that_is_set_is_the_operators_choice(tmp_path, written, listen):
+    http = load(tmp_path, f"[http]\nlisten = {written}\n").http
+    assert (http.listen, http.is_chosen) == (listen, True)
+
+
+def test_the_environment_can_set_it(tmp_path):
+    assert load(tmp_path, "", APPLIER_HTTP__LISTEN="off").http.listen is None
+
+
+@pytest.mark.parametrize("written", ['"nine"', '"host:"', '"host:70000"', '"a b:1"', "-1", '""', "[1]"])
+def test_what_is_no_address_is_refused_with_a_remedy(tmp_path, written):
+    with pytest.raises(ConfigError, match=r"http\.listen is not an address to listen at") as caught:
+        load(tmp_path, f"[http]\nlisten = {written}\n")
+    assert "127.0.0.1:9464" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("host", "reached_at"),
+    [("0.0.0.0", "127.0.0.1"), ("::", "::1"), ("10.1.2.3", "10.1.2.3")],  # noqa: S104 - see above
+)
+def test_a_server_on_all_addresses_is_reached_on_loopback(host, reached_at):
+    assert Listen(host, 1).reached_at == reached_at
+
+
+def test_the_log_is_text_of_level_info_unless_told_otherwise(tmp_path):
+    assert LogConfig() == LogConfig(format="text", level="info")
+    with pytest.raises(ConfigError, match=r"log\.level is not right"):
+        load(tmp_path, '[log]\nlevel = "loud"\n')

@@ -1,0 +1,174 @@
+"""What becomes of what the engine does: snapshots, log lines, the state that others see."""
+
+import logging
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+
+import pytest
+
+from applier.position import NO_TS, Stream, Ts
+from applier.sinks.port import Fence, Progress
+from applier.telemetry import SilentObserver, Tally
+from applier.telemetry.monitor import CHECKPOINT_LOG_S, LOOK_S, Clock, Monitor, MonitorSettings
+from tests.live import status
+
+FEED = Stream("feed", 0)
+STALLED = "a stream holds the watermark: it shows no resolved event"
+RELEASED = "the watermark is not held any more"
+
+
+class Time:
+    def __init__(self):
+        self.now_s, self.unix_s = 100.0, 1_700_000_000.0
+
+    def passes(self, seconds):
+        self.now_s += seconds
+        self.unix_s += seconds
+
+
+@dataclass
+class FakeCoordinator:
+    streams: tuple = ()
+    watermark: Ts = NO_TS
+    pending_ddls: tuple = ()
+    cached_bytes: int = 0
+
+    @property
+    def holding_stream(self):
+        return self.streams[0].stream if self.streams else None
+
+
+@dataclass
+class FakeEngine:
+    tally: Tally = field(default_factory=Tally)
+
+
+class NoteBook(SilentObserver):
+    def __init__(self):
+        self.notes, self.snapshots = [], []
+
+    def note(self, message, /, **facts):
+        self.notes.append((message, facts))
+
+    def update(self, snapshot):
+        self.snapshots.append(snapshot)
+
+
+def progress(ts):
+    fence = Fence(4, 1)
+    return Progress(fence=fence, checkpoint_ts=Ts(ts), start_ts=NO_TS, positions={}, topic_ids={}, known_tables=frozenset(), committed=True)
+
+
+@pytest.fixture
+def world(caplog):
+    caplog.set_level(logging.INFO, "applier")
+    time, book, engine = Time(), NoteBook(), FakeEngine()
+    monitor = Monitor(
+        book, MonitorSettings(replica="orders", stall_after_s=60), Clock(now_s=lambda: time.now_s, unix_s=lambda: time.unix_s)
+    )
+    monitor.engine = engine
+    return SimpleNamespace(time=time, book=book, engine=engine, monitor=monitor, log=caplog)
+
+
+def begun(world, *streams, ts=5):
+    world.engine.coordinator = FakeCoordinator(streams or (status(FEED, ts),), Ts(ts))
+    world.engine.progress = progress(ts)
+
+
+def logged(world, message="checkpoint"):
+    return [record for record in world.log.records if record.getMessage() == message]
+
+
+def test_before_the_replica_is_owned_there_is_nothing_to_see_and_nothing_is_missed(world):
+    world.monitor.changed()
+    assert world.book.snapshots == []
+    assert (world.monitor.live.phase, world.monitor.live.epoch) == ("starting", None)
+
+
+def test_the_state_is_what_the_engine_and_its_coordinator_say(world):
+    begun(world)
+    world.engine.tally.rows, world.engine.tally.phase, world.engine.tally.rebuilds = 12, "applying", 2
+    world.monitor.changed()
+    live = world.monitor.live
+    assert (live.replica, live.phase, live.rows, live.rebuilds, live.epoch, live.checkpoint_ts) == ("orders", "applying", 12, 2, 4, 5)
+    assert (live.holding_stream, [stream.status for stream in live.streams]) == (FEED, [status(FEED, 5)])
+    assert [snapshot.rows_applied for snapshot in world.book.snapshots] == [12]
+
+
+def test_streams_are_looked_at_now_and_then_and_the_phase_always(world):
+    begun(world)
+    world.monitor.changed()
+    begun(world, status(FEED, 9))
+    world.engine.tally.phase = "ddl"
+    world.monitor.changed()
+    assert (world.monitor.live.phase, world.monitor.live.streams[0].status.resolved_ts) == ("ddl", 5)
+    world.time.passes(LOOK_S)
+    world.monitor.changed()
+    assert world.monitor.live.streams[0].status.resolved_ts == 9
+
+
+def test_checkpoints_are_logged_once_in_a_while_and_the_last_one_at_the_end(world):
+    for ts in range(1, 26):
+        begun(world, ts=ts)
+        world.monitor.changed()
+        world.time.passes(1)
+    world.monitor.finish()
+    assert CHECKPOINT_LOG_S == 10
+    assert [record.checkpoint_ts for record in logged(world)] == [1, 11, 21, 25]
+
+
+def test_a_checkpoint_that_stands_still_is_logged_once(world):
+    begun(world)
+    for _ in range(100):
+        world.monitor.changed()
+        world.time.passes(1)
+    world.monitor.finish()
+    assert len(logged(world)) == 1
+
+
+def test_retries_are_counted_by_class_and_seen_at_once(world):
+    for error in ("SourceError", "RetryableSinkError", "SourceError"):
+        world.monitor.note("retry", error=error, attempt=1)
+    assert world.monitor.live.retries == (("RetryableSinkError", 1), ("SourceError", 2))
+    assert world.monitor.live.phase == "waiting"
+
+
+def test_every_note_is_a_sign_of_life_and_reaches_observer_and_log(world):
+    world.time.passes(50)
+    world.monitor.note("resumes", checkpoint_ts=7, process=12)
+    assert world.monitor.live.seen_at_s == 150.0
+    assert world.book.notes == [("resumes", {"checkpoint_ts": 7, "process": 12})]
+    (record,) = logged(world, "resumes")
+    assert (record.checkpoint_ts, record.process_) == (7, 12)
+
+
+def test_a_stall_is_told_once_and_its_end_once(world):
+    for _ in range(200):
+        begun(world, status(FEED, 5))
+        world.monitor.changed()
+        world.time.passes(1)
+    assert world.monitor.live.stall.stream == FEED
+    assert [message for message, _ in world.book.notes] == [STALLED]
+    assert [record.levelno for record in logged(world, STALLED)] == [logging.WARNING]
+    begun(world, status(FEED, 6))
+    world.monitor.changed()
+    assert world.monitor.live.stall is None
+    assert world.book.notes == [(STALLED, {"stream": "feed/0", "resolved_ts": 5, "silent_s": 60.0}), (RELEASED, {"stream": "feed/0"})]
+
+
+def test_counts_of_replays_go_on_when_the_coordinator_is_rebuilt(world):
+    for replays, fallbacks in ((3, 1), (5, 1), (0, 0), (2, 4)):
+        begun(world, replace(status(FEED, 5), replays=replays, fallbacks=fallbacks))
+        world.monitor.changed()
+        world.time.passes(LOOK_S)
+    (stream,) = world.monitor.live.streams
+    assert (stream.replays, stream.fallbacks) == (7, 5)
+
+
+def test_after_the_end_it_is_not_ready_any_more(world):
+    begun(world)
+    world.monitor.changed()
+    assert world.monitor.live.is_ready
+    world.monitor.quarantined(3)
+    world.monitor.finish()
+    assert (world.monitor.live.is_ready, world.monitor.live.phase, world.monitor.live.quarantined) == (False, "done", 3)

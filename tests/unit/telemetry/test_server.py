@@ -1,0 +1,201 @@
+"""What the HTTP server answers, and whom it listens to."""
+
+import json
+import socket
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from http.client import HTTPConnection
+
+import pytest
+
+from applier.errors import ConfigError
+from applier.position import Stream, Ts
+from applier.telemetry import SilentObserver
+from applier.telemetry.live import LiveState
+from applier.telemetry.monitor import Monitor
+from applier.telemetry.reception import Reception
+from applier.telemetry.server import StatusApp, StatusServer
+from applier.telemetry.stall import Stall
+from tests.live import STATE, W
+
+LOOPBACK = "127.0.0.1"
+PATIENCE_S = 60
+
+
+def get(address, path, method="GET"):
+    host, _, port = address.rpartition(":")
+    connection = HTTPConnection(host, int(port), timeout=PATIENCE_S)
+    try:
+        connection.request(method, path)
+        response = connection.getresponse()
+        return response.status, response.headers["Content-Type"], response.read().decode()
+    finally:
+        connection.close()
+
+
+@contextmanager
+def serving(state, *, unhealthy_after_s=600.0):
+    with StatusServer(LOOPBACK, 0, StatusApp(lambda: state, unhealthy_after_s)) as server:
+        server.start()
+        yield server.address
+
+
+def ask(state, path, **more):
+    with serving(state, **more) as address:
+        status, _, body = get(address, path)
+        return status, json.loads(body)
+
+
+def alive(**changes):
+    return replace(STATE, **{"seen_at_s": time.monotonic()} | changes)
+
+
+def test_a_loop_that_gives_signs_of_life_is_healthy():
+    assert ask(alive(), "/healthz") == (200, {"is_alive": True, "phase": "applying"})
+
+
+@pytest.mark.parametrize(("phase", "status"), [("applying", 503), ("waiting", 503), ("ddl", 200)])
+def test_a_loop_that_was_silent_for_too_long_is_not_healthy_unless_a_ddl_runs(phase, status):
+    assert ask(alive(phase=phase, seen_at_s=time.monotonic() - 601), "/healthz")[0] == status
+
+
+@pytest.mark.parametrize(("is_ready", "status"), [(True, 200), (False, 503)])
+def test_a_run_is_ready_when_it_follows(is_ready, status):
+    assert ask(alive(is_ready=is_ready), "/readyz")[0] == status
+
+
+def test_the_status_has_exact_timestamps_and_names_what_holds_the_watermark():
+    status, found = ask(alive(stall=Stall(Stream("feed", 1), Ts(5), 75.0), current_ddl="ALTER TABLE t"), "/status")
+    assert status == 200
+    assert (found["replica"], found["epoch"], found["watermark"], found["is_alive"]) == ("orders", 3, W, True)
+    assert (found["holding_stream"], found["stall"]) == ("feed/1", {"stream": "feed/1", "resolved_ts": 5, "silent_s": 75.0})
+    assert found["current_ddl"] == "ALTER TABLE t"
+    assert found["retries"] == {"RetryableSinkError": 2, "SourceError": 1}
+    assert found["streams"]["feed/0"]["resolved_ts"] == W
+    assert found["streams"]["feed/0"]["resolved_time"] == "2023-11-14T22:13:21.500+00:00"
+
+
+def test_a_run_that_has_not_begun_has_a_status_too():
+    status, found = ask(LiveState(replica="new", started_at_s=time.time(), seen_at_s=time.monotonic()), "/status")
+    assert status == 200
+    assert (found["epoch"], found["checkpoint_time"], found["lag_s"], found["stall"], found["streams"]) == (None, None, None, None, {})
+
+
+def test_metrics_are_text_for_prometheus():
+    with serving(STATE) as address:
+        status, kind, body = get(address, "/metrics")
+    assert (status, kind.split(";")[0]) == (200, "text/plain")
+    assert 'applier_info{replica="orders"' in body
+
+
+def test_unknown_paths_and_orders_are_refused():
+    with serving(STATE) as address:
+        assert get(address, "/")[0] == 404
+        assert get(address, "/status", "POST")[0] == 405
+
+
+def test_a_client_that_says_nothing_does_not_keep_others_waiting():
+    with serving(STATE) as address:
+        host, _, port = address.rpartition(":")
+        with socket.create_connection((host, int(port)), timeout=PATIENCE_S):
+            assert get(address, "/readyz")[0] == 200
+
+
+def test_after_its_end_nobody_answers_and_the_address_is_free():
+    server = StatusServer(LOOPBACK, 0, StatusApp(lambda: STATE, 600))
+    server.start()
+    host, _, port = server.address.rpartition(":")
+    server.close()
+    assert server.address == ""
+    with StatusServer(host, int(port), StatusApp(lambda: STATE, 600)) as again:
+        again.start()
+
+
+def test_an_address_of_another_machine_is_an_error_of_the_configuration():
+    with pytest.raises(ConfigError) as caught:
+        StatusServer("203.0.113.77", 9464, StatusApp(lambda: STATE, 600)).start()
+    assert (caught.value.facts["kind"], caught.value.facts["key"]) == ("address", "http.listen")
+
+
+# When it begins to answer
+
+
+@dataclass
+class Address:
+    host: str
+    port: int
+
+
+@dataclass
+class Settings:
+    listen: Address | None
+    is_chosen: bool = True
+    unhealthy_after_s: float = 600.0
+
+
+class NoteBook(SilentObserver):
+    def __init__(self):
+        self.notes = []
+
+    def note(self, message, /, **facts):
+        self.notes.append((message, facts))
+
+
+@pytest.fixture
+def taken():
+    """An address that is in use."""
+    with socket.socket() as other:
+        other.bind((LOOPBACK, 0))
+        other.listen()
+        yield Address(LOOPBACK, other.getsockname()[1])
+
+
+def test_a_run_answers_from_its_beginning_and_notes_where():
+    book = NoteBook()
+    with Reception(Settings(Address(LOOPBACK, 0)), Monitor(book)) as reception:
+        reception.open()
+        reception.insist()
+        ((message, facts),) = book.notes
+        assert message == "answers over http"
+        assert get(facts["address"], "/readyz")[0] == 503
+
+
+def test_an_address_that_was_set_and_is_in_use_is_an_error_once_the_replica_is_owned(taken):
+    with Reception(Settings(taken), Monitor(SilentObserver())) as reception:
+        reception.open()
+        with pytest.raises(ConfigError, match="in use") as caught:
+            reception.insist()
+    assert caught.value.exit_code == 2
+    assert "[http] listen" in caught.value.remedy
+
+
+def test_the_default_address_keeps_no_run_from_its_work(taken):
+    book = NoteBook()
+    with Reception(Settings(taken, is_chosen=False), Monitor(book)) as reception:
+        reception.open()
+        reception.insist()
+    assert book.notes == [("does not answer over http: the default address is in use", {"host": taken.host, "port": taken.port})]
+
+
+def test_an_address_that_became_free_is_taken_when_the_replica_is_owned(taken):
+    book = NoteBook()
+    settings = Settings(taken)
+    with Reception(settings, Monitor(book)) as reception:
+        reception.open()
+        assert book.notes == []
+    free = StatusServer(LOOPBACK, 0, StatusApp(lambda: STATE, 600))
+    free.start()
+    with Reception(Settings(Address(LOOPBACK, int(free.address.rpartition(":")[2]))), Monitor(book)) as reception:
+        reception.open()
+        free.close()
+        reception.insist()
+        assert [message for message, _ in book.notes] == ["answers over http"]
+
+
+def test_it_can_be_switched_off():
+    book = NoteBook()
+    with Reception(Settings(None), Monitor(book)) as reception:
+        reception.open()
+        reception.insist()
+    assert book.notes == []

@@ -1,0 +1,80 @@
+"""Which stream is named as the one that holds the watermark, and from when to when."""
+
+from dataclasses import replace
+
+from applier.position import Stream
+from applier.telemetry.stall import MAX_LOOK_S, StallRule
+from tests.live import status
+
+QUIET, BUSY = Stream("feed", 0), Stream("feed", 1)
+LIMIT_S = 60.0
+
+
+def looks(rule, seconds, *, quiet=status(QUIET, 5), since=0.0):  # noqa: B008 - frozen
+    """Look once a second at a stream that says nothing and one that does; return when it was first called stalled."""
+    for second in range(seconds):
+        now_s = since + second
+        if rule.observe([quiet, status(BUSY, 6 + now_s)], QUIET, now_s) is not None:
+            return second
+    return None
+
+
+def test_a_stream_that_promises_nothing_for_too_long_is_named_with_its_silence():
+    rule = StallRule(LIMIT_S)
+    assert looks(rule, 100) == 60
+    stall = rule.observe([status(QUIET, 5)], QUIET, 61.0)
+    assert (stall.stream, stall.resolved_ts, stall.silent_s) == (QUIET, 5, 61.0)
+
+
+def test_a_promise_ends_it():
+    rule = StallRule(LIMIT_S)
+    looks(rule, 100)
+    assert rule.observe([status(QUIET, 7)], QUIET, 101.0) is None
+    assert rule.silent_s(QUIET) == 0.0
+
+
+def test_a_silent_stream_that_does_not_hold_the_watermark_is_not_named():
+    rule = StallRule(LIMIT_S)
+    looks(rule, 100)
+    assert rule.observe([status(QUIET, 5), status(BUSY, 3)], BUSY, 100.0) is None
+
+
+def test_a_backlog_that_is_being_read_is_no_silence():
+    backlog = status(QUIET, 5, read=10, end=1000)
+    rule = StallRule(LIMIT_S)
+    assert looks(rule, 1000, quiet=backlog) is None
+    # Read to where it ended then: from here on it is the stream that says nothing, though rows still arrive.
+    assert looks(rule, 100, quiet=status(QUIET, 5, read=1000, end=1003), since=1000.0) == 59
+
+
+def test_rows_that_keep_arriving_without_a_promise_are_a_silence():
+    rule = StallRule(LIMIT_S)
+    named = [
+        now for now in range(100) if rule.observe([status(QUIET, 5, read=10 + 7 * now, end=17 + 7 * now)], QUIET, float(now)) is not None
+    ]
+    assert named == list(range(60, 100))
+
+
+def test_the_time_in_which_nobody_looked_is_no_silence():
+    rule = StallRule(LIMIT_S)
+    rule.observe([status(QUIET, 5)], QUIET, 0.0)
+    assert rule.observe([status(QUIET, 5)], QUIET, 3600.0) is None
+    assert rule.silent_s(QUIET) == MAX_LOOK_S
+
+
+def test_promises_that_are_read_again_after_a_rebuild_are_no_news():
+    rule = StallRule(LIMIT_S)
+    looks(rule, 50)
+    rule.observe([status(QUIET, 3)], QUIET, 50.0)
+    assert looks(rule, 100, since=51.0) == 9
+
+
+def test_a_stream_that_is_gone_is_forgotten():
+    rule = StallRule(LIMIT_S)
+    looks(rule, 100)
+    assert rule.observe([status(BUSY, 200)], BUSY, 100.0) is None
+    assert rule.observe([replace(status(QUIET, 5))], QUIET, 101.0) is None
+
+
+def test_without_streams_nothing_stalls():
+    assert StallRule(LIMIT_S).observe([], None, 0.0) is None
