@@ -16,11 +16,12 @@ from rich.text import Text
 from typer.exceptions import TyperException
 
 from applier import __version__
-from applier.cli import catchup, ddl, demo, inspect, migrate
+from applier.cli import catchup, ddl, demo, inspect, migrate, status
 from applier.cli.output import stderr_console
 from applier.cli.run import run as run_command
 from applier.errors import ApplierError
 from applier.telemetry import configure_logging
+from applier.telemetry.log import extra_of, is_json
 
 DEBUG_VARIABLE: Final = "APPLIER_DEBUG"
 UNEXPECTED: Final = 1
@@ -37,6 +38,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("run")(run_command)
 app.command("catchup")(catchup.catchup)
+app.command("status")(status.status)
 app.command("inspect")(inspect.inspect)
 app.command("migrate")(migrate.migrate)
 app.add_typer(ddl.app, name="ddl")
@@ -101,6 +103,10 @@ def _is_debugging() -> bool:
 
 def _tell(error: ApplierError) -> None:
     """Write what happened, where, and what to do; the cause below it, with a traceback for whoever asked."""
+    if is_json():
+        facts = extra_of(error.facts) | {"error": type(error).__name__, "exit_code": error.exit_code, "remedy": error.remedy}
+        logging.getLogger("applier").error(error.message, extra=facts, exc_info=error if _is_debugging() else None)
+        return
     console = stderr_console()
     if _is_debugging():
         traceback.print_exception(error)

@@ -1,0 +1,77 @@
+"""``applier status``: where the replica stands, from the sink alone when nothing else answers."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
+from applier.cli.output import print_json, print_line
+from applier.errors import RetryableSinkError
+
+if TYPE_CHECKING:
+    from applier.cli.standing import Standing
+
+REFRESH_S: Final = 2.0
+
+
+def status(
+    config: ConfigPath = DEFAULT_CONFIG,
+    *,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it again and again, until Ctrl-C.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show where the replica stands, and who runs it."""
+    settings = read_config(config)
+    from applier.cli.inquiry import Inquiry  # noqa: PLC0415 - brings SQLAlchemy and Kafka's client: --help need not wait for them
+
+    with Inquiry(settings) as inquiry:
+        first = inquiry.ask()
+        with _screen(as_json=as_json, watch=watch) as show:
+            show(first)
+            if watch:
+                _keep_watching(inquiry.ask, show)
+
+
+def _keep_watching(ask: "Callable[[], Standing]", show: "Callable[[Standing | str], None]") -> None:
+    """Ask and show until Ctrl-C, which is how a watch ends in good order; a sink that is away for a while does not end it."""
+    try:
+        while True:
+            time.sleep(REFRESH_S)
+            try:
+                show(ask())
+            except RetryableSinkError as error:
+                show(str(error))
+    except KeyboardInterrupt:
+        return
+
+
+@contextmanager
+def _screen(*, as_json: bool, watch: bool) -> "Iterator[Callable[[Standing | str], None]]":
+    """Yield what shows a standing, or a sentence that says why there is none now."""
+    from applier.cli.standing import as_object  # noqa: PLC0415 - as above
+    from applier.cli.standing_view import as_lines, picture  # noqa: PLC0415 - as above
+
+    console = Console()
+    is_drawn = not as_json and console.is_terminal and not console.is_dumb_terminal
+    live = Live(console=console, auto_refresh=False) if is_drawn and watch else None
+
+    def show(found: "Standing | str") -> None:
+        if as_json:
+            print_json({"problem": found} if isinstance(found, str) else as_object(found))
+        elif not is_drawn:
+            for line in [found] if isinstance(found, str) else as_lines(found):
+                print_line(line)
+            if watch:
+                print_line("")
+        elif live is not None:
+            live.update(found if isinstance(found, str) else picture(found), refresh=True)
+        else:
+            console.print(found if isinstance(found, str) else picture(found))
+
+    with live or nullcontext():
+        yield show

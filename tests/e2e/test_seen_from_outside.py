@@ -1,0 +1,84 @@
+"""A daemon as others see it: over HTTP, by ``applier status``, and by its log; and when it is gone, by what the sink knows."""
+
+import json
+import signal
+from http.client import HTTPConnection
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from applier.cli.main import run
+from applier.simulator.kafka import play
+from tests.rig.port import free_port
+from tests.rig.program import daemon, write_config
+from tests.rig.upstream import NAME, small_upstream
+
+pytestmark = pytest.mark.slow
+
+PATIENCE_S = 60
+
+
+def get(port, path):
+    """Return (status, body); (None, "") while nobody answers."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    except ConnectionError:
+        return None, ""
+    finally:
+        connection.close()
+
+
+def metrics(port):
+    families = text_string_to_metric_families(get(port, "/metrics")[1])
+    return {(sample.name, sample.labels.get("partition", "")): sample.value for family in families for sample in family.samples}
+
+
+def status_of(config, capsys):
+    capsys.readouterr()
+    assert run(["status", "--config", str(config), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_daemon_is_seen_while_it_runs_and_after_its_end(tmp_path, mock_kafka, capsys):
+    world = small_upstream(71, "seen", transactions=20)
+    middle = len(world.log) // 2
+    play(world.log[:middle], mock_kafka)
+    port = free_port()
+    config = write_config(tmp_path, servers=mock_kafka, url=f"sqlite:///{tmp_path}/replica.db", topics=list(world.topics))
+    with config.open("a", encoding="utf-8") as file:
+        file.write(f'[http]\nlisten = {port}\n[log]\nformat = "json"\n')
+
+    with daemon(config) as program:
+        assert program.reaches(lambda: get(port, "/healthz")[0] == 200)
+        assert program.reaches(lambda: get(port, "/readyz")[0] == 200)
+        play(world.log[middle:], mock_kafka)
+        assert program.reaches(lambda: json.loads(get(port, "/status")[1])["checkpoint_ts"] == world.final_ts)
+
+        found = metrics(port)
+        assert found["applier_checkpoint_timestamp_seconds", ""] == (world.final_ts >> 18) / 1000
+        assert found["applier_ddls_total", ""] > 0
+        assert {partition for name, partition in found if name == "applier_stream_read_offset"} == {"0", "1", "2", "3"}
+        assert sum(value for (name, _), value in found.items() if name == "applier_watermark_held") == 1
+        assert program.reaches(lambda: metrics(port).get(("applier_quarantined", "")) == 0)
+
+        seen = status_of(config, capsys)
+        assert (seen["checkpoint_ts"], seen["owner"]["state"], seen["owner"]["process"]) == (world.final_ts, "alive", program.alive()[0])
+        assert seen["daemon"]["replica"] == NAME
+        assert seen["daemon"]["is_ready"]
+        assert all(stream["end_offset"] is not None for stream in seen["streams"].values())
+
+        program.send(signal.SIGTERM)
+        ended = program.wait()
+
+    assert ended.code == 0, ended.stderr
+    after = status_of(config, capsys)
+    assert (after["checkpoint_ts"], after["owner"], after["daemon"]) == (world.final_ts, None, None)
+    entries = [json.loads(line) for line in ended.stderr.splitlines() if line.startswith("{")]
+    messages = [entry["message"] for entry in entries]
+    assert messages[:2] == ["answers over http", "begins"]
+    assert "stopped" in messages[-2:]
+    assert next(entry for entry in reversed(entries) if entry["message"] == "checkpoint")["checkpoint_ts"] == world.final_ts
+    assert len([message for message in messages if message == "ddl done"]) == len(world.ddl_times())

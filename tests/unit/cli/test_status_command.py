@@ -1,0 +1,116 @@
+"""``applier status`` over a real sink, with and without Kafka and a run that answers."""
+
+import json
+import os
+import socket
+
+import pytest
+from confluent_kafka import Producer
+
+from applier.cli import inquiry, status
+from applier.cli.main import run
+from applier.coordinator.messages import StreamPosition
+from applier.position import Offset, Stream, Ts
+from applier.sinks.factory import open_sink
+from applier.sinks.port import ProgressCommit, SinkSettings
+from applier.telemetry.live import LiveState
+from applier.telemetry.server import StatusApp, StatusServer
+
+TS = Ts(1_700_000_000_123 << 18)
+NOBODY = "127.0.0.1:1"
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"sqlite:///{tmp_path}/replica.db"
+
+
+@pytest.fixture
+def configured(tmp_path, url, monkeypatch):
+    monkeypatch.setattr(inquiry, "KAFKA_PATIENCE_S", 0.3)
+
+    def write(servers=NOBODY, listen="off"):
+        path = tmp_path / "applier.toml"
+        path.write_text(
+            f'[source]\nbootstrap_servers = "{servers}"\ntopics = ["status"]\n[sink]\nurl = "{url}"\n[http]\nlisten = "{listen}"\n'
+        )
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def owned(url):
+    """A replica that this process owns, at ``TS``."""
+    with open_sink(SinkSettings(url=url)) as sink:
+        sink.migrate()
+        sink.acquire()
+        fence = sink.begin(Ts(0)).fence
+        position = StreamPosition(next_offset=Offset(0), resolved_ts=TS)
+        sink.save(fence, ProgressCommit(checkpoint_ts=TS, positions={Stream("status", 0): position}))
+        yield sink
+
+
+def shown(config, capsys):
+    assert run(["status", "--config", config, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_sink_alone_suffices(configured, owned, capsys):
+    found = shown(configured(), capsys)
+    assert (found["checkpoint_ts"], found["epoch"], found["quarantined"], found["undecided_ddls"]) == (TS, 1, 0, [])
+    assert (found["owner"]["state"], found["owner"]["process"], found["owner"]["host"]) == ("alive", os.getpid(), socket.gethostname())
+    assert (found["streams"]["status/0"]["next_offset"], found["streams"]["status/0"]["end_offset"]) == (0, None)
+    assert found["kafka_problem"].startswith("kafka does not answer")
+    assert found["daemon"] is None
+
+
+def test_kafka_adds_the_ends(configured, owned, mock_kafka, capsys, monkeypatch):
+    monkeypatch.setattr(inquiry, "KAFKA_PATIENCE_S", 60)
+    producer = Producer({"bootstrap.servers": mock_kafka})
+    producer.produce("status", b"value", partition=0)
+    assert producer.flush(60) == 0
+    found = shown(configured(mock_kafka), capsys)
+    assert found["kafka_problem"] is None
+    assert (found["streams"]["status/0"]["end_offset"], found["streams"]["status/0"]["behind"]) == (1, 1)
+
+
+def test_a_run_that_answers_is_asked_and_another_one_is_not_believed(configured, owned, capsys):
+    for replica, epoch, is_believed in (("replica", 1, True), ("replica", 2, False), ("other", 1, False)):
+        live = LiveState(replica=replica, epoch=epoch, started_at_s=0.0, seen_at_s=0.0)
+        with StatusServer("127.0.0.1", 0, StatusApp(lambda live=live: live, 60)) as server:
+            server.start()
+            assert (shown(configured(listen=server.address), capsys)["daemon"] is not None) is is_believed
+
+
+def test_looking_at_a_sink_without_bookkeeping_is_4_and_makes_nothing(configured, tmp_path, capsys):
+    config = configured()
+    assert run(["status", "--config", config]) == 4
+    assert "applier migrate" in capsys.readouterr().err
+    assert not (tmp_path / "replica.db").exists()
+
+
+def test_people_get_lines_where_there_is_no_terminal(configured, owned, capsys):
+    assert run(["status", "--config", configured()]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("replica     replica in sqlite:///")
+    assert lines[-1].startswith("status/0")
+
+
+def test_a_watch_shows_it_until_it_is_interrupted(configured, owned, capsys, monkeypatch):
+    pauses = iter([None, None])
+
+    def pause(_seconds):
+        try:
+            next(pauses)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr(status.time, "sleep", pause)
+    assert run(["status", "--config", configured(), "--watch", "--json"]) == 0
+    assert [json.loads(line)["checkpoint_ts"] for line in capsys.readouterr().out.splitlines()] == [TS] * 3
+
+
+def test_the_configuration_is_checked_before_anything_is_asked(configured, capsys):
+    assert run(["status", "--config", configured(listen="here:99999")]) == 2
+    assert "http.listen is not an address to listen at" in capsys.readouterr().err
