@@ -15,12 +15,14 @@ GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX, DROP ON applier.* TO
 -- Optional, recommended: the ids of tables, by which a TRUNCATE or EXCHANGE PARTITION that a crash interrupted is settled without asking
 -- you, and the name of the session that blocks a DDL. It also shows other sessions' statements.
 GRANT PROCESS ON *.* TO 'applier'@'%';
+-- On MySQL 8 that name is found in GRANT SELECT ON performance_schema.* as well.
 
 -- Optional, not given here: a view whose DEFINER is another user than this one stops the applier (exit code 4), because a user that may
 -- make such views may act as any other. Set create_view = "skip" under [ddl], or grant SET USER (MariaDB), SET_USER_ID (MySQL 8.0),
 -- SET_ANY_DEFINER and ALLOW_NONEXISTENT_DEFINER (MySQL 8.4), RESTRICTED_USER_ADMIN or SUPER (TiDB).
 
--- Each replicated schema: rows, then DDL. CREATE and DROP also allow CREATE SCHEMA and DROP SCHEMA of that name; SHOW VIEW lets a view
--- be compared before and after its DDL. In a schema's name write \_ for _ (`my\_shop`.*): a bare _ stands for any character.
-GRANT SELECT, INSERT, UPDATE, DELETE ON shop.* TO 'applier'@'%';
+-- Each replicated schema: rows (REPLACE and DELETE; no row is updated), then DDL. CREATE and DROP also allow CREATE SCHEMA and DROP SCHEMA
+-- of that name; SHOW VIEW lets a view be compared before and after its DDL. In a schema's name write \_ for _ (`my\_shop`.*): a bare _
+-- stands for any character.
+GRANT SELECT, INSERT, DELETE ON shop.* TO 'applier'@'%';
 GRANT CREATE, ALTER, INDEX, DROP, REFERENCES, CREATE VIEW, SHOW VIEW ON shop.* TO 'applier'@'%';

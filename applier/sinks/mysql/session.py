@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pymysql
 from sqlalchemy import Connection, Engine, NullPool, create_engine, make_url
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from applier.errors import InvariantViolation
 from applier.sinks.mysql.encryption import tls_arguments
@@ -107,7 +107,7 @@ def execute_text(connection: Connection, statement: str) -> tuple[int, int]:
 def read_bytes(connection: Connection, query: str) -> list[tuple[Any, ...]]:
     """Run a query without parameters and return its rows with every text as the bytes that came.
 
-    MariaDB writes binary defaults into SHOW CREATE TABLE as they are, which is no text in any character set. Errors are the driver's own.
+    MariaDB writes binary defaults into SHOW CREATE TABLE as they are, which is no text in any character set. Errors are SQLAlchemy's.
     """
     driver = driver_of(connection)
     driver.use_unicode = False
@@ -115,6 +115,8 @@ def read_bytes(connection: Connection, query: str) -> list[tuple[Any, ...]]:
         with driver.cursor() as cursor:
             cursor.execute(query)
             return list(cursor.fetchall())
+    except pymysql.err.MySQLError as error:
+        raise DBAPIError(query, None, error, hide_parameters=True) from error
     finally:
         driver.use_unicode = True
 
