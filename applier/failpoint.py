@@ -1,4 +1,4 @@
-"""Named points at which a test lets the process die: ``APPLIER_FAILPOINT=name`` or ``name:3`` (the third time).
+"""Named points at which a test lets the process die: ``APPLIER_FAILPOINT=name`` or ``name:3`` (the third time); ``name:3:stop`` freezes it.
 
 Faults are injected, not imagined; without the variable, reaching a point costs one dictionary lookup.
 """
@@ -8,16 +8,18 @@ import signal
 from collections import Counter
 
 VARIABLE = "APPLIER_FAILPOINT"
+STOP = "stop"
 _reached: Counter[str] = Counter()
 
 
 def reach(point: str) -> None:
-    """Kill this process (SIGKILL) if ``point`` is the one that the environment names."""
+    """Kill this process (SIGKILL), or stop it (SIGSTOP), if ``point`` is the one that the environment names."""
     wanted = os.environ.get(VARIABLE)
     if wanted is None:
         return
-    name, _, count = wanted.partition(":")
+    name, _, rest = wanted.partition(":")
     if name == point:
+        count, _, how = rest.partition(":")
         _reached[point] += 1
         if _reached[point] == int(count or 1):
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGSTOP if how == STOP else signal.SIGKILL)

@@ -53,6 +53,7 @@ class MysqlWriter:
 
     def write(self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, aside: Aside | None = None) -> WriteOutcome:
         """Lock the progress row, check the fence, run the statements, move the progress, COMMIT. Raises nothing of the database."""
+        reach("write.before_lock")
         try:
             connection, state = self._locked(fence)
         except ApplierError as error:
