@@ -7,6 +7,7 @@ import json
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from http.client import HTTPConnection
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,7 +19,8 @@ from applier.simulator.kafka import create_topic, play
 from applier.sinks.factory import open_sink
 from applier.sinks.port import SinkSettings
 from tests.rig.least_privilege import make_user
-from tests.rig.program import PROCESSES, catchup, daemon, write_config
+from tests.rig.port import free_port
+from tests.rig.program import APPLIER, PROCESSES, Program, catchup, daemon, write_config
 from tests.rig.upstream import NAME, clear_sink, small_upstream
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -35,6 +37,7 @@ class Place:
 
     def __init__(self, directory, kafka, mariadb, certificates):
         self.directory, self.kafka, self.mariadb, self.certificates = directory, kafka, mariadb, certificates
+        self.port = free_port()
         own = make_url(make_user(mariadb.url))
         self.password, self.url = own.password, own.set(password=None).render_as_string()
         self.world = small_upstream(91, f"secret-{uuid4().hex[:8]}", transactions=30)
@@ -59,7 +62,7 @@ class Place:
         path = write_config(directory, **places)
         text = path.read_text(encoding="utf-8")
         text = text.replace("[sink]\n", f"[source.kafka]\n{_lines(properties)}[sink]\n{_lines(keys)}")
-        path.write_text(f'{text}"spark.hadoop.fs.some.password" = "{SPARK_SECRET}"\n', encoding="utf-8")
+        path.write_text(f'{text}"spark.hadoop.fs.some.password" = "{SPARK_SECRET}"\n[http]\nlisten = {self.port}\n', encoding="utf-8")
         return path
 
     def shown(self, text):
@@ -86,12 +89,18 @@ def test_a_daemon_between_encrypted_servers_tells_its_secrets_to_no_process_and_
         commands = [seen(process, "cmdline") for process in (driver, *others)]
         environments = [seen(process, "environ") for process in others]
         assert place.password in seen(driver, "environ"), "this is how a secret would be seen"
+        answers = [answer(place.port, path) for path in ("/status", "/metrics")]
+        with Program([*APPLIER, "status", "--config", config, "--json"], config.parent, APPLIER_SINK__PASSWORD=place.password) as asking:
+            status = asking.wait()
+        assert status.result["checkpoint_ts"] == place.world.final_ts
         program.send(signal.SIGTERM)
         ended = program.wait()
     assert ended.code == 0, ended.stderr
     for kind in ("org.apache.spark.deploy.SparkSubmit", "pyspark.daemon"):
         assert any(kind in command for command in commands), commands
-    assert [found for text in (*commands, *environments, ended.stdout, ended.stderr) if (found := place.shown(text))] == []
+    assert [
+        found for text in (*commands, *environments, *answers, status.stdout, ended.stdout, ended.stderr) if (found := place.shown(text))
+    ] == []
     assert place.world.wrong_in(place.mariadb.url) == []
 
 
@@ -100,6 +109,17 @@ def seen(process, what):
     with suppress(FileNotFoundError, ProcessLookupError):
         return (PROCESSES / str(process) / what).read_bytes().replace(b"\0", b"\n").decode(errors="replace")
     return ""
+
+
+def answer(port, path):
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        assert response.status == 200
+        return response.read().decode()
+    finally:
+        connection.close()
 
 
 def checkpoint_of(url):

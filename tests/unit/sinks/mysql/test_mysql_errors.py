@@ -97,3 +97,27 @@ def test_other_exceptions_are_not_of_the_database() -> None:
 def test_errors_survive_the_way_from_an_executor() -> None:
     error = translate(server(1406, "Data too long for column 'name' at row 1"), "writing rows", table="s.t", min_ts=1)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301 -- our own bytes
+
+
+@pytest.mark.parametrize(
+    ("cause", "code", "kind"),
+    [
+        (ssl.SSLCertVerificationError(1, "certificate verify failed"), 2026, FatalSinkError),
+        (ssl.SSLError(1, "unsupported protocol"), 2026, FatalSinkError),
+        (ssl.SSLEOFError(8, "EOF occurred in violation of protocol"), 2003, RetryableSinkError),
+        (ConnectionResetError(104, "Connection reset by peer"), 2003, RetryableSinkError),
+        (FileNotFoundError(2, "No such file or directory"), 2003, RetryableSinkError),
+    ],
+)
+def test_a_handshake_that_fails_is_told_from_a_server_that_is_away(cause, code, kind):
+    error = pymysql.err.OperationalError(2003, "Can't connect")
+    error.original_exception = cause
+    ours = translate(error, "connecting")
+    assert type(ours) is kind
+    assert ours.facts == {"code": code}
+    assert ("tls_ca" in ours.remedy) == (code == 2026)
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError(2, "no ca.pem"), PermissionError(13, "key"), ssl.SSLError(9, "PEM lib")])
+def test_a_file_for_tls_that_cannot_be_used_is_fatal(error):
+    assert type(translate(error, "connecting")) is FatalSinkError
