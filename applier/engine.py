@@ -209,13 +209,16 @@ class Engine:
     def _take(self, outcomes: Sequence[ListenOutcome]) -> None:
         errors = []
         for outcome in outcomes:
+            is_merge = self.coordinator.is_merge(outcome.range)
             if isinstance(outcome, RangeFailure):
                 self.coordinator.forget(outcome.range)
-                errors.append(outcome.error)
+                # What cannot be merged, because it has expired meanwhile, is cached in parts and stays so.
+                errors += [] if is_merge and not is_transient(outcome.error) else [outcome.error]
                 continue
             self._contents[outcome.range] = RangeContent.of(outcome)
-            self.tally.records += outcome.range.end - outcome.range.start
-            self.tally.events += outcome.events
+            if not is_merge:
+                self.tally.records += outcome.range.end - outcome.range.start
+                self.tally.events += outcome.events
             self.coordinator.report(outcome)
         self._watcher.changed()
         if errors:

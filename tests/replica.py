@@ -19,7 +19,7 @@ from applier.telemetry import Observer, SilentObserver
 from applier.telemetry.monitor import Monitor
 from tests.local_runner import LocalRunner
 
-SMALL = Policy(segment_rows=40, range_records=37, ranges_per_stream=3, lead_ranges=8)
+SMALL = Policy(segment_rows=40, range_records=37, ranges_per_stream=3, lead_ranges=8, merge_ranges=8)
 """Limits so small that every history is read in many ranges and written in many segments."""
 
 

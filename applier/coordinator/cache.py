@@ -48,10 +48,39 @@ class Cache:
         if not report.rows:
             self._empty.append(report.range)
             return
-        self._ranges[report.range] = (self._number, report)
-        self._ranges_of[report.range.stream] += 1
-        self.bytes += report.bytes
-        self.bytes_of[report.range.stream] += report.bytes
+        self._keep(self._number, report)
+
+    def _keep(self, number: int, report: RangeReport) -> None:
+        self._ranges[report.range] = (number, report)
+        self._count(report, 1)
+
+    def _drop(self, name: RangeId) -> bool:
+        """Drop a range, if it is there."""
+        if name not in self._ranges:
+            return False
+        self._count(self._ranges.pop(name)[1], -1)
+        return True
+
+    def _count(self, report: RangeReport, sign: int) -> None:
+        stream = report.range.stream
+        self._ranges_of[stream] += sign
+        self.bytes += sign * report.bytes
+        self.bytes_of[stream] += sign * report.bytes
+
+    def names_of(self, stream: Stream) -> list[RangeId]:
+        """Name the ranges with rows of a stream, in offset order."""
+        return sorted(name for name in self._ranges if name.stream == stream)
+
+    def replace(self, parts: tuple[RangeId, ...], merged: RangeReport) -> None:
+        """Put a range in the place of its parts, which can be released now. What was released before needs no place."""
+        numbers = [self._ranges[part][0] for part in parts if part in self._ranges]
+        for part in parts:
+            if self._drop(part):
+                self._empty.append(part)
+        if numbers and merged.rows:
+            self._keep(max(numbers), merged)
+        else:
+            self._empty.append(merged.range)
 
     def spent(self, checkpoint_ts: Ts) -> tuple[RangeId, ...]:
         """Name the ranges that can be released: their rows are below the checkpoint, or they have none."""
@@ -62,11 +91,7 @@ class Cache:
         released = frozenset(ranges)
         self._empty = [name for name in self._empty if name not in released]
         for name in ranges:
-            if name in self._ranges:
-                _, report = self._ranges.pop(name)
-                self._ranges_of[name.stream] -= 1
-                self.bytes -= report.bytes
-                self.bytes_of[name.stream] -= report.bytes
+            self._drop(name)
 
     def has_latecomer(self, ts: Ts, since: int, settled: frozenset[FoldedName]) -> bool:
         """Whether a range that was reported after number ``since`` may hold a row at ``ts`` that must be applied with its group."""

@@ -13,6 +13,7 @@ from applier.bad_event import BadEvent
 from applier.coordinator.barriers import Barriers
 from applier.coordinator.cache import Cache
 from applier.coordinator.listing import check_excluded, check_known, check_new, has_held_records, is_required, missed_topic, missing
+from applier.coordinator.merging import Merges
 from applier.coordinator.messages import (
     ApplySegment,
     CoordinatorStep,
@@ -38,8 +39,9 @@ from applier.position import NO_TS, Offset, Stream, Ts
 class Policy:
     """How much is read ahead and written at once. ``required_partitions``: topic -> how many of its partitions count (None: all).
 
-    A stream is given up to ``ranges_per_stream`` ranges of ``range_records`` offsets at a time. Streams ahead of the watermark get
-    none while they lead by ``lead_ranges`` cached ranges or the cache holds ``cached_bytes``. A segment is cut near ``segment_rows``.
+    A stream is given up to ``ranges_per_stream`` ranges of up to ``range_records`` offsets at a time. Streams ahead of the watermark get
+    none while they lead by ``lead_ranges`` cached ranges or the cache holds ``cached_bytes``; then the others get one at a time, and
+    spill. More than ``merge_ranges`` cached ranges of a stream are merged. A segment is cut near ``segment_rows``.
     """
 
     required_partitions: Mapping[str, int] | None = None
@@ -47,6 +49,7 @@ class Policy:
     range_records: int = 100_000
     ranges_per_stream: int = 4
     lead_ranges: int = 16
+    merge_ranges: int = 24
     cached_bytes: int = 2 << 30
 
 
@@ -65,6 +68,7 @@ class Coordinator:
         self._barriers = Barriers(start.settled, start.start_ts)
         self._streams: dict[Stream, Reading] = {}
         self._cache = Cache()
+        self._merges = Merges(self._cache, policy.merge_ranges, policy.range_records)
         # Ranges with a greater number may hold rows at the checkpoint that its group lacked; after a restart that is every range.
         self._group = 0
         self._new_topics: set[str] = set()
@@ -139,8 +143,10 @@ class Coordinator:
             return False
         if self._until_ts is not None and has_reached(self.watermark, self._until_ts):
             return True
-        least = self._least_resolved_ts()
-        return all(self._is_read_to(reading, ends) or self._is_held_back(reading, least) for reading in self._streams.values())
+        least, is_full = self._least_resolved_ts(), self._cache.bytes >= self._policy.cached_bytes
+        return all(
+            self._is_read_to(reading, ends) or self._is_held_back(reading, least, is_full=is_full) for reading in self._streams.values()
+        )
 
     def _is_read_to(self, reading: Reading, ends: Mapping[Stream, Offset]) -> bool:
         return reading.prefix >= ends.get(reading.stream, reading.prefix)
@@ -154,30 +160,48 @@ class Coordinator:
         """
         planned: list[RangeId] = []
         least = self._least_resolved_ts()
-        for reading in self._streams.values():
-            at_most = 0 if self._is_held_back(reading, least) else self._policy.ranges_per_stream - reading.outstanding
-            planned += reading.plan(at_most, self._policy.range_records)
+        expected = self._cache.bytes
+        for reading in sorted(self._streams.values(), key=lambda reading: reading.resolved_ts):
+            is_full = expected >= self._policy.cached_bytes
+            ranges = reading.plan(self._at_most(reading, least, is_full=is_full), self._policy.range_records)
+            expected += sum(reading.pace.expected_bytes(name.end - name.start) for name in ranges)
+            planned += [*ranges, *self._merges.plan(reading)]
         return tuple(planned)
 
-    def _is_held_back(self, reading: Reading, least_ts: Ts) -> bool:
+    def _at_most(self, reading: Reading, least_ts: Ts, *, is_full: bool) -> int:
+        """How many ranges a stream may be given now."""
+        if self._is_held_back(reading, least_ts, is_full=is_full):
+            return 0
+        return max(0, (1 if is_full else self._policy.ranges_per_stream) - reading.outstanding)
+
+    def _is_held_back(self, reading: Reading, least_ts: Ts, *, is_full: bool) -> bool:
         """Whether a stream that is ahead of the least promise must wait. The streams that hold the watermark never do."""
         resolved_ts = self.resolved_ts(reading.stream)
         if self._until_ts is not None and has_reached(resolved_ts, self._until_ts):
             return True
         if not is_ahead(resolved_ts, least_ts):
             return False
-        led = self._cache.ranges_of(reading.stream) + reading.outstanding
-        return led >= self._policy.lead_ranges or self._cache.bytes >= self._policy.cached_bytes
+        return is_full or self._cache.ranges_of(reading.stream) + reading.outstanding >= self._policy.lead_ranges
 
     def _least_resolved_ts(self) -> Ts:
         return min((self.resolved_ts(stream) for stream in self._streams), default=self._checkpoint_ts)
 
     def forget(self, range_id: RangeId) -> None:
         """Plan a range again: it could not be read."""
-        self._reading(range_id).forget(range_id)
+        if range_id in self._merges:
+            self._merges.forget(range_id)
+        else:
+            self._reading(range_id).forget(range_id)
+
+    def is_merge(self, range_id: RangeId) -> bool:
+        """Whether a planned range was read before, and is read again only to take the place of several."""
+        return range_id in self._merges
 
     def report(self, report: RangeReport) -> None:
         """Take in what a planned range held. NeedsOperator if it shows that something was missed."""
+        if report.range in self._merges:
+            self._merges.take(report)
+            return
         reading = self._reading(report.range)
         stream = report.range.stream
         if report.range.start == reading.prefix:
@@ -376,5 +400,5 @@ class Coordinator:
         self._stored |= stored
         self._known_topics.update(stream.topic for stream in stored)
         self._new_topics -= self._known_topics
-        for reading in self._streams.values():
-            reading.drop_spent(checkpoint_ts, self._barriers.pending)
+        for stream, position in stored.items():
+            self._streams[stream].drop_spent(checkpoint_ts, self._barriers.pending, position.next_offset)

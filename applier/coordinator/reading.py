@@ -11,10 +11,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from applier.coordinator.messages import RangeId, RangeReport, Step
+from applier.coordinator.pace import Pace
 from applier.coordinator.rules import ddl_holds_offset, holds_offset, is_behind_promise
 from applier.errors import InvariantViolation
 from applier.events import DdlIdentity
 from applier.position import Offset, Stream, Ts
+
+MAX_HELD = 1000
+"""Ranges whose stairs are kept one by one; a stream that does not resolve for days has more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +58,12 @@ class _Held(NamedTuple):
         return min(offsets, default=None)
 
 
+def _joined(held: list[_Held]) -> _Held:
+    stairs = [stair for one in held for stair in one.hold]
+    hold = (Step(stairs[0].offset, max(stair.value for stair in stairs)),) if stairs else ()
+    return _Held(hold, tuple(ddl for one in held for ddl in one.ddls))
+
+
 class Reading:
     """The state of reading one stream from ``start``; ``resolved_ts`` begins at the checkpoint."""
 
@@ -61,9 +71,11 @@ class Reading:
         "_forgotten",
         "_held",
         "_outstanding",
+        "_passed",
         "_reported",
         "end",
         "fallbacks",
+        "pace",
         "planned",
         "prefix",
         "replays",
@@ -73,10 +85,11 @@ class Reading:
 
     def __init__(self, stream: Stream, start: Offset, end: Offset, resolved_ts: Ts) -> None:
         self.stream = stream
-        self.planned = self.prefix = start
+        self.planned = self.prefix = self._passed = start
         self.end = end
         self.resolved_ts = resolved_ts
         self.replays = self.fallbacks = 0
+        self.pace = Pace()
         self._outstanding: set[RangeId] = set()
         self._forgotten: list[RangeId] = []
         self._reported: dict[Offset, tuple[RangeReport, tuple[PlacedDdl, ...]]] = {}
@@ -88,7 +101,8 @@ class Reading:
         return len(self._outstanding)
 
     def plan(self, at_most: int, records: int) -> list[RangeId]:
-        """Plan up to ``at_most`` further ranges of up to ``records`` offsets each, those that failed first."""
+        """Plan up to ``at_most`` further ranges, of up to ``records`` offsets and as many as fit into one, those that failed first."""
+        records = min(records, self.pace.records)
         ranges = self._forgotten[:at_most]
         del self._forgotten[: len(ranges)]
         while len(ranges) < at_most and self.planned < self.end:
@@ -107,6 +121,7 @@ class Reading:
     def take(self, report: RangeReport, ddls: tuple[PlacedDdl, ...]) -> list[RangeReport]:
         """Take a report in; return the reports that now belong to the contiguous prefix and did not before, in order."""
         self._return(report.range)
+        self.pace.learn(report.range.end - report.range.start, report.bytes)
         self.replays += report.replays
         self._reported[report.range.start] = (report, ddls)
         joined = []
@@ -128,6 +143,13 @@ class Reading:
         self.prefix = report.range.end
         if report.hold or ddls:
             self._held.append(_Held(report.hold, ddls))
+        if len(self._held) > MAX_HELD:
+            self._thin_out()
+
+    def _thin_out(self) -> None:
+        """Halve the number of stairs by joining neighbours, which is conservative: an earlier offset stands for a later value."""
+        held = list(self._held)
+        self._held = deque(_joined(held[i : i + 2]) for i in range(0, len(held), 2))
 
     def next_offset(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], done: DdlIdentity | None = None) -> Offset:
         """Return the stored offset at ``checkpoint_ts``: the first record of the prefix that still matters, or the prefix's end.
@@ -137,10 +159,14 @@ class Reading:
         for held in self._held:
             offset = held.first(checkpoint_ts, pending, done)
             if offset is not None:
-                return offset
+                return max(offset, self._passed)
         return self.prefix
 
-    def drop_spent(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity]) -> None:
-        """Forget what can never hold the stored offset again, now that the checkpoint stands at ``checkpoint_ts``."""
+    def drop_spent(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], stored: Offset) -> None:
+        """Forget what can never hold the stored offset again, now that the checkpoint stands at ``checkpoint_ts``.
+
+        It never goes back behind ``stored``: stairs that are joined later would stand for offsets that did not matter any more.
+        """
+        self._passed = max(self._passed, stored)
         while self._held and self._held[0].first(checkpoint_ts, pending, None) is None:
             self._held.popleft()

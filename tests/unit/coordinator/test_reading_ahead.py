@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
-from applier.coordinator import Policy
+from applier.coordinator import Policy, reading
+from applier.coordinator.merging import FAN
 from applier.coordinator.messages import Evict, RangeId, SaveProgress
+from applier.coordinator.pace import FIRST_RECORDS, GROWTH, RANGE_BYTES, Pace
 from tests.timeline.replica import report_of
 from tests.timeline.scenario import P0, P1, P2, Scenario, ddl, positions, resolved, row
 
@@ -32,7 +34,7 @@ def test_a_stream_that_leads_by_too_many_ranges_waits_and_the_one_that_holds_the
         ranges = s.coordinator.plan()
         planned.append([r.stream for r in ranges])
         s.read(*ranges) if ranges else None
-    assert planned == [[P0, P1], [P0, P1], [P0, P1], [P1]]
+    assert planned == [[P0, P1], [P1, P0], [P1, P0], [P1]]
 
 
 def test_a_full_cache_stops_the_streams_ahead_and_no_others():
@@ -152,3 +154,95 @@ def test_without_streams_nothing_is_planned_and_nothing_holds():
     assert s.turn() == []
     assert (s.coordinator.holding_stream, s.coordinator.streams, s.coordinator.plan()) == (None, (), ())
     assert s.coordinator.is_caught_up({P0: 0})
+
+
+def test_when_the_cache_is_full_the_streams_that_hold_the_watermark_get_one_range_at_a_time():
+    s = Scenario(policy=Policy(cached_bytes=10, range_records=1, ranges_per_stream=3)).write(P0, *[row(ts) for ts in range(1, 9)])
+    s.list()
+    s.read()
+    assert s.coordinator.cached_bytes == 30
+    assert s.coordinator.plan() == (RangeId(P0, 3, 4),)
+    assert s.coordinator.plan() == ()
+
+
+def test_a_range_is_as_long_as_a_bounded_number_of_bytes_allows():
+    pace = Pace()
+    assert (pace.records, pace.expected_bytes(10)) == (FIRST_RECORDS, 0)
+    pace.learn(FIRST_RECORDS, 0)
+    assert pace.records == FIRST_RECORDS * GROWTH
+    pace.learn(100, 100 * 1024)
+    assert pace.records == RANGE_BYTES // 1024
+    pace.learn(10, 10 * RANGE_BYTES)
+    assert (pace.records, pace.expected_bytes(2)) == (1, 2 * RANGE_BYTES)
+    pace.learn(1, 1)
+    assert pace.records == GROWTH
+
+
+def fed_row_by_row(rows, **policy):
+    """A stream that does not resolve, read in ranges of one row each; and the most ranges that were cached at once."""
+    s, most = Scenario(policy=Policy(merge_ranges=8, **policy)), 0
+    for ts in range(1, rows + 1):
+        s.write(P0, row(ts))
+        s.list()
+        s.read()
+        s.steps()
+        most = max(most, s.coordinator.streams[0].cached_ranges)
+    return s, most
+
+
+def test_ranges_of_a_stream_that_does_not_resolve_are_merged_again_and_again_and_its_rows_are_applied_once():
+    s, most = fed_row_by_row(700)
+    assert most < 8 + 3 * FAN
+    assert s.coordinator.cached_bytes == 7000
+    s.write(P0, resolved(700))
+    assert s.turn() == [("apply", 0, 700, 700)]
+
+
+def test_ranges_that_are_long_enough_are_not_merged():
+    _, most = fed_row_by_row(40, range_records=FAN - 1)
+    assert most == 40
+
+
+def test_a_merge_that_fails_leaves_its_parts_and_nothing_is_merged_until_there_are_few_ranges():
+    s, _ = fed_row_by_row(8)
+    s.write(P0, row(9))
+    s.list()
+    s.read()
+    s.write(P0, row(10))
+    s.list()
+    ranges = s.coordinator.plan()
+    (merge,) = [name for name in ranges if s.coordinator.is_merge(name)]
+    assert merge == RangeId(P0, 0, 8)
+    s.coordinator.forget(merge)
+    s.read(*[name for name in ranges if name != merge])
+    assert not any(s.coordinator.is_merge(name) for name in s.coordinator.plan())
+    s.write(P0, resolved(10))
+    assert s.turn() == [("apply", 0, 10, 10)]
+    assert s.coordinator.plan() == ()
+
+
+def test_parts_that_were_released_while_they_were_read_again_leave_nothing_behind():
+    s, _ = fed_row_by_row(9)
+    s.write(P0, resolved(10), row(11), resolved(12))
+    s.list()
+    ranges = s.coordinator.plan()
+    (merge,) = [name for name in ranges if s.coordinator.is_merge(name)]
+    s.read(*[name for name in ranges if name != merge])
+    s.list()
+    s.steps()
+    s.read(merge)
+    assert s.coordinator.next_step() == Evict((merge,))
+
+
+def test_the_stairs_of_very_many_ranges_are_joined_and_stand_for_an_earlier_offset(monkeypatch):
+    monkeypatch.setattr(reading, "MAX_HELD", 4)
+    s = Scenario(policy=Policy(merge_ranges=99)).write(P0, resolved(1))
+    s.turn()
+    for ts in range(2, 12):
+        s.write(P0, row(ts))
+        s.turn()
+    assert len(s.coordinator._streams[P0]._held) <= 4
+    assert s.coordinator.streams[0].next_offset == 1
+    s.write(P0, resolved(10))
+    s.turn()
+    assert s.coordinator.streams[0].next_offset <= 10

@@ -1,0 +1,59 @@
+"""Merging: adjacent small ranges of one stream are read again as one range, which takes their place in the cache.
+
+A feed that does not resolve for an hour is read in thousands of small ranges, because each of them might hold the resolved event that
+all wait for. Their rows must be kept, but not in as many pieces: each has its cost, in Spark and here. Merged ranges are merged
+again, so the number of ranges grows with the logarithm of what they hold, and each record is read as often as that again.
+
+A merge changes nothing but the cache: positions, promises and DDLs of these records were taken in when they were read first.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from applier.coordinator.cache import Cache
+from applier.coordinator.messages import RangeId, RangeReport
+from applier.coordinator.reading import Reading
+from applier.position import Stream
+
+FAN: Final = 8
+"""How many ranges become one. More of them cost fewer reads; fewer of them keep more ranges."""
+
+
+class Merges:
+    """The merges of all streams: at most one per stream is being read. A stream has about ``most_ranges`` ranges before it is merged."""
+
+    __slots__ = ("_cache", "_failed", "_most_ranges", "_most_records", "_reading")
+
+    def __init__(self, cache: Cache, most_ranges: int, most_records: int) -> None:
+        self._cache, self._most_ranges, self._most_records = cache, most_ranges, most_records
+        self._reading: dict[RangeId, tuple[RangeId, ...]] = {}
+        self._failed: set[Stream] = set()
+
+    def __contains__(self, range_id: RangeId) -> bool:
+        """Whether a range is one that is read again."""
+        return range_id in self._reading
+
+    def plan(self, reading: Reading) -> Iterator[RangeId]:
+        """Yield the range that takes the place of the shortest run of a stream's ranges, if it has too many."""
+        stream = reading.stream
+        if self._cache.ranges_of(stream) <= max(self._most_ranges, FAN):
+            self._failed.discard(stream)
+            return
+        if stream in self._failed or any(merge.stream == stream for merge in self._reading):
+            return
+        ranges = [name for name in self._cache.names_of(stream) if name.end <= reading.prefix]
+        runs = [ranges[i : i + FAN] for i in range(len(ranges) - FAN + 1)]
+        run = min(runs, key=lambda run: run[-1].end - run[0].start, default=())
+        if run and run[-1].end - run[0].start <= self._most_records:
+            merge = RangeId(stream, run[0].start, run[-1].end)
+            self._reading[merge] = tuple(run)
+            yield merge
+
+    def take(self, report: RangeReport) -> None:
+        """Put a merged range in the place of its parts."""
+        self._cache.replace(self._reading.pop(report.range), report)
+
+    def forget(self, merge: RangeId) -> None:
+        """Leave the parts as they are: reading them again failed. Nothing is merged until the stream has few ranges again."""
+        del self._reading[merge]
+        self._failed.add(merge.stream)

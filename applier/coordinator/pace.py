@@ -1,0 +1,32 @@
+"""How many records of one stream make a range: as many as hold a bounded number of bytes, however large its records are."""
+
+from typing import Final
+
+RANGE_BYTES: Final = 32 << 20
+"""Of cached chunks: large enough that a job's fixed cost vanishes, small enough that a few per stream fit into memory."""
+
+FIRST_RECORDS: Final = 5_000
+"""Before anything is known of a stream: one record may be a few bytes, or a batch of megabytes."""
+
+GROWTH: Final = 8
+"""By how much a range may be longer than the one before: the records to come may be larger than those that were read."""
+
+
+class Pace:
+    """Learns from what ranges held."""
+
+    __slots__ = ("_bytes_per_record", "records")
+
+    def __init__(self) -> None:
+        self.records = FIRST_RECORDS
+        self._bytes_per_record = 0.0
+
+    def learn(self, records: int, size: int) -> None:
+        """Take in that a range of so many records held ``size`` bytes."""
+        self._bytes_per_record = size / records
+        most = self.records * GROWTH
+        self.records = max(1, min(most, int(RANGE_BYTES / self._bytes_per_record))) if size else most
+
+    def expected_bytes(self, records: int) -> int:
+        """Return what a range of so many records is likely to hold."""
+        return int(records * self._bytes_per_record)
