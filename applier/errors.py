@@ -48,8 +48,9 @@ class SourceError(ApplierError):
 
 
 _UNREADABLE = (
-    "Look at the record with `applier inspect`. If only the changefeed writes to the topic, report it; if something else does, give the "
-    "changefeed a topic of its own, and make the replica anew from a dump (README)"
+    "Look at the record with `applier inspect`. If only the changefeed writes to the topic, report it; `applier skip` leaves this one out, "
+    'source.on_unreadable = "quarantine" all like it. If something else writes to the topic, give the changefeed one of its own, and make '
+    "the replica anew from a dump (README)"
 )
 _UNREADABLE_BY_KIND = {
     "version": "Set protocol=open-protocol in the changefeed's sink URI, with a new topic, and make the replica anew from a dump (README)",

@@ -26,7 +26,7 @@ DONE_HELP: Final = "Record that an unfinished DDL is done: its effect is in the 
 @app.command("list")
 def list_ddls(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTable = None, as_json: AsJson = False) -> None:
     """Show the DDLs that the ledger knows, by timestamp."""
-    with _open(config) as sink:
+    with open_sink_of(config) as sink:
         entries = chosen(_ledger(sink), ts, table)
     if as_json:
         print_json([as_object(entry) for entry in entries])
@@ -55,15 +55,26 @@ def retry(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTa
 @app.command("skip")
 def skip(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTable = None) -> None:
     """Record that a DDL is not to be run: one that is unfinished, or (with --ts and --table) one that has not begun."""
+    skip_by_time(config, ts, table)
+
+
+def skip_by_time(config: ConfigPath, ts: int | None, table: str | None) -> None:
+    """Settle the unfinished DDL that is meant as skipped, or record one that has not begun."""
     from applier.sinks.port import DdlState  # noqa: PLC0415 - as above
 
-    with _open(config) as sink:
+    with open_sink_of(config) as sink:
         entries = _ledger(sink)
-    is_unfinished = any(entry.state is DdlState.INTENT for entry in chosen(entries, ts, None))
-    if ts is None or table is None or is_unfinished or chosen(entries, ts, table):
+    if ts is None or table is None or is_unfinished(entries, ts) or chosen(entries, ts, table):
         _resolve(config, ts, table, DdlState.SKIPPED)
     else:
         _skip_unread(config, Ts(ts), table)
+
+
+def is_unfinished(entries: "Sequence[LedgerEntry]", ts: int | None) -> bool:
+    """Tell whether a DDL with that timestamp (None: with any) was begun and not ended."""
+    from applier.sinks.port import DdlState  # noqa: PLC0415 - as above
+
+    return any(entry.state is DdlState.INTENT for entry in chosen(entries, ts, None))
 
 
 def chosen(entries: "Sequence[LedgerEntry]", ts: int | None, table: str | None) -> "list[LedgerEntry]":
@@ -114,7 +125,8 @@ def _named(entry: "LedgerEntry") -> str:
     return f"--ts {entry.ddl.commit_ts} --table {entry.ddl.name}"
 
 
-def _open(config: ConfigPath) -> "Sink":
+def open_sink_of(config: ConfigPath) -> "Sink":
+    """Open the sink that a command is about."""
     settings = read_config(config).sink_settings()
     from applier.sinks.factory import open_sink  # noqa: PLC0415 - imports SQLAlchemy: --help need not wait for it
 
@@ -132,24 +144,28 @@ def _ledger(sink: "Sink") -> "Sequence[LedgerEntry]":
 
 def _skip_unread(config: ConfigPath, ts: Ts, table: str) -> None:
     """Record a DDL before it is read: whatever statement comes with this timestamp and table will not run."""
-    from applier.sinks.port import ProgressCommit  # noqa: PLC0415 - as above
-
     name = TableName(*table.partition(".")[::2])
     ddl = DdlEvent(commit_ts=ts, schema=name.schema, table=name.table, query=SKIPPED_UNREAD, ddl_type=0)
-    with _open(config) as sink:
-        sink.migrate()
-        sink.acquire()
-        progress = sink.load()
-        if progress is None:
-            raise ConfigError("the replica has not begun: there is no DDL to skip", remedy="Run applier catchup first")
-        commit = ProgressCommit(checkpoint_ts=progress.checkpoint_ts, positions={})
-        sink.skip_ddl(progress.fence, DdlIdentity(ts, name.fold(), None), ddl, after=commit)
+    with open_sink_of(config) as sink:
+        write_skipped(sink, ddl, DdlIdentity(ts, name.fold(), None))
     print_line(f"skipped: the DDL of {name} at ts {ts} will not run")
+
+
+def write_skipped(sink: "Sink", ddl: DdlEvent, key: DdlIdentity) -> None:
+    """Write a DDL into the ledger as skipped while owning the replica (Fenced, exit 5, if a run is alive)."""
+    from applier.sinks.port import ProgressCommit  # noqa: PLC0415 - as above
+
+    sink.migrate()
+    sink.acquire()
+    progress = sink.load()
+    if progress is None:
+        raise ConfigError("the replica has not begun: there is no DDL to skip", remedy="Run applier catchup first")
+    sink.skip_ddl(progress.fence, key, ddl, after=ProgressCommit(checkpoint_ts=progress.checkpoint_ts, positions={}))
 
 
 def _resolve(config: ConfigPath, ts: int | None, table: str | None, state: "DdlState | None") -> None:
     """Settle one intent while owning the replica: a run that is alive would settle it at the same time (Fenced, exit 5)."""
-    with _open(config) as sink:
+    with open_sink_of(config) as sink:
         sink.migrate()
         sink.acquire()
         ddl = unfinished(sink.ledger(), ts, table).ddl

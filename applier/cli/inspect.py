@@ -39,7 +39,7 @@ def inspect(
     limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="At most this many records of each partition.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the events that the topics hold now, without applying them."""
+    """Show the events in the topics without applying them."""
     settings = read_config(config)
     if topic is not None and topic not in settings.source.topics:
         raise ConfigError(f"--topic {topic} is not among source.topics", remedy=f"They are: {', '.join(settings.source.topics)}")

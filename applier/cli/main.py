@@ -16,12 +16,13 @@ from rich.text import Text
 from typer.exceptions import TyperException
 
 from applier import __version__
-from applier.cli import catchup, ddl, demo, inspect, migrate, status
+from applier.cli import catchup, ddl, demo, inspect, migrate, quarantine, status
 from applier.cli.output import stderr_console
 from applier.cli.run import run as run_command
+from applier.cli.skip import skip as skip_command
 from applier.errors import ApplierError
 from applier.telemetry import configure_logging
-from applier.telemetry.log import LOGGER_NAME, extra_of, is_json
+from applier.telemetry.log import extra_of, is_json
 
 DEBUG_VARIABLE: Final = "APPLIER_DEBUG"
 UNEXPECTED: Final = 1
@@ -42,6 +43,8 @@ app.command("status")(status.status)
 app.command("inspect")(inspect.inspect)
 app.command("migrate")(migrate.migrate)
 app.add_typer(ddl.app, name="ddl")
+app.add_typer(quarantine.app, name="quarantine")
+app.command("skip")(skip_command)
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value
@@ -105,7 +108,7 @@ def _tell(error: ApplierError) -> None:
     """Write what happened, where, and what to do; the cause below it, with a traceback for whoever asked."""
     if is_json():
         facts = extra_of(error.facts) | {"error": type(error).__name__, "exit_code": error.exit_code, "remedy": error.remedy}
-        logging.getLogger(LOGGER_NAME).error(error.message, extra=facts, exc_info=error if _is_debugging() else None)
+        logging.getLogger("applier").error(error.message, extra=facts, exc_info=error if _is_debugging() else None)
         return
     console = stderr_console()
     if _is_debugging():

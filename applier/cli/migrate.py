@@ -5,7 +5,7 @@ from applier.cli.output import print_line
 
 
 def migrate(config: ConfigPath = DEFAULT_CONFIG) -> None:
-    """Create or upgrade the bookkeeping tables (catchup does so, too)."""
+    """Create or upgrade the bookkeeping tables (runs do so, too)."""
     settings = read_config(config)
     from applier.sinks.factory import open_sink  # noqa: PLC0415 - imports SQLAlchemy and Alembic: --help need not wait for them
 

@@ -1,5 +1,8 @@
-"""How values are written for people: counts, durations, timestamps, statements."""
+"""How values are written for people: counts, durations, timestamps, statements; and how people are written down."""
 
+import getpass
+import os
+import socket
 from typing import Final
 
 from applier.position import NO_TS, Ts, moment_of
@@ -37,3 +40,12 @@ def one_line(text: str) -> str:
     """Put a text on one line, without control characters, cut at ``WIDTH`` characters."""
     line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))
     return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
+
+
+def operator() -> str:
+    """Name whoever runs this command, for the record: ``user@host``."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container may run as a number without a name
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
-from applier.bad_event import BadEvent, KeptRecord
+from applier.bad_event import AsideState, BadEvent, EventPlace, KeptRecord
 from applier.coordinator.messages import DdlIdentity, StreamPosition
 from applier.events import DdlEvent, FoldedName, TableName
 from applier.planner.catalogue import TableDescription
@@ -92,6 +92,14 @@ class ProgressCommit:
     topic_ids: dict[str, str] = field(default_factory=dict)
 
 
+class Settlement(NamedTuple):
+    """What becomes of an entry of the quarantine, and by whose word."""
+
+    place: EventPlace
+    state: AsideState
+    by: str
+
+
 @dataclass(frozen=True, slots=True)
 class Aside:
     """What a transaction stores in the quarantine beside its rows. Made where it is used: it crosses to no other process.
@@ -101,6 +109,7 @@ class Aside:
 
     complete: Callable[[BadEvent], tuple[BadEvent, KeptRecord]]
     events: tuple[BadEvent, ...] = ()
+    settled: tuple[Settlement, ...] = ()
 
 
 class DdlState(StrEnum):

@@ -68,6 +68,11 @@ class Quarantine:
         """
         if aside is None:
             return ()
+        for settlement in aside.settled:
+            if not self.settle(connection, *settlement):
+                raise FatalSinkError(
+                    "the entry was settled by somebody else meanwhile", remedy="See: applier quarantine list --all", place=settlement.place
+                )
         events = [*aside.events, *refused]
         check_number(events)
         completed = (aside.complete(event) for event in events)

@@ -1,0 +1,22 @@
+"""The options that name one event of a topic: ``--stream``, ``--offset``, ``--event``."""
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+from applier.errors import ConfigError
+from applier.position import Stream
+
+StreamName: TypeAlias = Annotated[str, typer.Option(metavar="TOPIC/PARTITION", help="The stream of the record.")]
+RecordOffset: TypeAlias = Annotated[int, typer.Option(metavar="N", min=0, help="The offset of the record.")]
+EventIndex: TypeAlias = Annotated[
+    int | None, typer.Option(metavar="I", min=0, help="One event of the record, counted from 0; else all of it.")
+]
+
+
+def parse_stream(text: str) -> Stream:
+    """Read ``topic/partition``. ConfigError if it is not of that form."""
+    try:
+        return Stream.parse(text)
+    except ValueError as error:
+        raise ConfigError(str(error), remedy="For instance: --stream changefeed/0") from None

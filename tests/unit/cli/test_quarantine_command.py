@@ -1,0 +1,212 @@
+"""``applier quarantine`` and ``applier skip`` on a SQLite sink and librdkafka's mock cluster."""
+
+import json
+import sqlite3
+from base64 import b64encode
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from applier.bad_event import AsideState
+from applier.cli.main import run
+from applier.errors import NeedsOperator, ProtocolError
+from applier.kafka.client import KafkaSource
+from applier.kafka.settings import KafkaSettings
+from applier.position import Stream
+from applier.simulator.kafka import play
+from applier.sinks.port import DdlState
+from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, ddl, everywhere, log_of, resolved, row
+from tests.replica import sqlite_replica
+from tests.wire import column
+
+BEGINNING = (*everywhere(CREATE_SCHEMA), *everywhere(ddl(10, "CREATE TABLE orders (id INT PRIMARY KEY, n INT)")), *everywhere(resolved(11)))
+"""Offsets 0 to 2 of both streams."""
+CONFIG, SOURCE, SINK, OPERATOR = 2, 3, 4, 6
+
+
+def order(ts, number, n, **more):
+    return row(ts, id=column(3, KEY, number), n=column(3, PLAIN, n), **more)
+
+
+BROKEN = row(20, id=column(3, KEY, 3), n=column(3, PLAIN, "not a number"))
+
+
+@dataclass
+class Stage:
+    """A replica of a topic of its own, and the command line beside it."""
+
+    directory: Path
+    servers: str
+    topic: str
+
+    def play(self, *placed):
+        self.log = [r._replace(stream=Stream(self.topic, r.stream.partition)) for r in log_of(*placed)]
+        play(self.log, self.servers)
+
+    def catch_up(self, *quarantines, **more):
+        with KafkaSource(KafkaSettings(bootstrap_servers=self.servers, topics=(self.topic,), group_id="test")) as source:
+            self.replica = sqlite_replica(self.directory, source, quarantines=frozenset(quarantines))
+            return self.replica.catch_up(**more)
+
+    def run(self, command, *options):
+        return run([*command.split(), "--config", str(self.directory / "applier.toml"), *map(str, options)])
+
+    def at(self, offset, partition=0):
+        return "--stream", f"{self.topic}/{partition}", "--offset", offset
+
+    @property
+    def rows(self):
+        return self.execute('SELECT * FROM "shop.orders" ORDER BY 1')
+
+    def execute(self, statement):
+        with closing(sqlite3.connect(self.directory / "replica.db", isolation_level=None)) as connection:
+            return connection.execute(statement).fetchall()
+
+
+@pytest.fixture
+def stage(tmp_path, mock_kafka):
+    topic = f"bad-{uuid4().hex[:8]}"
+    (tmp_path / "applier.toml").write_text(
+        f'[source]\nbootstrap_servers = "{mock_kafka}"\ntopics = ["{topic}"]\n[sink]\nurl = "sqlite:///{tmp_path}/replica.db"\n'
+        "[run]\nlock_timeout_s = 0.2\n"
+    )
+    return Stage(tmp_path, mock_kafka, topic)
+
+
+@pytest.fixture
+def held(stage):
+    """One row was refused, one record could not be read, and one row could be applied."""
+    stage.play(*BEGINNING)
+    stage.catch_up()
+    stage.execute("CREATE TRIGGER strict BEFORE INSERT ON \"shop.orders\" WHEN NEW.n >= 100 BEGIN SELECT RAISE(ABORT, 'too much'); END")
+    stage.play((ONE, order(20, 1, 100)), (ONE, order(21, 2, 2)), (ONE, BROKEN), *everywhere(resolved(30)))
+    stage.catch_up("unreadable", "rejected")
+    return stage
+
+
+def test_what_waits_is_listed_for_people_and_for_programs(held, capsys):
+    assert held.run("quarantine list") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition("  ")[0] for line in lines[::2]] == [f"{held.topic}/0@5#0", f"{held.topic}/0@3#0"]
+    assert "held      shop.orders id=1" in lines[2]
+    assert "too much" in lines[3]
+    assert held.run("quarantine list", "--json") == 0
+    (unread, refused) = json.loads(capsys.readouterr().out)
+    assert (refused["offset"], refused["event"], refused["state"], refused["key"], refused["commit_ts"]) == (3, 0, "held", "id=1", 20)
+    assert (unread["topic"], unread["partition"], unread["settled_at"]) == (held.topic, 0, None)
+
+
+def test_one_record_is_shown_decoded_and_as_it_came(held, tmp_path, capsys):
+    raw = tmp_path / "raw"
+    record = held.log[0]
+    assert held.run("quarantine show", *held.at(3), "--raw", raw) == 0
+    text = capsys.readouterr().out
+    assert "insert" in text
+    assert f"a value of {len(record.value)} bytes" in text
+    assert (raw.read_bytes(), (tmp_path / "raw.key").read_bytes()) == (record.value, record.key)
+    assert held.run("quarantine show", *held.at(5), "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["value_b64"] == b64encode(held.log[2].value).decode()
+    assert shown["events"][0]["error"] == "value_type"
+    assert [entry["offset"] for entry in shown["entries"]] == [5]
+
+
+def test_what_was_dropped_leaves_the_list_and_stays_in_the_history(held, capsys):
+    assert held.run("quarantine drop", *held.at(3), "--event", 0) == 0
+    assert capsys.readouterr().out == f"dropped: {held.topic}/0@3#0\n"
+    assert held.run("quarantine drop", *held.at(3)) == CONFIG
+    assert "it was dropped" in capsys.readouterr().err
+    assert held.run("quarantine list") == 0
+    assert "@3#0" not in capsys.readouterr().out
+    assert held.run("quarantine list", "--all") == 0
+    assert "dropped by " in capsys.readouterr().out
+
+
+def test_a_row_is_retried_once_its_obstacle_is_gone(held, capsys):
+    assert held.run("quarantine retry", *held.at(3)) == SINK
+    assert "too much" in capsys.readouterr().err
+    held.execute("DROP TRIGGER strict")
+    assert held.run("quarantine retry", *held.at(3)) == 0
+    assert capsys.readouterr().out == f"applied: {held.topic}/0@3#0 (1 row)\n"
+    assert held.rows == [(1, 100), (2, 2)]
+    assert held.run("quarantine retry", *held.at(5)) == SOURCE
+
+
+def test_a_row_to_which_something_happened_since_is_not_retried(held, capsys):
+    held.execute("DROP TRIGGER strict")
+    held.play((ONE, order(40, 1, 1)), *everywhere(resolved(50)))
+    assert held.run("quarantine retry", *held.at(3)) == OPERATOR
+    assert "a later event is about the same row" in capsys.readouterr().err
+    assert held.rows == [(2, 2)]
+
+
+@pytest.mark.parametrize("command", ["show", "drop", "retry"])
+def test_an_event_that_is_not_there_is_a_mistake_of_usage(command, held, capsys):
+    assert held.run(f"quarantine {command}", *held.at(4)) == CONFIG
+    assert held.run(f"quarantine {command}", "--stream", held.topic, "--offset", 3) == CONFIG
+    assert "TOPIC/PARTITION" in capsys.readouterr().err
+
+
+def test_a_sink_without_bookkeeping_is_4_and_looking_creates_nothing(stage, capsys):
+    assert stage.run("quarantine list") == SINK
+    assert "applier migrate" in capsys.readouterr().err
+    assert not (stage.directory / "replica.db").exists() or stage.execute("SELECT * FROM sqlite_master") == []
+
+
+# Skipping
+
+
+def test_the_record_that_stops_the_replica_is_skipped_by_its_place(stage, capsys):
+    stage.play(*BEGINNING, (ONE, BROKEN), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    with pytest.raises(ProtocolError):
+        stage.catch_up()
+    assert stage.run("skip", *stage.at(3)) == 0
+    assert "unreadable (value_type)" in capsys.readouterr().out
+    stage.catch_up()
+    assert stage.rows == [(2, 2)]
+    ((place, entry),) = stage.replica.quarantine().items()
+    assert (place, entry.event.state) == (f"{stage.topic}/0@3#0", AsideState.SKIPPED)
+    assert "@" in entry.event.error, "who said so"
+
+
+def test_a_ddl_that_stops_the_replica_is_skipped_in_the_ledger_by_its_place(stage, capsys):
+    alter = ddl(20, "ALTER TABLE orders ADD COLUMN g GEOMETRY", t=5)
+    stage.play(*BEGINNING, *everywhere(alter), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    with pytest.raises(NeedsOperator):
+        stage.catch_up()
+    assert stage.run("skip", *stage.at(3)) == 0
+    assert stage.run("skip", *stage.at(3, partition=1)) == 0
+    assert "skipped already" in capsys.readouterr().out
+    stage.catch_up()
+    assert stage.rows == [(2, 2)]
+    assert [entry.state for entry in stage.replica.ledger() if entry.ddl.commit_ts == 20] == [DdlState.SKIPPED]
+    assert stage.replica.quarantine() == {}
+
+
+def test_what_was_passed_or_is_not_there_cannot_be_skipped(held, capsys):
+    for options, words in (
+        (held.at(0), "has passed"),
+        (held.at(99), "no record"),
+        (("--stream", "elsewhere/0", "--offset", 9), "source.topics"),
+        (("--stream", f"{held.topic}/0"), "not clear"),
+        (("--ts", 20, "--offset", 3), "not clear"),
+        (("--ts", 11), "--table"),
+    ):
+        assert held.run("skip", *options) == CONFIG, options
+        assert words in capsys.readouterr().err, options
+    held.play((ONE, order(40, 1, 1)))
+    assert held.run("skip", *held.at(7), "--event", 4) == CONFIG
+    assert "It has 1 event" in capsys.readouterr().err
+
+
+def test_everything_of_a_timestamp_and_table_is_skipped_by_the_next_run(stage, capsys):
+    stage.play(*BEGINNING)
+    stage.catch_up()
+    assert stage.run("skip", "--ts", 20, "--table", "Shop.Orders") == 0
+    assert "the next run leaves it out" in capsys.readouterr().out
+    stage.play((ONE, order(20, 1, 1)), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    stage.catch_up()
+    assert stage.rows == [(2, 2)]
