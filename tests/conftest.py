@@ -74,7 +74,7 @@ def encrypted_mariadb(certificates: Certificates) -> Iterator[Mariadb]:
 
 @pytest.fixture(scope="session")
 def encrypted_kafka(certificates: Certificates) -> Iterator[Kafka]:
-    """A Kafka that wants TLS and SCRAM; its ``properties`` are a client's."""
+    """A Kafka that wants TLS, SCRAM and privileges; its ``properties`` are those of an administrator's client."""
     with own_kafka(certificates) as server:
         yield server
 

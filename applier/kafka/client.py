@@ -166,7 +166,7 @@ class KafkaSource:
             remedy = "Check source.topics; the changefeed's sink URI names the topic"
             return SourceError("the topic does not exist", remedy=remedy, kind="unknown_topic", topic=topic)
         if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            remedy = "Grant DESCRIBE and READ on the topic to this user"
+            remedy = "Grant READ on the topic to this user"
             return SourceError("the topic may not be read", remedy=remedy, kind="unauthorized", topic=topic)
         return unreachable(self._settings, f"metadata of {topic}", error)
 

@@ -1,6 +1,7 @@
 """Encrypted servers from end to end, and where secrets are: nowhere but in the applier's own memory.
 
-The user of the database is that of sql/grants.sql. Everything runs with tracebacks and debug logs on.
+The user of the database is that of sql/grants.sql, and Kafka's may read and nothing else. Everything runs with tracebacks and debug
+logs on.
 """
 
 import json
@@ -44,18 +45,20 @@ class Place:
         for topic, partitions in self.world.topics.items():
             create_topic(kafka.bootstrap_servers, topic, partitions, **kafka.properties)
         play(self.world.log, kafka.bootstrap_servers, properties=kafka.properties)
+        (topic,) = self.world.topics
+        self.reader = kafka.make_reader(topic, f"applier-{NAME}")
 
     @property
     def secrets(self):
-        return (self.password, self.kafka.properties["sasl.password"], SPARK_SECRET, MARK)
+        return (self.password, self.reader["sasl.password"], SPARK_SECRET, MARK)
 
     def write(self, name, *, kafka=None, sink=None, **changes):
         """Write a configuration. ``kafka`` and ``sink`` go over the right keys; None takes a key away."""
         directory = self.directory / name
         directory.mkdir()
-        (directory / "sasl").write_text(self.kafka.properties["sasl.password"] + "\n", encoding="utf-8")
+        (directory / "sasl").write_text(self.reader["sasl.password"] + "\n", encoding="utf-8")
         (directory / "sink").write_text(self.password + "\n", encoding="utf-8")
-        properties = {name: value for name, value in self.kafka.properties.items() if name != "sasl.password"}
+        properties = {name: value for name, value in self.reader.items() if name != "sasl.password"}
         properties |= {"sasl.password.file": str(directory / "sasl")} | (kafka or {})
         keys = {"tls_ca": self.certificates.path("ca.pem"), "password_file": str(directory / "sink")} | (sink or {})
         places = {"servers": self.kafka.bootstrap_servers, "url": self.url, "topics": list(self.world.topics)} | changes
@@ -96,6 +99,7 @@ def test_a_daemon_between_encrypted_servers_tells_its_secrets_to_no_process_and_
         program.send(signal.SIGTERM)
         ended = program.wait()
     assert ended.code == 0, ended.stderr
+    assert "offsets are not shown" not in ended.stderr
     for kind in ("org.apache.spark.deploy.SparkSubmit", "pyspark.daemon"):
         assert any(kind in command for command in commands), commands
     assert [

@@ -47,6 +47,19 @@ def test_a_client_with_the_right_password_reads_over_an_encrypted_connection(enc
         assert list(source.topic_ids()) == [topic]
 
 
+def test_reading_is_the_only_privilege_that_is_needed_and_its_lack_is_told(encrypted_kafka: Kafka, topic: str) -> None:
+    reader = Kafka(encrypted_kafka.bootstrap_servers, encrypted_kafka.server, encrypted_kafka.make_reader(topic, "g"))
+    with KafkaSource(settings(reader, topic)) as source:
+        assert set(source.listing().extents) == {Stream(topic, 0), Stream(topic, 1)}
+        assert list(source.topic_ids()) == [topic]
+        assert source.record_time_ms(Stream(topic, 0), Offset(0)) is None
+    other = f"{topic}-closed"
+    encrypted_kafka.create_topic(other)
+    error = refusal(settings(reader, other))
+    assert (error.facts["kind"], error.facts["topic"]) == ("unauthorized", other)
+    assert "READ" in error.remedy
+
+
 def test_an_authority_may_be_given_as_a_text(encrypted_kafka: Kafka, topic: str, certificates: Certificates) -> None:
     with KafkaSource(settings(encrypted_kafka, topic, ssl_ca_location="", ssl_ca_pem=certificates.ca)) as source:
         assert source.listing().extents

@@ -7,7 +7,19 @@ from functools import partial
 from secrets import token_hex
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewPartitions,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 
 from tests.rig.certificate import Certificates
 from tests.rig.port import free_port
@@ -17,8 +29,9 @@ from tests.rig.server import ContainerServer, GivenServer, NotReadyError, Server
 GIVEN = "APPLIER_TEST_KAFKA"
 IMAGE = "APPLIER_TEST_KAFKA_IMAGE"
 HOME_BUILT, OFFICIAL, JARS = "applier-test/kafka:4.1.1", "apache/kafka:4.1.1", "kafka-4.1.1"
-USER = "applier"
+ADMIN, READER = "admin", "applier"
 REQUEST_TIMEOUT_S = 30
+SCRAM_ITERATIONS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +59,19 @@ class Kafka:
         """Delete a topic with all that it holds."""
         admin = self._admin()
         admin.delete_topics([topic], operation_timeout=REQUEST_TIMEOUT_S)[topic].result(REQUEST_TIMEOUT_S)
+
+    def make_reader(self, topic: str, group: str) -> dict[str, str]:
+        """Give a user what the README says that the applier needs, and nothing else; return the properties of a client."""
+        admin, password = self._admin(), token_hex(16)
+        credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, SCRAM_ITERATIONS)
+        made = admin.alter_user_scram_credentials([UserScramCredentialUpsertion(READER, credential, password.encode())])
+        allowed = [
+            AclBinding(kind, name, ResourcePatternType.LITERAL, f"User:{READER}", "*", AclOperation.READ, AclPermissionType.ALLOW)
+            for kind, name in ((ResourceType.TOPIC, topic), (ResourceType.GROUP, group))
+        ]
+        for answer in (*made.values(), *admin.create_acls(allowed).values()):
+            answer.result(REQUEST_TIMEOUT_S)
+        return self.properties | {"sasl.username": READER, "sasl.password": password}
 
     def restart(self) -> None:
         """Stop the broker in order and start it again; its log is kept."""
@@ -76,7 +102,7 @@ def running_kafka() -> Iterator[Kafka]:
 def own_kafka(certificates: Certificates | None = None) -> Iterator[Kafka]:
     """Yield a new Kafka, which nobody else uses: it may be killed. Skip the test if there is none to be had.
 
-    With certificates it wants TLS, and a user with a password.
+    With certificates it wants TLS, a user with a password, and privileges.
     """
     port = free_port()
     address = f"127.0.0.1:{port}"
@@ -97,10 +123,10 @@ def _protected(certificates: Certificates) -> tuple[dict[str, str], dict[str, st
         "security.protocol": "SASL_SSL",
         "ssl.ca.location": certificates.path("ca.pem"),
         "sasl.mechanism": "SCRAM-SHA-512",
-        "sasl.username": USER,
+        "sasl.username": ADMIN,
         "sasl.password": password,
     }
-    return certificates.environment() | {"RIG_USER": USER, "RIG_PASSWORD": password}, clients
+    return certificates.environment() | {"RIG_USER": ADMIN, "RIG_PASSWORD": password}, clients
 
 
 def _process(port: int, environment: dict[str, str], ask: Callable[[], None]) -> ProcessServer:

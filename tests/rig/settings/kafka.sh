@@ -4,7 +4,7 @@
 #
 #   RIG_DATA  data directory      RIG_PORT  TCP port      RIG_BIND  address to listen on (empty: all)
 #   RIG_ADVERTISED  host:port under which the tests reach it      RIG_KAFKA_LIBS  directory of the jars
-#   RIG_TLS_CERT, RIG_TLS_KEY  texts in PEM: clients need TLS, and SCRAM-SHA-512 with RIG_USER and RIG_PASSWORD
+#   RIG_TLS_CERT, RIG_TLS_KEY  texts in PEM: clients need TLS, SCRAM-SHA-512 and privileges; RIG_USER with RIG_PASSWORD has all of them
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 data=${RIG_DATA:-/tmp/kafka}
@@ -51,6 +51,8 @@ if [ -n "$users" ]; then
   cat >>"$data/server.properties" <<PROPERTIES
 sasl.enabled.mechanisms=SCRAM-SHA-512
 listener.name.client.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:$RIG_USER;User:ANONYMOUS
 listener.name.client.ssl.keystore.type=PEM
 listener.name.client.ssl.keystore.location=$data/keystore.pem
 PROPERTIES
