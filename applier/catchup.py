@@ -42,7 +42,7 @@ class CatchupResult:
 def catch_up(config: Config, options: CatchupOptions, observer: Observer) -> CatchupResult:
     """Bring the replica to the last common resolved ts of its topics; raise an ApplierError that says why not."""
     config = as_submitted(config)
-    with open_parts(config, config.sink_settings()) as parts:
+    with open_parts(config, config.kafka_settings(), config.sink_settings()) as parts:
         return Catchup(parts, config.engine_settings(until_ts=options.until_ts), observer).run(
             start_ts=options.start_ts if options.start_ts is not None else Ts(config.source.start_ts),
             options=options,

@@ -7,7 +7,7 @@ start everything is opened anew for each attempt; later the run keeps what it ow
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from applier.config import Config
 from applier.engine import Engine, EngineSettings, Parts
@@ -29,6 +29,9 @@ SAVE_INTERVAL_S = 5.0
 SINK_RETRIES = 2
 """Inside of the sink: the daemon's own retries are longer, and can be interrupted."""
 
+KAFKA_PATIENCE_S = 10.0
+"""How long one question to Kafka may take: it cannot be interrupted, and is put again. A part of the time for an end in good order."""
+
 APPLY_ATTEMPTS = 4
 
 
@@ -45,6 +48,7 @@ def follow(config: Config, *, take_over: bool, observer: Observer, stop: Stop) -
     """Follow the topics until ``stop`` is wished; raise an ApplierError that says why it ends otherwise."""
     config = as_submitted(config)
     options = RunOptions(start_ts=Ts(config.source.start_ts), retry_for_s=config.run.retry_for_s, take_over=take_over)
+    kafka = replace(config.kafka_settings(), unreachable_after_s=KAFKA_PATIENCE_S)
     settings = config.engine_settings(apply_attempts=APPLY_ATTEMPTS)
     monitor = Monitor(observer, MonitorSettings(replica=config.name, stall_after_s=config.source.stall_after_s))
     with retries_noted(monitor), quiet_if_stopped(stop, monitor), ExitStack() as stack:
@@ -53,7 +57,7 @@ def follow(config: Config, *, take_over: bool, observer: Observer, stop: Stop) -
         reception.open()
         for attempt in retrying(stop, options.retry_for_s, monitor):
             with attempt, ExitStack() as trial:
-                parts = trial.enter_context(open_parts(config, config.sink_settings(retries=SINK_RETRIES)))
+                parts = trial.enter_context(open_parts(config, kafka, config.sink_settings(retries=SINK_RETRIES)))
                 daemon = Daemon(parts, settings, monitor, stop)
                 trial.callback(daemon.close)
                 daemon.begin(options)

@@ -26,7 +26,7 @@ from applier.coordinator.messages import (
     SaveProgress,
     StartingPoint,
 )
-from applier.errors import ApplierError, Fenced, JobLost, NeedsOperator, SinkError, SparkEnded, UnknownOutcome
+from applier.errors import ApplierError, Fenced, JobLost, NeedsOperator, SparkEnded, UnknownOutcome
 from applier.kafka.port import Source
 from applier.planner import STOP, AsidePolicy
 from applier.position import Offset, Stream, Ts
@@ -43,7 +43,7 @@ from applier.stop import Stop
 from applier.telemetry import Tally, Watcher
 
 MAX_REBUILDS = 20
-"""Unknown outcomes in a row after which the run stops: something breaks every write."""
+"""Unknown outcomes in a row after which a catch-up stops, and a daemon counts the time: something breaks every write."""
 
 MAX_REBUILD_WAIT_S = 10.0
 
@@ -304,10 +304,11 @@ class Engine:
         return True
 
     def _rebuild(self, cause: Exception) -> None:
+        self._failure = cause
         self._rebuilds += 1
         if self._rebuilds > MAX_REBUILDS:
             message = "spark jobs or writes keep ending without a known outcome"
-            kind = JobLost if isinstance(cause, JobLost) else SinkError
+            kind = JobLost if isinstance(cause, JobLost) else UnknownOutcome
             raise kind(message, remedy="See the logs of the database and of Spark's executors", cause=cause) from cause
         if self._rebuilds > 1:
             self._stop.pause(random.uniform(0, min(0.1 * 2**self._rebuilds, MAX_REBUILD_WAIT_S)))  # noqa: S311 - jitter

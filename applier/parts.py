@@ -9,6 +9,7 @@ from applier.engine import Engine, Parts
 from applier.errors import ConfigError
 from applier.kafka.client import KafkaSource
 from applier.kafka.port import RangeReader
+from applier.kafka.settings import KafkaSettings
 from applier.position import NO_TS, Ts
 from applier.sinks.factory import open_sink
 from applier.sinks.port import SinkSettings
@@ -25,9 +26,9 @@ def as_submitted(config: Config) -> Config:
 
 
 @contextmanager
-def open_parts(config: Config, sink_settings: SinkSettings) -> Iterator[Parts]:
+def open_parts(config: Config, kafka: KafkaSettings, sink_settings: SinkSettings) -> Iterator[Parts]:
     """Open source, sink and runner for one run, and close them at the end of the block."""
-    with KafkaSource(config.kafka_settings()) as source, open_sink(sink_settings) as sink:
+    with KafkaSource(kafka) as source, open_sink(sink_settings) as sink:
         runner = LazyRunner(lambda: _start_spark(config, source.reader))
         try:
             yield Parts(source, sink, runner)

@@ -62,6 +62,7 @@ class KafkaSource:
             self._consumer = Consumer(settings.consumer() | {"error_cb": self._complaints.hear})
             self._admin = AdminClient(settings.client())
         self._shown: Future[Any] | None = None
+        self._has_listed = False
 
     @property
     def reader(self) -> RangeReader:
@@ -159,10 +160,12 @@ class KafkaSource:
             if described.error is not None:
                 raise self._refused(topic, described.error)
             streams += [Stream(topic, partition) for partition in sorted(described.partitions)]
+        self._has_listed = True
         return streams
 
     def _refused(self, topic: str, error: KafkaError) -> SourceError:
-        if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        # A broker that has just started may not know yet of topics that were there before.
+        if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART and not self._has_listed:
             remedy = "Check source.topics; the changefeed's sink URI names the topic"
             return SourceError("the topic does not exist", remedy=remedy, kind="unknown_topic", topic=topic)
         if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:

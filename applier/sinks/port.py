@@ -235,8 +235,8 @@ class Sink(Protocol):
     def run_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:
         """Write intent (with ``before``), run the statement, write done (with ``after``); return the fence that now holds.
 
-        Fenced, FatalSinkError (the intent stays, with the error), NeedsOperator (undecidable, or not expressible in the dialect:
-        then there is no intent), UnknownOutcome (the intent may or may not be written: rebuild).
+        Fenced, FatalSinkError and RetryableSinkError (an intent that was written stays, with the error), NeedsOperator (undecidable, or
+        not expressible in the dialect: then there is no intent), UnknownOutcome (the intent may or may not be written: rebuild).
         """
         ...
 

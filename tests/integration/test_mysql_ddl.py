@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import make_url
 
-from applier.errors import FatalSinkError, Fenced, NeedsOperator, UnknownOutcome
+from applier.errors import FatalSinkError, Fenced, NeedsOperator, RetryableSinkError, UnknownOutcome
 from applier.events import DdlEvent
 from applier.position import ts_at
 from applier.sinks.port import DdlState
@@ -252,6 +252,22 @@ def test_a_blocked_ddl_waits_names_its_blocker_and_then_runs(shop: Replica, url:
     assert f"session {number} of " in handler.blocked_by
     assert "`v` int" in definitions(url)["t"]
     assert states(shop) == [DdlState.DONE]
+
+
+def test_a_ddl_that_stays_blocked_may_be_tried_again_and_is_settled_when_the_run_begins_anew(url: str, least_privileged_url: str) -> None:
+    run(url, f"CREATE SCHEMA {SHOP}", f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)", f"INSERT INTO {SHOP}.t VALUES (1)")
+    with replica(least_privileged_url, lock_wait_timeout_s=1, retries=0) as shop:
+        with engine(url).connect() as blocker:
+            number = blocker.exec_driver_sql("SELECT CONNECTION_ID()").scalar_one()
+            blocker.exec_driver_sql(f"UPDATE {SHOP}.t SET id = 2")
+            with pytest.raises(RetryableSinkError) as caught:
+                shop.ddl("ALTER TABLE t ADD COLUMN v INT", "t")
+            blocker.rollback()
+        assert f"session {number} of " in caught.value.facts["blocked_by"]
+        assert states(shop) == [DdlState.INTENT]
+        shop.sink.settle(shop.sink.raise_epoch().fence)
+        assert "`v` int" in definitions(url)["t"]
+        assert states(shop) == [DdlState.DONE]
 
 
 def test_a_ddl_whose_session_was_killed_is_run_again(shop: Replica, url: str) -> None:

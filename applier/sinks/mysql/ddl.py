@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from applier.coordinator.messages import DdlIdentity
-from applier.errors import FatalSinkError, NeedsOperator, SinkError, UnknownOutcome
+from applier.errors import NeedsOperator, SinkError, UnknownOutcome
 from applier.events import DdlEvent, TableName
 from applier.failpoint import reach
 from applier.position import Ts
@@ -164,7 +164,10 @@ class DdlRunner:
         return commit_owned(self._ownership, self._settings.retries, work, "comparing the tables of a DDL", **begun.facts)
 
     def _execute(self, begun: _Begun) -> None:
-        """Run the statement until it has run; FatalSinkError (written to the ledger) if it cannot."""
+        """Run the statement until it has run. What keeps it from that is written to the ledger and raised.
+
+        FatalSinkError; RetryableSinkError if it may pass (a lock that somebody holds for long): the intent is settled at a new beginning.
+        """
         for attempt in range(self._settings.retries + 1):
             try:
                 run_statement(self._ownership.connection, begun.ddl)
@@ -210,19 +213,19 @@ class DdlRunner:
             **begun.facts,
         )
 
-    def _failed(self, error: Exception, begun: _Begun) -> FatalSinkError:
+    def _failed(self, error: Exception, begun: _Begun) -> SinkError:
         facts = begun.facts
         if code_of(error) == LOCK_WAIT_TIMEOUT:
             facts["blocked_by"] = blockers(self._ownership.connection, begun.ddl.schema) or "unknown (grant PROCESS to see it)"
         ours = translate(error, "running a DDL", shows_text=True, **facts)
         remedy = ours.remedy if is_known(error) else "Change the sink by hand, then `applier ddl done`, or `applier ddl skip`"
-        fatal = FatalSinkError(ours.message, remedy=remedy, **ours.facts)
+        failure = type(ours)(ours.message, remedy=remedy, **ours.facts)
         # The ledger's note is a convenience; the error itself must not be lost for it.
         with suppress(SinkError):
             commit_owned(
-                self._ownership, 0, lambda connection: self._ledger.error(connection, begun.identity, str(fatal)), "noting a DDL's error"
+                self._ownership, 0, lambda connection: self._ledger.error(connection, begun.identity, str(failure)), "noting a DDL's error"
             )
-        return fatal
+        return failure
 
 
 def _names(ddl: DdlEvent) -> list[TableName]:

@@ -3,7 +3,7 @@
 import pickle
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
 
 from applier.coordinator.messages import PartitionExtent, RangeId
 from applier.errors import ConfigError, SourceError
@@ -97,6 +97,11 @@ def test_an_unknown_topic_is_named(broker):
     with KafkaSource(settings(broker, "no-such-topic")) as source, pytest.raises(SourceError) as caught:
         source.listing()
     assert caught.value.facts == {"kind": "unknown_topic", "topic": "no-such-topic"}
+
+
+def test_a_topic_that_was_there_and_is_not_known_any_more_may_come_back(source):
+    source.listing()
+    assert source._refused(TOPIC, KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)).facts["kind"] == "unreachable"
 
 
 def test_a_broker_that_does_not_answer_is_named():
