@@ -60,7 +60,7 @@ class Inquiry:
             return None
         finally:
             connection.close()
-        is_it = isinstance(found, dict) and found.get("replica") == self._config.name and found.get("epoch") == view.owner.epoch
+        is_it = isinstance(found, dict) and found.get("replica") == self._config.name and found.get("process") == view.owner.process
         return found if is_it else None
 
     def __enter__(self) -> Self:

@@ -70,7 +70,7 @@ def _facts(standing: Standing) -> Iterator[tuple[str, str, str]]:
     for entry in overview.undecided:
         yield "DDL", one_line(f"{_undecided(entry, overview.owner)}: {entry.ddl.query}"), "yellow"
     if overview.quarantined:
-        yield "quarantine", f"{count(overview.quarantined, 'event')} in quarantine", "yellow"
+        yield "quarantine", f"{count(overview.quarantined, 'event')} in quarantine: applier quarantine list", "yellow"
     if standing.kafka_problem:
         yield "kafka", one_line(f"{standing.kafka_problem}: the ends of the streams are not known"), "yellow"
 

@@ -1,5 +1,6 @@
 """The state of a run as one JSON object: what ``/status`` answers, and what ``applier status`` adds to the sink's view."""
 
+import os
 from typing import Any
 
 from applier import __version__
@@ -12,6 +13,7 @@ def status_of(state: LiveState, *, unix_s: float, is_alive: bool) -> dict[str, A
     return {
         "replica": state.replica,
         "version": __version__,
+        "process": os.getpid(),
         "epoch": state.epoch,
         "phase": state.phase,
         "is_alive": is_alive,

@@ -157,7 +157,7 @@ def test_a_ddl_of_a_living_run_is_running_and_one_that_was_left_is_unfinished():
 
 
 def test_a_quarantine_that_is_not_empty_is_shown():
-    assert "quarantine  2 events in quarantine" in as_lines(standing(replace(OVERVIEW, quarantined=2)))
+    assert "quarantine  2 events in quarantine: applier quarantine list" in as_lines(standing(replace(OVERVIEW, quarantined=2)))
 
 
 def test_a_terminal_gets_the_same_words_in_a_table():

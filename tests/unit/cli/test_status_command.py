@@ -10,6 +10,7 @@ from confluent_kafka import Producer
 from applier.cli import inquiry, status
 from applier.cli.main import run
 from applier.coordinator.messages import StreamPosition
+from applier.errors import RetryableSinkError
 from applier.position import Offset, Stream, Ts
 from applier.sinks.factory import open_sink
 from applier.sinks.port import ProgressCommit, SinkSettings
@@ -75,9 +76,10 @@ def test_kafka_adds_the_ends(configured, owned, mock_kafka, capsys, monkeypatch)
     assert (found["streams"]["status/0"]["end_offset"], found["streams"]["status/0"]["behind"]) == (1, 1)
 
 
-def test_a_run_that_answers_is_asked_and_another_one_is_not_believed(configured, owned, capsys):
-    for replica, epoch, is_believed in (("replica", 1, True), ("replica", 2, False), ("other", 1, False)):
-        live = LiveState(replica=replica, epoch=epoch, started_at_s=0.0, seen_at_s=0.0)
+def test_a_run_that_answers_is_asked_and_another_one_is_not_believed(configured, owned, capsys, monkeypatch):
+    for replica, process, is_believed in (("replica", os.getpid(), True), ("replica", 1, False), ("other", os.getpid(), False)):
+        live = LiveState(replica=replica, started_at_s=0.0, seen_at_s=0.0)
+        monkeypatch.setattr("os.getpid", lambda process=process: process)
         with StatusServer("127.0.0.1", 0, StatusApp(lambda live=live: live, 60)) as server:
             server.start()
             assert (shown(configured(listen=server.address), capsys)["daemon"] is not None) is is_believed
@@ -109,6 +111,36 @@ def test_a_watch_shows_it_until_it_is_interrupted(configured, owned, capsys, mon
     monkeypatch.setattr(status.time, "sleep", pause)
     assert run(["status", "--config", configured(), "--watch", "--json"]) == 0
     assert [json.loads(line)["checkpoint_ts"] for line in capsys.readouterr().out.splitlines()] == [TS] * 3
+
+
+def test_a_sink_that_is_away_for_a_while_does_not_end_a_watch(capsys, monkeypatch):
+    answers = iter([RetryableSinkError("the database is away", remedy="Wait"), "here again"])
+    shown = []
+
+    def ask():
+        answer = next(answers, KeyboardInterrupt())
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(status.time, "sleep", lambda _: None)
+    status._keep_watching(ask, shown.append)
+    assert shown == ["the database is away. Wait", "here again"]
+
+
+@pytest.mark.parametrize("options", [(), ("--watch",)])
+def test_a_terminal_gets_a_table(configured, owned, capsys, monkeypatch, options):
+    def interrupt(_seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(status.time, "sleep", interrupt)
+    for variable, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}.items():
+        monkeypatch.setenv(variable, value)
+    assert run(["status", "--config", configured(), *options]) == 0
+    text = capsys.readouterr().out
+    assert "\x1b[1m" in text
+    assert f"(ts {TS})" in text
+    assert "status/0" in text
 
 
 def test_the_configuration_is_checked_before_anything_is_asked(configured, capsys):
