@@ -17,7 +17,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     if request.param == "sqlite":
         engine = create_engine(f"sqlite:///{tmp_path}/replica.db", poolclass=NullPool)
     else:
-        engine = create_engine(request.getfixturevalue("mysql_url"), poolclass=NullPool)
+        engine = create_engine(request.getfixturevalue("least_privileged_url"), poolclass=NullPool)
         with engine.begin() as connection:
             connection.execute(text("DROP SCHEMA IF EXISTS applier"))
             connection.execute(text("CREATE SCHEMA applier CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"))

@@ -160,10 +160,10 @@ def url(mysql_url):
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_ddl_runs_once_wherever_the_engine_dies_around_it(case, url, monkeypatch):
+def test_a_ddl_runs_once_wherever_the_engine_dies_around_it(case, url, least_privileged_url, monkeypatch):
     script = Script(case)
     deaths = Deaths(script.targets, monkeypatch)
-    replica = Replica(url, script.source(), wrap=deaths.watch)
+    replica = Replica(least_privileged_url, script.source(), wrap=deaths.watch)
     for _ in POINTS:
         with pytest.raises(DeathError):
             replica.catch_up()
