@@ -106,9 +106,18 @@ class Engine:
         else:
             self._watcher.note("resumes", checkpoint_ts=progress.checkpoint_ts, epoch=progress.fence.epoch)
         self._check_topics(progress)
-        self._sink.settle(progress.fence)
+        self._settle(progress.fence)
         self._build(self._loaded())
         self.coordinator.list(listing)
+
+    def _settle(self, fence: Fence) -> None:
+        """Settle what a dead run left: perhaps a statement that takes hours, which is no sign of a run that hangs."""
+        before, self.tally.phase = self.tally.phase, "ddl"
+        self._watcher.changed()
+        try:
+            self._sink.settle(fence)
+        finally:
+            self.tally.phase = before
 
     def _check_beginning(self, listing: Listing, positions: Mapping[Stream, object], start_ts: Ts) -> None:
         """Refuse streams without a position whose beginning may matter; also when rebuilding: retention does not wait for a commit."""
@@ -320,7 +329,7 @@ class Engine:
         self.tally.rebuilds += 1
         self._watcher.note("rebuilds from the sink", reason=cause.message if isinstance(cause, ApplierError) else type(cause).__name__)
         self._ahead.discard()
-        self._sink.settle(self._sink.raise_epoch().fence)
+        self._settle(self._sink.raise_epoch().fence)
         progress, listing = self._loaded(), self._source.listing()
         self._check_beginning(listing, progress.positions, progress.start_ts)
         self._build(progress)

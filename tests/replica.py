@@ -16,7 +16,7 @@ from applier.sinks.port import DdlState, Sink, SinkSettings
 from applier.sinks.quarantine import SkipWord
 from applier.stop import Stop
 from applier.telemetry import Observer, SilentObserver
-from applier.telemetry.monitor import Monitor
+from applier.telemetry.monitor import Monitor, MonitorSettings
 from tests.local_runner import LocalRunner
 
 SMALL = Policy(segment_rows=40, range_records=37, ranges_per_stream=3, lead_ranges=8, merge_ranges=8)
@@ -34,6 +34,7 @@ class Replica:
     wrap: Callable[[Sink], Sink] = field(default=lambda sink: sink)
     ddl_policy: dict[str, str] = field(default_factory=dict)
     observer: Observer = field(default_factory=SilentObserver)
+    monitored: MonitorSettings = field(default_factory=MonitorSettings)
     quarantines: frozenset[str] = frozenset()
     """What is set aside: any of "unreadable" and "rejected"."""
 
@@ -57,7 +58,7 @@ class Replica:
         settings = EngineSettings(policy=self.policy, buckets=3, ddl_policy=self.ddl_policy)
         with open_sink(SinkSettings(url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0)) as sink:
             self.runner = LocalRunner(self.source.reader)
-            daemon = Daemon(Parts(self.source, self.wrap(sink), self.runner), settings, Monitor(self.observer), stop)
+            daemon = Daemon(Parts(self.source, self.wrap(sink), self.runner), settings, Monitor(self.observer, self.monitored), stop)
             try:
                 daemon.begin(RunOptions(start_ts=NO_TS, retry_for_s=retry_for_s))
                 daemon.follow(retry_for_s)

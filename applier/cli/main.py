@@ -22,7 +22,7 @@ from applier.cli.run import run as run_command
 from applier.cli.skip import skip as skip_command
 from applier.errors import ApplierError
 from applier.telemetry import configure_logging
-from applier.telemetry.log import extra_of, is_json
+from applier.telemetry.log import LOGGER_NAME, extra_of, is_json
 
 DEBUG_VARIABLE: Final = "APPLIER_DEBUG"
 UNEXPECTED: Final = 1
@@ -108,7 +108,7 @@ def _tell(error: ApplierError) -> None:
     """Write what happened, where, and what to do; the cause below it, with a traceback for whoever asked."""
     if is_json():
         facts = extra_of(error.facts) | {"error": type(error).__name__, "exit_code": error.exit_code, "remedy": error.remedy}
-        logging.getLogger("applier").error(error.message, extra=facts, exc_info=error if _is_debugging() else None)
+        logging.getLogger(LOGGER_NAME).error(error.message, extra=facts, exc_info=error if _is_debugging() else None)
         return
     console = stderr_console()
     if _is_debugging():

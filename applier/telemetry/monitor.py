@@ -14,17 +14,19 @@ from applier.coordinator import Coordinator, StreamStatus
 from applier.position import NO_TS, Stream, Ts
 from applier.sinks.port import Progress
 from applier.telemetry.live import LiveState, LiveStream, lag_s
-from applier.telemetry.log import extra_of
+from applier.telemetry.log import LOGGER_NAME, extra_of
 from applier.telemetry.ready import ReadyRule
 from applier.telemetry.retries import RETRY
 from applier.telemetry.snapshot import Observer, Snapshot
 from applier.telemetry.stall import Stall, StallRule
 from applier.telemetry.tally import Tally
 
-LOGGER = logging.getLogger(__name__)
+LOGGER = logging.getLogger(LOGGER_NAME)
 
 LOOK_S: Final = 0.5
-"""Streams are looked at so often at most: with thousands of them a look costs milliseconds, and a cycle is a matter of tenths."""
+"""Streams are looked at so often at most: a look costs tens of microseconds for each of them, and cycles are short."""
+LOOK_SHARE: Final = 0.02
+"""With thousands of streams looks become rarer, so that they take no greater share of the time."""
 
 CHECKPOINT_LOG_S: Final = 10.0
 """A window closes every second or so for months: a line at most so often tells as much."""
@@ -66,7 +68,7 @@ class Monitor:
         self._climbed = _Climbed()
         self._retries: Counter[str] = Counter()
         self._began_s = self._clock.now_s()
-        self._looked_at_s: float | None = None
+        self._look_at_s = self._began_s
         self._logged_at_s: float | None = None
         self._logged_ts: Ts | None = None
         self.records_total = 0
@@ -90,15 +92,19 @@ class Monitor:
 
     def changed(self) -> None:
         """Look at the engine: log a new checkpoint, show the state, and now and then look at every stream."""
-        engine, now_s = self._begun(), self._clock.now_s()
+        now_s = self._clock.now_s()
+        if self.engine is not None:
+            tally = self.engine.tally
+            self.live = replace(self.live, seen_at_s=now_s, phase=tally.phase, current_ddl=tally.current_ddl)
+        engine = self._begun()
         if engine is None:
             return
         self._log_checkpoint(engine, at_least_s=CHECKPOINT_LOG_S)
         self._observer.update(self._snapshot(engine))
-        self.live = replace(self.live, seen_at_s=now_s, phase=engine.tally.phase, current_ddl=engine.tally.current_ddl)
-        if self._looked_at_s is None or now_s - self._looked_at_s >= LOOK_S:
-            self._looked_at_s = now_s
+        if now_s >= self._look_at_s:
             self._look(engine, now_s)
+            looked_s = self._clock.now_s() - now_s
+            self._look_at_s = now_s + max(LOOK_S, looked_s / LOOK_SHARE)
 
     def quarantined(self, events: int) -> None:
         """Hear how many events wait in quarantine."""
@@ -186,11 +192,13 @@ class Monitor:
 
     def _tell_stall(self, stall: Stall | None) -> None:
         before = self.live.stall
-        if stall is not None and (before is None or before.stream != stall.stream):
+        if stall is not None and before is not None and stall.stream == before.stream:
+            return
+        if before is not None:
+            self._tell(logging.INFO, "the watermark is not held any more", {"stream": str(before.stream)})
+        if stall is not None:
             facts = {"stream": str(stall.stream), "resolved_ts": stall.resolved_ts, "silent_s": round(stall.silent_s, 1)}
             self._tell(logging.WARNING, "a stream holds the watermark: it shows no resolved event", facts)
-        elif stall is None and before is not None:
-            self._tell(logging.INFO, "the watermark is not held any more", {"stream": str(before.stream)})
 
 
 class _Climbed:

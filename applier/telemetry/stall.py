@@ -1,7 +1,7 @@
-"""Which stream holds the watermark although it has been read, and for how long (DESIGN.md 10). Pure: time is passed in as ``now_s``.
+"""Which stream holds the watermark although it is read, and for how long (DESIGN.md 10). Pure: time is passed in as ``now_s``.
 
-A stream is silent while what it had when its silence began is read and it promises nothing new. The time of a backlog is not silence,
-and neither is the time in which nobody looked: while a long DDL runs, nothing is read.
+A stream is silent while everything that it has is read, again and again, and none of it is a promise. Time in which nothing of it was
+read is no silence: that of a backlog, of a stream that must wait for another one, of a long DDL.
 """
 
 from collections.abc import Iterable
@@ -11,8 +11,8 @@ from typing import Final
 from applier.coordinator import StreamStatus
 from applier.position import Offset, Stream, Ts
 
-MAX_LOOK_S: Final = 5.0
-"""The most that passes as silence between two looks."""
+MAX_ROUND_S: Final = 5.0
+"""The most that counts as silence between two moments at which everything was read: more is time in which we did not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,9 @@ class Stall:
 @dataclass(slots=True)
 class _Silence:
     resolved_ts: Ts
-    end_offset: Offset
-    """The end of the stream when the silence began."""
+    goal: Offset
+    """The end of the stream when it was last read to its end: once that is read, another round has passed without a promise."""
+    round_s: float = 0.0
     silent_s: float = 0.0
 
 
@@ -45,7 +46,7 @@ class StallRule:
 
         ``now_s`` is of any clock that does not step back.
         """
-        passed_s = 0.0 if self._looked_at_s is None else min(now_s - self._looked_at_s, MAX_LOOK_S)
+        passed_s = 0.0 if self._looked_at_s is None else now_s - self._looked_at_s
         self._looked_at_s = now_s
         self._silences = {status.stream: self._look(status, passed_s) for status in streams}
         silence = None if holding is None else self._silences.get(holding)
@@ -63,6 +64,8 @@ class StallRule:
         # A smaller promise is no news: after a rebuild from the sink the same ones are read once more.
         if silence is None or status.resolved_ts > silence.resolved_ts:
             return _Silence(status.resolved_ts, status.end_offset)
-        if status.read_offset >= silence.end_offset:
-            silence.silent_s += passed_s
+        silence.round_s += passed_s
+        if status.read_offset >= silence.goal:
+            silence.silent_s += min(silence.round_s, MAX_ROUND_S)
+            silence.round_s, silence.goal = 0.0, status.end_offset
         return silence

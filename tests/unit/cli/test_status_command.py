@@ -92,6 +92,21 @@ def test_looking_at_a_sink_without_bookkeeping_is_4_and_makes_nothing(configured
     assert not (tmp_path / "replica.db").exists()
 
 
+def test_an_error_is_a_log_line_where_the_log_is_json(configured, tmp_path, capsys):
+    config = configured()
+    with (tmp_path / "applier.toml").open("a", encoding="utf-8") as file:
+        file.write('[log]\nformat = "json"\n')
+    assert run(["status", "--config", config]) == 4
+    entry = json.loads(capsys.readouterr().err)
+    assert (entry["level"], entry["message"], entry["error"], entry["exit_code"]) == (
+        "error",
+        "there is no database file yet",
+        "FatalSinkError",
+        4,
+    )
+    assert "applier migrate" in entry["remedy"]
+
+
 def test_people_get_lines_where_there_is_no_terminal(configured, owned, capsys):
     assert run(["status", "--config", configured()]) == 0
     lines = capsys.readouterr().out.splitlines()

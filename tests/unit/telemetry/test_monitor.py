@@ -85,6 +85,13 @@ def test_before_the_replica_is_owned_there_is_nothing_to_see_and_nothing_is_miss
     assert (world.monitor.live.phase, world.monitor.live.epoch) == ("starting", None)
 
 
+def test_a_ddl_of_a_dead_run_that_is_settled_at_the_start_is_a_phase_already(world):
+    world.time.passes(3600)
+    world.engine.tally.phase = "ddl"
+    world.monitor.changed()
+    assert (world.monitor.live.phase, world.monitor.live.seen_at_s) == ("ddl", world.time.now_s)
+
+
 def test_the_state_is_what_the_engine_and_its_coordinator_say(world):
     begun(world)
     world.engine.tally.rows, world.engine.tally.phase, world.engine.tally.rebuilds = 12, "applying", 2
@@ -154,6 +161,20 @@ def test_a_stall_is_told_once_and_its_end_once(world):
     world.monitor.changed()
     assert world.monitor.live.stall is None
     assert world.book.notes == [(STALLED, {"stream": "feed/0", "resolved_ts": 5, "silent_s": 60.0}), (RELEASED, {"stream": "feed/0"})]
+
+
+def test_a_stall_that_moves_to_another_stream_is_over_for_the_first_one(world):
+    other = Stream("feed", 1)
+    for holding in [FEED, FEED, other]:
+        for _ in range(70):
+            begun(world, *sorted((status(FEED, 5), status(other, 5)), key=lambda each: each.stream != holding))
+            world.monitor.changed()
+            world.time.passes(1)
+    assert [(message, facts["stream"]) for message, facts in world.book.notes] == [
+        (STALLED, "feed/0"),
+        (RELEASED, "feed/0"),
+        (STALLED, "feed/1"),
+    ]
 
 
 def test_counts_of_replays_go_on_when_the_coordinator_is_rebuilt(world):

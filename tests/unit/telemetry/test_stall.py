@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from applier.position import Stream
-from applier.telemetry.stall import MAX_LOOK_S, StallRule
+from applier.telemetry.stall import MAX_ROUND_S, StallRule
 from tests.live import status
 
 QUIET, BUSY = Stream("feed", 0), Stream("feed", 1)
@@ -40,11 +40,20 @@ def test_a_silent_stream_that_does_not_hold_the_watermark_is_not_named():
 
 
 def test_a_backlog_that_is_being_read_is_no_silence():
-    backlog = status(QUIET, 5, read=10, end=1000)
     rule = StallRule(LIMIT_S)
-    assert looks(rule, 1000, quiet=backlog) is None
+    assert looks(rule, 1000, quiet=status(QUIET, 5, read=10, end=1000)) is None
     # Read to where it ended then: from here on it is the stream that says nothing, though rows still arrive.
-    assert looks(rule, 100, quiet=status(QUIET, 5, read=1000, end=1003), since=1000.0) == 59
+    looks(rule, 1, quiet=status(QUIET, 5, read=1000, end=1003), since=1000.0)
+    assert rule.silent_s(QUIET) == MAX_ROUND_S
+    assert looks(rule, 100, quiet=status(QUIET, 5, read=1003, end=1003), since=1001.0) == 54
+
+
+def test_a_stream_that_must_wait_for_another_one_is_not_silent():
+    rule = StallRule(LIMIT_S)
+    looks(rule, 10)
+    for second in range(10, 1000):
+        rule.observe([status(QUIET, 5, read=10, end=10 + second)], QUIET, float(second))
+    assert rule.silent_s(QUIET) < 2 * MAX_ROUND_S + 10
 
 
 def test_rows_that_keep_arriving_without_a_promise_are_a_silence():
@@ -59,7 +68,7 @@ def test_the_time_in_which_nobody_looked_is_no_silence():
     rule = StallRule(LIMIT_S)
     rule.observe([status(QUIET, 5)], QUIET, 0.0)
     assert rule.observe([status(QUIET, 5)], QUIET, 3600.0) is None
-    assert rule.silent_s(QUIET) == MAX_LOOK_S
+    assert rule.silent_s(QUIET) == MAX_ROUND_S
 
 
 def test_promises_that_are_read_again_after_a_rebuild_are_no_news():
