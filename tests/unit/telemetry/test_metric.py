@@ -109,3 +109,9 @@ def test_the_document_names_every_metric_with_its_labels_and_meaning():
     expected += [(f"{metric.name}_total", "counter", ", ".join(metric.labels), metric.meaning) for metric in COUNTERS]
     expected += [(DURATION, "histogram", ", ".join(DURATION_LABELS), DURATION_MEANING)]
     assert described == expected
+
+
+def test_the_document_speaks_of_no_metric_that_is_not_there():
+    spoken = set(re.findall(r"\bapplier_\w+", DOCUMENT.read_text(encoding="utf-8")))
+    told = {f"{metric.name}_total" for metric in COUNTERS} | {metric.name for metric in GAUGES} | {DURATION}
+    assert spoken == told
