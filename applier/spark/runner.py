@@ -21,6 +21,7 @@ from applier.spark.apply import ApplyPlan, Planned, render, select, write
 from applier.spark.gateway import hush_jvm
 from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure, listen
 from applier.spark.loss import UNANSWERED, end_context
+from applier.spark.worker import prepare_worker
 
 SMALL_SEGMENT_ROWS = 5_000
 """Below it, one task does everything: two shuffles cost more than the parallelism gives."""
@@ -93,8 +94,8 @@ class SparkRunner:
                 .mapPartitions(lambda bucketed: render(plan, bucketed))
                 .repartitionAndSortWithinPartitions(1)
             )
-        reader = self._reader  # a task must not take the runner along
-        return planned.mapPartitions(lambda items: [write(plan, items, reader)]).collect()[0]
+        outcome: WriteOutcome = planned.mapPartitions(_write(plan, self._reader)).collect()[0]
+        return outcome
 
     def release(self, ranges: Collection[RangeId]) -> None:
         """Unpersist the ranges' RDDs."""
@@ -117,6 +118,7 @@ class SparkRunner:
 
 def _range_rdd(context: SparkContext, task: ListenTask, reader: RangeReader, outcomes: Any) -> RDD[Any]:
     def run(tasks: Iterable[ListenTask]) -> Iterator[PackedChunk | ListenOutcome]:
+        prepare_worker("listen")
         for one in tasks:
             for element in listen(one, reader):
                 if not isinstance(element, PackedChunk):
@@ -134,6 +136,14 @@ def _materialize(context: SparkContext, ranges: list[RDD[Any]]) -> None:
 def _select_and_render(plan: ApplyPlan) -> Any:
     def run(elements: Iterable[Any]) -> Iterator[Planned]:
         return iter(sorted(render(plan, select(plan, elements)), key=_sort_key))
+
+    return run
+
+
+def _write(plan: ApplyPlan, reader: RangeReader) -> Any:
+    def run(planned: Iterable[Planned]) -> list[WriteOutcome]:
+        prepare_worker("write")
+        return [write(plan, planned, reader)]
 
     return run
 
