@@ -38,15 +38,26 @@ def start_jvm(conf: SparkConf) -> None:
     _hushed.clear()
     if SparkContext._gateway is not None:  # noqa: SLF001 - a process has one JVM for all of its contexts, and this is where it is kept
         return
+    with suppress(PySparkRuntimeError):
+        _start(conf)
+        return
+    # Once more: what was killed while it started (the kernel does that, short of memory) comes up now, and what is wrong fails again.
+    try:
+        _start(conf)
+    except PySparkRuntimeError as error:
+        raise ConfigError("spark does not start: its java process has ended", remedy=REMEDY) from error
+
+
+def _start(conf: SparkConf) -> None:
     read_end, write_end = os.pipe()
     output = os.fdopen(read_end, encoding="utf-8", errors="replace")
     forwarder = Thread(target=forward, args=(output,), name="applier-jvm-output", daemon=True)
     forwarder.start()
     try:
         gateway = _launch(conf, write_end)
-    except PySparkRuntimeError as error:
+    except PySparkRuntimeError:
         forwarder.join(DRAIN_S)
-        raise ConfigError("spark does not start: its java process has ended", remedy=REMEDY) from error
+        raise
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - what SparkContext(gateway=…) itself begins with
     atexit.register(_end, gateway.proc, forwarder)
 

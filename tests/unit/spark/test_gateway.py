@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 
@@ -90,6 +91,19 @@ def test_a_machine_without_java_is_told_what_spark_needs():
     assert done.stdout.startswith("spark does not start: its java process has ended. The lines above say why.")
     assert "JAVA_HOME" in done.stdout
     assert "/nonexistent/bin/java" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_java_that_is_killed_while_it_starts_is_started_again(tmp_path):
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f'#!/bin/sh\nif mkdir "{tmp_path}/killed" 2>/dev/null; then kill -KILL $$; fi\nexec "{shutil.which("java")}" "$@"\n')
+    java.chmod(0o755)
+    code = "from applier.spark.session import start_context\nprint(start_context('test', 'local[1]', {}).parallelize([7], 1).collect())"
+    environment = os.environ | {"JAVA_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+    assert (done.stdout, done.returncode) == ("[7]\n", 0), done.stderr
+    assert (tmp_path / "killed").exists()
 
 
 @pytest.mark.slow
