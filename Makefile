@@ -10,7 +10,7 @@ WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); [ $$n -gt 4 ] && echo 4 ||
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test fast lint format coverage bench wheel check-wheel images servers clean
+.PHONY: help env demo test fast lint format coverage bench soak chaos wheel check-wheel images servers clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -42,6 +42,12 @@ coverage: env ## branch coverage of the fast tests
 
 bench: env ## measure; prints figures, asserts nothing
 	@for script in tests/bench/*_bench.py; do echo "== $$script"; PYTHONPATH=. $(PY) "$$script" || exit 1; done
+
+soak: env ## the daemon on a live feed for CYCLES windows: is its memory flat? (needs servers, as bench does)
+	@PYTHONPATH=. $(PY) tests/bench/soak.py $(or $(CYCLES),3000)
+
+chaos: env ## FAULTS faults from SEED, under a local master and on a cluster, on servers of its own
+	@PYTHONPATH=. $(PY) tests/chaos/chaos.py $(or $(FAULTS),40) $(or $(SEED),1)
 
 wheel: env ## build dist/applier-*.whl
 	@rm -rf dist

@@ -10,6 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 
 PROC = Path("/proc")
+FORKING = "pyspark.daemon"
+"""The command of the process that forks Python workers, and so theirs."""
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -65,21 +67,20 @@ def session(leader: int) -> list[Process]:
                 fields = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
                 if int(fields[3]) == leader and fields[0] not in "ZX":
                     rows[int(entry.name)] = (fields, (entry / "cmdline").read_text(encoding="utf-8", errors="replace").replace("\0", " "))
-    roles: dict[int, Role] = {}
-    for pid, (_, command) in sorted(rows.items()):
-        roles[pid] = _role(pid, leader, command, roles.get(int(rows[pid][0][1])))
-    return [_process(pid, roles[pid], fields) for pid, (fields, _) in sorted(rows.items())]
+    return [_process(pid, _role(pid, leader, rows), fields) for pid, (fields, _) in sorted(rows.items())]
 
 
-def _role(pid: int, leader: int, command: str, parent: Role | None) -> Role:
+def _role(pid: int, leader: int, rows: Mapping[int, tuple[list[str], str]]) -> Role:
+    command = rows[pid][1]
     if pid == leader:
         return Role.DRIVER
     if "CoarseGrainedExecutorBackend" in command:
         return Role.EXECUTOR
     if "java" in command.split(" ", 1)[0]:
         return Role.JVM
-    if "pyspark" in command:
-        return Role.WORKER if parent is Role.MANAGER else Role.MANAGER
+    if FORKING in command:
+        parent = rows.get(int(rows[pid][0][1]))
+        return Role.WORKER if parent is not None and FORKING in parent[1] else Role.MANAGER
     return Role.OTHER
 
 

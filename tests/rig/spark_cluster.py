@@ -39,13 +39,7 @@ class Submission:
 
     def environment(self) -> dict[str, str]:
         """Return the variables for spark-submit and for workers."""
-        return {
-            "SPARK_HOME": str(SPARK),
-            "PYSPARK_PYTHON": str(self.python),
-            "SPARK_LOCAL_IP": LOOPBACK,
-            "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": QUICK_JVM,
-        }
+        return environment_with(self.python)
 
     def catchup(self, config: Path, master: str, **properties: str) -> Program:
         """Submit a catch-up to ``master``."""
@@ -58,6 +52,17 @@ class Submission:
         options = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
         command = [SPARK_SUBMIT, "--master", master, *options, "--py-files", self.zip, self.script]
         return Program([*command, "catchup", "--config", config, "--json"], config.parent, **self.environment())
+
+
+def environment_with(python: Path) -> dict[str, str]:
+    """Return the variables for a cluster whose Python workers are of ``python``."""
+    return {
+        "SPARK_HOME": str(SPARK),
+        "PYSPARK_PYTHON": str(python),
+        "SPARK_LOCAL_IP": LOOPBACK,
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": QUICK_JVM,
+    }
 
 
 def make_submission(directory: Path) -> Submission:
@@ -103,9 +108,15 @@ class Cluster:
 @contextmanager
 def running_cluster(submission: Submission, workers: int) -> Iterator[Cluster]:
     """Yield a cluster whose workers, of one core each, have registered."""
-    directory = submission.directory / "cluster"
+    with running_cluster_in(submission.directory / "cluster", submission.environment(), workers) as cluster:
+        yield cluster
+
+
+@contextmanager
+def running_cluster_in(directory: Path, environment: dict[str, str], workers: int) -> Iterator[Cluster]:
+    """Yield a cluster that works in the new ``directory``, with the variables of ``environment_with``."""
     directory.mkdir()
-    environment = submission.environment() | {"SPARK_LOCAL_DIRS": str(directory)}
+    environment = environment | {"SPARK_LOCAL_DIRS": str(directory)}
     port, status_port = free_port(), free_port()
     with ExitStack() as processes:
 

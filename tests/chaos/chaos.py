@@ -1,0 +1,131 @@
+"""The long fault run: so many faults, drawn from a seed, first under a local master, then on a standalone Spark cluster.
+
+    chaos.py [faults] [seed]
+
+Servers of its own are containers, or processes with APPLIER_TEST_SERVERS=process. Prints a count by kind and the verdict; ends with 1
+if anything is not as it must be.
+"""
+
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tests.rig.daemon import supervised
+from tests.rig.fault import Fault, Stage, user_of
+from tests.rig.fault_run import FEED, Verdict, live_history, run_faults
+from tests.rig.kafka import Kafka, own_kafka
+from tests.rig.least_privilege import make_user
+from tests.rig.live_feed import LiveFeed
+from tests.rig.mariadb import Mariadb, own_mariadb
+from tests.rig.program import ROOT, write_config
+from tests.rig.spark_cluster import LOOPBACK, Cluster, environment_with, running_cluster_in
+from tests.rig.upstream import clear_sink
+
+LOCK_S = 30
+CLUSTER_SHARE = 0.25
+WORKERS = 2
+WEIGHTS = {
+    Fault.DRIVER: 5,
+    Fault.DRIVER_AT_DDL: 5,
+    Fault.WORKER: 6,
+    Fault.JVM: 3,
+    Fault.MARIADB: 5,
+    Fault.KAFKA: 5,
+    Fault.CONNECTIONS: 6,
+    Fault.LOCK: 1,
+}
+"""The lock takes longest, and a JVM that starts again next."""
+ON_A_CLUSTER = {Fault.EXECUTOR: 12} | WEIGHTS
+SPARK_CONF = {
+    "spark.driver.host": LOOPBACK,
+    "spark.driver.bindAddress": LOOPBACK,
+    "spark.driver.memory": "512m",
+    "spark.executor.memory": "512m",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.executorEnv.PYTHONPATH": str(ROOT),
+}
+
+
+def draw(rng: random.Random, weights: dict[Fault, int], number: int) -> list[Fault]:
+    """Draw faults; each kind that may come comes once at least, if there are enough."""
+    kinds = [fault for fault, weight in weights.items() if weight]
+    faults = [*kinds, *rng.choices(list(weights), list(weights.values()), k=max(0, number - len(kinds)))][:number]
+    rng.shuffle(faults)
+    return faults
+
+
+@contextmanager
+def configured(directory: Path, config: Path, *, on_a_cluster: bool) -> Iterator[Cluster | None]:
+    """Yield the cluster that the configuration names, if it does."""
+    if not on_a_cluster:
+        yield None
+        return
+    with running_cluster_in(directory / "cluster", environment_with(Path(sys.executable)), WORKERS) as cluster:
+        text = config.read_text(encoding="utf-8").replace('"local[2]"', f'"{cluster.master}"')
+        config.write_text(text + "".join(f'"{name}" = "{value}"\n' for name, value in SPARK_CONF.items()), encoding="utf-8")
+        yield cluster
+
+
+def run_part(mariadb: Mariadb, kafka: Kafka, faults: Sequence[Fault], seed: int, *, on_a_cluster: bool) -> Verdict:
+    """Run one replica from its beginning through the faults."""
+    topic = f"live-{seed}"
+    kafka.create_topic(topic, FEED.partitions, retention_ms="-1")
+    clear_sink(mariadb.url)
+    url = make_user(mariadb.url)
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        config = write_config(
+            directory, servers=kafka.bootstrap_servers, url=url, topics=[topic], rows=2000, lock_timeout_s=120, master="local[2]"
+        )
+        cluster = stack.enter_context(configured(directory, config, on_a_cluster=on_a_cluster))
+        feed = LiveFeed(kafka.bootstrap_servers, topic, live_history(seed), FEED)
+        supervisor = stack.enter_context(supervised(config))
+        stage = Stage(
+            supervisor=supervisor,
+            mariadb=mariadb,
+            kafka=kafka,
+            user=user_of(url),
+            lock_s=LOCK_S,
+            rng=random.Random(seed),
+            cluster=cluster,
+        )
+        began = time.monotonic()
+        return run_faults(stage, feed, faults, lambda text: print(f"{time.monotonic() - began:7.1f} s  {text}", flush=True))
+
+
+def show(title: str, verdict: Verdict) -> None:
+    print(f"\n{title}: {sum(verdict.faults.values())} faults")
+    for fault, count in sorted(verdict.faults.items()):
+        print(f"  {count:4} {fault}")
+    exits = ", ".join(f"{code}: {count}" for code, count in sorted(verdict.exits.items()))
+    print(f"  {verdict.steps:,} commits, {verdict.rows:,} row changes, {verdict.ddls} DDLs")
+    print(f"  {verdict.windows:,} windows, epoch {verdict.epochs}")
+    print(f"  {verdict.money_reads:,} readings of the money; exit codes of the daemon {exits or 'none'}")
+    for line in verdict.wrong[:20]:
+        print(f"  WRONG {line}")
+
+
+def main() -> int:
+    number, seed = (int(sys.argv[place]) if len(sys.argv) > place else default for place, default in ((1, 40), (2, 1)))
+    rng = random.Random(seed)
+    on_cluster = round(number * CLUSTER_SHARE)
+    parts = (("local master", WEIGHTS, number - on_cluster), ("standalone cluster", ON_A_CLUSTER, on_cluster))
+    total: Counter[Fault] = Counter()
+    wrong = 0
+    with own_mariadb() as mariadb, own_kafka() as kafka:
+        for place, (title, weights, count) in enumerate(parts):
+            verdict = run_part(mariadb, kafka, draw(rng, weights, count), seed * 100 + place, on_a_cluster=place == 1)
+            show(title, verdict)
+            total += verdict.faults
+            wrong += len(verdict.wrong)
+    print(f"\n{sum(total.values())} faults, seed {seed}: {'IDENTICAL' if not wrong else f'{wrong} THINGS ARE WRONG'}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
