@@ -16,7 +16,7 @@ from applier.position import Stream
 class Chunk(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Rows of one stream and one bucket in the order of their offsets; the lists run in parallel, one entry per row.
 
-    ``shape`` indexes ``shapes``; ``index`` counts the events inside one record; ``key`` and ``image`` as in ``PlacedRow``.
+    ``shape`` indexes ``shapes``; ``index``: of the event in its record; ``key`` and ``image`` as in ``PlacedRow``.
     """
 
     stream: Stream

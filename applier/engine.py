@@ -344,8 +344,8 @@ class Engine:
         self.tally.phase, self.tally.current_ddl = "ddl", ddl.query
         self._watcher.changed()
         after = ProgressCommit(checkpoint_ts=ddl.commit_ts, positions=step.positions_done, topic_ids=self._topic_ids)
-        is_skipped = self._set_aside.skips(ddl) or ddl_rule.is_skipped(ddl, self._settings.ddl_policy)
         try:
+            is_skipped = self._set_aside.skips(ddl) or ddl_rule.is_skipped(ddl, self._settings.ddl_policy)
             with self.tally.durations.timed("ddl"):
                 if is_skipped:
                     self._sink.skip_ddl(fence, step.identity, ddl, after=after)
@@ -354,6 +354,10 @@ class Engine:
         except UnknownOutcome as error:
             self._rebuild(error)
             return
+        except ApplierError as error:
+            stream, offset = step.place
+            error.facts |= {"topic": stream.topic, "partition": stream.partition, "offset": offset}
+            raise
         finally:
             self.tally.current_ddl = ""
         self.progress = self._loaded()

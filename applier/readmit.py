@@ -29,11 +29,11 @@ BY_HAND = "Bring the row to what upstream holds by hand, and settle the entry wi
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row of the event. ``number`` counts the rows of its record."""
+    """A row of the event. ``index``: of the event in its record."""
 
     placed: PlacedRow
     offset: int
-    number: int
+    index: int
 
     @property
     def identity(self) -> tuple[FoldedName, bytes]:
@@ -72,7 +72,7 @@ class Readmission:
         record = self._sink.quarantine.record(place)
         found = Placer(place.stream).place_each(place.offset, record.key, record.value)
         rows = []
-        for number, (index, event) in enumerate(found):
+        for index, event in found:
             if place.event not in {index, WHOLE_RECORD}:
                 continue
             if isinstance(event, Unplaced):
@@ -84,7 +84,7 @@ class Readmission:
                     place=place,
                 )
             if isinstance(event, PlacedRow):
-                rows.append(_Row(event, place.offset, number))
+                rows.append(_Row(event, place.offset, index))
         return rows
 
     def _check_time(self, place: EventPlace, rows: Sequence[_Row], progress: Progress) -> None:
@@ -156,14 +156,14 @@ def _chunk(stream: Stream, rows: Sequence[_Row]) -> bytes:
         commit_ts=[row.placed.commit_ts for row in rows],
         kind=[row.placed.kind for row in rows],
         offset=[row.offset for row in rows],
-        index=[row.number for row in rows],
+        index=[row.index for row in rows],
         key=[row.placed.key for row in rows],
         image=[row.placed.image for row in rows],
     )
     return pack(0, chunk).data
 
 
-def _nothing_is_set_aside(event: BadEvent) -> tuple[BadEvent, KeptRecord]:
+def _nothing_is_set_aside(event: BadEvent) -> KeptRecord:
     raise InvariantViolation("a retried event was set aside again", event=event)
 
 

@@ -14,7 +14,7 @@ from applier.kafka.port import RangeReader
 from applier.position import Stream, Ts
 from applier.sinks.port import Aside, Progress
 from applier.sinks.quarantine import QuarantineDesk
-from applier.spark.kept import complete_event
+from applier.spark.kept import record_of
 from applier.spark.tolerance import Tolerance
 
 
@@ -65,4 +65,4 @@ class SetAside:
         The records go through this process, one by one: there are few, and where nothing else is written there is no task to do it.
         """
         found = tuple(events)
-        return Aside(partial(complete_event, reader), found) if found else None
+        return Aside(partial(record_of, reader), found) if found else None

@@ -13,7 +13,7 @@ from applier.coordinator.order import Queue, entangled, find_order, tables_to_as
 from applier.coordinator.rules import is_due, is_in_dump, is_missed
 from applier.errors import NeedsOperator
 from applier.events import DdlEvent, DdlIdentity, FoldedName
-from applier.position import Offset, Stream, Ts
+from applier.position import Offset, Place, Stream, Ts
 from applier.statement import identity, same_ddl
 
 
@@ -58,6 +58,11 @@ class Barriers:
         """Return the identity under which a DDL is known already, an exactly equal one first; else ``key``."""
         same = [known for known in self._known[key.ts, key.name] if same_ddl(known, key)]
         return key if key in same or not same else same[0]
+
+    def place_of(self, key: DdlIdentity) -> Place:
+        """Return where a pending DDL lies: its first arrival in its lowest stream."""
+        stream = min(stream for stream, arrivals in self._arrivals.items() if key in arrivals)
+        return Place(stream, self._arrivals[stream][key][0])
 
     def next_ts(self, watermark: Ts) -> Ts | None:
         """Return the ts of the next DDL that may run."""

@@ -338,7 +338,11 @@ class Coordinator:
         if isinstance(key, NeedNames):
             return key
         return ExecuteDdl(
-            identity=key, ddl=self._barriers.pending[key], positions=self._positions(ts), positions_done=self._positions(ts, done=key)
+            identity=key,
+            ddl=self._barriers.pending[key],
+            place=self._barriers.place_of(key),
+            positions=self._positions(ts),
+            positions_done=self._positions(ts, done=key),
         )
 
     def _positions(self, ts: Ts, done: DdlIdentity | None = None) -> dict[Stream, StreamPosition]:

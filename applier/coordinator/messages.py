@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 from applier.bad_event import BadEvent
 from applier.events import DdlEvent, FoldedName, TableName
 from applier.events import DdlIdentity as DdlIdentity  # noqa: PLC0414 - part of these messages for those who read them
-from applier.position import Offset, Stream, Ts
+from applier.position import Offset, Place, Stream, Ts
 
 
 class RangeId(NamedTuple):
@@ -152,6 +152,8 @@ class ExecuteDdl:
 
     identity: DdlIdentity
     ddl: DdlEvent
+    place: Place
+    """Where it arrived first, for messages."""
     positions: dict[Stream, StreamPosition]
     positions_done: dict[Stream, StreamPosition]
     """The positions once the DDL is settled."""

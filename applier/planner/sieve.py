@@ -53,7 +53,7 @@ class Sieve:
         self._bad.append(self.described(origin, version, key, reason_of(error)))
 
     def described(self, origin: Origin, version: Version, key: Sequence[str] | None, error: str = "") -> BadEvent:
-        """Say which row it is. ``place.event`` counts rows as they were placed."""
+        """Say which row it is."""
         value = KEY(version)
         names: Iterable[str] = key_names(origin.shape) if isinstance(value, bytes) else key or ()
         values = self.decode_key(value) if isinstance(value, bytes) else value

@@ -54,6 +54,8 @@ class Placer:
         self._tables: dict[tuple[str, str], list[Matcher]] = {}
         self._last_json = b""
         self._last_head: Head | None = None
+        self.indices: list[int] | None = None
+        """Of the record that was placed last: the index of the event of each item; None where it is the item's own place in the list."""
 
     def place(self, offset: int, key: bytes | None, value: bytes | None) -> list[Placed]:
         """Return the events of one record in order, a row as one PlacedRow, or two where an update changed its handle key.
@@ -77,6 +79,8 @@ class Placer:
                     placed.append(read_plain(head, body))
         except ProtocolError as error:
             raise locate(error, Place(self._stream, Offset(offset)), index, head) from error
+        is_one_each = index is None or len(placed) == index + 1
+        self.indices = None if is_one_each else [number for number, _ in self.place_each(offset, key, value)]
         return placed
 
     def place_each(self, offset: int, key: bytes | None, value: bytes | None) -> list[tuple[int, Placed | Unplaced]]:

@@ -104,10 +104,10 @@ class Settlement(NamedTuple):
 class Aside:
     """What a transaction stores in the quarantine beside its rows. Made where it is used: it crosses to no other process.
 
-    ``complete`` reads the record of an event from Kafka, and knows the event's index in it; SourceError if the record is gone.
+    ``record_of`` reads the record of an event from Kafka; SourceError if it is gone.
     """
 
-    complete: Callable[[BadEvent], tuple[BadEvent, KeptRecord]]
+    record_of: Callable[[BadEvent], KeptRecord]
     events: tuple[BadEvent, ...] = ()
     settled: tuple[Settlement, ...] = ()
 

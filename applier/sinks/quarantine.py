@@ -75,8 +75,7 @@ class Quarantine:
                 )
         events = [*aside.events, *refused]
         check_number(events)
-        completed = (aside.complete(event) for event in events)
-        return tuple(event for event, record in completed if self.store(connection, event, record))
+        return tuple(event for event in events if self.store(connection, event, aside.record_of(event)))
 
     def store(self, connection: Connection, event: BadEvent, record: KeptRecord) -> bool:
         """Store an event; False if it is there already, whatever has become of it. The caller holds the progress row."""

@@ -20,7 +20,7 @@ from applier.planner.catalogue import TableDescription
 from applier.planner.port import Dialect, Statement
 from applier.protocol import decode_key, image_decoder
 from applier.sinks.port import Aside, Fence, ProgressCommit, WriteOutcome, Writer, WriteState
-from applier.spark.kept import complete_row
+from applier.spark.kept import record_of
 from applier.spark.listen import RangeFailure
 
 
@@ -140,7 +140,7 @@ def write(plan: ApplyPlan, planned: Iterable[Planned], reader: RangeReader) -> W
         else:
             first = item
             break
-    aside = Aside(partial(complete_row, reader), tuple(bad))
+    aside = Aside(partial(record_of, reader), tuple(bad))
     outcome = plan.writer.write(plan.fence, _statements(first, rest), plan.commit, aside)
     return replace(outcome, transactions=count_transactions(sets)) if outcome.state is WriteState.COMMITTED else outcome
 

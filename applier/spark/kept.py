@@ -1,13 +1,10 @@
 """Reads the record of a bad event from Kafka once more, for the transaction that stores it in the quarantine."""
 
-from dataclasses import replace
-
 from applier.bad_event import BadEvent, KeptRecord
 from applier.coordinator.messages import RangeId
 from applier.errors import SourceError
 from applier.kafka.port import RangeReader
 from applier.position import Offset, Stream
-from applier.protocol import Placer, Unplaced
 
 
 def fetch(reader: RangeReader, stream: Stream, offset: Offset) -> KeptRecord:
@@ -26,16 +23,6 @@ def fetch(reader: RangeReader, stream: Stream, offset: Offset) -> KeptRecord:
     )
 
 
-def complete_event(reader: RangeReader, event: BadEvent) -> tuple[BadEvent, KeptRecord]:
-    """Return an event that a listener has passed by, with its record."""
-    return event, fetch(reader, event.place.stream, event.place.offset)
-
-
-def complete_row(reader: RangeReader, row: BadEvent) -> tuple[BadEvent, KeptRecord]:
-    """Return a bad row with its record. Rows are numbered as they were placed, and an event may have placed two: the record tells."""
-    stream, offset, number = row.place
-    record = fetch(reader, stream, offset)
-    index, placed = Placer(stream).place_each(offset, record.key, record.value)[number]
-    if isinstance(placed, Unplaced):
-        raise placed.error
-    return replace(row, place=row.place._replace(event=index)), record
+def record_of(reader: RangeReader, event: BadEvent) -> KeptRecord:
+    """Return the record of a bad event."""
+    return fetch(reader, event.place.stream, event.place.offset)

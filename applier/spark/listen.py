@@ -116,13 +116,14 @@ class _Listener:
         The hot path of listening: one loop over local names, one tuple per row; what a report needs beyond that is summed up per
         chunk. Measured: with the rarer collections below, 8 % less than with a method per row and a list per column.
         """
-        place, building, buckets, floor = self._placer.place, self._building, self._task.buckets, self._task.floor_ts
+        placer, building, buckets, floor = self._placer, self._building, self._task.buckets, self._task.floor_ts
+        place = placer.place
         shape: Shape | None = None
         seed = 0
         for offset, record_key, value in records:
             placed = place(offset, record_key, value)
             self._events += len(placed)
-            for index, event in enumerate(placed):
+            for index, event in enumerate(placed) if placer.indices is None else zip(placer.indices, placed, strict=True):
                 if type(event) is not PlacedRow:
                     self._take_other(offset, index, event)
                     continue

@@ -51,22 +51,23 @@ class TolerantPlacer:
         self._stream, self._tolerance = stream, tolerance
         self._placer = Placer(stream)
         self._skipped_offsets = frozenset(offset for offset, _ in tolerance.skipped)
+        self.indices: list[int] | None = None
+        """As those of ``Placer``."""
 
     def place(self, offset: int, key: bytes | None, value: bytes | None) -> list[Tolerated]:
-        """Return the events of one record. ProtocolError for what cannot be read and may not be passed by.
-
-        The list is as long as that of ``Placer.place_each``, so that a place in it leads back to the event.
-        """
+        """Return the events of one record. ProtocolError for what cannot be read and may not be passed by."""
         try:
             placed = self._placer.place(offset, key, value)
         except ProtocolError:
             return self._place_each(offset, key, value)
         if offset in self._skipped_offsets or self._tolerance.skipped_ts:
             return self._place_each(offset, key, value)
+        self.indices = self._placer.indices
         return list(placed)
 
     def _place_each(self, offset: int, key: bytes | None, value: bytes | None) -> list[Tolerated]:
         found = self._placer.place_each(offset, key, value)
+        self.indices = [index for index, _ in found]
         words = {index: word for index, event in found if (word := self._word(offset, index, event)) is not None}
         return [self._tolerated(EventPlace(self._stream, Offset(offset), index), event, words.get(index)) for index, event in found]
 

@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from applier.errors import NeedsOperator
+from applier.errors import FatalSinkError, NeedsOperator
 from applier.simulator.memory import FakeSource
 from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, STRING_KEY, TWO, UNIQUE, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.replica import sqlite_replica
@@ -77,3 +77,13 @@ def test_rows_without_a_key_stop_with_their_place(tmp_path):
         sqlite_replica(tmp_path, FakeSource(log)).catch_up()
     facts = caught.value.facts
     assert (facts["topic"], facts["partition"], facts["offset"], facts["table"], facts["commit_ts"]) == (*TWO, 2, "shop.orders", 20)
+
+
+def test_a_ddl_that_stops_is_named_with_its_place(tmp_path):
+    log = log_of(
+        *everywhere(CREATE_SCHEMA), (ONE, resolved(6)), *everywhere(ddl(20, "TRUNCATE TABLE nope", t=11)), *everywhere(resolved(30))
+    )
+    with pytest.raises(FatalSinkError) as caught:
+        sqlite_replica(tmp_path, FakeSource(log)).catch_up()
+    facts = caught.value.facts
+    assert (facts["topic"], facts["partition"], facts["offset"], facts["commit_ts"]) == (*ONE, 2, 20)

@@ -1,0 +1,87 @@
+"""Halving a statement until the rows that the database refuses are found."""
+
+import pytest
+
+from applier.bad_event import MAX_SET_ASIDE, BadEvent, EventPlace
+from applier.errors import FatalSinkError, RetryableSinkError, RowRefused
+from applier.planner.parts import StatementParts
+from applier.planner.port import Phase
+from applier.position import Offset, Stream, Ts
+from applier.sinks.guarded import Guard
+from tests.planning import ORDERS_TABLE, PlainDialect
+
+
+class Database:
+    """Takes rows but the ``refused`` ones; what was done since the savepoint can be undone."""
+
+    def __init__(self, refused):
+        self.refused, self.rows, self.kept, self.tries = frozenset(refused), [], 0, 0
+
+    def execute(self, statement):
+        self.tries += 1
+        texts = [int(text) for text in statement.text.partition(", [[")[2].replace("[", "").replace("]", "").split(",")[::2]]
+        self.rows += texts
+        if self.refused & set(texts):
+            raise RowRefused("too long", column="name", table="shop.orders", min_ts=1)
+
+    def guard(self):
+        def savepoint():
+            self.kept = len(self.rows)
+
+        def roll_back():
+            del self.rows[self.kept :]
+
+        return Guard(self.execute, savepoint=savepoint, roll_back=roll_back)
+
+
+def statement_of(number):
+    rows = tuple(
+        BadEvent(place=EventPlace(Stream("feed", 0), Offset(n), 0), error="", schema="shop", table="orders", commit_ts=Ts(10 + n))
+        for n in range(number)
+    )
+    texts = tuple(f"({n},{n})" for n in range(number))
+    parts = StatementParts(
+        phase=Phase.REPLACE, table=ORDERS_TABLE, columns=("id", "name"), dialect=PlainDialect(), texts=(*texts, *texts), rows=rows + rows
+    )
+    (statement,) = list(parts.halves())[:1]
+    assert statement.rows == number
+    return statement
+
+
+@pytest.mark.parametrize("refused", [set(), {0}, {63}, {31, 32}, set(range(20, 40)), set(range(64))])
+def test_exactly_the_refused_rows_are_found(refused):
+    database = Database(refused)
+    guard = database.guard()
+    assert guard.run(statement_of(64)) == 64 - len(refused)
+    assert database.rows == [n for n in range(64) if n not in refused]
+    assert [row.place.offset for row in guard.refused] == sorted(refused)
+    assert {row.error for row in guard.refused} <= {"too long [column=name]"}
+
+
+def test_one_bad_row_costs_a_logarithm_of_statements():
+    database = Database({17})
+    database.guard().run(statement_of(64))
+    assert database.tries == 1 + 2 * 6
+
+
+def test_a_statement_that_does_not_know_its_rows_is_refused_as_a_whole():
+    database = Database({3})
+    with pytest.raises(RowRefused):
+        database.guard().run(statement_of(8)._replace(parts=None))
+
+
+def test_other_errors_come_through_at_once():
+    def execute(_):
+        raise RetryableSinkError("deadlock")
+
+    guard = Guard(execute, savepoint=lambda: None, roll_back=lambda: pytest.fail("the transaction is gone"))
+    with pytest.raises(RetryableSinkError):
+        guard.run(statement_of(8))
+
+
+def test_more_refused_rows_than_an_accident_makes_are_an_error():
+    database = Database(range(200))
+    with pytest.raises(FatalSinkError, match=str(MAX_SET_ASIDE)) as caught:
+        database.guard().run(statement_of(200))
+    assert not isinstance(caught.value, RowRefused)
+    assert caught.value.facts["offset"] == MAX_SET_ASIDE
