@@ -13,6 +13,7 @@ from applier.sinks.port import Aside, Fence, ProgressCommit, Sink, WriteOutcome,
 from applier.spark.apply import ApplyPlan, RangeContent
 from applier.spark.port import Runner
 
+ASIDE_REMEDY = 'Or set sink.on_rejected_row = "quarantine": such rows are set aside, and everything else is applied'
 MAX_WAIT_S = 20.0
 
 
@@ -38,8 +39,9 @@ class SegmentWriter:
         plan = self._plan(step, contents, fence, commit)
         try:
             return self._repeated(lambda: self._runner.apply(plan))
-        except RowRefused:
+        except RowRefused as error:
             if not plan.policy.refused:
+                error.remedy = f"{error.remedy.rstrip('.')}. {ASIDE_REMEDY}"
                 raise
         # Somewhere among the segment's rows. Only now is it worth its price that each statement carries them.
         careful = replace(plan, policy=replace(plan.policy, careful=True))

@@ -44,7 +44,10 @@ def plan_bucket(  # noqa: PLR0913, PLR0917 -- one bucket's whole input in one ca
     for data in chunks:
         compaction.feed(data)
     origins = compaction.origins
-    for name, versions in compaction.tables():
+    for name, finals in compaction.tables():
+        versions = [version for version in finals if IMAGE(version) != MARKER_IMAGE] if MARKER_IMAGE in map(IMAGE, finals) else finals
+        if not versions:
+            continue
         description = _described(name, versions, origins, tables)
         if name not in rekeyed:
             _check_key(versions, origins)
@@ -91,8 +94,6 @@ class _TablePlan:
     def statements(self, versions: Sequence[Version]) -> Iterator[Statement]:
         """Yield DELETEs, then REPLACEs. Where no unique index is exactly the key, REPLACE would not find the row: it is deleted before."""
         key = self._key or key_names(self._origins[versions[0][6]].shape)
-        if MARKER_IMAGE in map(IMAGE, versions):
-            versions = [version for version in versions if IMAGE(version) != MARKER_IMAGE]
         upserts = [version for version in versions if version[1] == RowKind.UPSERT]
         is_unique = self._description.has_unique_key(key)
         deleted = [version for version in versions if version[1] == RowKind.DELETE] if is_unique else versions

@@ -51,6 +51,7 @@ class TolerantPlacer:
         self._stream, self._tolerance = stream, tolerance
         self._placer = Placer(stream)
         self._skipped_offsets = frozenset(offset for offset, _ in tolerance.skipped)
+        self._skipped_times = frozenset(ts for ts, _ in tolerance.skipped_ts)
         self.indices: list[int] | None = None
         """As those of ``Placer``."""
 
@@ -60,7 +61,7 @@ class TolerantPlacer:
             placed = self._placer.place(offset, key, value)
         except ProtocolError:
             return self._place_each(offset, key, value)
-        if offset in self._skipped_offsets or self._tolerance.skipped_ts:
+        if offset in self._skipped_offsets or (self._skipped_times and not self._skipped_times.isdisjoint(map(_ts_of, placed))):
             return self._place_each(offset, key, value)
         self.indices = self._placer.indices
         return list(placed)

@@ -80,5 +80,4 @@ def test_bad_events_are_stored_once_though_the_program_dies_and_can_be_retried(t
     put(topic, servers, LATE_MS, (TWO, order(300, 33, 5)), *everywhere(resolved(LATE + 400)))
     assert run_command([*retry, "36"]) == 6
     assert "a later event" in capsys.readouterr().err
-    assert run(config).result["rows"] == 1, "what the quarantine holds does not stop a run without the policy"
     clear_sink(mysql_url)

@@ -45,6 +45,7 @@ def test_by_default_a_row_that_the_sink_refuses_stops_the_replica(tmp_path):
     with pytest.raises(RowRefused) as caught:
         replica.catch_up()
     assert caught.value.facts["table"] == "shop.orders"
+    assert "on_rejected_row" in caught.value.remedy
     assert (rows_of(tmp_path), replica.quarantine()) == ([], {})
 
 

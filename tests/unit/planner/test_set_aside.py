@@ -64,7 +64,9 @@ def test_without_the_policy_it_stops(policy):
 def test_a_marker_is_never_written_and_keeps_older_versions_out():
     statements, bad = planned(packed(put(5, 1, "x"), put(6, 1, "?", image=MARKER_IMAGE), put(6, 2, "z")), policy=AsidePolicy())
     assert (written(statements), bad) == ([["replace", "orders", ["id", "name"], [[2, "z"]]]], [])
-    assert planned(packed(put(6, 1, "?", image=MARKER_IMAGE)), policy=AsidePolicy()) == ([], [])
+    alone = packed(put(6, 1, "?", image=MARKER_IMAGE))
+    assert planned(alone, policy=AsidePolicy()) == ([], [])
+    assert planned(alone, policy=AsidePolicy(), tables=()) == ([], []), "its table need not be there"
 
 
 def test_statements_tell_the_right_times_when_rows_are_missing_between():
@@ -164,3 +166,15 @@ def test_texts_and_rows_of_careful_statements_stay_together_when_rows_are_set_as
     assert [event.place.offset for event in bad] == [2, 4]
     for one in (single for statement in statements for single in halved(statement)):
         assert one.parts.rows[0].key == f"id={json.loads(one.text)[3][0][0]}"
+
+
+def test_rows_of_other_tables_in_a_chunk_keep_their_own_keys():
+    lines = shape(("id", INT, KEY), ("name", TEXT, 0), table="lines")
+    data = packed(put(5, 1, "x", shape=lines), put(6, 1, "y"), put(7, 2, "z", image=MARKER_IMAGE))
+    tables = (ORDERS_TABLE, sink_table("id", "name", table="lines"))
+    statements, bad = planned(data, policy=AsidePolicy(), tables=tables, rekeyed={ORDERS: ("id",)})
+    assert bad == []
+    assert sorted(written(statements)) == [
+        ["replace", "lines", ["id", "name"], [[1, "x"]]],
+        ["replace", "orders", ["id", "name"], [[1, "y"]]],
+    ]
