@@ -6,16 +6,20 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from sqlalchemy import make_url
 
 from applier.simulator.kafka import play
 from applier.sinks.factory import open_sink
 from applier.sinks.port import SinkSettings
+from tests.integration.tcp_proxy import proxy_to
+from tests.rig.port import free_port
 from tests.rig.program import daemon, write_config
 from tests.rig.upstream import NAME, clear_sink, fence_of, small_upstream
 
 pytestmark = pytest.mark.slow
 
 FENCED = 5
+RETRY = "error=RetryableSinkError"
 LEASE_S = 60
 
 
@@ -87,3 +91,25 @@ def test_a_daemon_follows_a_feed_beside_which_no_other_runs_and_ends_when_it_is_
     with open_sink(SinkSettings(url=mysql_url, name=NAME)) as sink:
         positions = sink.load().positions
     assert committed(servers, world.topics) == {(s.topic, s.partition): p.next_offset for s, p in positions.items()}
+
+
+def test_a_daemon_waits_for_its_database_at_the_start_and_ends_in_good_order_while_it_waits_again(
+    tmp_path, mock_kafka, mysql_url, least_privileged_url
+):
+    clear_sink(mysql_url)
+    world = small_upstream(63, f"waited-{uuid4().hex[:8]}", transactions=10)
+    world.play(mock_kafka)
+    server, port = make_url(least_privileged_url), free_port()
+    url = server.set(host="127.0.0.1", port=port).render_as_string(hide_password=False)
+    config = write_config(tmp_path, servers=mock_kafka, url=url, topics=list(world.topics))
+    with daemon(config) as program:
+        assert program.reaches(lambda: RETRY in program.said())
+        with proxy_to(server.host, server.port or 3306, own_port=port):
+            assert program.reaches(lambda: fence_of(mysql_url)[1] > 0)
+            assert program.reaches(lambda: checkpoint_of(mysql_url) == world.final_ts)
+        heard = program.said().count(RETRY)
+        assert program.reaches(lambda: program.said().count(RETRY) > heard)
+        ended = program.stop()
+        assert ended.code == 0, ended.stderr
+        assert program.orphans() == []
+    assert world.wrong_in(mysql_url) == []

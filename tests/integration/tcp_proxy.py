@@ -16,9 +16,9 @@ class Proxy:
     ``cut_segments`` cuts behind the COMMIT of these segments only, counted from 1; ``cuts`` are those that were.
     """
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, *, own_port: int = 0) -> None:
         self._target = (host, port)
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", own_port))
         self.port: int = self._listener.getsockname()[1]
         self.cut_before = False
         self.cut_after = False
@@ -91,9 +91,9 @@ def _close(each: socket.socket) -> None:
 
 
 @contextmanager
-def proxy_to(host: str, port: int) -> Iterator[Proxy]:
-    """Yield a proxy in front of ``host:port``."""
-    proxy = Proxy(host, port)
+def proxy_to(host: str, port: int, *, own_port: int = 0) -> Iterator[Proxy]:
+    """Yield a proxy in front of ``host:port``, on a port that is free, or on ``own_port``."""
+    proxy = Proxy(host, port, own_port=own_port)
     try:
         yield proxy
     finally:
