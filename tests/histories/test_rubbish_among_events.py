@@ -1,0 +1,106 @@
+"""Rubbish at any place of any history: the sink ends identical to the oracle, and each piece of rubbish is set aside once, whole."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from applier.bad_event import WHOLE_RECORD, AsideState, EventPlace, KeptRecord
+from applier.position import Offset
+from applier.simulator.dispatch import Dispatcher
+from applier.simulator.history import History, HistoryOptions
+from applier.simulator.memory import FakeSource
+from applier.simulator.oracle import compare, open_oracle
+from applier.simulator.producer import Producer, ProducerOptions
+from applier.sinks.quarantine import SkipWord
+from tests.faulty_sink import DeathError, Faults, FaultySink
+from tests.replica import sqlite_replica
+from tests.wire import column, head, integer_key, record
+
+PIECES = 9
+DISPATCHERS = list(Dispatcher)
+
+
+def rubbish(draw, ts):
+    """Return (key, value) of something that nobody can read: no record, no event, no DDL, a row of a table that is not there."""
+    row = head(ts, schema="nowhere", table="nothing"), {"u": {"id": integer_key(draw.randrange(9)), "n": column(3, 0, "?")}}
+    return draw.choice(
+        [
+            (None, b""),
+            (draw.randbytes(20), draw.randbytes(30)),
+            record((b"{", b"{}")),
+            record((head(ts, t=2), {"q": 5})),
+            record(row),
+            record((head(ts, t=3), b"a resolved event has no body")),
+        ]
+    )
+
+
+def with_rubbish(log, draw):
+    """Put rubbish behind some records; return the log, and what lies where."""
+    behind = Counter(draw.choices(range(len(log)), k=PIECES))
+    times = [int(part.partition(b",")[0]) for each in log for part in each.key.split(b'"ts":')[1:]]
+    mixed, kept, offsets = [], {}, Counter()
+    for number, each in enumerate(log):
+        pieces = [each._replace(key=key, value=value) for key, value in (rubbish(draw, draw.choice(times)) for _ in range(behind[number]))]
+        for one in (each, *pieces):
+            if one is not each:
+                kept[one.stream, offsets[one.stream]] = KeptRecord(one.key, one.value)
+            mixed.append(one)
+            offsets[one.stream] += 1
+    return mixed, kept
+
+
+def world(seed):
+    draw = random.Random(f"rubbish {seed}")
+    history = History(seed, HistoryOptions(transactions=30))
+    options = replace(ProducerOptions.drawn(seed), dispatcher=DISPATCHERS[seed % len(DISPATCHERS)], partitions=1 + seed % 4)
+    producer = Producer(history, options)
+    log, kept = with_rubbish(list(producer.log()), draw)
+    return history, producer.final_ts, FakeSource(log), kept
+
+
+def until_it_survives(replica):
+    while True:
+        try:
+            return replica.catch_up()
+        except DeathError:
+            continue
+
+
+def assert_identical(history, upto_ts, url):
+    oracle = open_oracle("sqlite:///:memory:")
+    try:
+        oracle.apply(history, upto_ts)
+        assert compare(oracle, url) == []
+    finally:
+        oracle.close()
+
+
+def assert_kept(replica, kept, state):
+    entries = replica.quarantine().values()
+    assert {entry.event.place[:2]: replica.kept(entry) for entry in entries} == kept
+    assert len(entries) == len(kept)
+    assert {entry.event.state for entry in entries} == {state}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rubbish_is_set_aside_once_through_deaths_and_changes_nothing(seed, tmp_path):
+    history, final_ts, source, kept = world(seed)
+    faults = Faults(seed, rate=0.0, deaths=0.1)
+    replica = sqlite_replica(tmp_path, source, quarantines=frozenset({"unreadable"}), wrap=lambda sink: FaultySink(sink, faults))
+    assert until_it_survives(replica).checkpoint_ts == final_ts
+    assert_identical(history, final_ts, replica.url)
+    assert_kept(replica, kept, AsideState.HELD)
+
+
+@pytest.mark.parametrize("seed", range(8, 12))
+def test_rubbish_that_the_operator_has_named_is_skipped_and_changes_nothing(seed, tmp_path):
+    history, final_ts, source, kept = world(seed)
+    replica = sqlite_replica(tmp_path, source)
+    for stream, offset in kept:
+        replica.say(SkipWord(said_by="me@here", place=EventPlace(stream, Offset(offset), WHOLE_RECORD)))
+    assert replica.catch_up().checkpoint_ts == final_ts
+    assert_identical(history, final_ts, replica.url)
+    assert_kept(replica, kept, AsideState.SKIPPED)
