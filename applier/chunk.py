@@ -62,3 +62,9 @@ def bucket_seed(shape: Shape) -> int:
 def bucket_of(seed: int, key: bytes, buckets: int) -> int:
     """Return the bucket of a row: all versions of a row meet in one."""
     return crc32(key, seed) % buckets
+
+
+def part_of(seed: int, key: bytes, buckets: int, parts: int) -> int:
+    """Return the bucket of a row where each bucket is divided into ``parts``: numbered on, part by part."""
+    value = crc32(key, seed)
+    return value % buckets + buckets * (value // buckets % parts)

@@ -15,6 +15,8 @@ from applier.spark.port import Runner
 
 ASIDE_REMEDY = 'Or set sink.on_rejected_row = "quarantine": such rows are set aside, and everything else is applied'
 MAX_WAIT_S = 20.0
+ROWS_PER_TASK = 100_000
+"""A bucket is compacted in memory, at some 700 bytes a row. A segment is far larger only if one upstream transaction is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,7 @@ class SegmentWriter:
             rekeyed=rekeyed_tables(step.tables, tables),
             rows=step.rows,
             buckets=self._rules.buckets,
+            parts=max(1, step.rows // (self._rules.buckets * ROWS_PER_TASK)),
             dialect=self._sink.dialect,
             writer=self._sink.writer,
             fence=fence,

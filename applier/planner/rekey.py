@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from applier.chunk import Chunk, PackedChunk, bucket_of, bucket_seed, pack, unpack
+from applier.chunk import Chunk, PackedChunk, bucket_of, bucket_seed, pack, part_of, unpack
 from applier.errors import NeedsOperator
 from applier.events import FoldedName, Shape
 from applier.planner.catalogue import TableDescription
@@ -67,14 +67,30 @@ class _Head(msgspec.Struct, array_like=True, frozen=True, gc=False):
 _head = msgspec.msgpack.Decoder(_Head)
 
 
-def route(packed: PackedChunk, rekeyed: Collection[FoldedName], buckets: int) -> list[tuple[int, bytes]]:
-    """Return (bucket, chunk bytes): the chunk as it is, or, where it holds rows of rekeyed tables, these apart in their table's bucket."""
+def route(packed: PackedChunk, rekeyed: Collection[FoldedName], buckets: int, parts: int = 1) -> list[tuple[int, bytes]]:
+    """Return (bucket, chunk bytes): the chunk as it is, or, where it holds rows of rekeyed tables, these apart in their table's bucket.
+
+    With several ``parts`` per bucket, for a segment too large for buckets of the usual size, all rows are routed one by one.
+    """
+    if parts > 1:
+        return _divide(unpack(packed.data), rekeyed, buckets, parts)
     if not rekeyed:
         return [(packed.bucket, packed.data)]
     targets = [_target(shape, packed.bucket, rekeyed, buckets) for shape in _head.decode(packed.data).shapes]
     if all(target == packed.bucket for target in targets):
         return [(packed.bucket, packed.data)]
-    return _split(unpack(packed.data), targets)
+    chunk = unpack(packed.data)
+    return _split(chunk, [targets[shape] for shape in chunk.shape])
+
+
+def _divide(chunk: Chunk, rekeyed: Collection[FoldedName], buckets: int, parts: int) -> list[tuple[int, bytes]]:
+    """Route each row by its key; those of rekeyed tables stay together, since their keys do not tell which belong together."""
+    seeds = [bucket_seed(shape) for shape in chunk.shapes]
+    whole = [shape.name.fold() in rekeyed for shape in chunk.shapes]
+    return _split(
+        chunk,
+        [part_of(seeds[shape], b"" if whole[shape] else key, buckets, parts) for shape, key in zip(chunk.shape, chunk.key, strict=True)],
+    )
 
 
 def _target(shape: Shape, bucket: int, rekeyed: Collection[FoldedName], buckets: int) -> int:
@@ -82,9 +98,10 @@ def _target(shape: Shape, bucket: int, rekeyed: Collection[FoldedName], buckets:
 
 
 def _split(chunk: Chunk, targets: list[int]) -> list[tuple[int, bytes]]:
+    """Cut a chunk by the target of each row."""
     rows: dict[int, list[int]] = {}
-    for row, shape in enumerate(chunk.shape):
-        rows.setdefault(targets[shape], []).append(row)
+    for row, target in enumerate(targets):
+        rows.setdefault(target, []).append(row)
     return [(target, pack(target, _rows(chunk, chosen)).data) for target, chosen in rows.items()]
 
 

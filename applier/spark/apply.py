@@ -48,6 +48,8 @@ class ApplyPlan:
     rows: int
     """Rows of the segment at most, before compaction: the measure of how much parallelism pays."""
     buckets: int
+    parts: int = 1
+    """Into how many parts each bucket is divided, so that a task can hold the rows of one in memory."""
     dialect: Dialect
     writer: Writer
     fence: Fence
@@ -83,7 +85,7 @@ def select(plan: ApplyPlan, cached: Iterable[PackedChunk | RangeReport | RangeFa
             packed = PackedChunk(*element)
             rows, chunks, size = rows + packed.rows, chunks + 1, size + len(packed.data)
             if packed.min_ts <= window.upto_ts and (packed.max_ts > window.after_ts or (window.again and packed.max_ts == window.after_ts)):
-                yield from route(packed, plan.rekeyed, plan.buckets)
+                yield from route(packed, plan.rekeyed, plan.buckets, plan.parts)
 
 
 def _changed(range_id: RangeId, expected: RangeContent, found: RangeContent) -> ApplierError:

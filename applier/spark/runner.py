@@ -90,7 +90,7 @@ class SparkRunner:
         else:
             planned = (
                 cached.mapPartitions(lambda elements: select(plan, elements))
-                .partitionBy(plan.buckets, _same)
+                .partitionBy(plan.buckets * plan.parts, _same)
                 .mapPartitions(lambda bucketed: render(plan, bucketed))
                 .repartitionAndSortWithinPartitions(1)
             )

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from applier import segment
 from applier.simulator.dispatch import Dispatcher
 from applier.simulator.history import History, HistoryOptions
 from applier.simulator.memory import FakeSource
@@ -38,4 +39,13 @@ def test_the_sink_equals_the_oracle_at_the_last_common_resolved_ts(seed, tmp_pat
     replica = sqlite_replica(tmp_path, FakeSource(log))
     result = replica.catch_up()
     assert result.checkpoint_ts == producer.final_ts
+    assert_identical(history, producer.final_ts, replica.url)
+
+
+@pytest.mark.parametrize("seed", range(50, 56))
+def test_segments_too_large_for_their_buckets_are_divided_and_the_sink_is_the_same(seed, tmp_path, monkeypatch):
+    monkeypatch.setattr(segment, "ROWS_PER_TASK", 1)
+    history, producer, log = world(seed)
+    replica = sqlite_replica(tmp_path, FakeSource(log))
+    assert replica.catch_up().checkpoint_ts == producer.final_ts
     assert_identical(history, producer.final_ts, replica.url)

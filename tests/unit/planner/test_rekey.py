@@ -175,3 +175,15 @@ def test_all_rows_of_a_rekeyed_table_meet_in_one_bucket_whichever_stream_and_key
     second = pack((own_bucket() + 2) % BUCKETS, chunk(put(8, 1, 70, "b", shape=BY_CODE), stream=Stream("other", 0)))
     buckets = {bucket for packed_chunk in (first, second) for bucket, _ in route(packed_chunk, {ORDERS: ("id",)}, BUCKETS)}
     assert buckets == {own_bucket()}
+
+
+@pytest.mark.parametrize("rekeyed", [set(), {BY_ID.name.fold()}])
+def test_divided_buckets_hold_all_rows_and_all_versions_of_a_key_in_one_part(rekeyed) -> None:
+    rows = [put(ts, number, ts, "x", shape=BY_ID) for ts in (1, 2) for number in range(40)]
+    whole = pack(0, chunk(*rows))
+    divided = {target: unpack(data) for target, data in route(whole, rekeyed, 1, 5)}
+    assert sum(len(part.key) for part in divided.values()) == len(rows)
+    keys = [set(part.key) for part in divided.values()]
+    assert sum(map(len, keys)) == len(set().union(*keys)) == 40
+    assert divided.keys() <= set(range(5))
+    assert len(divided) == (1 if rekeyed else 5)
