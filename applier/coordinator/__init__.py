@@ -1,6 +1,7 @@
 """Reports in, steps out: when rows and DDLs may be applied. No I/O, no clock, no Spark, no threads."""
 
-from applier.coordinator.coordinator import Coordinator, Policy
+from applier.coordinator.coordinator import Coordinator
+from applier.coordinator.policy import Policy
 from applier.coordinator.reading import StreamStatus
 
 __all__ = ["Coordinator", "Policy", "StreamStatus"]

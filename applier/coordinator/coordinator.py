@@ -7,7 +7,6 @@ new coordinator from what the sink says.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from applier.bad_event import BadEvent
 from applier.coordinator.barriers import Barriers
@@ -28,29 +27,12 @@ from applier.coordinator.messages import (
     StartingPoint,
     StreamPosition,
 )
+from applier.coordinator.policy import Policy
 from applier.coordinator.reading import PlacedDdl, Reading, StreamStatus
 from applier.coordinator.rules import floor_ts, has_group, has_reached, is_ahead, is_missed, is_open, moves_checkpoint
 from applier.errors import InvariantViolation
 from applier.events import DdlEvent, DdlIdentity, FoldedName
 from applier.position import NO_TS, Offset, Stream, Ts
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """How much is read ahead and written at once. ``required_partitions``: topic -> how many of its partitions count (None: all).
-
-    A stream is given up to ``ranges_per_stream`` ranges of up to ``range_records`` offsets at a time. Streams ahead of the watermark get
-    none while they lead by ``lead_ranges`` cached ranges or the cache holds ``cached_bytes``; then the others get one at a time, and
-    spill. More than ``merge_ranges`` cached ranges of a stream are merged. A segment is cut near ``segment_rows``.
-    """
-
-    required_partitions: Mapping[str, int] | None = None
-    segment_rows: int = 100_000
-    range_records: int = 100_000
-    ranges_per_stream: int = 4
-    lead_ranges: int = 16
-    merge_ranges: int = 24
-    cached_bytes: int = 2 << 30
 
 
 class Coordinator:

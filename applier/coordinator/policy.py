@@ -1,0 +1,22 @@
+"""How much is read ahead, cached and written at once: frozen, apart from the state that it governs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How much is read ahead and written at once. ``required_partitions``: topic -> how many of its partitions count (None: all).
+
+    A stream is given up to ``ranges_per_stream`` ranges of up to ``range_records`` offsets at a time. Streams ahead of the watermark get
+    none while they lead by ``lead_ranges`` cached ranges or the cache holds ``cached_bytes``; then the others get one at a time, and
+    spill. More than ``merge_ranges`` cached ranges of a stream are merged. A segment is cut near ``segment_rows``.
+    """
+
+    required_partitions: Mapping[str, int] | None = None
+    segment_rows: int = 100_000
+    range_records: int = 100_000
+    ranges_per_stream: int = 4
+    lead_ranges: int = 16
+    merge_ranges: int = 24
+    cached_bytes: int = 2 << 30
