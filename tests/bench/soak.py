@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 from applier.simulator.history import History, HistoryOptions
 from tests.rig.checkpoint import CheckpointReader
@@ -32,7 +33,7 @@ POINTS = 20
 ENDLESS = 10**9
 MIB = 1 << 20
 FLAT_SHARE = 0.03
-"""What may come on top in the second half: measured noise of a process that keeps nothing."""
+"""What may come on top: the noise of a process that keeps nothing."""
 HISTOGRAM = re.compile(r"^\s*\d+:\s+(\d+)\s+(\d+)\s+(\S+)", re.MULTILINE)
 CONFIG = """\
 name = "{name}"
@@ -76,12 +77,10 @@ def sample(program: Program) -> dict[str, float]:
 
 
 def growth(values: Sequence[float]) -> float:
-    """Return the growth over the second half, by the line of least squares, as a share of the value at its middle."""
-    late = values[len(values) // 2 :]
-    middle, mean = (len(late) - 1) / 2, sum(late) / len(late)
-    spread = sum((x - middle) ** 2 for x in range(len(late)))
-    slope = sum((x - middle) * (y - mean) for x, y in enumerate(late)) / spread if spread else 0.0
-    return slope * len(late) / mean if mean else 0.0
+    """Return by how much the last quarter lies above the third one, median against median, as a share."""
+    quarter = max(1, len(values) // 4)
+    before, after = median(values[-2 * quarter : -quarter] or values), median(values[-quarter:])
+    return (after - before) / before if before else 0.0
 
 
 def show(rows: Sequence[dict[str, float]]) -> None:
@@ -89,10 +88,10 @@ def show(rows: Sequence[dict[str, float]]) -> None:
     print("windows  " + "  ".join(names))
     for row in rows:
         print(f"{row['windows']:7.0f}  " + "  ".join(f"{row.get(name, 0):{len(name)}.0f}" for name in names))
-    print("growth over the second half:")
+    print("growth from the third quarter to the last one:")
     for name in names:
-        share = growth([row.get(name, 0.0) for row in rows])
-        per_thousand = share * rows[-1].get(name, 0.0) / max(1.0, (rows[-1]["windows"] - rows[len(rows) // 2]["windows"]) / 1000)
+        values = [row.get(name, 0.0) for row in rows]
+        share, per_thousand = growth(values), growth(values) * values[-1] / (rows[-1]["windows"] / 4 / 1000)
         print(f"  {name:16} {share:+7.2%}  ({per_thousand:+8.2f} in 1,000 windows)  {'flat' if share < FLAT_SHARE else 'GROWS'}")
 
 
