@@ -97,6 +97,11 @@ class Coordinator:
         """All streams that are read, by name."""
         return tuple(self._status(self._streams[stream]) for stream in sorted(self._streams))
 
+    @property
+    def is_step_due(self) -> bool:
+        """Whether there is something to write already, before anything more is read."""
+        return self._step is None and self._decide() is not None
+
     def resolved_ts(self, stream: Stream) -> Ts:
         """Return what a stream has promised; never below the checkpoint; 0 for a partition that is not read."""
         reading = self._streams.get(stream)

@@ -246,3 +246,20 @@ def test_the_stairs_of_very_many_ranges_are_joined_and_stand_for_an_earlier_offs
     s.write(P0, resolved(10))
     s.turn()
     assert s.coordinator.streams[0].next_offset <= 10
+
+
+def test_a_step_is_due_from_the_window_that_closes_to_the_step_that_is_taken():
+    s = Scenario().write(P0, row(5))
+    s.list()
+    s.read()
+    s.list()
+    assert not s.coordinator.is_step_due
+    s.write(P0, resolved(10))
+    s.list()
+    s.read()
+    s.list()
+    assert s.coordinator.is_step_due
+    step = s.next_segment()
+    assert not s.coordinator.is_step_due
+    s.confirm(step)
+    assert not s.coordinator.is_step_due
