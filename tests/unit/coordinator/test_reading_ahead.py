@@ -259,7 +259,8 @@ def test_a_step_is_due_from_the_window_that_closes_to_the_step_that_is_taken():
     s.read()
     s.list()
     assert s.coordinator.is_step_due
-    step = s.next_segment()
-    assert not s.coordinator.is_step_due
-    s.confirm(step)
+    assert isinstance(s.coordinator.next_step(), Evict)
+    assert not s.coordinator.is_step_due, "one is in hand"
+    s.coordinator.withdraw(s.coordinator._step)
+    assert s.steps() == [("apply", 0, 10, 1)]
     assert not s.coordinator.is_step_due
