@@ -11,6 +11,9 @@ FIRST_RECORDS: Final = 5_000
 GROWTH: Final = 8
 """By how much a range may be longer than the one before: the records to come may be larger than those that were read."""
 
+MOST_RECORDS: Final = 1_000_000
+"""However small they are."""
+
 
 class Pace:
     """Learns from what ranges held."""
@@ -24,7 +27,7 @@ class Pace:
     def learn(self, records: int, size: int) -> None:
         """Take in that a range of so many records held ``size`` bytes."""
         self._bytes_per_record = size / records
-        most = self.records * GROWTH
+        most = min(self.records * GROWTH, MOST_RECORDS)
         self.records = max(1, min(most, int(RANGE_BYTES / self._bytes_per_record))) if size else most
 
     def expected_bytes(self, records: int) -> int:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from applier.coordinator import Policy, reading
 from applier.coordinator.merging import FAN
 from applier.coordinator.messages import Evict, RangeId, SaveProgress
-from applier.coordinator.pace import FIRST_RECORDS, GROWTH, RANGE_BYTES, Pace
+from applier.coordinator.pace import FIRST_RECORDS, GROWTH, MOST_RECORDS, RANGE_BYTES, Pace
 from tests.timeline.replica import report_of
 from tests.timeline.scenario import P0, P1, P2, Scenario, ddl, positions, resolved, row
 
@@ -176,6 +176,9 @@ def test_a_range_is_as_long_as_a_bounded_number_of_bytes_allows():
     assert (pace.records, pace.expected_bytes(2)) == (1, 2 * RANGE_BYTES)
     pace.learn(1, 1)
     assert pace.records == GROWTH
+    for _ in range(9):
+        pace.learn(pace.records, 0)
+    assert pace.records == MOST_RECORDS
 
 
 def fed_row_by_row(rows, **policy):
