@@ -106,9 +106,12 @@ class Daemon:
         self._engine.close()
 
     def _go_on(self) -> None:
-        """Cycle until something has become durable, or there is nothing to do: only that shows that a failure has passed."""
-        fence = self._engine.progress.fence
-        while not self._stop.is_wished and self._engine.progress.fence == fence:
+        """Cycle until something has become durable, or there is nothing to do: only that shows that a failure has passed.
+
+        A new epoch is no commit: it is raised whenever the run begins anew.
+        """
+        window_id = self._engine.progress.fence.window_id
+        while not self._stop.is_wished and self._engine.progress.fence.window_id == window_id:
             began = time.monotonic()
             is_busy = self._engine.cycle()
             if time.monotonic() - self._saved_at >= SAVE_INTERVAL_S:

@@ -136,6 +136,22 @@ def test_a_database_that_stays_away_stops_the_run_when_the_time_is_over_and_the_
     assert_identical(replica, history, producer)
 
 
+def test_a_write_that_is_always_refused_stops_the_run_when_the_time_is_over_though_everything_else_works(tmp_path):
+    _, producer, log = world(524)
+
+    class Refused(Faults):
+        writes = 0
+
+        def draw(self):
+            self.writes += 1
+            return self._noted("refused") if self.writes > 10 else None
+
+    faults = Refused(524)
+    replica = sqlite_replica(tmp_path, LiveSource(log), wrap=lambda sink: FaultySink(sink, faults))
+    with pytest.raises(RetryableSinkError, match="deadlock"):
+        follow(replica, producer, retry_for_s=1.0)
+
+
 def test_what_would_fail_again_stops_the_run_at_once(tmp_path):
     _, producer, log = world(522)
     replica = sqlite_replica(
