@@ -1,6 +1,5 @@
 """The daemon as a process: it follows a feed, shows its offsets, refuses a second one beside it, and ends when it is asked to."""
 
-import os
 import signal
 from uuid import uuid4
 
@@ -12,7 +11,9 @@ from applier.simulator.kafka import play
 from applier.sinks.factory import open_sink
 from applier.sinks.port import SinkSettings
 from tests.integration.tcp_proxy import proxy_to
+from tests.rig.daemon import processes
 from tests.rig.port import free_port
+from tests.rig.process_tree import Role
 from tests.rig.program import daemon, write_config
 from tests.rig.upstream import NAME, clear_sink, fence_of, small_upstream
 
@@ -38,10 +39,9 @@ def committed(servers, topics):
         consumer.close()
 
 
-def kill_one(program, word):
-    """SIGKILL a process that the daemon has started, by a word of its command."""
-    process = next(process for process, command in program.commands().items() if word in command)
-    os.kill(process, signal.SIGKILL)
+def kill_one(program, role):
+    """SIGKILL a process that the daemon has started."""
+    processes(program, role)[0].signal(signal.SIGKILL)
 
 
 def test_a_daemon_outlives_its_python_workers_and_its_java_process(tmp_path, mock_kafka):
@@ -52,11 +52,11 @@ def test_a_daemon_outlives_its_python_workers_and_its_java_process(tmp_path, moc
     config = write_config(tmp_path, servers=mock_kafka, url=url, topics=list(world.topics))
     with daemon(config) as program:
         assert program.reaches(lambda: fence_of(url)[1] > 0)
-        kill_one(program, "pyspark.daemon")
+        kill_one(program, Role.WORKER)
         play(world.log[third : 2 * third], mock_kafka)
         begun = fence_of(url)
         assert program.reaches(lambda: fence_of(url) > begun)
-        kill_one(program, "java")
+        kill_one(program, Role.JVM)
         play(world.log[2 * third :], mock_kafka)
         assert program.reaches(lambda: checkpoint_of(url) == world.final_ts)
         program.send(signal.SIGINT)

@@ -166,10 +166,6 @@ class Program:
         """Return the living processes of the session, the driver's first."""
         return sorted(process for process in _processes() if _is_of(process, self._process.pid))
 
-    def commands(self) -> dict[int, str]:
-        """Return the living processes of the session with their commands."""
-        return {process: _command(process) for process in self.alive()}
-
     def orphans(self, patience_s: float = 30) -> list[str]:
         """Return the commands of what lives on after the driver; what is about to end gets its time."""
         give_up = time.monotonic() + patience_s
