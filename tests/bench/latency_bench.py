@@ -14,13 +14,12 @@ from pathlib import Path
 
 from applier.simulator.bulk import BulkHistory
 from tests.rig.checkpoint import CheckpointReader
-from tests.rig.daemon import run_daemon
 from tests.rig.kafka import GIVEN as GIVEN_KAFKA
 from tests.rig.kafka import Kafka
 from tests.rig.live_feed import FeedOptions, LiveFeed, feeding
 from tests.rig.mariadb import GIVEN as GIVEN_MARIADB
 from tests.rig.process_tree import cpu_by_role
-from tests.rig.program import Program
+from tests.rig.program import Program, daemon
 from tests.rig.server import GivenServer
 from tests.rig.upstream import clear_sink
 
@@ -111,7 +110,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory, CheckpointReader(url, NAME) as checkpoint:
         config = Path(directory) / "applier.toml"
         config.write_text(CONFIG.format(name=NAME, kafka=servers, topic=topic, url=url), encoding="utf-8")
-        with feeding(feed), run_daemon(config) as program:
+        with feeding(feed), daemon(config) as program:
             if not program.reaches(lambda: checkpoint.ts > 0):
                 print(f"the daemon has ended: {program.wait()}")
                 return

@@ -18,13 +18,12 @@ from statistics import median
 
 from applier.simulator.history import History, HistoryOptions
 from tests.rig.checkpoint import CheckpointReader
-from tests.rig.daemon import processes, run_daemon
 from tests.rig.kafka import GIVEN as GIVEN_KAFKA
 from tests.rig.kafka import Kafka
 from tests.rig.live_feed import FeedOptions, LiveFeed, feeding
 from tests.rig.mariadb import GIVEN as GIVEN_MARIADB
-from tests.rig.process_tree import Process, Role, session
-from tests.rig.program import Program
+from tests.rig.process_tree import Process, Role, processes, session
+from tests.rig.program import Program, daemon
 from tests.rig.server import GivenServer
 from tests.rig.upstream import clear_sink, differences
 
@@ -101,7 +100,7 @@ def watch(program: Program, checkpoint: CheckpointReader, windows: int) -> list[
     while len(rows) < POINTS and program.poll() is None:
         _, done, _ = checkpoint.read() or (0, 0, 0)
         if done >= windows * (len(rows) + 1) / POINTS:
-            after = heap(processes(program, Role.JVM)[0])
+            after = heap(processes(program.pid, Role.JVM)[0])
             rows.append({"windows": done} | sample(program) | after)
             print(f"{done} windows", file=sys.stderr, flush=True)
         time.sleep(0.1)
@@ -126,7 +125,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as directory, CheckpointReader(url, NAME) as checkpoint:
         config = Path(directory) / "applier.toml"
         config.write_text(CONFIG.format(name=NAME, kafka=servers, topic=topic, url=url), encoding="utf-8")
-        with run_daemon(config) as program:
+        with daemon(config) as program:
             began = time.monotonic()
             with feeding(feed):
                 rows = watch(program, checkpoint, windows)

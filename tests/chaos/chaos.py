@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.rig.daemon import supervised
 from tests.rig.fault import Fault, Stage, user_of
 from tests.rig.fault_run import FEED, Verdict, live_history, run_faults
 from tests.rig.kafka import Kafka, own_kafka
@@ -24,6 +23,7 @@ from tests.rig.live_feed import LiveFeed
 from tests.rig.mariadb import Mariadb, own_mariadb
 from tests.rig.program import ROOT, write_config
 from tests.rig.spark_cluster import LOOPBACK, Cluster, environment_with, running_cluster_in
+from tests.rig.supervisor import supervised
 from tests.rig.upstream import clear_sink
 
 LOCK_S = 30

@@ -7,7 +7,6 @@ import random
 
 import pytest
 
-from tests.rig.daemon import supervised
 from tests.rig.fault import Fault, Stage, user_of
 from tests.rig.fault_run import FEED, live_history, run_faults
 from tests.rig.kafka import own_kafka
@@ -15,6 +14,7 @@ from tests.rig.least_privilege import make_user
 from tests.rig.live_feed import LiveFeed
 from tests.rig.mariadb import own_mariadb
 from tests.rig.program import write_config
+from tests.rig.supervisor import supervised
 
 pytestmark = [pytest.mark.slow, pytest.mark.integration, pytest.mark.timeout(600)]
 

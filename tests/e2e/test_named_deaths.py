@@ -5,10 +5,10 @@ from uuid import uuid4
 
 import pytest
 
-from tests.rig.program import catchup, run, write_config
+from tests.rig.program import catchup, daemon, run, write_config
 from tests.rig.upstream import clear_sink, differences_now, fence_of, small_upstream
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 DDL = ("ddl.before_intent", "ddl.after_statement", "ddl.before_done", "ddl.after_done")
 STATEMENT_IN_DOUBT = {"ddl.after_statement", "ddl.before_done"}
@@ -19,8 +19,8 @@ WRITER = ("write.before_commit", "write.after_commit")
 MAX_STARTS = 10
 
 
-def die_at(config, point):
-    with catchup(config, APPLIER_FAILPOINT=point + THIRD) as program:
+def die_at(start, config, point):
+    with start(config, APPLIER_FAILPOINT=point + THIRD) as program:
         assert program.wait().code == -signal.SIGKILL, point
         assert program.orphans() == []
 
@@ -55,19 +55,19 @@ def test_a_driver_that_dies_at_each_point_of_a_ddl_in_turn_ends_identical_in_a_f
     url = f"sqlite:///{tmp_path}/replica.db"
     config = write_config(tmp_path, servers=mock_kafka, url=url, topics=list(mock_world.topics))
     for point in DDL:
-        die_at(config, point)
+        die_at(catchup, config, point)
         assert differences_now(mock_world.history, url) == [], point
     assert run(config).result["checkpoint_ts"] == mock_world.final_ts
     assert mock_world.wrong_in(url) == []
 
 
-def test_a_driver_that_dies_at_each_point_of_a_ddl_in_turn_ends_identical_on_a_server(
+def test_a_daemon_that_dies_at_each_point_of_a_ddl_in_turn_ends_identical_on_a_server(
     tmp_path, kafka, mysql_url, least_privileged_url, real_world
 ):
     clear_sink(mysql_url)
     config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=list(real_world.topics))
     for point in ("ddl.after_intent", *DDL):
-        die_at(config, point)
+        die_at(daemon, config, point)
         if point not in STATEMENT_IN_DOUBT:
             assert differences_now(real_world.history, mysql_url) == [], point
     assert run(config).result["checkpoint_ts"] == real_world.final_ts

@@ -12,9 +12,8 @@ from applier.simulator.history import History, HistoryOptions
 from applier.simulator.mysql_oracle import connect
 from applier.simulator.producer import ProducerOptions
 from tests.rig.checkpoint import CheckpointReader
-from tests.rig.daemon import processes, run_daemon
-from tests.rig.process_tree import Role, session
-from tests.rig.program import write_config
+from tests.rig.process_tree import Role, processes, session
+from tests.rig.program import daemon, write_config
 from tests.rig.upstream import NAME, clear_sink, fence_of, upstream
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -70,9 +69,9 @@ def url(mysql_url):
 
 @pytest.fixture
 def configure(tmp_path, kafka, least_privileged_url, world):
-    def write(lease_s=LEASE_S, lock_timeout_s=60):
+    def write(lease_s=LEASE_S):
         places = {"servers": kafka.bootstrap_servers, "url": least_privileged_url, "topics": list(world.topics)}
-        return write_config(tmp_path, **places, rows=20, lease_s=lease_s, lock_timeout_s=lock_timeout_s)
+        return write_config(tmp_path, **places, rows=20, lease_s=lease_s, lock_timeout_s=60)
 
     return write
 
@@ -82,10 +81,10 @@ def with_a_stopped_writer(config, point):
     """Yield a daemon whose writer has stopped itself at ``point``, and that writer."""
     plain = config.read_text(encoding="utf-8")
     config.write_text(plain + IN_WORKERS.format(point + THIRD), encoding="utf-8")
-    with run_daemon(config) as program:
-        wait_until(lambda: any(worker.state == STOPPED for worker in processes(program, Role.WORKER)), "no writer gets to the point")
+    with daemon(config) as program:
+        wait_until(lambda: any(worker.state == STOPPED for worker in processes(program.pid, Role.WORKER)), "no writer gets to the point")
         config.write_text(plain, encoding="utf-8")
-        yield program, next(worker for worker in processes(program, Role.WORKER) if worker.state == STOPPED)
+        yield program, next(worker for worker in processes(program.pid, Role.WORKER) if worker.state == STOPPED)
 
 
 def catch_up(url, world):
@@ -97,13 +96,13 @@ def catch_up(url, world):
 def test_a_writer_that_wakes_after_its_daemon_was_restarted_writes_nothing(point, url, configure, world):
     config = configure()
     with with_a_stopped_writer(config, point) as (first, writer):
-        for manager in processes(first, Role.MANAGER):
+        for manager in processes(first.pid, Role.MANAGER):
             # It would end its workers when the JVM is gone: then nothing would wake.
             manager.signal(signal.SIGSTOP)
         first.kill()
-        for jvm in processes(first, Role.JVM):
+        for jvm in processes(first.pid, Role.JVM):
             jvm.signal(signal.SIGKILL)
-        with run_daemon(config) as second:
+        with daemon(config) as second:
             catch_up(url, world)
             fence, changed = fence_of(url), rows_changed(url)
             writer.signal(signal.SIGCONT)
@@ -119,7 +118,7 @@ def test_a_frozen_daemon_is_taken_over_and_exits_5_when_it_wakes(lease_s, option
     with with_a_stopped_writer(config, MID_TRANSACTION) as (first, _):
         for process in session(first.pid):
             process.signal(signal.SIGSTOP)
-        with run_daemon(config, *options) as second:
+        with daemon(config, *options) as second:
             catch_up(url, world)
             fence, changed = fence_of(url), rows_changed(url)
             for process in session(first.pid):
@@ -130,16 +129,4 @@ def test_a_frozen_daemon_is_taken_over_and_exits_5_when_it_wakes(lease_s, option
             assert "Traceback" not in woken.stderr
             assert (fence_of(url), rows_changed(url)) == (fence, changed)
             assert second.stop().code == 0
-    assert world.wrong_in(url) == []
-
-
-def test_a_second_run_beside_a_healthy_one_exits_5_and_names_it(url, configure, world):
-    config = configure(lock_timeout_s=1)
-    with run_daemon(config) as first:
-        catch_up(url, world)
-        with run_daemon(config) as second:
-            refused = second.wait()
-        assert refused.code == FENCED, refused.stderr
-        assert f"process: {first.pid}\n" in refused.stderr
-        assert first.stop().code == 0
     assert world.wrong_in(url) == []

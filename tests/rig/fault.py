@@ -12,11 +12,11 @@ import pymysql
 from sqlalchemy import make_url
 
 from applier.simulator.mysql_oracle import connect
-from tests.rig.daemon import Supervisor, processes
 from tests.rig.kafka import Kafka
 from tests.rig.mariadb import Mariadb
-from tests.rig.process_tree import Process, Role, session
+from tests.rig.process_tree import Process, Role, processes, session
 from tests.rig.spark_cluster import Cluster
+from tests.rig.supervisor import Supervisor
 
 DOWN_S = (0.0, 2.0)
 PATIENCE_S = 60.0
@@ -71,7 +71,7 @@ class Stage:
         return [self.supervisor.program.pid, *(worker.pid for worker in (self.cluster.workers if self.cluster else ()))]
 
     def _kill_jvm(self) -> None:
-        self._kill_one(lambda: processes(self.supervisor.program, Role.JVM))
+        self._kill_one(lambda: processes(self.supervisor.program.pid, Role.JVM))
 
     def _kill_executor(self) -> None:
         self._kill_one(lambda: [process for leader in self._leaders() for process in session(leader) if process.role is Role.EXECUTOR])

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from applier.position import Ts
 from applier.simulator.history import History, HistoryOptions
 from tests.rig.checkpoint import CheckpointReader
-from tests.rig.daemon import Supervisor
 from tests.rig.fault import Fault, Stage
 from tests.rig.live_feed import FeedOptions, LiveFeed, feeding
 from tests.rig.money import MoneyReader, reading_money
+from tests.rig.supervisor import Supervisor
 from tests.rig.upstream import NAME, differences, settled_ddls
 
 RECOVERY_S = 180

@@ -101,6 +101,11 @@ def _count(pid: int, what: str) -> int:
     return 0
 
 
+def processes(leader: int, role: Role) -> list[Process]:
+    """Return the living processes of a session that are of ``role``."""
+    return [process for process in session(leader) if process.role is role]
+
+
 def cpu_by_role(leader: int) -> Mapping[Role, float]:
     """Sum up the CPU seconds that the living processes of a session have used."""
     sums: dict[Role, float] = defaultdict(float)

@@ -7,24 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Lock, Thread
 
-from tests.rig.process_tree import Process, Role, session
-from tests.rig.program import APPLIER, ROOT, Ended, Program
+from tests.rig.program import Ended, Program, daemon
 
 POLL_S = 0.05
 STOP_S = 60
 KILLED = -signal.SIGKILL
-
-
-def run_daemon(config: Path, *options: str, **environment: str) -> Program:
-    """Start a daemon; use it as a context manager."""
-    # On the path for the Python workers too, which do not start where the program does.
-    environment.setdefault("PYTHONPATH", str(ROOT))
-    return Program([*APPLIER, "run", "--config", config, *options], config.parent, **environment)
-
-
-def processes(program: Program, role: Role) -> list[Process]:
-    """Return the living processes of a run that are of ``role``."""
-    return [process for process in session(program.pid) if process.role is role]
 
 
 class Supervisor:
@@ -75,7 +62,7 @@ class Supervisor:
             program.kill_all()
 
     def _start(self) -> None:
-        self._programs.append(run_daemon(self._config, **self._next_environment))
+        self._programs.append(daemon(self._config, **self._next_environment))
 
     def _watch(self) -> None:
         while not self._stopping.wait(POLL_S):
