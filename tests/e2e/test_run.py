@@ -11,9 +11,8 @@ from applier.simulator.kafka import play
 from applier.sinks.factory import open_sink
 from applier.sinks.port import SinkSettings
 from tests.integration.tcp_proxy import proxy_to
-from tests.rig.daemon import processes
 from tests.rig.port import free_port
-from tests.rig.process_tree import Role
+from tests.rig.process_tree import Role, processes
 from tests.rig.program import daemon, write_config
 from tests.rig.upstream import NAME, clear_sink, fence_of, small_upstream
 
@@ -41,7 +40,7 @@ def committed(servers, topics):
 
 def kill_one(program, role):
     """SIGKILL a process that the daemon has started."""
-    processes(program, role)[0].signal(signal.SIGKILL)
+    processes(program.pid, role)[0].signal(signal.SIGKILL)
 
 
 def test_a_daemon_outlives_its_python_workers_and_its_java_process(tmp_path, mock_kafka):
