@@ -19,6 +19,7 @@ from applier.stop import Stop
 from applier.telemetry import Observer, retries_noted
 from applier.telemetry.monitor import Monitor, MonitorSettings
 from applier.telemetry.reception import Reception
+from applier.telemetry.vigil import Vigil
 
 IDLE_S = 0.05
 """Between two looks at the ends of the topics while nothing arrives: a small part of the latency, and a fraction of a percent of a core."""
@@ -57,6 +58,7 @@ def follow(config: Config, *, take_over: bool, observer: Observer, stop: Stop) -
     with retries_noted(monitor), quiet_if_stopped(stop, monitor), ExitStack() as stack:
         reception = stack.enter_context(Reception(config.http, monitor))
         stack.callback(monitor.finish)
+        stack.enter_context(Vigil(monitor))
         reception.open()
         for attempt in retrying(stop, options.retry_for_s, monitor):
             with attempt, ExitStack() as trial:

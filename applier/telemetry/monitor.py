@@ -110,6 +110,22 @@ class Monitor:
         """Hear how many events wait in quarantine."""
         self.live = replace(self.live, quarantined=events)
 
+    # --- what a vigil asks, in its own thread ----------------------------------------------------------------------
+
+    def silent_s(self) -> float:
+        """Return how many seconds ago the last sign of life was."""
+        return self._clock.now_s() - self.live.seen_at_s
+
+    def tell_silence(self, silent_s: float) -> None:
+        """Say that the run has given no sign of life for so long, and what it was about to do."""
+        live = self.live
+        facts: dict[str, Any] = {"phase": live.phase, "silent_s": round(silent_s, 1)}
+        if live.current_ddl:
+            facts["ddl"] = live.current_ddl
+        self._tell(logging.WARNING, "no sign of life from what the run waits for", facts)
+
+    # ---------------------------------------------------------------------------------------------------------------
+
     def finish(self) -> None:
         """The run ends: log the checkpoint that it leaves."""
         engine = self._begun()

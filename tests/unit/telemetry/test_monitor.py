@@ -193,3 +193,16 @@ def test_after_the_end_it_is_not_ready_any_more(world):
     world.monitor.quarantined(3)
     world.monitor.finish()
     assert (world.monitor.live.is_ready, world.monitor.live.phase, world.monitor.live.quarantined) == (False, "done", 3)
+
+
+def test_silence_is_told_with_what_the_run_was_about_to_do(world):
+    begun(world)
+    world.engine.tally.phase, world.engine.tally.current_ddl = "ddl", "ALTER TABLE t ADD c INT"
+    world.monitor.changed()
+    world.time.passes(75)
+    world.monitor.tell_silence(world.monitor.silent_s())
+    assert world.book.notes == [
+        ("no sign of life from what the run waits for", {"phase": "ddl", "silent_s": 75.0, "ddl": "ALTER TABLE t ADD c INT"})
+    ]
+    (record,) = logged(world, "no sign of life from what the run waits for")
+    assert record.levelno == logging.WARNING
