@@ -5,7 +5,7 @@ start everything is opened anew for each attempt; later the run keeps what it ow
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
@@ -67,8 +67,7 @@ def follow(config: Config, *, take_over: bool, observer: Observer, stop: Stop) -
                 trial.callback(daemon.close)
                 daemon.begin(options)
                 stack.push(trial.pop_all())
-        reception.insist()
-        daemon.follow(options.retry_for_s)
+        daemon.follow(options.retry_for_s, meanwhile=reception.keep_open)
 
 
 @contextmanager
@@ -94,9 +93,10 @@ class Daemon:
         """Own the replica and take it up."""
         begin(self._parts, self._engine, start_ts=options.start_ts, take_over=options.take_over)
 
-    def follow(self, retry_for_s: float) -> None:
-        """Cycle until the end is wished, then save the progress."""
+    def follow(self, retry_for_s: float, *, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Cycle until the end is wished, then save the progress. ``meanwhile`` is called again and again."""
         while not self._stop.is_wished:
+            meanwhile()
             for attempt in retrying(self._stop, retry_for_s, self._monitor):
                 with attempt:
                     self._go_on()

@@ -229,16 +229,11 @@ class SparkConfig(_Section):
 
 
 class HttpConfig(_Section):
-    """``[http]``: where ``run`` answers about itself. Not set: loopback, if the port is free."""
+    """``[http]``: where ``run`` answers about itself."""
 
     listen: Annotated[Listen | None, BeforeValidator(parse_listen)] = DEFAULT_LISTEN
     unhealthy_after_s: Seconds = 600.0
     """``/healthz`` fails when the loop has given no sign of life for so long."""
-
-    @property
-    def is_chosen(self) -> bool:
-        """Whether the operator has set the address: then it is an error if it cannot be had."""
-        return "listen" in self.model_fields_set
 
 
 class LogConfig(_Section):

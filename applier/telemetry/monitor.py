@@ -90,6 +90,10 @@ class Monitor:
         self.live = replace(self.live, seen_at_s=self._clock.now_s())
         self._tell(logging.INFO, message, facts)
 
+    def warn(self, message: str, /, **facts: Any) -> None:
+        """Log what the operator should look at, and pass it on."""
+        self._tell(logging.WARNING, message, facts)
+
     def changed(self) -> None:
         """Look at the engine: log a new checkpoint, show the state, and now and then look at every stream."""
         now_s = self._clock.now_s()

@@ -1,7 +1,7 @@
-"""When a run answers over HTTP: as soon as it begins, if the address is free; if not, once it owns the replica.
+"""When a run answers over HTTP: as soon as it begins, if the address is free; if not, as soon as it becomes so.
 
-The address may be that of another run of the same configuration. Then what matters is who owns the replica, and only after that
-who may be asked about it.
+The address may be that of another run of the same configuration: one that ends just now, or a frozen one from which this run took the
+replica over. Following the feed matters more than answering, so a run never ends because of an address that is in use.
 """
 
 from types import TracebackType
@@ -35,11 +35,6 @@ class ReceptionSettings(Protocol):
         ...
 
     @property
-    def is_chosen(self) -> bool:
-        """Whether the operator has set the address."""
-        ...
-
-    @property
     def unhealthy_after_s(self) -> float:
         """How long the loop may give no sign of life."""
         ...
@@ -49,8 +44,9 @@ class Reception:
     """The HTTP server of one run."""
 
     def __init__(self, settings: ReceptionSettings, monitor: Monitor) -> None:
-        self._settings, self._monitor = settings, monitor
+        self._monitor = monitor
         self._server: StatusServer | None = None
+        self._is_told = False
         if settings.listen is not None:
             app = StatusApp(lambda: monitor.live, settings.unhealthy_after_s)
             self._server = StatusServer(settings.listen.host, settings.listen.port, app)
@@ -63,19 +59,15 @@ class Reception:
             if error.facts["kind"] != "in_use":
                 raise
 
-    def insist(self) -> None:
-        """Listen, now that the replica is owned. ConfigError if an address that the operator has set is in use.
-
-        A run is not kept from its work because the default one is: that is noted, and it answers nobody.
-        """
+    def keep_open(self) -> None:
+        """Listen, unless it does; an address that is in use is told once. To be called again and again once the replica is owned."""
         try:
             self._start()
         except ConfigError as error:
-            if self._settings.is_chosen:
-                raise
-            self._monitor.note(
-                "does not answer over http: the default address is in use", host=error.facts["host"], port=error.facts["port"]
-            )
+            if not self._is_told:
+                self._is_told = True
+                facts = {name: error.facts[name] for name in ("host", "port", "reason")}
+                self._monitor.warn("does not answer over http until its address can be had", **facts)
 
     def _start(self) -> None:
         if self._server is not None and not self._server.address:

@@ -17,7 +17,6 @@ def load(tmp_path, text, **environment):
 
 def test_it_answers_on_loopback_unless_told_otherwise():
     assert HttpConfig().listen == Listen("127.0.0.1", 9464)
-    assert not HttpConfig().is_chosen
 
 
 @pytest.mark.parametrize(
@@ -31,9 +30,8 @@ def test_it_answers_on_loopback_unless_told_otherwise():
         ('"off"', None),
     ],
 )
-def test_an_address_that_is_set_is_the_operators_choice(tmp_path, written, listen):
-    http = load(tmp_path, f"[http]\nlisten = {written}\n").http
-    assert (http.listen, http.is_chosen) == (listen, True)
+def test_the_operator_chooses_where_it_answers(tmp_path, written, listen):
+    assert load(tmp_path, f"[http]\nlisten = {written}\n").http.listen == listen
 
 
 def test_the_environment_can_set_it(tmp_path):

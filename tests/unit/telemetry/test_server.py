@@ -130,7 +130,6 @@ class Address:
 @dataclass
 class Settings:
     listen: Address | None
-    is_chosen: bool = True
     unhealthy_after_s: float = 600.0
 
 
@@ -155,27 +154,42 @@ def test_a_run_answers_from_its_beginning_and_notes_where():
     book = NoteBook()
     with Reception(Settings(Address(LOOPBACK, 0)), Monitor(book)) as reception:
         reception.open()
-        reception.insist()
+        reception.keep_open()
         ((message, facts),) = book.notes
         assert message == "answers over http"
         assert get(facts["address"], "/readyz")[0] == 503
 
 
-def test_an_address_that_was_set_and_is_in_use_is_an_error_once_the_replica_is_owned(taken):
-    with Reception(Settings(taken), Monitor(SilentObserver())) as reception:
-        reception.open()
-        with pytest.raises(ConfigError, match="in use") as caught:
-            reception.insist()
-    assert caught.value.exit_code == 2
-    assert "[http] listen" in caught.value.remedy
-
-
-def test_the_default_address_keeps_no_run_from_its_work(taken):
+def test_an_address_that_is_in_use_keeps_no_run_from_its_work_and_is_told_once(taken):
     book = NoteBook()
-    with Reception(Settings(taken, is_chosen=False), Monitor(book)) as reception:
+    with Reception(Settings(taken), Monitor(book)) as reception:
         reception.open()
-        reception.insist()
-    assert book.notes == [("does not answer over http: the default address is in use", {"host": taken.host, "port": taken.port})]
+        assert book.notes == []  # another run may answer there, which is told by whoever owns the replica
+        reception.keep_open()
+        reception.keep_open()
+    ((message, facts),) = book.notes
+    assert message == "does not answer over http until its address can be had"
+    assert (facts["host"], facts["port"]) == (taken.host, taken.port)
+
+
+def test_a_run_answers_as_soon_as_its_address_is_free():
+    book = NoteBook()
+    with socket.socket() as frozen:
+        frozen.bind((LOOPBACK, 0))
+        frozen.listen()
+        address = Address(LOOPBACK, frozen.getsockname()[1])
+        with Reception(Settings(address), Monitor(book)) as reception:
+            reception.keep_open()
+            frozen.close()
+            reception.keep_open()
+            assert get(f"{address.host}:{address.port}", "/readyz")[0] == 503
+    assert [message for message, _ in book.notes] == ["does not answer over http until its address can be had", "answers over http"]
+
+
+def test_what_is_no_address_of_this_machine_stops_a_run_before_it_owns_anything():
+    with Reception(Settings(Address("192.0.2.1", 9464)), Monitor(SilentObserver())) as reception, pytest.raises(ConfigError) as caught:
+        reception.open()
+    assert caught.value.facts["kind"] == "address"
 
 
 def test_an_address_that_became_free_is_taken_when_the_replica_is_owned(taken):
@@ -189,7 +203,7 @@ def test_an_address_that_became_free_is_taken_when_the_replica_is_owned(taken):
     with Reception(Settings(Address(LOOPBACK, int(free.address.rpartition(":")[2]))), Monitor(book)) as reception:
         reception.open()
         free.close()
-        reception.insist()
+        reception.keep_open()
         assert [message for message, _ in book.notes] == ["answers over http"]
 
 
@@ -197,5 +211,5 @@ def test_it_can_be_switched_off():
     book = NoteBook()
     with Reception(Settings(None), Monitor(book)) as reception:
         reception.open()
-        reception.insist()
+        reception.keep_open()
     assert book.notes == []
