@@ -32,7 +32,7 @@ class Inquiry:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._sink = open_sink(replace(config.sink_settings(), retries=0, lock_wait_timeout_s=SINK_PATIENCE_S))
+        self._sink = open_sink(replace(config.sink_settings(), retries=0, lock_wait_timeout_s=SINK_PATIENCE_S, silence_s=0))
         self._source = KafkaSource(replace(config.kafka_settings(), unreachable_after_s=KAFKA_PATIENCE_S))
 
     def ask(self) -> Standing:

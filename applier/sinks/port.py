@@ -57,6 +57,8 @@ class SinkSettings:
     lease_s: float = 15.0
     lock_timeout_s: float = 30.0
     lock_wait_timeout_s: int = 50
+    silence_s: int = 120
+    """Beyond ``lock_wait_timeout_s``: a server that is silent for longer counts as lost."""
     retries: int = 8
     """How often a retryable failure is repeated before it becomes fatal."""
 

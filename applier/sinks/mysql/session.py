@@ -28,8 +28,6 @@ silently is seen to by the writer, which stops at every warning. Zero and invali
 names of functions into reserved words."""
 
 CONNECT_TIMEOUT_S = 10
-MARGIN_S = 120
-"""Seconds beyond the lock timeout after which a silent server counts as lost."""
 WRITER_IDLE_S = 600
 """A frozen writer holds the progress row no longer than this. Not shorter: between two statements a shuffle may be read."""
 DAY_S = 86_400
@@ -51,8 +49,9 @@ class Purpose(Enum):
 
 def open_session(settings: SinkSettings, purpose: Purpose) -> Connection:
     """Open a session and fix its settings; RetryableSinkError or FatalSinkError with a remedy if that fails."""
+    read_timeout_s = settings.lock_wait_timeout_s + settings.silence_s
     try:
-        connection = _engine(settings.url, settings.tls, purpose, settings.lock_wait_timeout_s, settings.lease_s).connect()
+        connection = _engine(settings.url, settings.tls, purpose, read_timeout_s, settings.lease_s).connect()
     except (SQLAlchemyError, OSError, RuntimeError) as error:
         raise translate(error, "connecting", replica=settings.name) from error
     try:
@@ -136,14 +135,14 @@ def session_id(connection: Connection) -> int:
 
 
 @cache
-def _engine(url: str, tls: Tls, purpose: Purpose, lock_wait_timeout_s: int, lease_s: float) -> Engine:
+def _engine(url: str, tls: Tls, purpose: Purpose, read_timeout_s: int, lease_s: float) -> Engine:
     # An engine is a recipe: with NullPool it holds no connection, so it may be kept and survives a fork.
     parsed = make_url(url)
     defaults: dict[str, Any] = {
         "charset": "utf8mb4",
         "connect_timeout": CONNECT_TIMEOUT_S,
-        "read_timeout": lock_wait_timeout_s + MARGIN_S,
-        "write_timeout": lock_wait_timeout_s + MARGIN_S,
+        "read_timeout": read_timeout_s,
+        "write_timeout": read_timeout_s,
     }
     forced: dict[str, Any] = {}
     if purpose is Purpose.OWN:
