@@ -6,6 +6,7 @@ import socket
 from typing import Final
 
 from applier.position import NO_TS, Ts, moment_of
+from applier.telemetry.log import utc_text
 
 WIDTH: Final = 160
 """A statement or a message is cut here where it must stay on one line."""
@@ -33,7 +34,7 @@ def moment(ts: Ts) -> str:
     """Write a TSO as the wall-clock time of its commit (UTC, milliseconds); ``none`` for no timestamp."""
     if ts == NO_TS:
         return "none"
-    return f"{moment_of(ts):%Y-%m-%d %H:%M:%S.%f}"[:-3] + "Z"
+    return utc_text(moment_of(ts))
 
 
 def one_line(text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TextIO, TypeAlias
 
+from applier.position import Ts, moment_of
 from applier.telemetry.retries import log_retries
 
 LogFormat: TypeAlias = Literal["text", "json"]
@@ -23,14 +24,18 @@ _PLAIN_RECORD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", 
 
 
 class FactFormatter(logging.Formatter):
-    """One line: time, level, logger, the constant message, and the facts of ``extra`` as ``name=value``."""
+    """One line: time (UTC), level, logger, the constant message, and the facts of ``extra`` as ``name=value``, a TSO with its time."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
+    def formatTime(self, record: logging.LogRecord, _datefmt: str | None = None) -> str:  # noqa: N802 - the name that logging calls
+        """Write the time as every other time that is shown: in UTC, whatever the zone of the machine."""
+        return utc_text(datetime.fromtimestamp(record.created, UTC))
+
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name that logging calls
         """Append the facts to the line, before a traceback if there is one."""
-        return super().formatMessage(record) + "".join(f" {name}={_quoted(value)}" for name, value in sorted(_facts(record).items()))
+        return super().formatMessage(record) + "".join(f" {name}={_shown(name, value)}" for name, value in sorted(_facts(record).items()))
 
 
 class JsonFormatter(logging.Formatter):
@@ -112,6 +117,11 @@ def log_at_least(level: int) -> None:
     logger.setLevel(min(logger.level, level))
 
 
+def utc_text(when: datetime) -> str:
+    """Write a time in UTC as people are shown it, to the millisecond."""
+    return f"{when:%Y-%m-%d %H:%M:%S.%f}"[:-3] + "Z"
+
+
 def extra_of(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return facts as ``extra`` takes them: the names that a log record has itself get a stroke behind them."""
     return {f"{name}_" if name in _PLAIN_RECORD else name: value for name, value in facts.items()}
@@ -130,6 +140,8 @@ def _facts(record: logging.LogRecord) -> dict[str, Any]:
     return {name: value for name, value in vars(record).items() if name not in _PLAIN_RECORD}
 
 
-def _quoted(value: Any) -> str:
+def _shown(name: str, value: Any) -> str:
+    if name.endswith("_ts") and isinstance(value, int) and value:
+        return f"{value} ({utc_text(moment_of(Ts(value)))})"
     text = str(value)
     return repr(text) if not text or any(c.isspace() for c in text) else text

@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from stamina.instrumentation import get_on_retry_hooks, set_on_retry_hooks
 from applier.errors import RetryableSinkError
 from applier.telemetry import SilentObserver, Snapshot, configure_logging, retries_noted
 from applier.telemetry.log import NOISY_LOGGERS, RepetitionFilter, StderrHandler, log_at_least, use_format
+
+TS = 470625449688432640
 
 
 @pytest.fixture(autouse=True)
@@ -31,10 +34,25 @@ def loggers_as_they_were():
 
 def test_a_log_line_holds_level_logger_message_and_sorted_facts(capsys):
     configure_logging(logging.INFO)
-    logging.getLogger("applier.engine").info("checkpoint", extra={"rows": 5, "checkpoint_ts": 7, "remedy": "look at it", "nothing": ""})
+    logging.getLogger("applier.engine").info("checkpoint", extra={"rows": 5, "checkpoint_ts": TS, "remedy": "look at it", "nothing": ""})
 
     line = capsys.readouterr().err
-    assert line.endswith("INFO applier.engine: checkpoint checkpoint_ts=7 nothing='' remedy='look at it' rows=5\n")
+    when = "2026-11-21 20:40:16.060Z"
+    assert line.endswith(f"INFO applier.engine: checkpoint checkpoint_ts={TS} ({when}) nothing='' remedy='look at it' rows=5\n")
+
+
+def test_a_log_line_begins_with_the_time_in_utc_whatever_the_zone_of_the_machine(capsys, monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        configure_logging(logging.INFO)
+        at_s = 1764664816.06
+        facts = {"name": "applier", "levelname": "INFO", "levelno": logging.INFO, "msg": "begins", "created": at_s}
+        logging.getLogger().handle(logging.makeLogRecord(facts))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert capsys.readouterr().err == "2025-12-02 08:40:16.060Z INFO applier: begins\n"
 
 
 def test_facts_stand_before_a_traceback(capsys):
