@@ -363,7 +363,7 @@ class Engine:
         self.progress = self._loaded()
         self._tables.forget()
         self.tally.ddls += 1
-        self._watcher.note("ddl skipped" if is_skipped else "ddl done", commit_ts=ddl.commit_ts, query=ddl.query)
+        self._watcher.note("ddl skipped" if is_skipped else "ddl done", commit_ts=ddl.commit_ts, table=str(ddl.name), query=ddl.query)
         self.coordinator.executed(step)
 
     def _before(self, step: ExecuteDdl) -> ProgressCommit:
@@ -382,4 +382,4 @@ class Engine:
 
 
 def _fenced(fence: Fence) -> ApplierError:
-    return Fenced("another run has taken over the replica", remedy="Stop one of the two", epoch=fence.epoch)
+    return Fenced("another run has taken over the replica", epoch=fence.epoch)

@@ -106,10 +106,19 @@ class UnknownOutcome(SinkError):
     """The connection was lost after COMMIT was sent: the write may or may not have happened."""
 
 
+_OWNED = (
+    "`applier status` names the run that owns the replica: leave it at that, or stop it, or take over from it with --take-over "
+    "(`applier run`, `applier catchup`)"
+)
+
+
 class Fenced(ApplierError):
     """Another run owns the replica."""
 
     exit_code = 5
+
+    def __init__(self, message: str, *, remedy: str = "", **facts: Any) -> None:
+        super().__init__(message, remedy=remedy or _OWNED, **facts)
 
 
 class NeedsOperator(ApplierError):

@@ -100,7 +100,7 @@ def as_object(entry: "LedgerEntry") -> dict[str, Any]:
 
 def as_lines(entry: "LedgerEntry") -> list[str]:
     """Return an entry for people."""
-    lines = [f"{entry.ddl.commit_ts}  {moment(entry.ddl.commit_ts)}  {entry.state:8}{one_line(entry.ddl.query)}"]
+    lines = [f"{entry.ddl.commit_ts}  {moment(entry.ddl.commit_ts)}  {entry.state:8}{one_line(f'{entry.ddl.name}: {entry.ddl.query}')}"]
     return [*lines, f"    {one_line(entry.error)}"] if entry.error else lines
 
 

@@ -69,6 +69,8 @@ def _facts(standing: Standing) -> Iterator[tuple[str, str, str]]:
         yield from _live(standing.live)
     for entry in overview.undecided:
         yield "DDL", one_line(f"{_undecided(entry, overview.owner)}: {entry.ddl.query}"), "yellow"
+        if not _is_running(overview.owner):
+            yield "", f"settle it: applier ddl done|retry|skip --ts {entry.ddl.commit_ts} --table {one_line(str(entry.ddl.name))}", "yellow"
     if overview.quarantined:
         yield "quarantine", f"{count(overview.quarantined, 'event')} in quarantine: applier quarantine list", "yellow"
     if standing.kafka_problem:
@@ -88,7 +90,11 @@ def _undecided(entry: LedgerEntry, view: OwnerView | None) -> str:
     since = f"since {entry.began_at:%Y-%m-%d %H:%M:%S}Z"
     if entry.error:
         return f"failed ({entry.error}), unfinished {since}"
-    return f"running {since}" if view is not None and view.state is OwnerState.ALIVE else f"unfinished {since}"
+    return f"{'running' if _is_running(view) else 'unfinished'} {since}"
+
+
+def _is_running(view: OwnerView | None) -> bool:
+    return view is not None and view.state is OwnerState.ALIVE
 
 
 def _live(live: Any) -> Iterator[tuple[str, str, str]]:

@@ -42,7 +42,8 @@ def _explain(error: ValidationError, path: Path | None, from_environment: Enviro
     variables = [variable for key in keys if key for variable in from_environment.variables_of(key)]
     if variables:
         facts["environment"] = " ".join(dict.fromkeys(variables))
-    return ConfigError("; ".join(dict.fromkeys(problems)), remedy=". ".join(remedies), key=".".join(keys[0]), **facts)
+    remedy = " ".join(remedy if remedy.endswith((".", "?")) else f"{remedy}." for remedy in remedies)
+    return ConfigError("; ".join(dict.fromkeys(problems)), remedy=remedy, key=".".join(keys[0]), **facts)
 
 
 def _key(detail: ErrorDetails) -> tuple[str, ...]:
@@ -89,6 +90,8 @@ def _remedy(detail: ErrorDetails, key: tuple[str, ...]) -> str:
             return str(detail["ctx"]["remedy"])
         case "model_type" | "dict_type":
             return f"Write [{'.'.join(key)}] on a line of its own, and its keys below"
+        case "float_parsing" | "float_type":
+            return "Write a number of seconds, for instance 15 or 0.5"
         case _:
             return ""
 

@@ -281,7 +281,7 @@ def fenced(name: str, row: OwnerRow | None) -> Fenced:
     """Return the error that names the run which owns the replica."""
     message = "another run owns the replica"
     if row is None:
-        return Fenced(message, replica=name, remedy="Look for a second applier with the same name")
+        return Fenced(message, replica=name)
     return Fenced(
         message,
         replica=name,
@@ -290,7 +290,6 @@ def fenced(name: str, row: OwnerRow | None) -> Fenced:
         since=row.owner.started_at.isoformat(timespec="seconds"),
         epoch=row.owner.epoch,
         silent_s=round(row.silent_s, 1),
-        remedy="Stop that run, or start with --take-over",
     )
 
 

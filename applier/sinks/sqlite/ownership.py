@@ -162,12 +162,10 @@ def _is_alive(holder: Holder) -> bool:
 
 
 def _fenced(path: Path, holder: Holder | None) -> Fenced:
-    remedy = "Stop that run, or start with --take-over"
     if holder is None:
-        return Fenced("another run owns the database file", remedy=remedy, path=str(path))
+        return Fenced("another run owns the database file", path=str(path))
     return Fenced(
         "another run owns the database file",
-        remedy=remedy,
         path=str(path),
         host=holder.host,
         process=holder.process,

@@ -70,9 +70,9 @@ def states(config, capsys):
 def test_the_ledger_is_shown_by_ts(ledger, config, capsys):
     assert run(["ddl", "list", "--config", config]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        f"{FIRST}  2023-11-14 22:13:20.123Z  done    CREATE DATABASE `shop`",
-        f"{SECOND}  2023-11-14 22:13:20.456Z  done    CREATE TABLE `Orders` (`id` INT PRIMARY KEY)",
-        f"{SECOND}  2023-11-14 22:13:20.456Z  done    CREATE TABLE `items` (`id` INT PRIMARY KEY)",
+        f"{FIRST}  2023-11-14 22:13:20.123Z  done    shop: CREATE DATABASE `shop`",
+        f"{SECOND}  2023-11-14 22:13:20.456Z  done    shop.Orders: CREATE TABLE `Orders` (`id` INT PRIMARY KEY)",
+        f"{SECOND}  2023-11-14 22:13:20.456Z  done    shop.items: CREATE TABLE `items` (`id` INT PRIMARY KEY)",
     ]
 
 

@@ -156,6 +156,12 @@ def test_a_ddl_of_a_living_run_is_running_and_one_that_was_left_is_unfinished():
     assert line(undecided("lock wait"), OWNER) == f"DDL         failed (lock wait), unfinished {since}: ALTER TABLE `t` ADD a INT"
 
 
+def test_one_that_was_left_comes_with_the_command_that_settles_it():
+    settle = f"            settle it: applier ddl done|retry|skip --ts {W} --table shop.t"
+    assert settle in as_lines(standing(replace(OVERVIEW, undecided=(undecided(),), owner=None)))
+    assert settle not in as_lines(standing(replace(OVERVIEW, undecided=(undecided(),), owner=OWNER)))
+
+
 def test_a_quarantine_that_is_not_empty_is_shown():
     assert "quarantine  2 events in quarantine: applier quarantine list" in as_lines(standing(replace(OVERVIEW, quarantined=2)))
 
