@@ -196,8 +196,12 @@ class Engine:
         step = self.coordinator.progress_step()
         if step.positions == self.progress.positions and not step.bad_events:
             self.coordinator.withdraw(step)
-        else:
+            return
+        try:
             self._perform(step)
+        except Exception as error:
+            self._failure = error
+            raise
 
     def _listen(self, ranges: Sequence[RangeId]) -> None:
         self.tally.phase = "listening" if ranges else "idle"

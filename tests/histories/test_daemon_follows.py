@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import stamina
 
+from applier import daemon
 from applier.errors import FatalSinkError, RetryableSinkError, SourceError
 from applier.simulator.history import History, HistoryOptions
 from applier.simulator.memory import FakeSource
@@ -150,6 +151,31 @@ def test_a_write_that_is_always_refused_stops_the_run_when_the_time_is_over_thou
     replica = sqlite_replica(tmp_path, LiveSource(log), wrap=lambda sink: FaultySink(sink, faults))
     with pytest.raises(RetryableSinkError, match="deadlock"):
         follow(replica, producer, retry_for_s=1.0)
+
+
+def test_a_database_that_is_away_when_only_positions_are_saved_is_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(daemon, "SAVE_INTERVAL_S", 0.0)
+    stamina.set_testing(True, attempts=1)
+    history, producer, log = world(525)
+    refused = []
+
+    class AwayForPositions:
+        def __init__(self, sink):
+            self._sink = sink
+
+        def __getattr__(self, name):
+            return getattr(self._sink, name)
+
+        def save(self, fence, commit, aside=None):
+            if commit.checkpoint_ts == self._sink.load().checkpoint_ts and len(refused) < 3:
+                refused.append(commit)
+                raise RetryableSinkError("the database is away")
+            return self._sink.save(fence, commit, aside)
+
+    replica = sqlite_replica(tmp_path, LiveSource(log), wrap=AwayForPositions)
+    follow(replica, producer)
+    assert len(refused) == 3
+    assert_identical(replica, history, producer)
 
 
 def test_what_would_fail_again_stops_the_run_at_once(tmp_path):
