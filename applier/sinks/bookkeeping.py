@@ -277,6 +277,22 @@ class Bookkeeping:
             connection.execute(self.query("stream_write"), changed)
 
 
+def of_epoch(progress: Progress | None, epoch: int | None, name: str) -> Progress | None:
+    """Return the progress; Fenced if it is of another epoch than that of the run that reads it (None: a reader that owns nothing).
+
+    A run that was frozen between its commit and this look would take its successor's fence for its own, and write under it.
+    """
+    if progress is not None and epoch is not None and progress.fence.epoch != epoch:
+        raise Fenced(
+            "another run has taken over the replica",
+            replica=name,
+            epoch=progress.fence.epoch,
+            own_epoch=epoch,
+            remedy="Look for a second applier with the same name",
+        )
+    return progress
+
+
 def fenced(name: str, row: OwnerRow | None) -> Fenced:
     """Return the error that names the run which owns the replica."""
     message = "another run owns the replica"

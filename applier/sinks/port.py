@@ -207,7 +207,10 @@ class Sink(Protocol):
         ...
 
     def load(self) -> Progress | None:
-        """Read the progress; None before the first ``begin``."""
+        """Read the progress; None before the first ``begin``.
+
+        Fenced if another run has become the owner since ``acquire``: its epoch must not be taken for ours.
+        """
         ...
 
     def begin(self, start_ts: Ts) -> Progress:

@@ -352,6 +352,8 @@ def test_a_run_that_was_taken_over_finds_out_and_cannot_write(left):
         assert isinstance(first.heartbeat_lost(), Fenced)
         assert first.save(fence, commit(9)).state is WriteState.FENCED
         with pytest.raises(Fenced):
+            first.load()
+        with pytest.raises(Fenced):
             first.raise_epoch()
         first.close()
         third = SqliteSink(settings(left))

@@ -6,11 +6,13 @@ import pytest
 import stamina
 
 from applier import daemon
-from applier.errors import FatalSinkError, RetryableSinkError, SourceError
+from applier.errors import FatalSinkError, Fenced, RetryableSinkError, SourceError
 from applier.simulator.history import History, HistoryOptions
 from applier.simulator.memory import FakeSource
 from applier.simulator.oracle import compare, open_oracle
 from applier.simulator.producer import Producer, ProducerOptions
+from applier.sinks.factory import open_sink
+from applier.sinks.port import SinkSettings
 from applier.stop import Stop
 from applier.telemetry import SilentObserver
 from tests.faulty_sink import Faults, FaultySink
@@ -176,6 +178,38 @@ def test_a_database_that_is_away_when_only_positions_are_saved_is_waited_for(tmp
     follow(replica, producer)
     assert len(refused) == 3
     assert_identical(replica, history, producer)
+
+
+@pytest.mark.parametrize("looks", [3, 8, 20])
+def test_a_run_that_is_taken_over_before_it_looks_at_its_progress_writes_no_more(looks, tmp_path):
+    _, producer, log = world(526)
+    left = []
+
+    class FrozenBeforeItLooks:
+        """Another run becomes the owner before one look at the progress, and no heartbeat has told of it yet."""
+
+        def __init__(self, sink):
+            self._sink, self._looks = sink, 0
+
+        def __getattr__(self, name):
+            return getattr(self._sink, name)
+
+        def heartbeat_lost(self):
+            return None
+
+        def load(self):
+            self._looks += 1
+            if self._looks == looks:
+                with open_sink(SinkSettings(url=replica.url)) as successor:
+                    successor.acquire(take_over=True)
+                    left.append(successor.load())
+            return self._sink.load()
+
+    replica = sqlite_replica(tmp_path, LiveSource(log), wrap=FrozenBeforeItLooks)
+    with pytest.raises(Fenced):
+        follow(replica, producer)
+    with open_sink(SinkSettings(url=replica.url)) as looking:
+        assert [looking.load()] == left
 
 
 def test_what_would_fail_again_stops_the_run_at_once(tmp_path):

@@ -84,6 +84,15 @@ def test_take_over_ends_a_living_owner_at_once(url: str, owner: "Popen[str]", le
     sink.close()
 
 
+def test_a_run_that_was_taken_over_does_not_take_its_successors_progress_for_its_own(url: str, least_privileged_url: str) -> None:
+    with replica(least_privileged_url) as first, MysqlSink(settings(least_privileged_url)) as successor:
+        successor.acquire(take_over=True)
+        with pytest.raises(Fenced):
+            first.sink.load()
+        successor.raise_epoch()
+        assert successor.load() is not None
+
+
 def test_a_frozen_writer_loses_its_transaction_and_writes_nothing_when_it_wakes(url: str, least_privileged_url: str) -> None:
     with started(least_privileged_url, "write") as zombie:
         assert word(zombie) == "ready"

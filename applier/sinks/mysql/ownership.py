@@ -44,6 +44,8 @@ class Ownership:
         self._connection: Connection | None = None
         self._token = ""
         self._session_id = 0
+        self.epoch: int | None = None
+        """That of this run; None before ``acquire``."""
 
     @property
     def connection(self) -> Connection:
@@ -204,6 +206,7 @@ class Ownership:
                 self._registry.end_others(self._required(), self._token)
                 try:
                     with transaction(self._required()) as connection:
-                        self._bookkeeping.claim(connection, self.run_id, socket.gethostname(), os.getpid())
+                        epoch = self._bookkeeping.claim(connection, self.run_id, socket.gethostname(), os.getpid())
                 except (SQLAlchemyError, OSError) as error:
                     raise translate(error, "raising the epoch") from error
+                self.epoch = epoch

@@ -13,7 +13,7 @@ from applier.events import DdlEvent, FoldedName, TableName
 from applier.planner.catalogue import TableDescription
 from applier.position import Ts
 from applier.sinks import migration
-from applier.sinks.bookkeeping import Bookkeeping, OwnerRow
+from applier.sinks.bookkeeping import Bookkeeping, OwnerRow, of_epoch
 from applier.sinks.ledger import Ledger
 from applier.sinks.mysql import catalogue
 from applier.sinks.mysql.ddl import DdlRunner
@@ -84,8 +84,9 @@ class MysqlSink:
         self._ownership.acquire(take_over=take_over)
 
     def load(self) -> Progress | None:
-        """Read the progress; None before the first ``begin``."""
-        return self._read(self._bookkeeping.load, "reading the progress")
+        """Read the progress; None before the first ``begin``. Fenced if another run has become the owner."""
+        progress: Progress | None = self._read(self._bookkeeping.load, "reading the progress")
+        return of_epoch(progress, self._ownership.epoch, self._settings.name)
 
     def begin(self, start_ts: Ts) -> Progress:
         """Create the progress row of a new replica at ``start_ts``."""
@@ -103,7 +104,9 @@ class MysqlSink:
             self._ownership.end_other_sessions()
             return self._bookkeeping.raise_epoch(connection, self._ownership.run_id)
 
-        return self._repeated(work, "raising the epoch")
+        progress = self._repeated(work, "raising the epoch")
+        self._ownership.epoch = progress.fence.epoch
+        return progress
 
     def describe(self, tables: Collection[TableName]) -> dict[FoldedName, TableDescription]:
         """Describe the sink's tables; missing ones are left out."""

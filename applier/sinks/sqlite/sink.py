@@ -22,7 +22,7 @@ from applier.failpoint import reach
 from applier.planner.catalogue import TableDescription
 from applier.position import Ts
 from applier.sinks import migration
-from applier.sinks.bookkeeping import Bookkeeping, FenceState
+from applier.sinks.bookkeeping import Bookkeeping, FenceState, of_epoch
 from applier.sinks.ledger import Ledger
 from applier.sinks.overview import Overview, look
 from applier.sinks.port import Aside, DdlState, Fence, LedgerEntry, Progress, ProgressCommit, SinkSettings, WriteOutcome
@@ -50,6 +50,7 @@ class SqliteSink:
         self._lock = FileLock(self._path, lease_s=settings.lease_s, timeout_s=settings.lock_timeout_s)
         self._run_id = uuid4().hex
         self._is_owner = False
+        self._epoch: int | None = None
 
     @property
     def dialect(self) -> SqliteDialect:
@@ -74,16 +75,16 @@ class SqliteSink:
         try:
             with transaction(self._engine, path=str(self._path)) as connection:
                 migration.check(connection)
-                self._bookkeeping.claim(connection, self._run_id, socket.gethostname(), os.getpid())
+                self._epoch = self._bookkeeping.claim(connection, self._run_id, socket.gethostname(), os.getpid())
         except BaseException:
             self._lock.release()
             raise
         self._is_owner = True
 
     def load(self) -> Progress | None:
-        """Read the progress; None before the first ``begin``."""
+        """Read the progress; None before the first ``begin``. Fenced if another run has become the owner."""
         with snapshot(self._engine, self._path) as connection:
-            return self._bookkeeping.load(connection)
+            return of_epoch(self._bookkeeping.load(connection), self._epoch, self._name)
 
     def begin(self, start_ts: Ts) -> Progress:
         """Create the progress row of a new replica."""
@@ -93,7 +94,9 @@ class SqliteSink:
     def raise_epoch(self) -> Progress:
         """Raise the epoch and read the progress."""
         with transaction(self._engine) as connection:
-            return self._bookkeeping.raise_epoch(connection, self._run_id)
+            progress = self._bookkeeping.raise_epoch(connection, self._run_id)
+        self._epoch = progress.fence.epoch
+        return progress
 
     def save(self, fence: Fence, commit: ProgressCommit, aside: Aside | None = None) -> WriteOutcome:
         """Write progress without rows, under the fence, with what is set aside."""
