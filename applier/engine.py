@@ -14,7 +14,7 @@ from typing import assert_never
 
 from applier import ddl_rule
 from applier.coordinator import Coordinator, Policy
-from applier.coordinator.beginning import FROM_DUMP_TO_REPLICA, check_beginning, streams_that_begin_late
+from applier.coordinator.beginning import check_beginning, streams_that_begin_late
 from applier.coordinator.messages import (
     ApplySegment,
     CoordinatorStep,
@@ -41,6 +41,7 @@ from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.spark.port import Runner
 from applier.stop import Stop
 from applier.telemetry import Tally, Watcher
+from applier.topic_identity import TopicIdentity
 
 MAX_REBUILDS = 20
 """Unknown outcomes in a row after which a catch-up stops, and a daemon counts the time: something breaks every write."""
@@ -79,6 +80,7 @@ class Engine:
         self.tally = Tally()
         self._ahead = ListenAhead(parts.runner, lambda: self.tally.durations.timed("listen"))
         self._tables = SinkTables(parts.sink)
+        self._topics = TopicIdentity(parts.source)
         rules = WriteRules(buckets=settings.buckets, attempts=settings.apply_attempts, policy=settings.aside)
         self._writer = SegmentWriter(parts.sink, parts.runner, self._tables, rules)
         self._set_aside = SetAside(parts.sink.quarantine, unreadable=settings.aside.unreadable)
@@ -105,7 +107,7 @@ class Engine:
             self._watcher.note("begins", start_ts=start_ts, epoch=progress.fence.epoch)
         else:
             self._watcher.note("resumes", checkpoint_ts=progress.checkpoint_ts, epoch=progress.fence.epoch)
-        self._check_topics(progress)
+        self._topics.check(progress.topic_ids)
         self._settle(progress.fence)
         self._build(self._loaded())
         self.coordinator.list(listing)
@@ -124,18 +126,6 @@ class Engine:
         late = [s for s in streams_that_begin_late(listing, positions) if listing.extents[s].earliest > self._accepted.get(s, 0)]
         times = {stream: self._source.record_time_ms(stream, listing.extents[stream].earliest) for stream in late} if start_ts else {}
         check_beginning(late, listing, start_ts, times)
-
-    def _check_topics(self, progress: Progress) -> None:
-        self._topic_ids = dict(self._source.topic_ids())
-        for topic, topic_id in self._topic_ids.items():
-            if progress.topic_ids.get(topic, topic_id) != topic_id:
-                raise NeedsOperator(
-                    "the topic was made anew since the replica's last checkpoint: its offsets mean something else now",
-                    remedy=FROM_DUMP_TO_REPLICA,
-                    topic=topic,
-                    recorded_id=progress.topic_ids[topic],
-                    present_id=topic_id,
-                )
 
     def _build(self, progress: Progress) -> None:
         self.progress = progress
@@ -171,6 +161,7 @@ class Engine:
     def _cycle(self) -> bool:
         if self._failure is not None:
             self._resume(self._failure)
+        self._topics.check_if_due(self.progress.topic_ids)
         ranges = self.coordinator.plan()
         self._listen(ranges)
         try:
@@ -245,6 +236,8 @@ class Engine:
             return
         if isinstance(error, SparkEnded):
             self._failure = error  # what was cached is lost with it
+        if error.facts.get("kind") == "retention":
+            self._topics.check(self.progress.topic_ids)  # the end of a shorter topic looks the same
         raise error
 
     def _check_owner(self) -> None:
@@ -278,7 +271,7 @@ class Engine:
             checkpoint_ts=step.upto_ts,
             positions=step.positions,
             known_tables=self._tables.new_with_rows(step.tables, self.progress),
-            topic_ids=self._topic_ids,
+            topic_ids=self._topics.ids,
         )
         with self.tally.durations.timed("apply"):
             outcome = self._writer.write(step, self._contents, self.progress.fence, commit)
@@ -290,7 +283,7 @@ class Engine:
         self.coordinator.applied(step)
 
     def _save(self, step: SaveProgress) -> None:
-        commit = ProgressCommit(checkpoint_ts=self.progress.checkpoint_ts, positions=step.positions, topic_ids=self._topic_ids)
+        commit = ProgressCommit(checkpoint_ts=self.progress.checkpoint_ts, positions=step.positions, topic_ids=self._topics.ids)
         aside = self._set_aside.aside(step.bad_events, self._source.reader)
         with self.tally.durations.timed("save"):
             outcome = self._writer.save(self.progress.fence, commit, aside)
@@ -335,6 +328,7 @@ class Engine:
         self._ahead.discard()
         self._settle(self._sink.raise_epoch().fence)
         progress, listing = self._loaded(), self._source.listing()
+        self._topics.check(progress.topic_ids)
         self._check_beginning(listing, progress.positions, progress.start_ts)
         self._build(progress)
         self._watcher.note("resumes", checkpoint_ts=self.progress.checkpoint_ts, epoch=self.progress.fence.epoch)
@@ -347,7 +341,7 @@ class Engine:
         ddl, fence = step.ddl, self.progress.fence
         self.tally.phase, self.tally.current_ddl = "ddl", ddl.query
         self._watcher.changed()
-        after = ProgressCommit(checkpoint_ts=ddl.commit_ts, positions=step.positions_done, topic_ids=self._topic_ids)
+        after = ProgressCommit(checkpoint_ts=ddl.commit_ts, positions=step.positions_done, topic_ids=self._topics.ids)
         try:
             is_skipped = self._set_aside.skips(ddl) or ddl_rule.is_skipped(ddl, self._settings.ddl_policy)
             with self.tally.durations.timed("ddl"):
@@ -375,7 +369,7 @@ class Engine:
             checkpoint_ts=step.ddl.commit_ts,
             positions=step.positions,
             known_tables=self._tables.new_with_ddl(step.ddl, self.progress),
-            topic_ids=self._topic_ids,
+            topic_ids=self._topics.ids,
         )
 
     def _loaded(self) -> Progress:

@@ -80,6 +80,14 @@ class KafkaSource:
         """Ask for the topics' ids; empty where no broker tells them."""
         if str(self._metadata(self._settings.topics[0]).cluster_id).startswith(MOCK_CLUSTER):
             return {}
+        try:
+            return self._described_ids()
+        except SourceError:
+            # The broker that is asked may be gone: an admin client does not look for another one by itself.
+            self._metadata(self._settings.topics[0], self._admin)
+        return self._described_ids()
+
+    def _described_ids(self) -> Mapping[str, str]:
         futures = self._admin.describe_topics(TopicCollection(list(self._settings.topics)), request_timeout=TOPIC_ID_TIMEOUT_S)
         ids = {}
         for topic, future in futures.items():

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 import stamina
 
-from applier import daemon
-from applier.errors import FatalSinkError, Fenced, RetryableSinkError, SourceError
+from applier import daemon, topic_identity
+from applier.errors import FatalSinkError, Fenced, NeedsOperator, RetryableSinkError, SourceError
 from applier.simulator.history import History, HistoryOptions
-from applier.simulator.memory import FakeSource
+from applier.simulator.memory import FakeSource, MemoryReader
 from applier.simulator.oracle import compare, open_oracle
 from applier.simulator.producer import Producer, ProducerOptions
 from applier.sinks.factory import open_sink
@@ -210,6 +210,60 @@ def test_a_run_that_is_taken_over_before_it_looks_at_its_progress_writes_no_more
         follow(replica, producer)
     with open_sink(SinkSettings(url=replica.url)) as looking:
         assert [looking.load()] == left
+
+
+class MadeAnew(LiveSource):
+    """The topic is deleted and made anew at one look, and has outgrown the old one already."""
+
+    def __init__(self, log, at, url):
+        super().__init__(log)
+        self._at, self._url, self.left = at, url, []
+
+    @property
+    def is_new(self):
+        return self._looks >= self._at
+
+    def listing(self):
+        found = super().listing()
+        if self._looks == self._at:
+            with open_sink(SinkSettings(url=self._url)) as looking:
+                self.left.append(looking.load())
+        return found
+
+    def topic_ids(self):
+        return {stream.topic: "new" if self.is_new else "old" for stream in self._records}
+
+
+def test_a_topic_that_is_made_anew_under_a_run_stops_it_before_anything_of_it_is_applied(tmp_path, monkeypatch):
+    monkeypatch.setattr(topic_identity, "CHECK_INTERVAL_S", 0.0)
+    _, producer, log = world(527)
+    source = MadeAnew(log, 6, f"sqlite:///{tmp_path}/replica.db")
+    replica = sqlite_replica(tmp_path, source)
+    with pytest.raises(NeedsOperator, match="made anew") as caught:
+        follow(replica, producer)
+    assert caught.value.facts["kind"] == "recreated"
+    with open_sink(SinkSettings(url=replica.url)) as looking:
+        assert [looking.load()] == source.left
+
+
+class Shorter(LiveSource):
+    """Made anew after the run has begun: what was to be read is beyond its end, and readers call that gone."""
+
+    asked = 0
+
+    @property
+    def reader(self):
+        return MemoryReader(self._records, dict.fromkeys(self._records, 1))
+
+    def topic_ids(self):
+        self.asked += 1
+        return {stream.topic: "new" if self.asked > 1 else "old" for stream in self._records}
+
+
+def test_records_that_are_gone_because_the_topic_was_made_anew_are_told_apart_from_expired_ones(tmp_path):
+    _, producer, log = world(528)
+    with pytest.raises(NeedsOperator, match="made anew"):
+        follow(sqlite_replica(tmp_path, Shorter(log)), producer)
 
 
 def test_what_would_fail_again_stops_the_run_at_once(tmp_path):
