@@ -40,7 +40,7 @@ class Verdict:
 
 def live_history(seed: int) -> History:
     """Return a history without an end: money in motion, all kinds of tables, DDLs of every kind now and then."""
-    return History(seed, HistoryOptions(transactions=ENDLESS, ddl_share=0.04, live_rows=60))
+    return History(seed, HistoryOptions(transactions=ENDLESS, ddl_share=0.015, live_rows=60))
 
 
 def run_faults(stage: Stage, feed: LiveFeed, faults: Sequence[Fault], say: Callable[[str], None] = lambda _: None) -> Verdict:
