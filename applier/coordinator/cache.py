@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Iterable
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -70,6 +71,15 @@ class Cache:
     def names_of(self, stream: Stream) -> list[RangeId]:
         """Name the ranges with rows of a stream, in offset order."""
         return sorted(name for name in self._ranges if name.stream == stream)
+
+    def read_rows(self, names: Iterable[RangeId]) -> int:
+        """How many rows were read in those ranges that are still here, replays included."""
+        reports = (self._ranges[name][1] for name in names if name in self._ranges)
+        return sum(report.rows + report.replays for report in reports)
+
+    def refuse(self, name: RangeId) -> None:
+        """Take a range for one that can be released at once."""
+        self._empty.append(name)
 
     def replace(self, parts: tuple[RangeId, ...], merged: RangeReport) -> None:
         """Put a range in the place of its parts, which can be released now. What was released before needs no place."""

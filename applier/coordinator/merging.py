@@ -50,8 +50,14 @@ class Merges:
             yield merge
 
     def take(self, report: RangeReport) -> None:
-        """Put a merged range in the place of its parts."""
-        self._cache.replace(self._reading.pop(report.range), report)
+        """Put a merged range in the place of its parts, unless the topic has lost rows that these hold: then they stay."""
+        parts = self._reading.pop(report.range)
+        # What was a replay then is one still, and of the rows some may be replays by now.
+        if report.rows + report.replays < self._cache.read_rows(parts):
+            self._cache.refuse(report.range)
+            self._failed.add(report.range.stream)
+        else:
+            self._cache.replace(parts, report)
 
     def forget(self, merge: RangeId) -> None:
         """Leave the parts as they are: reading them again failed. Nothing is merged until the stream has few ranges again."""

@@ -224,6 +224,23 @@ def test_a_merge_that_fails_leaves_its_parts_and_nothing_is_merged_until_there_a
     assert s.coordinator.plan() == ()
 
 
+def test_a_merge_that_holds_fewer_rows_than_its_parts_does_not_take_their_place():
+    s, _ = fed_row_by_row(9)
+    s.write(P0, resolved(10))
+    s.list()
+    ranges = s.coordinator.plan()
+    (merge,) = [name for name in ranges if s.coordinator.is_merge(name)]
+    s.read(*[name for name in ranges if name != merge])
+    lost_in_kafka = s.log[P0][1 : merge.end]
+    report, _ = report_of(RangeId(P0, 1, merge.end), lost_in_kafka, s.coordinator.floor_ts)
+    s.coordinator.report(replace(report, range=merge))
+    released = s.coordinator.next_step()
+    assert merge in released.ranges
+    s.confirm(released)
+    s.list()
+    assert s.steps() == [("apply", 0, 10, 9)]
+
+
 def test_parts_that_were_released_while_they_were_read_again_leave_nothing_behind():
     s, _ = fed_row_by_row(9)
     s.write(P0, resolved(10), row(11), resolved(12))
