@@ -46,8 +46,8 @@ bench: env ## measure; prints figures, asserts nothing
 soak: env ## the daemon on a live feed for CYCLES windows: is its memory flat? (needs servers, as bench does)
 	@PYTHONPATH=. $(PY) tests/bench/soak.py $(or $(CYCLES),3000)
 
-chaos: env ## FAULTS faults from SEED, under a local master and on a cluster, on servers of its own
-	@PYTHONPATH=. $(PY) tests/chaos/chaos.py $(or $(FAULTS),40) $(or $(SEED),1)
+chaos: env ## FAULTS faults from SEED (none begins after MINUTES), under a local master and on a cluster, on servers of its own
+	@PYTHONPATH=. $(PY) tests/chaos/chaos.py $(or $(FAULTS),40) $(or $(SEED),1) $(MINUTES)
 
 wheel: env ## build dist/applier-*.whl
 	@rm -rf dist

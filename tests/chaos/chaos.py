@@ -1,11 +1,13 @@
 """The long fault run: so many faults, drawn from a seed, first under a local master, then on a standalone Spark cluster.
 
-    chaos.py [faults] [seed]
+    chaos.py [faults] [seed] [minutes]
 
-Servers of its own are containers, or processes with APPLIER_TEST_SERVERS=process. Prints a count by kind and the verdict; ends with 1
-if anything is not as it must be.
+After so many minutes, if they are given, no further fault begins, and the verdict is of those that there were. Servers of its own are
+containers, or processes with APPLIER_TEST_SERVERS=process. Prints a count by kind and the verdict; ends with 1 if anything is not as it
+must be.
 """
 
+import math
 import random
 import sys
 import tempfile
@@ -71,7 +73,7 @@ def configured(directory: Path, config: Path, *, on_a_cluster: bool) -> Iterator
         yield cluster
 
 
-def run_part(mariadb: Mariadb, kafka: Kafka, faults: Sequence[Fault], seed: int, *, on_a_cluster: bool) -> Verdict:
+def run_part(mariadb: Mariadb, kafka: Kafka, faults: Sequence[Fault], seed: int, within_s: float, *, on_a_cluster: bool) -> Verdict:
     """Run one replica from its beginning through the faults."""
     topic = f"live-{seed}"
     kafka.create_topic(topic, FEED.partitions, retention_ms="-1")
@@ -95,7 +97,7 @@ def run_part(mariadb: Mariadb, kafka: Kafka, faults: Sequence[Fault], seed: int,
             cluster=cluster,
         )
         began = time.monotonic()
-        return run_faults(stage, feed, faults, lambda text: print(f"{time.monotonic() - began:7.1f} s  {text}", flush=True))
+        return run_faults(stage, feed, faults, lambda text: print(f"{time.monotonic() - began:7.1f} s  {text}", flush=True), within_s)
 
 
 def show(title: str, verdict: Verdict) -> None:
@@ -111,7 +113,7 @@ def show(title: str, verdict: Verdict) -> None:
 
 
 def main() -> int:
-    number, seed = (int(sys.argv[place]) if len(sys.argv) > place else default for place, default in ((1, 40), (2, 1)))
+    number, seed, minutes = (int(sys.argv[place]) if len(sys.argv) > place else default for place, default in ((1, 40), (2, 1), (3, 0)))
     rng = random.Random(seed)
     on_cluster = round(number * CLUSTER_SHARE)
     parts = (("local master", WEIGHTS, number - on_cluster), ("standalone cluster", ON_A_CLUSTER, on_cluster))
@@ -119,7 +121,8 @@ def main() -> int:
     wrong = 0
     with own_mariadb() as mariadb, own_kafka() as kafka:
         for place, (title, weights, count) in enumerate(parts):
-            verdict = run_part(mariadb, kafka, draw(rng, weights, count), seed * 100 + place, on_a_cluster=place == 1)
+            within_s = 60 * minutes * count / number if minutes else math.inf
+            verdict = run_part(mariadb, kafka, draw(rng, weights, count), seed * 100 + place, within_s, on_a_cluster=place == 1)
             show(title, verdict)
             total += verdict.faults
             wrong += len(verdict.wrong)

@@ -1,5 +1,6 @@
 """A fault run: a live feed, a supervised daemon, a reader of the money, and one fault after the other; at the end the oracle judges."""
 
+import math
 import random
 import time
 from collections import Counter
@@ -43,14 +44,22 @@ def live_history(seed: int) -> History:
     return History(seed, HistoryOptions(transactions=ENDLESS, ddl_share=0.015, live_rows=60))
 
 
-def run_faults(stage: Stage, feed: LiveFeed, faults: Sequence[Fault], say: Callable[[str], None] = lambda _: None) -> Verdict:
-    """Let the faults happen while the feed lives, then let everything settle and look at the end. The daemon runs already."""
+def run_faults(
+    stage: Stage, feed: LiveFeed, faults: Sequence[Fault], say: Callable[[str], None] = lambda _: None, within_s: float = math.inf
+) -> Verdict:
+    """Let the faults happen while the feed lives, then let everything settle and look at the end. The daemon runs already.
+
+    No fault begins later than ``within_s`` seconds from now: the verdict then is of those that there were.
+    """
+    until = time.monotonic() + within_s
     verdict = Verdict()
     url = stage.mariadb.url
     with CheckpointReader(url, NAME) as checkpoint, reading_money(url, patient=True) as reader:
         with feeding(feed):
             _recover(checkpoint, feed, stage.supervisor)
             for number, fault in enumerate(faults, 1):
+                if time.monotonic() >= until:
+                    break
                 say(f"{number}/{len(faults)} {fault}")
                 stage.inject(fault)
                 verdict.faults[fault] += 1
