@@ -27,15 +27,17 @@ def is_transient(error: BaseException) -> bool:
 def retrying(stop: Stop, retry_for_s: float, watcher: Watcher) -> Retrying:
     """Return attempts at one thing: they end when it succeeds, when it has failed for ``retry_for_s``, and when the end is wished.
 
-    The last error comes through as it is. Each retry is noted.
+    The last error comes through as it is. Each retry is noted, with how long it has failed: what is tried again inside of an attempt is
+    noted too, without that.
     """
+    failing = _FailingFor(retry_for_s)
 
     def note(state: RetryCallState) -> None:
-        watcher.note("retry", **_facts(state))
+        watcher.note("retry", **_facts(state), failing_for_s=round(failing.failing_for_s, 1), gives_up_after_s=retry_for_s)
 
     return Retrying(
         retry=retry_if_exception(is_transient),
-        stop=stop_any(_FailingFor(retry_for_s), stop_when_event_set(stop.event)),
+        stop=stop_any(failing, stop_when_event_set(stop.event)),
         wait=wait_exponential_jitter(multiplier=FIRST_WAIT_S, jitter=JITTER_S, max=LONGEST_WAIT_S),
         sleep=sleep_using_event(stop.event),
         before_sleep=note,
@@ -49,19 +51,23 @@ class _FailingFor(stop_base):
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
         self._since: float | None = None
+        self.failing_for_s = 0.0
 
     def __call__(self, retry_state: RetryCallState) -> bool:
         now = retry_state.outcome_timestamp or 0.0
         if self._since is None:
             self._since = now
-        return now - self._since >= self._limit_s
+        self.failing_for_s = now - self._since
+        return self.failing_for_s >= self._limit_s
 
 
 def _facts(state: RetryCallState) -> dict[str, Any]:
-    """Name the failure by its class and by our own words; other libraries' words may hold values."""
+    """Name the failure by its class and by our own words; other libraries' words may hold values. Those of Kafka's client hold none."""
     error = state.outcome.exception() if state.outcome is not None else None
     facts: dict[str, Any] = {"error": type(error).__name__, "attempt": state.attempt_number, "wait_s": round(state.upcoming_sleep, 2)}
     if isinstance(error, ApplierError):
         facts |= {"code": error.facts["code"]} if "code" in error.facts else {}
         facts["reason"] = error.message
+    if isinstance(error, SourceError) and "cause" in error.facts:
+        facts["cause"] = error.facts["cause"]
     return facts

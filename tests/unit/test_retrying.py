@@ -64,7 +64,7 @@ def test_what_would_fail_again_is_not(error):
 
 
 def test_each_retry_is_noted_with_class_and_reason_until_it_succeeds(quickly):
-    book, left = NoteBook(), [RetryableSinkError("locked", code=1205), SourceError("away", kind="unreachable")]
+    book, left = NoteBook(), [RetryableSinkError("locked", code=1205), SourceError("away", kind="unreachable", cause="refused")]
     for attempt in retrying(Stop(), 60, book):
         with attempt:
             if left:
@@ -74,6 +74,9 @@ def test_each_retry_is_noted_with_class_and_reason_until_it_succeeds(quickly):
         ("retry", "SourceError", "away", 2),
     ]
     assert book.notes[0][1]["code"] == 1205
+    assert book.notes[1][1]["cause"] == "refused"
+    assert [facts["gives_up_after_s"] for _, facts in book.notes] == [60, 60]
+    assert book.notes[0][1]["failing_for_s"] == 0.0 <= book.notes[1][1]["failing_for_s"] < 60
 
 
 def fail_with(error, tries, stop, retry_for_s):
