@@ -4,6 +4,7 @@ The first SIGTERM or SIGINT asks: what runs is finished, progress is saved. A se
 process at once. That is safe whatever it was doing: the fence and the ledger see to it, as for any other sudden death.
 """
 
+import logging
 import os
 import select
 import signal
@@ -12,6 +13,9 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Final
 
+from applier.telemetry.log import LOGGER_NAME
+
+LOGGER: Final = logging.getLogger(LOGGER_NAME)
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 KILLED_BY: Final = 128
 """A shell's exit code for a process that a signal has ended is this and the signal's number."""
@@ -68,8 +72,15 @@ def _listen(heard: int, stop: Stop, timeout_s: float, end: Callable[[int], objec
     first = os.read(heard, 1)
     if not first:
         return
+    LOGGER.info("asked to stop", extra={"signal": _name(first), "within_s": timeout_s})
     stop.wish()
     is_heard, _, _ = select.select([heard], [], [], timeout_s)
     second = os.read(heard, 1) if is_heard else first
     if second:
+        reason = f"another signal, {_name(second)}" if is_heard else "run.shutdown_timeout_s has passed"
+        LOGGER.warning("stops at once: the next start goes on where the sink is", extra={"reason": reason})
         end(KILLED_BY + second[0])
+
+
+def _name(number: bytes) -> str:
+    return signal.Signals(number[0]).name

@@ -16,6 +16,8 @@ LOGGER_NAME: Final = "applier"
 NOISY_LOGGERS: Final = ("py4j", "pyspark", "sqlglot", "alembic", "sqlalchemy")
 """Libraries whose progress chatter is not the operator's business; their warnings are."""
 
+PY4J_MODULES: Final = frozenset({"java_gateway", "clientserver"})
+
 KAFKA_LOGGER_NAME: Final = "applier.kafka"
 REPETITION_S: Final = 10.0
 
@@ -85,6 +87,11 @@ class RepetitionFilter(logging.Filter):
         return True
 
 
+def is_not_of_py4j(record: logging.LogRecord) -> bool:
+    """Leave out the tracebacks that py4j logs when its JVM has gone: what that means is told by the program."""
+    return not (record.name == "root" and record.module in PY4J_MODULES)
+
+
 def configure_logging(level: int = logging.WARNING) -> None:
     """Send the program's log lines of at least ``level`` to standard error, and quieten chatty libraries. May be repeated."""
     root = logging.getLogger()
@@ -93,6 +100,7 @@ def configure_logging(level: int = logging.WARNING) -> None:
     handler = StderrHandler()
     handler.setFormatter(FactFormatter())
     handler.addFilter(RepetitionFilter())
+    handler.addFilter(is_not_of_py4j)
     root.addHandler(handler)
     logging.getLogger(LOGGER_NAME).setLevel(level)
     for name in NOISY_LOGGERS:

@@ -1,5 +1,6 @@
 """The wish to end: the first signal expresses it, a second one or too long a wait ends the process at once."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -40,13 +41,17 @@ def test_a_block_without_signals_ends_and_nothing_is_wished():
     assert not stop.is_wished
 
 
-def test_what_lasts_too_long_after_a_signal_is_ended():
+def test_what_lasts_too_long_after_a_signal_is_ended(caplog):
+    caplog.set_level(logging.INFO, "applier")
     ended, codes = Event(), []
     stop = Stop()
     with stopped_by_signals(stop, timeout_s=0.01, end=lambda code: (codes.append(code), ended.set())):
         os.kill(os.getpid(), signal.SIGTERM)
         assert ended.wait(LONG_S)
     assert codes == [143]
+    asked, ending = [record for record in caplog.records if record.name == "applier"]
+    assert (asked.getMessage(), asked.signal, asked.within_s) == ("asked to stop", "SIGTERM", 0.01)
+    assert (ending.levelno, ending.reason) == (logging.WARNING, "run.shutdown_timeout_s has passed")
 
 
 def test_a_pause_ends_when_the_end_is_wished():

@@ -55,6 +55,15 @@ def test_a_log_line_begins_with_the_time_in_utc_whatever_the_zone_of_the_machine
     assert capsys.readouterr().err == "2025-12-02 08:40:16.060Z INFO applier: begins\n"
 
 
+def test_what_py4j_says_of_a_jvm_that_is_gone_is_left_to_the_program(capsys):
+    configure_logging(logging.INFO)
+    facts = {"name": "root", "levelname": "ERROR", "levelno": logging.ERROR}
+    logging.getLogger().handle(logging.makeLogRecord(facts | {"msg": "Exception while sending command.", "module": "java_gateway"}))
+    logging.getLogger().handle(logging.makeLogRecord(facts | {"msg": "of another library", "module": "other"}))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("of another library")
+
+
 def test_facts_stand_before_a_traceback(capsys):
     configure_logging(logging.INFO)
     try:
