@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from applier.cli.wording import count, duration, moment, one_line
+from applier.position import Ts
 from applier.telemetry import Observer, SilentObserver, Snapshot
 
 PLAIN_INTERVAL_S: Final = 5.0
@@ -81,11 +82,12 @@ def observer_for(console: Console, *, silent: bool) -> Iterator[Observer]:
 
 def note_line(message: str, facts: dict[str, Any]) -> str:
     """Write a note with its facts on one line; a timestamp with its time."""
-    return one_line(" ".join([message, *(f"{name}={_fact(name, value)}" for name, value in facts.items())]))
+    return one_line(" ".join([message, *(f"{name}={fact(name, value)}" for name, value in facts.items())]))
 
 
-def _fact(name: str, value: Any) -> str:
-    return f"{value} ({moment(value)})" if name.endswith("_ts") and value else str(value)
+def fact(name: str, value: Any) -> str:
+    """Write a fact for people: a timestamp with its time."""
+    return f"{value} ({moment(Ts(value))})" if name.endswith("_ts") and isinstance(value, int) and value else str(value)
 
 
 def summary(snapshot: Snapshot) -> str:

@@ -17,6 +17,7 @@ from typer.exceptions import TyperException
 
 from applier import __version__
 from applier.cli import catchup, ddl, demo, inspect, migrate, quarantine, status
+from applier.cli.display import fact
 from applier.cli.output import stderr_console
 from applier.cli.run import run as run_command
 from applier.cli.skip import skip as skip_command
@@ -116,7 +117,7 @@ def _tell(error: ApplierError) -> None:
     _line(console, "error: ", error.message, "bold red")
     for name, value in error.facts.items():
         if value is not None and str(value):
-            _line(console, f"  {name}: ", str(value), "dim")
+            _line(console, f"  {name}: ", fact(name, value), "dim")
     if error.remedy:
         _line(console, "  remedy: ", error.remedy if error.remedy.endswith((".", "?")) else f"{error.remedy}.", "bold green")
 

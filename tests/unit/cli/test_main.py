@@ -72,6 +72,11 @@ def test_an_expected_error_names_place_and_remedy_without_a_traceback(capsys):
     assert capsys.readouterr().err == "error: the rows are gone\n  topic: feed\n  offset: 5\n  remedy: Take a [dump].\n"
 
 
+def test_a_timestamp_is_told_with_its_time(capsys):
+    run([], commands_raising(NeedsOperator("m", commit_ts=470625449688432640)))
+    assert capsys.readouterr().err == "error: m\n  commit_ts: 470625449688432640 (2026-11-21 20:40:16.060Z)\n"
+
+
 @pytest.mark.parametrize(("remedy", "shown"), [("Do it", "Do it."), ("Do it.", "Do it."), ("Did you mean it?", "Did you mean it?")])
 def test_a_remedy_ends_as_a_sentence_does(remedy, shown, capsys):
     run([], commands_raising(ConfigError("m", remedy=remedy)))
