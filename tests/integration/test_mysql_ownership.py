@@ -53,6 +53,16 @@ def test_after_kill_9_the_next_start_does_not_wait_for_the_lease(url: str, owner
         assert next_run.write().state is WriteState.COMMITTED
 
 
+def test_a_dead_run_is_replaced_although_the_clock_of_the_database_was_set_back_since(
+    url: str, owner: "Popen[str]", least_privileged_url: str
+) -> None:
+    owner.kill()
+    owner.wait()
+    run(url, "UPDATE applier.owner SET heartbeat_at = heartbeat_at + INTERVAL 1 HOUR")
+    with replica(least_privileged_url, lock_timeout_s=5 * LEASE_S) as next_run:
+        assert next_run.fence.epoch == 2
+
+
 def test_after_a_good_end_nobody_is_left_for_whom_the_next_start_would_wait(url: str, least_privileged_url: str) -> None:
     with replica(least_privileged_url) as run_in_good_order:
         assert run_in_good_order.sink.owner() is not None

@@ -8,6 +8,7 @@ run has become the owner in between. The lock keeps honest runs apart; the epoch
 import os
 import socket
 import time
+from datetime import datetime
 from hashlib import sha256
 from itertools import chain, repeat
 from uuid import uuid4
@@ -29,6 +30,22 @@ LOCK_SLICE_S = 1
 """Seconds for which the server waits for the lock before we look at the owner's heartbeat again."""
 ENDING_S = 30
 """Seconds at least that a session which was ended gets to be gone."""
+
+
+class _Stillness:
+    """Whether a heartbeat was seen to stand still for ``limit_s``, whatever the database's clock does: it may have been set back."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._beat: datetime | None = None
+        self._since_s = 0.0
+
+    def is_seen(self, owner: OwnerRow | None, now_s: float) -> bool:
+        """Look once more; ``now_s`` is of our own clock, which never steps back."""
+        beat = None if owner is None else owner.owner.heartbeat_at
+        if beat != self._beat:
+            self._beat, self._since_s = beat, now_s
+        return beat is not None and now_s - self._since_s > self._limit_s
 
 
 class Ownership:
@@ -163,10 +180,11 @@ class Ownership:
         # However short the timeout, it suffices to see that a dead run's heartbeat stands still.
         deadline = time.monotonic() + max(settings.lock_timeout_s, (STILL_BEATS + 1) * interval_s(settings.lease_s))
         is_ending = False
+        still = _Stillness(STILL_BEATS * interval_s(settings.lease_s))
         for wait_s in chain([0], repeat(LOCK_SLICE_S)):
             is_taken = take_lock(connection, self._lock_name, wait_s)
             owner = self._owner()
-            if is_taken and (take_over or self._is_dead(owner)):
+            if is_taken and (take_over or self._is_dead(owner) or still.is_seen(owner, time.monotonic())):
                 return
             if is_taken:
                 # Its owner lives and has only lost the lock: it must be able to take it again.
