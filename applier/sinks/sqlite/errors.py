@@ -18,7 +18,7 @@ _FATAL: Final = {
         "the database file is damaged",
         "Restore it from a backup: progress and rows are in it, so the applier continues there",
     ),
-    "SQLITE_FULL": ("the disk is full", "Make room: nothing of this transaction was written"),
+    "SQLITE_FULL": ("the disk is full", "Make room; the applier goes on from the last transaction that was written whole"),
     "SQLITE_IOERR": ("the database file cannot be read or written", "See the system's log for errors of the disk"),
     "SQLITE_TOOBIG": ("a value or statement is longer than SQLite takes", "Use another sink for this table"),
     "SQLITE_CONSTRAINT": ("the sink's table refuses a row", "Compare the sink's table with upstream's: it is stricter"),

@@ -62,10 +62,10 @@ class SqliteWriter:
 
 
 def unknown_outcome(error: DBAPIError | sqlite3.Error) -> UnknownOutcome:
-    """Return the error for a COMMIT that failed: it may have reached the disk."""
-    return UnknownOutcome(
-        "COMMIT failed: it may have reached the disk or not", remedy="The applier reads the file again", reason=str(error)
-    )
+    """Return the error for a COMMIT that failed: it may have reached the disk. What is tried again must name the obstacle."""
+    known = translate(error)
+    message = f"COMMIT failed, and may have reached the disk or not: {known.message}"
+    return UnknownOutcome(message, remedy=known.remedy, **known.facts)
 
 
 def _guard(connection: sqlite3.Connection) -> Guard:
