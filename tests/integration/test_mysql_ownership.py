@@ -46,9 +46,7 @@ def test_a_second_run_waits_and_then_names_the_owner(url: str, owner: "Popen[str
 def test_after_kill_9_the_next_start_does_not_wait_for_the_lease(url: str, owner: "Popen[str]", least_privileged_url: str) -> None:
     owner.kill()
     owner.wait()
-    began = time.monotonic()
     with replica(least_privileged_url, lock_timeout_s=0.0) as next_run:
-        assert time.monotonic() - began < LEASE_S
         assert next_run.fence.epoch == 2
         assert next_run.write().state is WriteState.COMMITTED
 
@@ -85,12 +83,9 @@ def test_a_frozen_owner_is_taken_over_after_its_lease_and_exits_when_it_wakes(
 
 
 def test_take_over_ends_a_living_owner_at_once(url: str, owner: "Popen[str]", least_privileged_url: str) -> None:
-    sink = MysqlSink(settings(least_privileged_url))
-    began = time.monotonic()
-    sink.acquire(take_over=True)
-    assert time.monotonic() - began < LEASE_S
-    assert word(owner) == "Fenced"
-    sink.close()
+    with MysqlSink(settings(least_privileged_url, lease_s=3600)) as sink:
+        sink.acquire(take_over=True)
+        assert word(owner) == "Fenced"
 
 
 def test_a_run_that_was_taken_over_does_not_take_its_successors_progress_for_its_own(url: str, least_privileged_url: str) -> None:
