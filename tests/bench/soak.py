@@ -14,7 +14,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 
 from applier.simulator.history import History, HistoryOptions
 from tests.rig.checkpoint import CheckpointReader
@@ -78,17 +77,13 @@ def sample(program: Program) -> dict[str, float]:
 
 
 def growth(values: Sequence[float]) -> float:
-    """Return by how much the last quarter lies above the third one, median against median, as a share."""
-    quarter = max(1, len(values) // 4)
-    before, after = median(values[-2 * quarter : -quarter] or values), median(values[-quarter:])
-    return (after - before) / before if before else 0.0
+    """Return by how much the peak of the second half lies above that of the first, as a share.
 
-
-def growth_of_peaks(values: Sequence[float]) -> float:
-    """Return by how much the highest of the last quarter lies above the highest before: for what is freed in bulk now and then."""
-    quarter = max(1, len(values) // 4)
-    before, after = max(values[:-quarter] or values), max(values[-quarter:])
-    return (after - before) / before if before else 0.0
+    Peaks, because what garbage collectors free in batches goes up and down: what leaks is higher at each peak.
+    """
+    middle = len(values) // 2
+    before = max(values[:middle], default=0.0)
+    return (max(values[middle:]) - before) / before if before else 0.0
 
 
 def show(rows: Sequence[dict[str, float]]) -> None:
@@ -96,12 +91,10 @@ def show(rows: Sequence[dict[str, float]]) -> None:
     print("windows  " + "  ".join(names))
     for row in rows:
         print(f"{row['windows']:7.0f}  " + "  ".join(f"{row.get(name, 0):{len(name)}.0f}" for name in names))
-    print("growth from the third quarter to the last one (of what a collection of Python's frees: from the highest before):")
+    print("the peak of the second half against that of the first:")
     for name in names:
-        values = [row.get(name, 0.0) for row in rows]
-        share = (growth_of_peaks if name in FREED_IN_BULK else growth)(values)
-        per_thousand = share * values[-1] / (rows[-1]["windows"] / 4 / 1000)
-        print(f"  {name:16} {share:+7.2%}  ({per_thousand:+8.2f} in 1,000 windows)  {'flat' if share < FLAT_SHARE else 'GROWS'}")
+        share = growth([row.get(name, 0.0) for row in rows])
+        print(f"  {name:16} {share:+7.2%}  {'flat' if share < FLAT_SHARE else 'GROWS'}")
 
 
 def watch(program: Program, checkpoint: CheckpointReader, windows: int) -> list[dict[str, float]]:
