@@ -6,7 +6,6 @@ back through an accumulator, so that caching a range sends no chunk anywhere.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any, Final
 
 from py4j.protocol import Py4JError, Py4JNetworkError
@@ -62,7 +61,9 @@ class SparkRunner:
             for task in tasks:
                 self._cached[task.range] = _range_rdd(self._context, task, self._reader, self._outcomes)
             _materialize(self._context, [self._cached[task.range] for task in tasks])
-        except UNANSWERED as error:
+        except Exception as error:
+            if not self._has_failed(error):
+                raise
             self.release([task.range for task in tasks])
             return [RangeFailure(task.range, _job_failed(error)) for task in tasks]
         # Not every range need have reported: a task that Spark repeats after its range was cached does not listen again.
@@ -78,9 +79,15 @@ class SparkRunner:
             return WriteOutcome(state=WriteState.REBUILD, error=error)
         try:
             return self._apply(plan)
-        except UNANSWERED as error:
+        except Exception as error:
+            if not self._has_failed(error):
+                raise
             failure = _job_failed(error)
             return WriteOutcome(state=WriteState.REBUILD if isinstance(failure, JobLost) else WriteState.FAILED, error=failure)
+
+    def _has_failed(self, error: Exception) -> bool:
+        """Tell whether Spark is to blame: once the other thread has cleared a lost context away, Spark's own code finds None in it."""
+        return isinstance(error, UNANSWERED) or self._context._jsc is None  # noqa: SLF001 - Spark has no other word for a stopped context
 
     def _apply(self, plan: ApplyPlan) -> WriteOutcome:
         self._context.setLocalProperty("spark.scheduler.pool", "apply")
@@ -102,8 +109,11 @@ class SparkRunner:
         for range_id in ranges:
             rdd = self._cached.pop(range_id, None)
             if rdd is not None:
-                with suppress(*UNANSWERED):  # where Spark has ended nothing is cached, and the error that tells of it comes from a job
+                try:
                     rdd.unpersist()
+                except Exception as error:  # where Spark has ended nothing is cached, and the error that tells of it comes from a job
+                    if not self._has_failed(error):
+                        raise
 
     def release_all(self) -> None:
         """Unpersist every range."""
@@ -156,9 +166,9 @@ def _same(bucket: int) -> int:
     return bucket
 
 
-def _job_failed(error: Py4JError | OSError) -> ApplierError:
+def _job_failed(error: Exception) -> ApplierError:
     text = str(getattr(error, "java_exception", error))
-    if isinstance(error, Py4JNetworkError | OSError) or any(words in text for words in STOPPED):
+    if not isinstance(error, Py4JError) or isinstance(error, Py4JNetworkError) or any(words in text for words in STOPPED):
         return SparkEnded("spark has ended while the applier works", remedy=ENDED_REMEDY, cause=_cause(text))
     return JobLost("spark gave a job up", remedy="See the logs of the executors", cause=_cause(text))
 

@@ -25,6 +25,7 @@ class BrokenSpark:
     def __init__(self, error, *, is_dead=False):
         self._error, self._is_dead = error, is_dead
         self._jrdd = SimpleNamespace(count=self._fail)
+        self._jsc = object()
         self.released = 0
 
     def _fail(self, *_):
@@ -64,6 +65,31 @@ def test_a_spark_that_has_ended_is_named_and_not_rebuilt_upon(error, is_dead):
     written = runner.apply(PLAN)
     assert (written.state, type(written.error)) == (WriteState.FAILED, SparkEnded)
     runner.close()
+
+
+NOTHING = AttributeError("'NoneType' object has no attribute 'setCallSite'")
+
+
+@pytest.mark.parametrize("is_dead", [True, False])
+def test_a_spark_that_the_other_thread_has_cleared_away_under_a_job_has_ended(is_dead):
+    spark = BrokenSpark(NOTHING, is_dead=is_dead)
+    spark._jsc = None
+    runner = SparkRunner(spark, MemoryReader({}))
+    (outcome,) = runner.listen([TASK])
+    assert isinstance(outcome.error, SparkEnded)
+    assert outcome.error.facts["cause"] == str(NOTHING)
+    runner._cached[RANGE] = spark
+    assert isinstance(runner.apply(PLAN).error, SparkEnded)
+    runner.release([RANGE])
+
+
+def test_a_defect_of_ours_is_not_taken_for_the_end_of_spark():
+    runner = SparkRunner(BrokenSpark(NOTHING), MemoryReader({}))
+    with pytest.raises(AttributeError):
+        runner.listen([TASK])
+    runner._cached[RANGE] = runner._context
+    with pytest.raises(AttributeError):
+        runner.apply(PLAN)
 
 
 def test_a_job_that_spark_gave_up_is_lost_with_what_was_raised_and_leaves_nothing_cached():
