@@ -32,8 +32,6 @@ ENDLESS = 10**9
 MIB = 1 << 20
 FLAT_SHARE = 0.03
 """What may come on top: the noise of a process that keeps nothing."""
-FREED_IN_BULK = {"RDDs"}
-"""The JVM keeps them until the driver's garbage collection has let go of them."""
 HISTOGRAM = re.compile(r"^\s*\d+:\s+(\d+)\s+(\d+)\s+(\S+)", re.MULTILINE)
 CONFIG = """\
 name = "{name}"
