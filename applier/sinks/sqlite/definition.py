@@ -83,11 +83,6 @@ class IndexDefinition:
     parts: tuple[IndexPart, ...]
     unique: bool = False
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether all parts are whole columns."""
-        return all(part.column and not part.prefix for part in self.parts)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableDefinition:
