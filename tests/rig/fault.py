@@ -15,6 +15,7 @@ from applier.simulator.mysql_oracle import connect
 from tests.rig.kafka import Kafka
 from tests.rig.mariadb import Mariadb
 from tests.rig.process_tree import Process, Role, processes, session
+from tests.rig.server import Server
 from tests.rig.spark_cluster import Cluster
 from tests.rig.supervisor import Supervisor
 
@@ -85,14 +86,15 @@ class Stage:
         self.rng.choice(found).signal(signal.SIGKILL)
 
     def _crash_mariadb(self) -> None:
-        self.mariadb.server.kill()
-        time.sleep(self.rng.uniform(*DOWN_S))
-        self.mariadb.server.start()
+        self._crash(self.mariadb.server)
 
     def _crash_kafka(self) -> None:
-        self.kafka.server.kill()
+        self._crash(self.kafka.server)
+
+    def _crash(self, server: Server) -> None:
+        server.kill()
         time.sleep(self.rng.uniform(*DOWN_S))
-        self.kafka.server.start()
+        server.start()
 
     def _kill_connections(self) -> None:
         with closing(connect(self.mariadb.url)) as connection, connection.cursor() as cursor:
