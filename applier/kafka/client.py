@@ -2,12 +2,11 @@
 
 import time
 from collections.abc import Collection, Mapping
-from concurrent.futures import Future, wait
+from threading import Thread
 from typing import Any, Final, Self
 
 from confluent_kafka import (
     Consumer,
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -25,11 +24,11 @@ from applier.kafka.refusal import refusals_as_config_errors
 from applier.kafka.settings import LOGGER, KafkaSettings, unreachable
 from applier.position import Offset, Stream
 
+CLOSE_TIMEOUT_S = 5.0
+"""How long the consumer may take to close: as long as a broker takes to answer that offsets are shown."""
+
 HEARING_S = 0.2
 """For hearing why the cluster was not asked; it also keeps a question that fails at once from being asked without a pause."""
-
-SHOW_TIMEOUT_S = 5.0
-"""For committing offsets that are only to be looked at: nothing waits for it but the end of the program."""
 
 TOPIC_ID_TIMEOUT_S = 5.0
 """Topic ids guard against a topic that was made anew; a broker that does not tell them in this time is one that cannot."""
@@ -59,9 +58,10 @@ class KafkaSource:
         self._settings = settings
         self._complaints = Complaints(settings)
         with refusals_as_config_errors(settings):
-            self._consumer = Consumer(settings.consumer() | {"error_cb": self._complaints.hear})
+            heard = {"error_cb": self._complaints.hear, "on_commit": self._hear_whether_shown}
+            self._consumer = Consumer(settings.consumer() | heard)
             self._admin = AdminClient(settings.client())
-        self._shown: Future[Any] | None = None
+        self._not_shown_because: str | None = None
         self._has_listed = False
 
     @property
@@ -125,18 +125,30 @@ class KafkaSource:
         return {s: Offset(p.offset) if p.offset >= 0 else ends[s] for s, p in ((Stream(p.topic, p.partition), p) for p in found)}
 
     def show_offsets(self, offsets: Mapping[Stream, Offset]) -> None:
-        """Commit them as those of the consumer group, in the background."""
-        partitions = [TopicPartition(stream.topic, stream.partition, offset) for stream, offset in offsets.items()]
-        if partitions:
-            request = ConsumerGroupTopicPartitions(self._settings.group_id, partitions)
-            self._shown = self._admin.alter_consumer_group_offsets([request], request_timeout=SHOW_TIMEOUT_S)[self._settings.group_id]
-            self._shown.add_done_callback(_log_refusal)
+        """Commit them as those of the consumer group, in the background.
+
+        By the consumer: an admin client whose request to a group's coordinator times out as the broker dies aborts the whole process
+        (librdkafka issue 4605, an assertion in rd_kafka_enq_once_del_source_return).
+        """
+        self._consumer.poll(0)  # nothing is assigned: what can come is how the earlier ones fared
+        if partitions := [TopicPartition(stream.topic, stream.partition, offset) for stream, offset in offsets.items()]:
+            self._consumer.commit(offsets=partitions, asynchronous=True)
+
+    def _hear_whether_shown(self, error: KafkaError | None, partitions: Collection[TopicPartition]) -> None:
+        refused = next((f"{p.topic}/{p.partition}: {p.error}" for p in partitions if p.error is not None), None)
+        reason = None if error is None and refused is None else str(error or refused)
+        if reason not in {None, self._not_shown_because}:
+            LOGGER.warning("offsets are not shown to lag tools", extra={"reason": self._settings.masked(str(reason))})
+        self._not_shown_because = reason
 
     def close(self) -> None:
-        """Close the consumer, once the last offsets are shown; the admin client ends with its last reference."""
-        if self._shown is not None:
-            wait([self._shown], SHOW_TIMEOUT_S)
-        self._consumer.close()
+        """Close the consumer, once the last offsets are shown; the admin client ends with its last reference.
+
+        It is left to itself if that takes too long: librdkafka waits without end for the answer of a broker that has died meanwhile.
+        """
+        closing = Thread(target=self._consumer.close, name="applier-kafka-close", daemon=True)
+        closing.start()
+        closing.join(CLOSE_TIMEOUT_S)
 
     def __enter__(self) -> Self:
         """Use as a context manager."""
@@ -206,8 +218,3 @@ class KafkaSource:
             except KafkaException as error:
                 raise unreachable(self._settings, f"offsets of {partition.topic}/{partition.partition}", error) from error
         return offsets
-
-
-def _log_refusal(shown: "Future[Any]") -> None:
-    if (error := shown.exception()) is not None:
-        LOGGER.warning("offsets are not shown to lag tools", extra={"reason": str(error)})

@@ -1,14 +1,19 @@
 """The driver's view of Kafka through a broker that is killed and started again."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
+
+from confluent_kafka import Consumer, TopicPartition
 
 from applier.errors import SourceError
 from applier.kafka.client import KafkaSource
 from applier.kafka.settings import KafkaSettings
+from applier.position import Offset, Stream
 
 DEADLINE_S = 120
 POLL_S = 0.2
+SHOWN_EVERY_S = 0.03
 
 
 def test_the_partitions_are_listed_again_after_the_broker_was_killed(kafka):
@@ -31,6 +36,41 @@ def test_the_partitions_are_listed_again_after_the_broker_was_killed(kafka):
     kafka.delete_topic(topic)
 
 
+def test_offsets_are_shown_through_the_deaths_of_the_broker(kafka):
+    topic, group = f"shown-{uuid4().hex[:8]}", f"shown-{uuid4().hex[:8]}"
+    kafka.create_topic(topic)
+    settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=(topic,), group_id=group)
+    with KafkaSource(settings) as source, ThreadPoolExecutor(1) as beside:
+        for _ in range(2):
+            crash = beside.submit(kafka.crash)
+            while not crash.done():
+                source.show_offsets({Stream(topic, 0): Offset(7)})
+                time.sleep(SHOWN_EVERY_S)
+            crash.result()
+        give_up = time.monotonic() + DEADLINE_S
+        while _committed(kafka, group, topic) != Offset(8):
+            assert time.monotonic() < give_up, "later offsets are not shown"
+            source.show_offsets({Stream(topic, 0): Offset(8)})
+            time.sleep(POLL_S)
+    kafka.delete_topic(topic)
+
+
+def test_a_source_closes_although_a_dead_broker_owes_it_an_answer(kafka):
+    topic = f"owed-{uuid4().hex[:8]}"
+    kafka.create_topic(topic)
+    source = KafkaSource(KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=(topic,), group_id="owed"))
+    source.listing()
+    kafka.server.kill()
+    try:
+        source.show_offsets({Stream(topic, 0): Offset(7)})
+        began = time.monotonic()
+        source.close()
+        assert time.monotonic() - began < DEADLINE_S / 2
+    finally:
+        kafka.server.start()
+    kafka.delete_topic(topic)
+
+
 def test_a_topic_that_is_made_anew_has_another_id(kafka):
     topic = f"anew-{uuid4().hex[:8]}"
     kafka.create_topic(topic)
@@ -45,6 +85,14 @@ def test_a_topic_that_is_made_anew_has_another_id(kafka):
     assert before.keys() == after.keys() == {topic}
     assert before != after
     kafka.delete_topic(topic)
+
+
+def _committed(kafka, group, topic):
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": group})
+    try:
+        return consumer.committed([TopicPartition(topic, 0)], timeout=DEADLINE_S)[0].offset
+    finally:
+        consumer.close()
 
 
 def _ids(source):

@@ -14,14 +14,6 @@ STOP_S = 60
 KILLED = -signal.SIGKILL
 
 
-def _is_abort_of_librdkafka(ended: Ended) -> bool:
-    """Tell whether an assertion of librdkafka's has ended it: seen once in about ten deaths of a broker, in an admin client's request.
-
-    It is no exit of ours, and as safe as any kill; it stays among ``exits``, where a verdict shows it as -6.
-    """
-    return ended.code == -signal.SIGABRT and "rdkafka_queue.h" in ended.stderr
-
-
 class Supervisor:
     """Keeps a daemon running. ``exits`` are the codes with which it ended, ``unexpected`` those that no test has caused."""
 
@@ -80,7 +72,7 @@ class Supervisor:
                     continue
                 ended = self.program.wait()
                 self.exits.append(code)
-                if not (self._is_death_caused and code == KILLED) and not _is_abort_of_librdkafka(ended):
+                if not (self._is_death_caused and code == KILLED):
                     self.unexpected.append(ended)
                 self._is_death_caused = bool(self._next_environment)
                 self._start()
