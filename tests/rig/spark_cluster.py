@@ -139,7 +139,7 @@ def _wait_for(cluster: Cluster, workers: int) -> None:
         try:
             if len(cluster.busy_cores()) == workers:
                 return
-        except OSError:
-            pass
+        except (OSError, json.JSONDecodeError):
+            pass  # it listens before it serves: another page answers until the status is there
         assert time.monotonic() < give_up, "the cluster does not come up"
         time.sleep(POLL_S * 10)
