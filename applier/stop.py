@@ -8,6 +8,7 @@ import logging
 import os
 import select
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
@@ -19,6 +20,8 @@ LOGGER: Final = logging.getLogger(LOGGER_NAME)
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 KILLED_BY: Final = 128
 """A shell's exit code for a process that a signal has ended is this and the signal's number."""
+ECHO_S = 0.5
+"""A signal so soon after the first is the same wish: a terminal sends Ctrl-C to a wrapper and to us, and the wrapper hands it on."""
 
 
 class Stop:
@@ -74,12 +77,20 @@ def _listen(heard: int, stop: Stop, timeout_s: float, end: Callable[[int], objec
         return
     LOGGER.info("asked to stop", extra={"signal": _name(first), "within_s": timeout_s})
     stop.wish()
-    is_heard, _, _ = select.select([heard], [], [], timeout_s)
-    second = os.read(heard, 1) if is_heard else first
-    if second:
-        reason = f"another signal, {_name(second)}" if is_heard else "run.shutdown_timeout_s has passed"
-        LOGGER.warning("stops at once: the next start goes on where the sink is", extra={"reason": reason})
-        end(KILLED_BY + second[0])
+    asked_at = time.monotonic()
+    while select.select([heard], [], [], max(0.0, asked_at + timeout_s - time.monotonic()))[0]:
+        another = os.read(heard, 1)
+        if not another:
+            return
+        if time.monotonic() >= asked_at + ECHO_S:
+            _end(end, another, f"another signal, {_name(another)}")
+            return
+    _end(end, first, "run.shutdown_timeout_s has passed")
+
+
+def _end(end: Callable[[int], object], number: bytes, reason: str) -> None:
+    LOGGER.warning("stops at once: the next start goes on where the sink is", extra={"reason": reason})
+    end(KILLED_BY + number[0])
 
 
 def _name(number: bytes) -> str:

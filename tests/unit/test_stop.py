@@ -5,11 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from threading import Event
 
 import pytest
 
-from applier.stop import Stop, stopped_by_signals
+import applier.stop
+from applier.stop import ECHO_S, Stop, stopped_by_signals
 
 PROGRAM = """
 import sys, time
@@ -68,5 +70,16 @@ def test_a_second_signal_ends_the_process_at_once(second, code):
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGTERM)
         assert process.stdout.readline() == "asked\n"
+        time.sleep(ECHO_S)
         process.send_signal(second)
         assert process.wait(LONG_S) == code
+
+
+def test_a_signal_that_a_wrapper_hands_on_too_is_one_wish(monkeypatch):
+    monkeypatch.setattr(applier.stop, "ECHO_S", LONG_S)
+    stop, codes = Stop(), []
+    with stopped_by_signals(stop, timeout_s=LONG_S, end=codes.append):
+        for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
+            os.kill(os.getpid(), number)
+        assert stop.event.wait(LONG_S)
+    assert codes == []
