@@ -1,6 +1,7 @@
 """The port of a sink, on a file: fence states, DDL in one transaction, crashes at every point, ownership."""
 
 import json
+import logging
 import os
 import pickle
 import resource
@@ -310,6 +311,15 @@ def test_a_second_run_exits_with_fenced_that_names_the_owner(sink, path):
     assert raised.value.facts["host"]
     assert raised.value.facts["since"]
     assert sink.heartbeat_lost() is None
+
+
+def test_a_run_that_waits_for_another_one_says_so_once(sink, path, caplog):
+    caplog.set_level(logging.INFO, "applier")
+    waiting = SinkSettings(url=f"sqlite:///{path}", lock_timeout_s=0.5)
+    with SqliteSink(waiting) as second, pytest.raises(Fenced):
+        second.acquire()
+    (told,) = (record for record in caplog.records if record.getMessage().startswith("waits for another run"))
+    assert told.owner_process == os.getpid()
 
 
 def test_the_lock_is_free_when_the_owner_closes(path):

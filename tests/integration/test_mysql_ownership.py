@@ -1,5 +1,6 @@
 """Owning a replica on a real MariaDB: two processes, kill -9, frozen owners, lost locks."""
 
+import logging
 import os
 import signal
 import time
@@ -30,7 +31,10 @@ def owner(url: str, least_privileged_url: str) -> Iterator["Popen[str]"]:
         yield process
 
 
-def test_a_second_run_waits_and_then_names_the_owner(url: str, owner: "Popen[str]", least_privileged_url: str) -> None:
+def test_a_second_run_waits_and_then_names_the_owner(
+    url: str, owner: "Popen[str]", least_privileged_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "applier")
     sink = MysqlSink(settings(least_privileged_url, lock_timeout_s=0.5))
     began = time.monotonic()
     with pytest.raises(Fenced) as caught:
@@ -39,6 +43,8 @@ def test_a_second_run_waits_and_then_names_the_owner(url: str, owner: "Popen[str
     assert caught.value.facts["process"] == owner.pid
     assert caught.value.facts["host"]
     assert caught.value.facts["since"]
+    (told,) = (vars(record) for record in caplog.records if record.getMessage().startswith("waits for another run"))
+    assert told["owner_process"] == owner.pid
     sink.close()
     assert owner.poll() is None
 

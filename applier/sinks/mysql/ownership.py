@@ -25,6 +25,7 @@ from applier.sinks.mysql.registry import SessionRegistry, end_holder, lock_holde
 from applier.sinks.mysql.session import Purpose, discard, open_session, session_id, transaction
 from applier.sinks.overview import OwnerState, OwnerView
 from applier.sinks.port import SinkSettings
+from applier.sinks.waiting import tell_wait
 
 LOCK_SLICE_S = 1
 """Seconds for which the server waits for the lock before we look at the owner's heartbeat again."""
@@ -198,6 +199,8 @@ class Ownership:
                 end_holder(connection, self._lock_name)
             if time.monotonic() > deadline:
                 raise fenced(settings.name, owner)
+            if wait_s == 0:
+                tell_wait(fenced(settings.name, owner))
 
     def _is_dead(self, owner: OwnerRow | None) -> bool:
         return owner is None or owner.silent_s > STILL_BEATS * interval_s(self._settings.lease_s)

@@ -19,6 +19,7 @@ from typing import Final
 from applier.errors import FatalSinkError, Fenced
 from applier.sinks.bookkeeping import OwnerRow
 from applier.sinks.overview import OwnerState, OwnerView
+from applier.sinks.waiting import tell_wait
 
 _RETRY_S: Final = 0.1
 
@@ -52,6 +53,7 @@ class FileLock:
     def acquire(self, *, take_over: bool) -> None:
         """Take the lock. Fenced names the holder if it cannot be had in time and the holder's heartbeat is alive."""
         deadline = time.monotonic() + self._timeout_s
+        is_told = False
         while not self._try():
             holder = self.holder()
             if take_over or (holder is not None and holder.silent_s > self._lease_s):
@@ -59,6 +61,9 @@ class FileLock:
             elif time.monotonic() >= deadline:
                 raise _fenced(self.path, holder)
             else:
+                if not is_told:
+                    tell_wait(_fenced(self.path, holder))
+                    is_told = True
                 time.sleep(_RETRY_S)
         self._announce()
         self._stopped.clear()
