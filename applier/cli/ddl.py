@@ -13,6 +13,7 @@ from applier.events import DdlEvent, DdlIdentity, TableName
 from applier.position import MAX_TS, Ts
 
 if TYPE_CHECKING:
+    from applier.config import Config
     from applier.sinks.port import DdlState, LedgerEntry, Sink
 
 app = typer.Typer(help="Show the ledger of DDLs, or settle one that is unfinished.")
@@ -26,7 +27,7 @@ DONE_HELP: Final = "Record that an unfinished DDL is done: its effect is in the 
 @app.command("list")
 def list_ddls(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTable = None, as_json: AsJson = False) -> None:
     """Show the DDLs that the ledger knows, by timestamp."""
-    with open_sink_of(config) as sink:
+    with open_sink_of(read_config(config)) as sink:
         entries = chosen(_ledger(sink), ts, table)
     if as_json:
         print_json([as_object(entry) for entry in entries])
@@ -43,31 +44,33 @@ def done(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTab
     """Record that an unfinished DDL is done."""
     from applier.sinks.port import DdlState  # noqa: PLC0415 - --help need not wait for it
 
-    _resolve(config, ts, table, DdlState.DONE)
+    with open_sink_of(read_config(config)) as sink:
+        _resolve(sink, ts, table, DdlState.DONE)
 
 
 @app.command("retry")
 def retry(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTable = None) -> None:
     """Let an unfinished DDL run again at the next start."""
-    _resolve(config, ts, table, None)
+    with open_sink_of(read_config(config)) as sink:
+        _resolve(sink, ts, table, None)
 
 
 @app.command("skip")
 def skip(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTable = None) -> None:
     """Record that a DDL is not to be run: one that is unfinished, or (with --ts and --table) one that has not begun."""
-    skip_by_time(config, ts, table)
+    with open_sink_of(read_config(config)) as sink:
+        skip_by_time(sink, ts, table)
 
 
-def skip_by_time(config: ConfigPath, ts: int | None, table: str | None) -> None:
+def skip_by_time(sink: "Sink", ts: int | None, table: str | None) -> None:
     """Settle the unfinished DDL that is meant as skipped, or record one that has not begun."""
     from applier.sinks.port import DdlState  # noqa: PLC0415 - as above
 
-    with open_sink_of(config) as sink:
-        entries = _ledger(sink)
+    entries = _ledger(sink)
     if ts is None or table is None or is_unfinished(entries, ts) or chosen(entries, ts, table):
-        _resolve(config, ts, table, DdlState.SKIPPED)
+        _resolve(sink, ts, table, DdlState.SKIPPED)
     else:
-        _skip_unread(config, Ts(ts), table)
+        _skip_unread(sink, Ts(ts), table)
 
 
 def is_unfinished(entries: "Sequence[LedgerEntry]", ts: int | None) -> bool:
@@ -125,12 +128,11 @@ def _named(entry: "LedgerEntry") -> str:
     return f"--ts {entry.ddl.commit_ts} --table {entry.ddl.name}"
 
 
-def open_sink_of(config: ConfigPath) -> "Sink":
-    """Open the sink that a command is about."""
-    settings = read_config(config).sink_settings()
+def open_sink_of(settings: "Config") -> "Sink":
+    """Open the sink that a command is about. A command reads its configuration once: the environment is not there a second time."""
     from applier.sinks.factory import open_sink  # noqa: PLC0415 - imports SQLAlchemy: --help need not wait for it
 
-    return open_sink(settings)
+    return open_sink(settings.sink_settings())
 
 
 def _ledger(sink: "Sink") -> "Sequence[LedgerEntry]":
@@ -142,12 +144,11 @@ def _ledger(sink: "Sink") -> "Sequence[LedgerEntry]":
         raise FatalSinkError(error.message, remedy=remedy, **error.facts) from error
 
 
-def _skip_unread(config: ConfigPath, ts: Ts, table: str) -> None:
+def _skip_unread(sink: "Sink", ts: Ts, table: str) -> None:
     """Record a DDL before it is read: whatever statement comes with this timestamp and table will not run."""
     name = TableName(*table.partition(".")[::2])
     ddl = DdlEvent(commit_ts=ts, schema=name.schema, table=name.table, query=SKIPPED_UNREAD, ddl_type=0)
-    with open_sink_of(config) as sink:
-        write_skipped(sink, ddl, DdlIdentity(ts, name.fold(), None))
+    write_skipped(sink, ddl, DdlIdentity(ts, name.fold(), None))
     print_line(f"skipped: the DDL of {name} at ts {ts} will not run")
 
 
@@ -163,13 +164,12 @@ def write_skipped(sink: "Sink", ddl: DdlEvent, key: DdlIdentity) -> None:
     sink.skip_ddl(progress.fence, key, ddl, after=ProgressCommit(checkpoint_ts=progress.checkpoint_ts, positions={}))
 
 
-def _resolve(config: ConfigPath, ts: int | None, table: str | None, state: "DdlState | None") -> None:
+def _resolve(sink: "Sink", ts: int | None, table: str | None, state: "DdlState | None") -> None:
     """Settle one intent while owning the replica: a run that is alive would settle it at the same time (Fenced, exit 5)."""
-    with open_sink_of(config) as sink:
-        sink.migrate()
-        sink.acquire()
-        ddl = unfinished(sink.ledger(), ts, table).ddl
-        matched = sink.resolve_ddl(Ts(ddl.commit_ts), ddl.schema, ddl.table, state)
+    sink.migrate()
+    sink.acquire()
+    ddl = unfinished(sink.ledger(), ts, table).ddl
+    matched = sink.resolve_ddl(Ts(ddl.commit_ts), ddl.schema, ddl.table, state)
     if not matched:
         raise NeedsOperator(
             "the DDL was settled by another run meanwhile", remedy="See: applier ddl list", ts=ddl.commit_ts, table=str(ddl.name)

@@ -35,7 +35,7 @@ def list_entries(
     as_json: AsJson = False,
 ) -> None:
     """Show the events that wait for the operator."""
-    with open_sink_of(config) as sink:
+    with open_sink_of(read_config(config)) as sink:
         entries = [entry for entry in _entries(sink) if everything or entry.event.state == "held"]
     if as_json:
         print_json([as_object(entry) for entry in entries])
@@ -58,7 +58,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one record of the quarantine, decoded as far as possible."""
-    with open_sink_of(config) as sink:
+    with open_sink_of(read_config(config)) as sink:
         entries = _chosen(_entries(sink), stream, offset, event)
         record = sink.quarantine.record(entries[0].event.place)
     if raw is not None:
@@ -81,7 +81,7 @@ def drop(config: ConfigPath = DEFAULT_CONFIG, *, stream: StreamName, offset: Rec
     """Settle an event without applying it. It stays in the quarantine's history."""
     from applier.bad_event import AsideState  # noqa: PLC0415 - --help need not wait for it
 
-    with open_sink_of(config) as sink:
+    with open_sink_of(read_config(config)) as sink:
         for entry in _waiting(_chosen(_entries(sink), stream, offset, event)):
             sink.quarantine.settle(entry.event.place, AsideState.DROPPED, operator())
             print_line(f"dropped: {entry.event.place}")
@@ -94,7 +94,7 @@ def retry(config: ConfigPath = DEFAULT_CONFIG, *, stream: StreamName, offset: Re
     from applier.kafka.client import KafkaSource  # noqa: PLC0415 - as above
     from applier.readmit import Readmission  # noqa: PLC0415 - as above
 
-    with open_sink_of(config) as sink, KafkaSource(settings.kafka_settings()) as source:
+    with open_sink_of(settings) as sink, KafkaSource(settings.kafka_settings()) as source:
         entries = _waiting(_chosen(_entries(sink), stream, offset, event))
         sink.acquire()
         for entry in entries:

@@ -29,16 +29,16 @@ AT_NEXT_START = "the next run leaves it out (one that runs now has to be started
 def skip_place(config: ConfigPath, stream: Stream, offset: Offset, event: int | None) -> None:
     """Leave out a record, or one event of it. ConfigError if the replica has passed it, or there is no such event."""
     settings = read_config(config)
-    _check_not_passed(config, stream, offset)
+    _check_not_passed(settings, stream, offset)
     record = _record(settings, stream, offset)
     events = _events(stream, record, event)
     ddls = {index: ddl for index, found in events.items() if (ddl := _ddl_of(found)) is not None}
     for ddl in ddls.values():
-        _skip_ddl(config, ddl)
+        _skip_ddl(settings, ddl)
     # The ledger settles a DDL that can be read; the listeners must be told of anything else.
     left = [index for index, found in events.items() if not isinstance(found, DdlEvent)]
-    for index in [WHOLE_RECORD] if event is None and not ddls else left:
-        with open_sink_of(config) as sink:
+    with open_sink_of(settings) as sink:
+        for index in [WHOLE_RECORD] if event is None and not ddls else left:
             sink.quarantine.say(SkipWord(said_by=operator(), place=EventPlace(stream, offset, index)))
     print_line(f"skipped: {Place(stream, offset)}{'' if event is None else f'#{event}'}; {AT_NEXT_START}")
     for shown in inspect.decode([(stream, record)]):
@@ -56,9 +56,10 @@ def _ddl_of(found: Placed | Unplaced) -> DdlEvent | None:
     return DdlEvent(commit_ts=Ts(head.ts), schema=head.scm, table=head.tbl, query=SKIPPED_UNREAD, ddl_type=0)
 
 
-def _skip_ddl(config: ConfigPath, ddl: DdlEvent) -> None:
+def _skip_ddl(settings: Config, ddl: DdlEvent) -> None:
+    """Write a DDL into the ledger as skipped, by a sink of its own: it owns the replica just for that."""
     key = DdlIdentity(ddl.commit_ts, ddl.name.fold(), None) if ddl.query == SKIPPED_UNREAD else identity(ddl)
-    with open_sink_of(config) as sink:
+    with open_sink_of(settings) as sink:
         known = [entry for entry in sink.ledger() if same_ddl(entry.identity, key)]
         if known and known[0].state is not DdlState.INTENT:
             print_line(f"{known[0].state} already: {one_line(known[0].ddl.query)} (ts {ddl.commit_ts})")
@@ -69,28 +70,26 @@ def _skip_ddl(config: ConfigPath, ddl: DdlEvent) -> None:
 
 def skip_time(config: ConfigPath, ts: Ts, table: str | None) -> None:
     """A DDL that was begun, or was missed, is settled in the ledger; whatever else has this timestamp will be left out."""
-    with open_sink_of(config) as sink:
+    with open_sink_of(read_config(config)) as sink:
         sink.migrate()
         progress = sink.load()
-        ledger = sink.ledger()
-    is_past = progress is not None and ts < progress.checkpoint_ts
-    if is_unfinished(ledger, ts) or (is_past and table is not None):
-        skip_by_time(config, ts, table)
-        return
-    if is_past:
-        raise ConfigError(
-            "the replica has applied this timestamp: only a DDL that it has missed can be skipped there",
-            remedy="Say which one with --table",
-            ts=ts,
-        )
-    name = None if table is None else TableName(*table.partition(".")[::2]).fold()
-    with open_sink_of(config) as sink:
+        is_past = progress is not None and ts < progress.checkpoint_ts
+        if is_unfinished(sink.ledger(), ts) or (is_past and table is not None):
+            skip_by_time(sink, ts, table)
+            return
+        if is_past:
+            raise ConfigError(
+                "the replica has applied this timestamp: only a DDL that it has missed can be skipped there",
+                remedy="Say which one with --table",
+                ts=ts,
+            )
+        name = None if table is None else TableName(*table.partition(".")[::2]).fold()
         sink.quarantine.say(SkipWord(said_by=operator(), commit_ts=ts, table=name))
     print_line(f"skipped: everything at ts {ts} ({moment(ts)}){f' of {table}' if table else ''}; {AT_NEXT_START}")
 
 
-def _check_not_passed(config: ConfigPath, stream: Stream, offset: Offset) -> None:
-    with open_sink_of(config) as sink:
+def _check_not_passed(settings: Config, stream: Stream, offset: Offset) -> None:
+    with open_sink_of(settings) as sink:
         sink.migrate()
         progress = sink.load()
     position = progress.positions.get(stream) if progress is not None else None

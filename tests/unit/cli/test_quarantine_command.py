@@ -54,6 +54,22 @@ class Stage:
     def run(self, command, *options):
         return run([*command.split(), "--config", str(self.directory / "applier.toml"), *map(str, options)])
 
+    def run_from_environment(self, monkeypatch, command, *options):
+        """Run a command whose file names another replica, and whose environment says what is right."""
+        path = self.directory / "elsewhere.toml"
+        path.write_text(f'name = "elsewhere"\n[sink]\nurl = "sqlite:///{self.directory}/elsewhere.db"\n[run]\nlock_timeout_s = 0.2\n')
+        said = {
+            "APPLIER_NAME": "replica",
+            "APPLIER_SOURCE__BOOTSTRAP_SERVERS": self.servers,
+            "APPLIER_SOURCE__TOPICS": self.topic,
+            "APPLIER_SINK__URL": f"sqlite:///{self.directory}/replica.db",
+        }
+        for name, value in said.items():
+            monkeypatch.setenv(name, value)
+        code = run([*command.split(), "--config", str(path), *map(str, options)])
+        assert not (self.directory / "elsewhere.db").exists()
+        return code
+
     def at(self, offset, partition=0):
         return "--stream", f"{self.topic}/{partition}", "--offset", offset
 
@@ -184,6 +200,43 @@ def test_a_ddl_that_stops_the_replica_is_skipped_in_the_ledger_by_its_place(stag
     assert stage.rows == [(2, 2)]
     assert [entry.state for entry in stage.replica.ledger() if entry.ddl.commit_ts == 20] == [DdlState.SKIPPED]
     assert stage.replica.quarantine() == {}
+
+
+def test_the_environment_counts_for_all_of_a_skip_by_place(stage, monkeypatch):
+    alter = ddl(20, "ALTER TABLE orders ADD COLUMN g GEOMETRY", t=5)
+    stage.play(*BEGINNING, (ONE, BROKEN), *everywhere(alter), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    with pytest.raises(ProtocolError):
+        stage.catch_up()
+    assert stage.run_from_environment(monkeypatch, "skip", *stage.at(3)) == 0
+    assert stage.run_from_environment(monkeypatch, "skip", *stage.at(4)) == 0
+    stage.catch_up()
+    assert stage.rows == [(2, 2)]
+    assert [entry.state for entry in stage.replica.ledger() if entry.ddl.commit_ts == 20] == [DdlState.SKIPPED]
+
+
+@pytest.mark.parametrize("command", ["skip", "ddl skip"])
+def test_the_environment_counts_for_all_of_a_skip_by_timestamp(command, stage, monkeypatch):
+    stage.play(*BEGINNING)
+    stage.catch_up()
+    assert stage.run_from_environment(monkeypatch, command, "--ts", 20, "--table", "shop.orders") == 0
+    stage.play(*everywhere(ddl(20, "ALTER TABLE orders ADD COLUMN m INT", t=5)), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    stage.catch_up()
+    assert stage.rows == [(2, 2)]
+
+
+@pytest.mark.parametrize("command", ["skip", "ddl skip"])
+def test_the_environment_counts_for_all_of_the_word_on_an_unfinished_ddl(command, stage, monkeypatch):
+    stage.play(*BEGINNING)
+    stage.catch_up()
+    stage.execute("UPDATE applier_ddl_ledger SET state = 'intent', ended_at = NULL WHERE table_name = 'orders'")
+    assert stage.run_from_environment(monkeypatch, command, "--ts", 10, "--table", "shop.orders") == 0
+    assert [entry.state for entry in stage.replica.ledger() if entry.ddl.table == "orders"] == [DdlState.SKIPPED]
+
+
+def test_the_environment_counts_for_all_of_a_retry(held, monkeypatch):
+    held.execute("DROP TRIGGER strict")
+    assert held.run_from_environment(monkeypatch, "quarantine retry", *held.at(3)) == 0
+    assert held.rows == [(1, 100), (2, 2)]
 
 
 def test_what_was_passed_or_is_not_there_cannot_be_skipped(held, capsys):
