@@ -29,6 +29,7 @@ DEBUG_VARIABLE: Final = "APPLIER_DEBUG"
 UNEXPECTED: Final = 1
 USAGE: Final = 2
 INTERRUPTED: Final = 130
+DEFECT: Final = "unexpected error: this is a defect of applier; please report it with its traceback"
 
 app = typer.Typer(
     name="applier",
@@ -88,11 +89,8 @@ def run(arguments: Sequence[str], commands: typer.Typer = app) -> int:
     except (KeyboardInterrupt, typer.Abort):
         stderr_console().print("interrupted", style="yellow")
         return INTERRUPTED
-    except Exception:  # noqa: BLE001 - the last one who can tell: any defect ends with a traceback and exit code 1
-        traceback.print_exc()
-        stderr_console().print(
-            Text("unexpected error: this is a defect of applier; please report it with the lines above", style="red"), soft_wrap=True
-        )
+    except Exception as error:  # noqa: BLE001 - the last one who can tell: any defect ends with a traceback and exit code 1
+        _tell_defect(error)
         return UNEXPECTED
 
 
@@ -120,6 +118,16 @@ def _tell(error: ApplierError) -> None:
             _line(console, f"  {name}: ", fact(name, value), "dim")
     if error.remedy:
         _line(console, "  remedy: ", error.remedy if error.remedy.endswith((".", "?")) else f"{error.remedy}.", "bold green")
+
+
+def _tell_defect(error: Exception) -> None:
+    """Write what nobody expected, with its traceback."""
+    if is_json():
+        facts = {"error": type(error).__name__, "exit_code": UNEXPECTED}
+        logging.getLogger(LOGGER_NAME).error(DEFECT, extra=facts, exc_info=error)
+        return
+    traceback.print_exception(error)
+    stderr_console().print(Text(DEFECT, style="red"), soft_wrap=True)
 
 
 def _line(console: Console, label: str, text: str, style: str) -> None:

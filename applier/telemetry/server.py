@@ -6,6 +6,8 @@ listens on loopback unless told otherwise.
 
 import errno
 import json
+import logging
+import sys
 import time
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
@@ -21,12 +23,14 @@ from prometheus_client import make_wsgi_app
 
 from applier.errors import ConfigError
 from applier.telemetry.live import LiveState
+from applier.telemetry.log import LOGGER_NAME
 from applier.telemetry.metric import registry_of
 from applier.telemetry.status import status_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
+LOGGER: Final = logging.getLogger(LOGGER_NAME)
 REQUEST_TIMEOUT_S: Final = 10.0
 """A client that says nothing for so long is let go."""
 JSON: Final = "application/json; charset=utf-8"
@@ -40,6 +44,13 @@ class _Server(ThreadingMixIn, WSGIServer):
         TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
         self.setup_environ()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Log what is our own fault. A client that is silent or gone is no news: a load balancer only looks whether it can connect."""
+        del request, client_address
+        error = sys.exception()
+        if not isinstance(error, OSError):
+            LOGGER.warning("a request over http could not be answered", exc_info=error)
 
 
 class _Server6(_Server):

@@ -1,5 +1,6 @@
 """The command as a whole: help, usage, and one exit code per kind of error."""
 
+import json
 import logging
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from applier.errors import (
     UnknownOutcome,
 )
 from applier.position import Offset, Place, Stream
-from applier.telemetry.log import StderrHandler
+from applier.telemetry.log import StderrHandler, configure_logging, use_format
 
 
 @pytest.fixture(autouse=True)
@@ -100,6 +101,17 @@ def test_an_unexpected_error_shows_its_traceback_and_says_what_it_is(capsys):
     assert "Traceback" in text
     assert "ZeroDivisionError: the cause" in text
     assert "please report it" in text
+
+
+def test_a_collector_gets_an_unexpected_error_as_one_object_with_its_traceback(capsys):
+    configure_logging()
+    use_format("json")
+    assert run([], commands_raising(ZeroDivisionError("the cause"))) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    entry = json.loads(line)
+    assert (entry["level"], entry["error"], entry["exit_code"]) == ("error", "ZeroDivisionError", 1)
+    assert "please report it" in entry["message"]
+    assert entry["traceback"].endswith("ZeroDivisionError: the cause")
 
 
 def test_the_version_is_told(capsys):

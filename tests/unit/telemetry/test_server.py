@@ -2,10 +2,14 @@
 
 import json
 import socket
+import struct
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection
+from socketserver import TCPServer
+from threading import Event
+from wsgiref.simple_server import WSGIRequestHandler
 
 import pytest
 
@@ -100,6 +104,59 @@ def test_a_client_that_says_nothing_does_not_keep_others_waiting():
         host, _, port = address.rpartition(":")
         with socket.create_connection((host, int(port)), timeout=PATIENCE_S):
             assert get(address, "/readyz")[0] == 200
+
+
+@pytest.fixture
+def let_go(monkeypatch):
+    """Set once the server has done with a client."""
+    done, shutdown_request = Event(), TCPServer.shutdown_request
+
+    def note(server, request):
+        shutdown_request(server, request)
+        done.set()
+
+    monkeypatch.setattr(TCPServer, "shutdown_request", note)
+    return done
+
+
+def send(address, request):
+    host, _, port = address.rpartition(":")
+    client = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
+    client.sendall(request)
+    return client
+
+
+def fail_with(error, monkeypatch):
+    def fail(handler):
+        raise error
+
+    monkeypatch.setattr(WSGIRequestHandler, "get_environ", fail)
+
+
+def test_a_client_that_resets_its_connection_is_no_news(let_go, caplog, capfd):
+    with serving(STATE) as address:
+        with send(address, b"GET /healthz") as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        assert let_go.wait(PATIENCE_S)
+    assert (caplog.records, capfd.readouterr()) == ([], ("", ""))
+
+
+@pytest.mark.parametrize("error", [TimeoutError("timed out"), BrokenPipeError()])
+def test_a_client_that_is_silent_or_gone_is_no_news(error, let_go, monkeypatch, caplog, capfd):
+    fail_with(error, monkeypatch)
+    with serving(STATE) as address, send(address, b"GET /healthz HTTP/1.0\r\n\r\n"):
+        assert let_go.wait(PATIENCE_S)
+    assert (caplog.records, capfd.readouterr()) == ([], ("", ""))
+
+
+def test_a_request_that_fails_for_another_reason_is_one_warning(let_go, monkeypatch, caplog, capfd):
+    fail_with(ZeroDivisionError("the cause"), monkeypatch)
+    with serving(STATE) as address, send(address, b"GET /healthz HTTP/1.0\r\n\r\n"):
+        assert let_go.wait(PATIENCE_S)
+    (record,) = caplog.records
+    assert (record.levelname, record.getMessage()) == ("WARNING", "a request over http could not be answered")
+    assert isinstance(record.exc_info[1], ZeroDivisionError)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_after_its_end_nobody_answers_and_the_address_is_free():
