@@ -23,7 +23,7 @@ from applier.cli.run import run as run_command
 from applier.cli.skip import skip as skip_command
 from applier.errors import ApplierError
 from applier.telemetry import configure_logging
-from applier.telemetry.log import LOGGER_NAME, extra_of, is_json
+from applier.telemetry.log import LOGGER_NAME, UNASKED, extra_of, is_json
 
 DEBUG_VARIABLE: Final = "APPLIER_DEBUG"
 UNEXPECTED: Final = 1
@@ -68,7 +68,7 @@ def _every_command(
         raise typer.Exit(USAGE)
     if debug:
         os.environ[DEBUG_VARIABLE] = "1"
-    configure_logging(logging.DEBUG if _is_debugging() else logging.INFO if verbose else logging.WARNING)
+    configure_logging(logging.DEBUG if _is_debugging() else logging.INFO if verbose else UNASKED)
 
 
 def main() -> None:

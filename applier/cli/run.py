@@ -11,7 +11,7 @@ from applier.cli.option import DEFAULT_CONFIG, ConfigPath, read_config
 from applier.cli.output import stderr_console
 from applier.stop import Stop, stopped_by_signals
 from applier.telemetry import Observer
-from applier.telemetry.log import level_of, log_at_least
+from applier.telemetry.log import level_of, use_level
 
 if TYPE_CHECKING:
     from applier.config import LogConfig
@@ -41,6 +41,6 @@ def _observer(log: "LogConfig") -> Iterator[Observer]:
     console = stderr_console()
     is_drawn = log.format == "text" and console.is_terminal and not console.is_dumb_terminal
     if not is_drawn:
-        log_at_least(level_of(log.level))
+        use_level(level_of(log.level))
     with observer_for(console, silent=not is_drawn) as observer:
         yield observer

@@ -13,6 +13,8 @@ from applier.telemetry.retries import log_retries
 LogFormat: TypeAlias = Literal["text", "json"]
 
 LOGGER_NAME: Final = "applier"
+UNASKED: Final = logging.WARNING
+"""The level where the command line asks for no other."""
 NOISY_LOGGERS: Final = ("py4j", "pyspark", "sqlglot", "alembic", "sqlalchemy")
 """Libraries whose progress chatter is not the operator's business; their warnings are."""
 
@@ -92,7 +94,7 @@ def is_not_of_py4j(record: logging.LogRecord) -> bool:
     return not (record.name == "root" and record.module in PY4J_MODULES)
 
 
-def configure_logging(level: int = logging.WARNING) -> None:
+def configure_logging(level: int = UNASKED) -> None:
     """Send the program's log lines of at least ``level`` to standard error, and quieten chatty libraries. May be repeated."""
     root = logging.getLogger()
     for handler in _handlers():
@@ -119,10 +121,10 @@ def level_of(name: str) -> int:
     return logging.getLevelNamesMapping()[name.upper()]
 
 
-def log_at_least(level: int) -> None:
-    """Log lines of ``level`` too; whoever asked for more by ``configure_logging`` keeps it."""
+def use_level(level: int) -> None:
+    """Log lines of at least ``level`` from now on; whoever asked ``configure_logging`` for more than ``UNASKED`` keeps that."""
     logger = logging.getLogger(LOGGER_NAME)
-    logger.setLevel(min(logger.level, level))
+    logger.setLevel(level if logger.level == UNASKED else min(logger.level, level))
 
 
 def utc_text(when: datetime) -> str:

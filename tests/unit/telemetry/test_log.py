@@ -14,7 +14,7 @@ from stamina.instrumentation import get_on_retry_hooks, set_on_retry_hooks
 
 from applier.errors import RetryableSinkError
 from applier.telemetry import SilentObserver, Snapshot, configure_logging, retries_noted
-from applier.telemetry.log import NOISY_LOGGERS, RepetitionFilter, StderrHandler, log_at_least, use_format
+from applier.telemetry.log import NOISY_LOGGERS, RepetitionFilter, StderrHandler, use_format, use_level
 
 TS = 470625449688432640
 
@@ -135,10 +135,10 @@ def test_a_traceback_in_json_stays_on_the_line(capsys):
     assert json.loads(line)["traceback"].endswith("ValueError: invalid literal for int() with base 10: 'x'")
 
 
-@pytest.mark.parametrize(("asked", "wanted", "effective"), [(30, 20, 20), (10, 20, 10), (30, 40, 30)])
-def test_the_configuration_can_ask_for_more_lines_and_never_takes_away_what_the_command_line_asked_for(asked, wanted, effective):
+@pytest.mark.parametrize(("asked", "wanted", "effective"), [(30, 20, 20), (30, 40, 40), (10, 20, 10), (20, 40, 20), (20, 10, 10)])
+def test_the_configuration_names_the_level_and_never_takes_away_what_the_command_line_asked_for(asked, wanted, effective):
     configure_logging(asked)
-    log_at_least(wanted)
+    use_level(wanted)
     assert logging.getLogger("applier").level == effective
 
 
