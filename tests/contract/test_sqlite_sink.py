@@ -1,5 +1,6 @@
 """The port of a sink, on a file: fence states, DDL in one transaction, crashes at every point, ownership."""
 
+import fcntl
 import json
 import logging
 import os
@@ -9,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -23,6 +25,7 @@ from applier.failpoint import VARIABLE
 from applier.planner.port import Phase, Statement
 from applier.position import NO_TS, Offset, Stream, Ts
 from applier.sinks.port import DdlState, Fence, ProgressCommit, SinkSettings, WriteState
+from applier.sinks.sqlite import ownership as sqlite_ownership
 from applier.sinks.sqlite.sink import SqliteSink
 from applier.statement import identity
 
@@ -320,6 +323,33 @@ def test_a_run_that_waits_for_another_one_says_so_once(sink, path, caplog):
         second.acquire()
     (told,) = (record for record in caplog.records if record.getMessage().startswith("waits for another run"))
     assert told.owner_process == os.getpid()
+
+
+def test_an_owner_that_has_not_written_its_name_yet_is_given_the_time(path, monkeypatch):
+    monkeypatch.setattr(sqlite_ownership, "_NAMING_S", 60.0)
+    lock = path.with_name(path.name + ".lock")
+    with lock.open("w") as owner, SqliteSink(settings(path)) as second:
+        fcntl.flock(owner, fcntl.LOCK_EX)
+        holder = {"host": "elsewhere", "process": 7, "since": "2026-01-01T00:00:00+00:00"}
+        named = threading.Timer(0.3, lambda: (owner.write(json.dumps(holder)), owner.flush()))
+        named.start()
+        with pytest.raises(Fenced) as raised:
+            second.acquire()
+        named.join()
+    assert (raised.value.facts["host"], raised.value.facts["process"]) == ("elsewhere", 7)
+
+
+def test_a_file_that_another_one_is_making_is_waited_for(path):
+    # SQLite refuses the change to WAL at once while another connection reads, whatever the patience.
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    for statement in ("CREATE TABLE t (a)", "BEGIN", "SELECT * FROM t"):
+        other.execute(statement).fetchall()
+    done = threading.Timer(0.3, other.close)
+    done.start()
+    with SqliteSink(settings(path)) as sink:
+        sink.migrate()
+        sink.acquire()
+    done.join()
 
 
 def test_the_lock_is_free_when_the_owner_closes(path):

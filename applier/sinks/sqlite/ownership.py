@@ -22,6 +22,8 @@ from applier.sinks.overview import OwnerState, OwnerView
 from applier.sinks.waiting import tell_wait
 
 _RETRY_S: Final = 0.1
+_NAMING_S: Final = 2.0
+"""Who has just taken the lock is about to write who it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +55,13 @@ class FileLock:
     def acquire(self, *, take_over: bool) -> None:
         """Take the lock. Fenced names the holder if it cannot be had in time and the holder's heartbeat is alive."""
         deadline = time.monotonic() + self._timeout_s
+        unnamed_deadline = max(deadline, time.monotonic() + _NAMING_S)
         is_told = False
         while not self._try():
             holder = self.holder()
             if take_over or (holder is not None and holder.silent_s > self._lease_s):
                 self.path.unlink(missing_ok=True)
-            elif time.monotonic() >= deadline:
+            elif time.monotonic() >= (unnamed_deadline if holder is None else deadline):
                 raise _fenced(self.path, holder)
             else:
                 if not is_told:

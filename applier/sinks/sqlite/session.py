@@ -5,13 +5,14 @@ WAL lets readers go on while the applier writes; ``synchronous = FULL`` makes ev
 """
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
-from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
@@ -20,6 +21,10 @@ from applier.sinks.sqlite.errors import translate
 
 OLDEST: Final = (3, 37, 0)
 """STRICT tables came with 3.37."""
+WRITE_AHEAD_PATIENCE_S: Final = 50.0
+WRITE_AHEAD_PAUSE_S: Final = 0.01
+PRIMARY_CODE: Final = 0xFF
+"""The part of an extended result code that is the primary one."""
 _READS: Final = "applier_reads"
 
 
@@ -46,10 +51,25 @@ def open_engine(path: Path, lock_wait_timeout_s: int) -> Engine:
 
 def _set_up(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
     cursor = connection.cursor()
+    _write_ahead(cursor)
     # legacy_alter_table: views keep the names that they were written with, as in MySQL, and a table is renamed whatever they name.
-    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = OFF", "legacy_alter_table = ON", "trusted_schema = OFF"):
+    for pragma in ("synchronous = FULL", "foreign_keys = OFF", "legacy_alter_table = ON", "trusted_schema = OFF"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _write_ahead(cursor: DBAPICursor) -> None:
+    """Of two that make the file at once SQLite refuses one without waiting."""
+    give_up = time.monotonic() + WRITE_AHEAD_PATIENCE_S
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & PRIMARY_CODE != sqlite3.SQLITE_BUSY or time.monotonic() >= give_up:
+                raise
+            time.sleep(WRITE_AHEAD_PAUSE_S)
+        else:
+            return
 
 
 def _begin(connection: Connection) -> None:
