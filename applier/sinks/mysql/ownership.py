@@ -183,6 +183,7 @@ class Ownership:
         is_ending = False
         still = _Stillness(STILL_BEATS * interval_s(settings.lease_s))
         for wait_s in chain([0], repeat(LOCK_SLICE_S)):
+            is_last = time.monotonic() > deadline  # however long this look lasts, what it sees counts
             is_taken = take_lock(connection, self._lock_name, wait_s)
             owner = self._owner()
             if is_taken and (take_over or self._is_dead(owner) or still.is_seen(owner, time.monotonic())):
@@ -194,10 +195,10 @@ class Ownership:
             elif take_over or (owner is not None and owner.silent_s > settings.lease_s):
                 if not is_ending:
                     # The server needs a moment, or for a DDL longer, until an ended session has rolled back.
-                    is_ending, deadline = True, time.monotonic() + max(settings.lock_timeout_s, ENDING_S)
+                    is_ending, is_last, deadline = True, False, time.monotonic() + max(settings.lock_timeout_s, ENDING_S)
                 self._registry.end_others(connection, self._token)
                 end_holder(connection, self._lock_name)
-            if time.monotonic() > deadline:
+            if is_last:
                 raise fenced(settings.name, owner)
             if wait_s == 0:
                 tell_wait(fenced(settings.name, owner))
