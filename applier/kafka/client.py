@@ -24,7 +24,7 @@ from applier.kafka.refusal import refusals_as_config_errors
 from applier.kafka.settings import LOGGER, KafkaSettings, unreachable
 from applier.position import Offset, Stream
 
-CLOSE_TIMEOUT_S = 5.0
+CLOSE_TIMEOUT_S = 10.0
 """How long the consumer may take to close: as long as a broker takes to answer that offsets are shown."""
 
 HEARING_S = 0.2
@@ -196,15 +196,18 @@ class KafkaSource:
     def _offsets(self, streams: Collection[Stream], spec: OffsetSpec) -> dict[Stream, Offset]:
         if not streams:
             return {}
-        try:
-            return self._asked(streams, spec)
-        except SourceError as error:
-            if not isinstance(error.__cause__, KafkaException) or error.__cause__.args[0].code() not in STALE:
-                raise
-        # A broker was started again, or a leader has moved: unlike a consumer, an admin client does not look again by itself.
-        for topic in sorted({stream.topic for stream in streams}):
-            self._metadata(topic, self._admin)
-        return self._asked(streams, spec)
+        give_up = time.monotonic() + self._settings.unreachable_after_s
+        while True:
+            try:
+                return self._asked(streams, spec)
+            except SourceError as error:
+                cause = error.__cause__
+                if not isinstance(cause, KafkaException) or cause.args[0].code() not in STALE or time.monotonic() >= give_up:
+                    raise
+            # A broker was started again, or a leader is being elected: unlike a consumer, an admin client does not look again by itself.
+            time.sleep(HEARING_S)
+            for topic in sorted({stream.topic for stream in streams}):
+                self._metadata(topic, self._admin)
 
     def _asked(self, streams: Collection[Stream], spec: OffsetSpec) -> dict[Stream, Offset]:
         asked = {TopicPartition(s.topic, s.partition): spec for s in streams}
