@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # public, but not in its stub's __all__
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from applier.errors import SourceError
@@ -14,6 +15,8 @@ from applier.simulator.producer import LogRecord
 
 _FLUSH_TIMEOUT_S = 60.0
 _ADMIN_TIMEOUT_S = 30.0
+_SHOWN_TIMEOUT_S = 60.0
+_SHOWN_POLL_S = 0.05
 _FULL_QUEUE_WAIT_S = 0.5
 _EXISTS = (KafkaError.TOPIC_ALREADY_EXISTS,)
 _KEPT_FOR_EVER = {"retention.ms": "-1"}
@@ -28,12 +31,34 @@ def create_topic(bootstrap_servers: str, topic: str, partitions: int, **properti
         topic,
         allowed=_EXISTS,
     )
+    wait_until_shown(admin, topic, partitions)
 
 
 def add_partitions(bootstrap_servers: str, topic: str, partitions: int, **properties: Any) -> None:
     """Let a topic have ``partitions`` partitions; SourceError if the broker cannot."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers} | properties)
     _settle(admin.create_partitions([NewPartitions(topic, partitions)]), topic)
+    wait_until_shown(admin, topic, partitions)
+
+
+def wait_until_shown(admin: AdminClient, topic: str, partitions: int) -> None:
+    """Wait until the broker has heard from its controller, which has answered already, of all partitions; SourceError if it does not."""
+    give_up = time.monotonic() + _SHOWN_TIMEOUT_S
+    while time.monotonic() < give_up:
+        with suppress(KafkaException):
+            found = admin.list_topics(topic, timeout=_ADMIN_TIMEOUT_S).topics[topic].partitions
+            if len(found) >= partitions:
+                _ask_for_ends(admin, topic, found)
+                return
+        time.sleep(_SHOWN_POLL_S)
+    raise SourceError("the broker does not show a topic that was made", topic=topic)
+
+
+def _ask_for_ends(admin: AdminClient, topic: str, partitions: Iterable[int]) -> None:
+    """KafkaException if a partition has no leader that answers."""
+    asked = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in partitions}  # type: ignore[no-untyped-call]
+    for answer in admin.list_offsets(asked, request_timeout=_ADMIN_TIMEOUT_S).values():
+        answer.result()
 
 
 def _settle(futures: Any, topic: str, *, allowed: tuple[int, ...] = ()) -> None:

@@ -16,7 +16,7 @@ from tests.rig.mariadb import own_mariadb
 from tests.rig.program import write_config
 from tests.rig.supervisor import supervised
 
-pytestmark = [pytest.mark.slow, pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.integration, pytest.mark.timeout(1800)]
 
 TOPIC = "live"
 SEED = 4

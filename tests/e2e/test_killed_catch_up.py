@@ -15,7 +15,7 @@ STARTING_S, INSIDE_S = 3.0, 0.25
 WINDOWS = 9
 """A run is killed while it starts, or some windows (at most these) after it has begun to write, at any instant of the next one."""
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 def kill_somewhere(program, rng, url):

@@ -8,7 +8,7 @@ import pytest
 from tests.rig.program import catchup, daemon, run, write_config
 from tests.rig.upstream import clear_sink, differences_now, fence_of, small_upstream
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 DDL = ("ddl.before_intent", "ddl.after_statement", "ddl.before_done", "ddl.after_done")
 STATEMENT_IN_DOUBT = {"ddl.after_statement", "ddl.before_done"}

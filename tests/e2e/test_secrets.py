@@ -24,7 +24,7 @@ from tests.rig.port import free_port
 from tests.rig.program import APPLIER, PROCESSES, Program, catchup, daemon, write_config
 from tests.rig.upstream import NAME, clear_sink, small_upstream
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 CONFIG, SOURCE, SINK = 2, 3, 4
 MARK = "marked-secret"

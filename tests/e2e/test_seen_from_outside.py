@@ -7,6 +7,7 @@ from http.client import HTTPConnection
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from applier.cli import inquiry
 from applier.cli.main import run
 from applier.simulator.kafka import play
 from tests.rig.program import daemon, write_config
@@ -15,6 +16,8 @@ from tests.rig.upstream import NAME, small_upstream
 pytestmark = pytest.mark.slow
 
 PATIENCE_S = 60
+LEASE_S = 15
+"""However busy the machine is, the heartbeat of one who lives is not that late."""
 ANSWERS = "answers over http"
 
 
@@ -48,11 +51,14 @@ def status_of(config, capsys):
     return json.loads(capsys.readouterr().out)
 
 
-def test_a_daemon_is_seen_while_it_runs_and_after_its_end(tmp_path, mock_kafka, capsys):
+def test_a_daemon_is_seen_while_it_runs_and_after_its_end(tmp_path, mock_kafka, capsys, monkeypatch):
+    for patience in ("KAFKA_PATIENCE_S", "RUN_PATIENCE_S"):
+        monkeypatch.setattr(inquiry, patience, 60)
     world = small_upstream(71, "seen", transactions=20)
     middle = len(world.log) // 2
     play(world.log[:middle], mock_kafka)
-    config = write_config(tmp_path, servers=mock_kafka, url=f"sqlite:///{tmp_path}/replica.db", topics=list(world.topics))
+    url, topics = f"sqlite:///{tmp_path}/replica.db", list(world.topics)
+    config = write_config(tmp_path, servers=mock_kafka, url=url, topics=topics, lease_s=LEASE_S)
     with config.open("a", encoding="utf-8") as file:
         file.write('[http]\nlisten = 0\n[log]\nformat = "json"\n')
 
@@ -73,7 +79,7 @@ def test_a_daemon_is_seen_while_it_runs_and_after_its_end(tmp_path, mock_kafka, 
         assert program.reaches(lambda: metrics(port).get(("applier_quarantined", "")) == 0)
 
         seen = status_of(config, capsys)
-        assert (seen["checkpoint_ts"], seen["owner"]["state"], seen["owner"]["process"]) == (world.final_ts, "alive", program.alive()[0])
+        assert (seen["checkpoint_ts"], seen["owner"]["state"], seen["owner"]["process"]) == (world.final_ts, "alive", program.pid)
         assert seen["daemon"]["replica"] == NAME
         assert seen["daemon"]["is_ready"]
         assert all(stream["end_offset"] is not None for stream in seen["streams"].values())

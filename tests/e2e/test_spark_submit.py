@@ -11,7 +11,7 @@ from tests.rig.program import write_config
 from tests.rig.spark_cluster import make_submission, running_cluster
 from tests.rig.upstream import clear_sink, fence_of, small_upstream
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 LOCAL = "local[*]"
 WINDOWS_BEFORE_THE_KILL = 20
@@ -54,9 +54,9 @@ def test_a_worker_that_dies_in_mid_run_changes_nothing(submission, tmp_path, kaf
     memory = {"spark_executor_memory": "512m", "spark_driver_memory": "512m"}
     with running_cluster(submission, workers=2) as cluster, submission.catchup(config, cluster.master, **memory) as program:
         assert program.reaches(lambda: fence_of(mysql_url)[1] >= WINDOWS_BEFORE_THE_KILL), program.wait()
-        assert list(cluster.busy_cores().values()) == [1, 1]
+        assert cluster.comes_to(lambda cores: list(cores.values()) == [1, 1])
         cluster.workers[0].kill_all()
         ended = program.wait()
-        assert len(cluster.busy_cores()) == 1
+        assert cluster.comes_to(lambda cores: len(cores) == 1)
     assert ended.result["checkpoint_ts"] == world.final_ts
     assert world.wrong_in(mysql_url) == []

@@ -16,7 +16,7 @@ from tests.rig.process_tree import Role, processes, session
 from tests.rig.program import daemon, write_config
 from tests.rig.upstream import NAME, clear_sink, fence_of, upstream
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 FENCED = 5
 STOPPED = "T"

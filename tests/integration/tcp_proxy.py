@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 COMMIT = b"\x03COMMIT"
+ANSWER_S = 60
 ROWS = b"\x03REPLACE INTO `"
 """Rows of a segment: the bookkeeping does not quote the names of its tables."""
 
@@ -26,6 +27,7 @@ class Proxy:
         self.commits = self.segments = 0
         self.cuts: list[int] = []
         self._sockets: list[socket.socket] = []
+        self._unheard: dict[socket.socket, threading.Event] = {}
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
@@ -70,18 +72,21 @@ class Proxy:
         return True
 
     def _commit_unheard(self, client: socket.socket, server: socket.socket, data: bytes) -> None:
-        # The client goes first, so that it cannot hear; the server's answer is awaited, so that it has committed.
-        _close(client)
+        # The answer is awaited, so that it has committed before the client, who must not hear it, notices anything.
+        answered = self._unheard[server] = threading.Event()
         server.sendall(data)
-        with suppress(OSError):
-            server.settimeout(10)
-            server.recv(65536)
+        answered.wait(ANSWER_S)
+        _close(client)
         _close(server)
 
     def _to_client(self, server: socket.socket, client: socket.socket) -> None:
         with suppress(OSError):
             while data := server.recv(65536):
+                if server in self._unheard:
+                    break
                 client.sendall(data)
+        if (answered := self._unheard.get(server)) is not None:
+            answered.set()
 
 
 def _close(each: socket.socket) -> None:

@@ -21,6 +21,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from applier.simulator.kafka import wait_until_shown
 from tests.rig.certificate import Certificates
 from tests.rig.port import free_port
 from tests.rig.process_server import ProcessServer, jars, wants_processes
@@ -48,12 +49,14 @@ class Kafka:
         wanted = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=properties)
         admin = self._admin()
         admin.create_topics([wanted], operation_timeout=REQUEST_TIMEOUT_S)[topic].result(REQUEST_TIMEOUT_S)
+        wait_until_shown(admin, topic, partitions)
 
     def grow_topic(self, topic: str, partitions: int) -> None:
         """Raise the number of partitions to ``partitions``."""
         grown = NewPartitions(topic, partitions)
         admin = self._admin()
         admin.create_partitions([grown], operation_timeout=REQUEST_TIMEOUT_S)[topic].result(REQUEST_TIMEOUT_S)
+        wait_until_shown(admin, topic, partitions)
 
     def delete_topic(self, topic: str) -> None:
         """Delete a topic with all that it holds."""

@@ -67,7 +67,10 @@ def session(leader: int) -> list[Process]:
                 fields = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
                 if int(fields[3]) == leader and fields[0] not in "ZX":
                     rows[int(entry.name)] = (fields, (entry / "cmdline").read_text(encoding="utf-8", errors="replace").replace("\0", " "))
-    return [_process(pid, _role(pid, leader, rows), fields) for pid, (fields, _) in sorted(rows.items())]
+    return [
+        _process(pid, _role(pid, leader, rows), fields)
+        for pid, (fields, _) in sorted(rows.items(), key=lambda item: (item[0] != leader, item[0]))
+    ]
 
 
 def _role(pid: int, leader: int, rows: Mapping[int, tuple[list[str], str]]) -> Role:

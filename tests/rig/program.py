@@ -164,7 +164,9 @@ class Program:
 
     def alive(self) -> list[int]:
         """Return the living processes of the session, the driver's first."""
-        return sorted(process for process in _processes() if _is_of(process, self._process.pid))
+        # Their numbers begin anew now and then: the driver's need not be the lowest.
+        found = (process for process in _processes() if _is_of(process, self.pid))
+        return sorted(found, key=lambda process: (process != self.pid, process))
 
     def orphans(self, patience_s: float = 30) -> list[str]:
         """Return the commands of what lives on after the driver; what is about to end gets its time."""

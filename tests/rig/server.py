@@ -50,7 +50,7 @@ def unavailable(reason: str) -> None:
 def require_engine() -> None:
     """Skip (or fail) unless a Docker engine answers."""
     try:
-        docker.from_env(timeout=10).close()
+        docker.from_env(timeout=60).close()
     except docker.errors.DockerException as error:
         reason = f"no Docker engine: {error}"
     else:
@@ -66,7 +66,7 @@ def choose_image(variable: str, home_built: str, official: str) -> str:
     """Return the image that the environment names, else the one that docker/images/build made here, else the official one."""
     if named := os.environ.get(variable):
         return named
-    client = docker.from_env(timeout=10)
+    client = docker.from_env(timeout=60)
     try:
         client.images.get(home_built)
     except docker.errors.ImageNotFound:

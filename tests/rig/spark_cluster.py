@@ -6,9 +6,10 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ SPARK_CLASS, SPARK_SUBMIT = SPARK / "bin" / "spark-class", SPARK / "bin" / "spar
 DEPLOY = "org.apache.spark.deploy"
 LOOPBACK = "127.0.0.1"
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+NOT_YET = (OSError, HTTPException, ValueError, KeyError)
+"""What asking for the status gives while the master listens already and has not attached all of its pages."""
 WITHOUT_APPLIER = """\
 import os, sys
 sys.path[:] = [path for path in sys.path if not os.path.isfile(os.path.join(path, "applier", "submit.py"))]
@@ -96,8 +99,17 @@ class Cluster:
     workers: tuple[Program, ...]
     _status_url: str
 
-    def busy_cores(self) -> dict[str, int]:
-        """Return the number of cores that executors hold, by living worker."""
+    def comes_to(self, is_so: Callable[[Mapping[str, int]], bool]) -> bool:
+        """Look at the number of cores that executors hold, by living worker, again and again; False if it does not come to that."""
+        give_up = time.monotonic() + DEADLINE_S
+        while time.monotonic() < give_up:
+            with suppress(*NOT_YET):
+                if is_so(self._busy_cores()):
+                    return True
+            time.sleep(POLL_S * 10)
+        return False
+
+    def _busy_cores(self) -> dict[str, int]:
         return {worker["id"]: worker["coresused"] for worker in self._status()["workers"] if worker["state"] == "ALIVE"}
 
     def _status(self) -> Any:
@@ -129,17 +141,5 @@ def running_cluster_in(directory: Path, environment: dict[str, str], workers: in
         master = f"spark://{LOOPBACK}:{port}"
         options = ("--cores", "1", "--memory", "700m", "--webui-port", "0", "--work-dir", str(directory), master)
         cluster = Cluster(master, tuple(start("worker.Worker", *options) for _ in range(workers)), f"http://{LOOPBACK}:{status_port}/json/")
-        _wait_for(cluster, workers)
+        assert cluster.comes_to(lambda cores: len(cores) == workers), "the cluster does not come up"
         yield cluster
-
-
-def _wait_for(cluster: Cluster, workers: int) -> None:
-    give_up = time.monotonic() + DEADLINE_S
-    while True:
-        try:
-            if len(cluster.busy_cores()) == workers:
-                return
-        except (OSError, json.JSONDecodeError):
-            pass  # it listens before it serves: another page answers until the status is there
-        assert time.monotonic() < give_up, "the cluster does not come up"
-        time.sleep(POLL_S * 10)

@@ -41,7 +41,7 @@ def vectors():
 @pytest.fixture(scope="module")
 def broker(vectors):
     mock = Producer({"bootstrap.servers": "unused", "test.mock.num.brokers": 1, "log_level": 3})
-    address = str(next(iter(mock.list_topics(timeout=10).brokers.values()))).split("/")[0]
+    address = str(next(iter(mock.list_topics(timeout=60).brokers.values()))).split("/")[0]
     producer = Producer({"bootstrap.servers": address, "log_level": 3})
     for vector in vectors:
         producer.produce(TOPIC, key=data(vector["key_b64"]), value=data(vector["value_b64"]), partition=1)

@@ -77,6 +77,7 @@ def test_kafka_adds_the_ends(configured, owned, mock_kafka, capsys, monkeypatch)
 
 
 def test_a_run_that_answers_is_asked_and_another_one_is_not_believed(configured, owned, capsys, monkeypatch):
+    monkeypatch.setattr(inquiry, "RUN_PATIENCE_S", 60)
     for replica, process, is_believed in (("replica", os.getpid(), True), ("replica", 1, False), ("other", os.getpid(), False)):
         live = LiveState(replica=replica, started_at_s=0.0, seen_at_s=0.0)
         monkeypatch.setattr("os.getpid", lambda process=process: process)

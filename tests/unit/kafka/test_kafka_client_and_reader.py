@@ -18,7 +18,7 @@ TIME_MS = 1_700_000_000_000
 @pytest.fixture(scope="module")
 def broker():
     mock = Producer({"bootstrap.servers": "unused", "test.mock.num.brokers": 1, "log_level": 3})
-    address = str(next(iter(mock.list_topics(timeout=10).brokers.values()))).split("/")[0]
+    address = str(next(iter(mock.list_topics(timeout=60).brokers.values()))).split("/")[0]
     producer = Producer({"bootstrap.servers": address, "log_level": 3})
     for i in range(2500):
         producer.produce(TOPIC, key=b"k%d" % i, value=b"v%d" % i, partition=1, timestamp=TIME_MS + i)
