@@ -340,10 +340,10 @@ def test_an_owner_that_has_not_written_its_name_yet_is_given_the_time(path, monk
 
 
 def test_a_file_that_another_one_is_making_is_waited_for(path):
-    # SQLite refuses the change to WAL at once while another connection reads, whatever the patience.
+    # SQLite refuses the change to WAL at once while another connection writes, whatever the patience.
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    for statement in ("CREATE TABLE t (a)", "BEGIN", "SELECT * FROM t"):
-        other.execute(statement).fetchall()
+    for statement in ("CREATE TABLE t (a)", "BEGIN IMMEDIATE"):
+        other.execute(statement)
     done = threading.Timer(0.3, other.close)
     done.start()
     with SqliteSink(settings(path)) as sink:
