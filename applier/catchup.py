@@ -92,7 +92,7 @@ class Catchup:
         holding = engine.coordinator.holding_stream
         raise SourceError(
             "a stream holds records but no resolved event after the start: no window can be closed",
-            remedy="Check that the changefeed runs; if it writes to fewer partitions than the topic has, set source.partitions",
+            remedy="Check that the changefeed runs. source.partitions leaves out a partition that it has left, once it holds no record",
             kind="no_resolved_event",
             stream=holding,
             checkpoint_ts=engine.progress.checkpoint_ts,

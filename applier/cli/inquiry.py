@@ -43,7 +43,8 @@ class Inquiry:
             found = Findings(overview=overview, listing=self._source.listing(), kafka_problem="", live=live)
         except SourceError as error:
             found = Findings(overview=overview, listing=None, kafka_problem=error.message, live=live)
-        return standing_of(self._config.name, self._config.sink.address, found, time.time())
+        config = self._config
+        return standing_of(config.name, config.sink.address, found, time.time(), config.source.required_partitions())
 
     def _ask_run(self, overview: Overview) -> Mapping[str, Any] | None:
         """Ask the run that owns the replica, if it is on this machine; None if it does not answer, or another one does."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from applier.coordinator.listing import is_required
 from applier.coordinator.messages import Listing, StreamPosition
 from applier.position import NO_TS, Offset, Stream, Ts
 from applier.sinks.overview import Overview
@@ -62,13 +63,14 @@ class Findings:
     live: Mapping[str, Any] | None
 
 
-def standing_of(replica: str, sink: str, found: Findings, unix_s: float) -> Standing:
-    """Put together what was found."""
-    positions = found.overview.progress.positions if found.overview.progress else {}
+def standing_of(replica: str, sink: str, found: Findings, unix_s: float, partitions: Mapping[str, int] | None) -> Standing:
+    """Put together what was found. ``partitions``: how many of each topic count, as for a run (None: all)."""
+    stored = found.overview.progress.positions if found.overview.progress else {}
+    positions = {stream: position for stream, position in stored.items() if is_required(stream, partitions)}
     watermark = min((position.resolved_ts for position in positions.values()), default=NO_TS)
     holding = _holding(positions, watermark)
     ends = {stream: extent.end for stream, extent in found.listing.extents.items()} if found.listing else {}
-    streams = sorted({*positions, *(stream for stream, end in ends.items() if end)})
+    streams = sorted({*positions, *(stream for stream, end in ends.items() if end and is_required(stream, partitions))})
     return Standing(
         replica=replica,
         sink=sink,

@@ -47,9 +47,9 @@ LIVE = {
 }
 
 
-def standing(overview=OVERVIEW, listing=None, problem="", live=None):
+def standing(overview=OVERVIEW, listing=None, problem="", live=None, partitions=None):
     found = Findings(overview=overview, listing=listing, kafka_problem=problem, live=live)
-    return standing_of("replica", "sqlite:///r.db", found, NOW_S)
+    return standing_of("replica", "sqlite:///r.db", found, NOW_S, partitions)
 
 
 def undecided(error=""):
@@ -95,6 +95,13 @@ def test_a_partition_that_was_not_read_is_shown_if_it_holds_records():
     streams = as_object(standing(listing=Listing(EXTENTS)))["streams"]
     assert list(streams) == ["feed/0", "feed/1", "feed/2"]
     assert (streams["feed/2"]["next_offset"], streams["feed/2"]["behind"], streams["feed/2"]["resolved_time"]) == (None, 9, None)
+
+
+def test_a_partition_that_counts_no_more_neither_holds_the_watermark_nor_is_shown():
+    shown = standing(listing=Listing(EXTENTS), partitions={"feed": 1})
+    assert (shown.watermark, shown.holding_stream) == (LATER, None)
+    assert [each.stream for each in shown.streams] == FEED[:1]
+    assert standing(listing=Listing(EXTENTS), partitions={"other": 1}) == standing(listing=Listing(EXTENTS))
 
 
 def test_without_kafka_everything_else_is_shown():

@@ -57,6 +57,15 @@ def shown(config, capsys):
     return json.loads(capsys.readouterr().out)
 
 
+def test_a_partition_that_the_configuration_leaves_out_does_not_count(configured, owned, capsys, monkeypatch):
+    positions = {Stream("status", 1): StreamPosition(next_offset=Offset(0), resolved_ts=Ts(TS - 1))}
+    owned.save(owned.load().fence, ProgressCommit(checkpoint_ts=TS, positions=positions))
+    assert shown(configured(), capsys)["holding_stream"] == "status/1"
+    monkeypatch.setenv("APPLIER_SOURCE__PARTITIONS", "1")
+    found = shown(configured(), capsys)
+    assert (found["watermark"], list(found["streams"])) == (TS, ["status/0"])
+
+
 def test_the_sink_alone_suffices(configured, owned, capsys):
     found = shown(configured(), capsys)
     assert (found["checkpoint_ts"], found["epoch"], found["quarantined"], found["undecided_ddls"]) == (TS, 1, 0, [])
