@@ -68,9 +68,14 @@ class BadEvent:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a log may say: the place, never values of the row."""
+        """What a log may say: what has become of it, and where it is."""
+        return {"state": self.state.value} | self.where
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """What an error may say: the place, never values of the row."""
         stream, offset, event = self.place
-        facts: dict[str, Any] = {"state": self.state.value, "topic": stream.topic, "partition": stream.partition, "offset": offset}
+        facts: dict[str, Any] = {"topic": stream.topic, "partition": stream.partition, "offset": offset}
         facts |= {} if event == WHOLE_RECORD else {"event": event}
         facts |= {"table": f"{self.schema}.{self.table}"} if self.schema else {}
         return facts | ({"commit_ts": self.commit_ts} if self.commit_ts else {})
@@ -78,8 +83,18 @@ class BadEvent:
 
 def reason_of(error: ApplierError) -> str:
     """Return why an event is bad in one line: the message, and the facts that are not its place."""
-    facts = ", ".join(f"{name}={value}" for name, value in error.facts.items() if name not in _OF_THE_PLACE)
+    facts = ", ".join(f"{name}={value}" for name, value in _beside_the_place(error).items())
     return error.message + (f" [{facts}]" if facts else "")
+
+
+def named(error: ApplierError, event: BadEvent, key_columns: Iterable[str]) -> ApplierError:
+    """Return the error of a statement as that of the one event of it that it is about."""
+    facts = event.where | {"key_columns": ", ".join(key_columns)} | _beside_the_place(error)
+    return type(error)(error.message, remedy=error.remedy, **facts)
+
+
+def _beside_the_place(error: ApplierError) -> dict[str, Any]:
+    return {name: value for name, value in error.facts.items() if name not in _OF_THE_PLACE}
 
 
 def key_text(names: Iterable[str], values: Iterable[Value]) -> str:

@@ -13,7 +13,7 @@ from applier.sinks.port import Aside, Fence, ProgressCommit, Sink, WriteOutcome,
 from applier.spark.apply import ApplyPlan, RangeContent
 from applier.spark.port import Runner
 
-ASIDE_REMEDY = 'Or set sink.on_rejected_row = "quarantine": such rows are set aside, and everything else is applied'
+ASIDE_REMEDY = 'or set sink.on_rejected_row = "quarantine": such rows are set aside, and everything else is applied'
 MAX_WAIT_S = 20.0
 ROWS_PER_TASK = 100_000
 """A bucket is compacted in memory, at some 700 bytes a row. A segment is far larger only if one upstream transaction is."""
@@ -40,18 +40,25 @@ class SegmentWriter:
             return self.save(fence, commit)
         plan = self._plan(step, contents, fence, commit)
         try:
-            return self._repeated(lambda: self._runner.apply(plan))
+            return self._written(plan)
         except RowRefused as error:
-            if not plan.policy.refused:
-                error.remedy = f"{error.remedy.rstrip('.')}. {ASIDE_REMEDY}"
-                raise
-        # Somewhere among the segment's rows. Only now is it worth its price that each statement carries them.
-        careful = replace(plan, policy=replace(plan.policy, careful=True))
-        return self._repeated(lambda: self._runner.apply(careful))
+            error.remedy = f"{error.remedy.rstrip('.')}. {_ways_on(error)}"
+            raise
 
     def save(self, fence: Fence, commit: ProgressCommit, aside: Aside | None = None) -> WriteOutcome:
         """Write progress alone, with what is set aside."""
         return self._repeated(lambda: self._sink.save(fence, commit, aside))
+
+    def _written(self, plan: ApplyPlan) -> WriteOutcome:
+        try:
+            return self._repeated(lambda: self._runner.apply(plan))
+        except RowRefused as error:
+            if "offset" in error.facts:
+                raise
+        # Somewhere among the segment's rows. Only now is it worth its price that each statement carries them: to set some aside, or to
+        # name the one that stops the replica.
+        careful = replace(plan, policy=replace(plan.policy, careful=True))
+        return self._repeated(lambda: self._runner.apply(careful))
 
     def _plan(self, step: ApplySegment, contents: Mapping[RangeId, RangeContent], fence: Fence, commit: ProgressCommit) -> ApplyPlan:
         refuse_keyless(step.tables)
@@ -86,3 +93,12 @@ class SegmentWriter:
                 return outcome
         message = "retries ended without an outcome"
         raise InvariantViolation(message)
+
+
+def _ways_on(error: RowRefused) -> str:
+    """Say how the replica goes on without the row, which the sink may refuse for good reasons."""
+    facts = error.facts
+    if "event" not in facts:
+        return f"{ASIDE_REMEDY[0].upper()}{ASIDE_REMEDY[1:]}"
+    place = f"--stream {facts['topic']}/{facts['partition']} --offset {facts['offset']} --event {facts['event']}"
+    return f"Leave this row out with `applier skip {place}`, {ASIDE_REMEDY}"

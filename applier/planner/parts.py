@@ -16,6 +16,8 @@ class StatementParts:
     phase: Phase
     table: TableDescription
     columns: tuple[str, ...]
+    key: tuple[str, ...]
+    """The names of the key's columns, in the sink's spelling."""
     dialect: Dialect
     texts: tuple[Any, ...]
     rows: tuple[BadEvent, ...]
@@ -36,6 +38,7 @@ class StatementParts:
                 phase=self.phase,
                 table=self.table,
                 columns=self.columns,
+                key=self.key,
                 dialect=self.dialect,
                 texts=tuple(texts[done : done + number]),
                 rows=tuple(mine),

@@ -93,18 +93,20 @@ class _TablePlan:
 
     def statements(self, versions: Sequence[Version]) -> Iterator[Statement]:
         """Yield DELETEs, then REPLACEs. Where no unique index is exactly the key, REPLACE would not find the row: it is deleted before."""
-        key = self._key or key_names(self._origins[versions[0][6]].shape)
+        key = self._key_columns(versions[0])
         upserts = [version for version in versions if version[1] == RowKind.UPSERT]
         is_unique = self._description.has_unique_key(key)
         deleted = [version for version in versions if version[1] == RowKind.DELETE] if is_unique else versions
-        columns = tuple(self._spelling(name) for name in key)
         if deleted:
-            yield from self._cut(Phase.DELETE, columns, deleted, self._renderer.key_texts(deleted, self._origins))
+            yield from self._cut(Phase.DELETE, key, deleted, self._renderer.key_texts(deleted, self._origins))
         # What the sieve has taken on the way to its DELETE is not written either.
         upserts = [version for version in upserts if id(version) not in self._sieve.dropped]
         if upserts:
             written = tuple(column.name for column in self._description.columns if not column.generated)
             yield from self._cut(Phase.REPLACE, written, upserts, self._renderer.row_texts(upserts, self._origins))
+
+    def _key_columns(self, version: Version) -> tuple[str, ...]:
+        return tuple(self._spelling(name) for name in self._key or key_names(self._origins[ORIGIN(version)].shape))
 
     def _spelling(self, name: str) -> str:
         """Return the sink's spelling; a column that it lacks is reported where a row is at hand."""
@@ -140,7 +142,13 @@ class _TablePlan:
         if texts:
             rows = tuple(self._sieve.described(self._origins[ORIGIN(version)], version, self._key) for version in versions)
             parts = StatementParts(
-                phase=phase, table=self._description, columns=columns, dialect=self._dialect, texts=tuple(texts), rows=rows
+                phase=phase,
+                table=self._description,
+                columns=columns,
+                key=self._key_columns(versions[0]),
+                dialect=self._dialect,
+                texts=tuple(texts),
+                rows=rows,
             )
         return Statement(phase, str(self._description.folded), text, len(versions), min(commits), max(commits), parts)
 

@@ -18,7 +18,8 @@ Decode = Callable[[bytes], Sequence[Value]]
 class AsidePolicy:
     """Which rows are set aside instead of stopping the applier: those whose image cannot be read, those that the sink refuses.
 
-    ``careful``: statements carry their rows, so that the writer can find those that the database refuses (``StatementParts``).
+    ``careful``: statements carry their rows, so that the writer can find those that the database refuses (``StatementParts``): to set
+    them aside, or to name the first.
     """
 
     unreadable: bool = False
@@ -46,8 +47,9 @@ class Sieve:
     _bad: list[BadEvent] = field(default_factory=list)
 
     def refuse(self, origin: Origin, version: Version, error: ApplierError, key: Sequence[str] | None = None) -> None:
-        """Set a row aside, or raise its ``error``. ``key`` names the columns of a key that is not the handle key."""
+        """Set a row aside, or raise its ``error``, which names the record. ``key``: the columns of a key that is not the handle key."""
         if not self.policy.takes(error):
+            error.facts["event"] = version[3]
             raise error
         self.dropped.add(id(version))
         self._bad.append(self.described(origin, version, key, reason_of(error)))

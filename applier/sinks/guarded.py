@@ -1,4 +1,4 @@
-"""Runs a statement that knows its rows so that the rows which the database refuses are found, and all others are written.
+"""Runs a statement that knows its rows so that the rows which the database refuses are found: set aside, or the first one is named.
 
 Each try stands behind a savepoint. A statement that is refused is halved until single rows are left: for n rows and few bad ones, about
 2 log2(n) further statements per bad row.
@@ -7,8 +7,9 @@ Each try stands behind a savepoint. A statement that is refused is halved until 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from applier.bad_event import MAX_SET_ASIDE, BadEvent, reason_of
+from applier.bad_event import MAX_SET_ASIDE, BadEvent, named, reason_of
 from applier.errors import FatalSinkError, RowRefused
+from applier.planner.parts import StatementParts
 from applier.planner.port import Statement
 
 
@@ -16,16 +17,21 @@ from applier.planner.port import Statement
 class Guard:
     """Collects what the database refuses in one transaction.
 
-    ``execute`` runs a statement (RowRefused: none of its effects must stay); ``savepoint`` sets the one that ``roll_back`` goes back to.
+    ``execute`` runs a statement (RowRefused: none of its effects must stay); ``savepoint`` sets the one that ``roll_back`` goes back to;
+    ``sets_aside``: what is refused is collected, and all other rows are written; otherwise the first such row is the transaction's end.
     """
 
     execute: Callable[[Statement], None]
     savepoint: Callable[[], None]
     roll_back: Callable[[], None]
+    sets_aside: bool
     refused: list[BadEvent] = field(default_factory=list)
 
     def run(self, statement: Statement) -> int:
-        """Run a statement and return how many rows were written. RowRefused if it does not know its rows."""
+        """Run a statement and return how many rows were written.
+
+        RowRefused if it does not know its rows, and with the row's place if nothing is to be set aside.
+        """
         parts = statement.parts
         if parts is None:
             self.execute(statement)
@@ -35,13 +41,19 @@ class Guard:
             self.execute(statement)
         except RowRefused as error:
             self.roll_back()
-            if len(parts.rows) > 1:
-                return sum(map(self.run, parts.halves()))
-            self._refuse(parts.rows[0], error)
-            return 0
+            if len(parts.rows) == 1:
+                self._refuse(parts, error)
+                return 0
+            rows = sum(map(self.run, parts.halves()))
+            if not self.sets_aside:
+                raise  # each half was taken alone; that no row can be named is no reason to go on
+            return rows
         return statement.rows
 
-    def _refuse(self, row: BadEvent, error: RowRefused) -> None:
+    def _refuse(self, parts: StatementParts, error: RowRefused) -> None:
+        (row,) = parts.rows
+        if not self.sets_aside:
+            raise named(error, row, parts.key) from error
         self.refused.append(replace(row, error=reason_of(error)))
         check_number(self.refused)
 

@@ -106,12 +106,14 @@ class Settlement(NamedTuple):
 class Aside:
     """What a transaction stores in the quarantine beside its rows. Made where it is used: it crosses to no other process.
 
-    ``record_of`` reads the record of an event from Kafka; SourceError if it is gone.
+    ``record_of`` reads the record of an event from Kafka; SourceError if it is gone. ``takes_refused``: what the database refuses is
+    stored too; otherwise it stops the transaction.
     """
 
     record_of: Callable[[BadEvent], KeptRecord]
     events: tuple[BadEvent, ...] = ()
     settled: tuple[Settlement, ...] = ()
+    takes_refused: bool = True
 
 
 class DdlState(StrEnum):

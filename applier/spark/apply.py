@@ -142,7 +142,7 @@ def write(plan: ApplyPlan, planned: Iterable[Planned], reader: RangeReader) -> W
         else:
             first = item
             break
-    aside = Aside(partial(record_of, reader), tuple(bad))
+    aside = Aside(partial(record_of, reader), tuple(bad), takes_refused=plan.policy.refused)
     outcome = plan.writer.write(plan.fence, _statements(first, rest), plan.commit, aside)
     return replace(outcome, transactions=count_transactions(sets)) if outcome.state is WriteState.COMMITTED else outcome
 

@@ -4,9 +4,11 @@ import sqlite3
 
 import pytest
 
-from applier.bad_event import MAX_SET_ASIDE, AsideState, KeptRecord
+from applier.bad_event import MAX_SET_ASIDE, AsideState, EventPlace, KeptRecord
 from applier.errors import FatalSinkError, ProtocolError, RowRefused
+from applier.position import Offset, Stream
 from applier.simulator.memory import FakeSource
+from applier.sinks.quarantine import SkipWord
 from tests.faulty_sink import Faults, FaultySink
 from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.replica import sqlite_replica
@@ -40,13 +42,56 @@ def held(replica):
     return {place: (entry.event.commit_ts, entry.event.key) for place, entry in replica.quarantine().items()}
 
 
-def test_by_default_a_row_that_the_sink_refuses_stops_the_replica(tmp_path):
-    replica = replica_of(tmp_path, (ONE, order(20, 1, 100)), *everywhere(resolved(30)), quarantines=frozenset({"unreadable"}))
+def stopped(replica):
+    """Run until a row that is refused stops it; return what is said."""
     with pytest.raises(RowRefused) as caught:
         replica.catch_up()
-    assert caught.value.facts["table"] == "shop.orders"
-    assert "on_rejected_row" in caught.value.remedy
+    return caught.value
+
+
+@pytest.mark.parametrize("bad", [{0}, {36}, {17, 18}, set(range(37))], ids=["first", "last", "two", "all"])
+def test_by_default_a_row_that_the_sink_refuses_stops_the_replica_and_is_named_among_all_others(bad, tmp_path):
+    rows = [(TWO, order(20 + n, n, 100 if n in bad else n)) for n in range(37)]
+    replica = replica_of(tmp_path, *rows, *everywhere(resolved(99)), quarantines=frozenset({"unreadable"}))
+    error = stopped(replica)
+    number = error.facts["offset"] - 3
+    assert number in bad
+    assert {name: error.facts[name] for name in ("topic", "partition", "event", "table", "commit_ts", "key_columns")} == {
+        "topic": "feed",
+        "partition": 1,
+        "event": 0,
+        "table": "shop.orders",
+        "commit_ts": 20 + number,
+        "key_columns": "id",
+    }
+    assert "too much" in error.facts["reason"]
+    assert f"applier skip --stream feed/1 --offset {3 + number} --event 0" in error.remedy
+    assert "on_rejected_row" in error.remedy
     assert (rows_of(tmp_path), replica.quarantine()) == ([], {})
+
+
+def test_what_the_error_names_can_be_skipped_and_everything_else_is_applied(tmp_path):
+    bad = {3, 11}
+    rows = [(TWO, order(20 + n, n, 100 if n in bad else n)) for n in range(37)]
+    replica = replica_of(tmp_path, *rows, *everywhere(resolved(99)), quarantines=frozenset())
+    for _ in bad:
+        facts = stopped(replica).facts
+        place = EventPlace(Stream(facts["topic"], facts["partition"]), Offset(facts["offset"]), facts["event"])
+        replica.say(SkipWord(said_by="me@here", place=place))
+    replica.catch_up()
+    assert rows_of(tmp_path) == [(n, n) for n in range(37) if n not in bad]
+    assert {entry.event.state for entry in replica.quarantine().values()} == {AsideState.SKIPPED}
+
+
+def test_a_value_that_cannot_be_written_down_is_named_with_its_event(tmp_path):
+    colours = [row(20, table="colours", id=column(3, KEY, n), c=column(ENUM, PLAIN, n)) for n in (1, 2)]
+    created = everywhere(ddl(15, "CREATE TABLE colours (id INT PRIMARY KEY, c ENUM('red'))", table="colours"))
+    log = log_of(*BEGINNING, *created, (ONE, colours[0]), *everywhere(resolved(30)))
+    key, value = record(*colours)
+    log[8] = log[8]._replace(key=key, value=value)
+    error = stopped(sqlite_replica(tmp_path, FakeSource(log)))
+    assert (error.facts["offset"], error.facts["event"]) == (4, 1)
+    assert "applier skip --stream feed/0 --offset 4 --event 1" in error.remedy
 
 
 @pytest.mark.parametrize("bad", [{0}, {36}, {17, 18}, set(range(5, 25)), set(range(37))], ids=["first", "last", "two", "many", "all"])

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import make_url
 
 from applier.bad_event import WHOLE_RECORD, AsideState, BadEvent, EventPlace, KeptRecord
-from applier.errors import FatalSinkError, InvariantViolation, ProtocolError, RetryableSinkError, SourceError, UnknownOutcome
+from applier.errors import FatalSinkError, InvariantViolation, ProtocolError, RetryableSinkError, RowRefused, SourceError, UnknownOutcome
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.parts import StatementParts
 from applier.planner.port import Phase, Statement
@@ -264,7 +264,13 @@ def careful(ts: Ts, *values: str) -> Statement:
     table = TableDescription(schema=SHOP, table="t", columns=columns, unique_keys=(("id",),), primary_key=("id",))
     rows = tuple(BadEvent(place=EventPlace(Stream("feed", 0), Offset(n), 0), error="", commit_ts=ts) for n in range(len(values)))
     doubled = StatementParts(
-        phase=Phase.REPLACE, table=table, columns=("id", "v", "n"), dialect=MysqlDialect(), texts=(*values, *values), rows=rows + rows
+        phase=Phase.REPLACE,
+        table=table,
+        columns=("id", "v", "n"),
+        key=("id",),
+        dialect=MysqlDialect(),
+        texts=(*values, *values),
+        rows=rows + rows,
     )
     return next(doubled.halves())
 
@@ -285,6 +291,22 @@ def test_refused_rows_are_stored_with_the_progress_and_all_others_are_written(sh
     assert shop.sink.quarantine.record(entries[0].event.place) == KEPT
     assert "column=n" in entries[0].event.error
     assert "secret" not in entries[2].event.error
+
+
+def test_where_nothing_is_set_aside_the_refused_row_is_named_and_nothing_is_written(shop: Replica, mysql_url: str) -> None:
+    ts = shop.tick()
+    statement = careful(ts, "(1,'a',1)", "(2,'b',300)", "(3,'secret',3)")
+    outcome = shop.sink.writer.write(shop.fence, [statement], commit_at(ts), Aside(lambda _: KEPT, takes_refused=False))
+    assert (outcome.state, type(outcome.error)) == (WriteState.FAILED, RowRefused)
+    assert {name: outcome.error.facts[name] for name in ("offset", "event", "commit_ts", "key_columns", "column")} == {
+        "offset": 1,
+        "event": 0,
+        "commit_ts": ts,
+        "key_columns": "id",
+        "column": "n",
+    }
+    assert "secret" not in str(outcome.error)
+    assert (ids(mysql_url), shop.sink.quarantine.count()) == ([], 0)
 
 
 def test_nothing_is_set_aside_by_a_transaction_that_does_not_commit(shop: Replica, mysql_url: str) -> None:

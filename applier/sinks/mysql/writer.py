@@ -62,7 +62,7 @@ class MysqlWriter:
             roll_back(connection)
             return WriteOutcome(state=refusal)
         try:
-            guard = _guard(connection)
+            guard = _guard(connection, aside)
             rows = _run(guard, statements)
             stored = self._store(connection, aside, guard.refused)
             self._advance(connection, fence, commit)
@@ -156,11 +156,12 @@ def _run(guard: Guard, statements: Iterable[Statement]) -> int:
     return rows
 
 
-def _guard(connection: Connection) -> Guard:
+def _guard(connection: Connection, aside: Aside | None) -> Guard:
     return Guard(
         lambda statement: _execute(connection, statement),
         savepoint=lambda: _control(connection, "SAVEPOINT applier_rows"),
         roll_back=lambda: _control(connection, "ROLLBACK TO SAVEPOINT applier_rows"),
+        sets_aside=aside is not None and aside.takes_refused,
     )
 
 

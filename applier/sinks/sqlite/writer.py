@@ -49,7 +49,7 @@ class SqliteWriter:
             if refusal is not None:
                 transaction.rollback()
                 return WriteOutcome(state=refusal)
-            guard = _guard(raw(connection))
+            guard = _guard(raw(connection), aside)
             rows = sum(map(guard.run, statements))
             stored = Quarantine(bookkeeping).store_all(connection, aside, guard.refused)
             bookkeeping.advance(connection, fence, commit)
@@ -68,7 +68,7 @@ def unknown_outcome(error: DBAPIError | sqlite3.Error) -> UnknownOutcome:
     return UnknownOutcome(message, remedy=known.remedy, **known.facts)
 
 
-def _guard(connection: sqlite3.Connection) -> Guard:
+def _guard(connection: sqlite3.Connection, aside: Aside | None) -> Guard:
     def execute(statement: Statement) -> None:
         try:
             connection.execute(statement.text)
@@ -79,6 +79,7 @@ def _guard(connection: sqlite3.Connection) -> Guard:
         execute,
         savepoint=lambda: _execute(connection, "SAVEPOINT applier_rows"),
         roll_back=lambda: _execute(connection, "ROLLBACK TO applier_rows"),
+        sets_aside=aside is not None and aside.takes_refused,
     )
 
 

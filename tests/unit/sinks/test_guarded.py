@@ -1,5 +1,7 @@
 """Halving a statement until the rows that the database refuses are found."""
 
+from dataclasses import replace
+
 import pytest
 
 from applier.bad_event import MAX_SET_ASIDE, BadEvent, EventPlace
@@ -24,14 +26,14 @@ class Database:
         if self.refused & set(texts):
             raise RowRefused("too long", column="name", table="shop.orders", min_ts=1)
 
-    def guard(self):
+    def guard(self, *, sets_aside=True):
         def savepoint():
             self.kept = len(self.rows)
 
         def roll_back():
             del self.rows[self.kept :]
 
-        return Guard(self.execute, savepoint=savepoint, roll_back=roll_back)
+        return Guard(self.execute, savepoint=savepoint, roll_back=roll_back, sets_aside=sets_aside)
 
 
 def statement_of(number):
@@ -41,7 +43,13 @@ def statement_of(number):
     )
     texts = tuple(f"({n},{n})" for n in range(number))
     parts = StatementParts(
-        phase=Phase.REPLACE, table=ORDERS_TABLE, columns=("id", "name"), dialect=PlainDialect(), texts=(*texts, *texts), rows=rows + rows
+        phase=Phase.REPLACE,
+        table=ORDERS_TABLE,
+        columns=("id", "name"),
+        key=("id",),
+        dialect=PlainDialect(),
+        texts=(*texts, *texts),
+        rows=rows + rows,
     )
     (statement,) = list(parts.halves())[:1]
     assert statement.rows == number
@@ -70,11 +78,47 @@ def test_a_statement_that_does_not_know_its_rows_is_refused_as_a_whole():
         database.guard().run(statement_of(8)._replace(parts=None))
 
 
+@pytest.mark.parametrize("refused", [{0}, {63}, {31, 32}, set(range(64))])
+def test_where_nothing_is_set_aside_the_first_refused_row_is_named(refused):
+    guard = Database(refused).guard(sets_aside=False)
+    with pytest.raises(RowRefused, match="too long") as caught:
+        guard.run(statement_of(64))
+    first = min(refused)
+    assert caught.value.facts == {
+        "topic": "feed",
+        "partition": 0,
+        "offset": first,
+        "event": 0,
+        "table": "shop.orders",
+        "commit_ts": 10 + first,
+        "key_columns": "id",
+        "column": "name",
+    }
+    assert guard.refused == []
+
+
+@pytest.mark.parametrize("sets_aside", [True, False])
+def test_a_statement_that_is_refused_whole_and_taken_in_halves_goes_through_only_where_rows_may_be_missing(sets_aside):
+    database = Database({3})
+
+    def execute(statement):
+        database.refused = frozenset({3} if statement.rows == 8 else ())
+        database.execute(statement)
+
+    guard = replace(database.guard(sets_aside=sets_aside), execute=execute)
+    if sets_aside:
+        assert guard.run(statement_of(8)) == 8
+        return
+    with pytest.raises(RowRefused) as caught:
+        guard.run(statement_of(8))
+    assert "offset" not in caught.value.facts
+
+
 def test_other_errors_come_through_at_once():
     def execute(_):
         raise RetryableSinkError("deadlock")
 
-    guard = Guard(execute, savepoint=lambda: None, roll_back=lambda: pytest.fail("the transaction is gone"))
+    guard = Guard(execute, savepoint=lambda: None, roll_back=lambda: pytest.fail("the transaction is gone"), sets_aside=True)
     with pytest.raises(RetryableSinkError):
         guard.run(statement_of(8))
 
