@@ -1,5 +1,6 @@
 """The port of a sink, on a file: fence states, DDL in one transaction, crashes at every point, ownership."""
 
+import errno
 import fcntl
 import json
 import logging
@@ -19,7 +20,16 @@ from pathlib import Path
 import pytest
 
 from applier.coordinator.messages import StreamPosition
-from applier.errors import ConfigError, FatalSinkError, Fenced, InvariantViolation, NeedsOperator, RetryableSinkError, UnknownOutcome
+from applier.errors import (
+    ConfigError,
+    FatalSinkError,
+    Fenced,
+    InvariantViolation,
+    NeedsOperator,
+    RetryableSinkError,
+    SourceError,
+    UnknownOutcome,
+)
 from applier.events import DdlEvent, FoldedName, TableName
 from applier.failpoint import VARIABLE
 from applier.planner.port import Phase, Statement
@@ -357,6 +367,46 @@ def test_the_lock_is_free_when_the_owner_closes(path):
         with SqliteSink(settings(path)) as sink:
             sink.migrate()
             sink.acquire()
+
+
+def test_a_run_that_cannot_say_that_it_ends_lets_the_lock_go_and_does_not_hide_why_it_ends(left):
+    quick = SinkSettings(url=f"sqlite:///{left}", lock_timeout_s=0.0, lock_wait_timeout_s=0)
+    with closing(sqlite3.connect(left, isolation_level=None)) as other:
+
+        def ends_while_the_file_is_busy():
+            with SqliteSink(quick) as sink:
+                sink.acquire()
+                other.execute("BEGIN IMMEDIATE")
+                raise SourceError("why it ends")
+
+        with pytest.raises(SourceError, match="why it ends"):
+            ends_while_the_file_is_busy()
+        other.execute("ROLLBACK")
+    with SqliteSink(quick) as following:
+        following.acquire()
+        assert following.load().checkpoint_ts == 5
+
+
+def test_a_heartbeat_that_fails_is_tried_again(left, monkeypatch):
+    lock, touch, failed = left.with_name("replica.db.lock"), os.utime, []
+
+    def failing(descriptor):
+        if len(failed) < 3:
+            failed.append(descriptor)
+            raise OSError(errno.EIO, "input/output error")
+        touch(descriptor)
+
+    with SqliteSink(settings(left, lease_s=0.05)) as owner:
+        owner.acquire()
+        monkeypatch.setattr(os, "utime", failing)
+        deadline = time.monotonic() + 30
+        while len(failed) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        touch(lock, (0, 0))
+        while lock.stat().st_mtime == 0 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert lock.stat().st_mtime > 0
+        assert owner.heartbeat_lost() is None
 
 
 def test_a_killed_owner_is_replaced_at_once_and_a_living_one_only_by_take_over(left):

@@ -11,6 +11,7 @@ import os
 import socket
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -101,9 +102,11 @@ class FileLock:
             self._thread.join()
             self._thread = None
         if self._descriptor is not None:
-            os.ftruncate(self._descriptor, 0)
-            os.close(self._descriptor)
-            self._descriptor = None
+            descriptor, self._descriptor = self._descriptor, None
+            try:
+                os.ftruncate(descriptor, 0)
+            finally:
+                os.close(descriptor)
 
     def _try(self) -> bool:
         descriptor = self._open()
@@ -148,12 +151,14 @@ class FileLock:
         return self._descriptor
 
     def _beat(self) -> None:
+        descriptor = self._held()
         while not self._stopped.wait(self._lease_s / 3):
-            descriptor = self._held()
-            if not self._is_named(descriptor):
-                self._lost = _fenced(self.path, self.holder())
-                return
-            os.utime(descriptor)
+            # What fails is tried again: the lock is still held, and who takes over a lease that has passed is seen at the next beat.
+            with suppress(OSError):
+                if not self._is_named(descriptor):
+                    self._lost = _fenced(self.path, self.holder())
+                    return
+                os.utime(descriptor)
 
 
 def _is_alive(holder: Holder) -> bool:

@@ -8,6 +8,7 @@ import os
 import socket
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Self, TypeVar
 from uuid import uuid4
@@ -16,7 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from sqlalchemy import Connection
 
 from applier.coordinator.messages import DdlIdentity
-from applier.errors import ConfigError, Fenced, UnknownOutcome
+from applier.errors import ConfigError, Fenced, SinkError, UnknownOutcome
 from applier.events import DdlEvent, FoldedName, TableName
 from applier.failpoint import reach
 from applier.planner.catalogue import TableDescription
@@ -195,13 +196,20 @@ class SqliteSink:
     # End
 
     def close(self) -> None:
-        """Give the replica up and release the lock."""
-        if self._is_owner:
-            self._is_owner = False
-            with transaction(self._engine) as connection:
-                self._bookkeeping.release(connection, self._run_id)
-        self._lock.release()
-        self._engine.dispose()
+        """Give the replica up and release the lock, whatever state the file is in."""
+        try:
+            self._say_farewell()
+        finally:
+            self._lock.release()
+            self._engine.dispose()
+
+    def _say_farewell(self) -> None:
+        if not self._is_owner:
+            return
+        self._is_owner = False
+        # A file that is busy or full must not hide why the run ends. Who comes next finds the lock free, whatever the file says.
+        with suppress(SinkError), transaction(self._engine) as connection:
+            self._bookkeeping.release(connection, self._run_id)
 
     def __enter__(self) -> Self:
         return self
