@@ -84,6 +84,10 @@ class SparkEnded(ApplierError):
     """Spark itself is gone: no further job can run in this process. What was written is known to the sink only."""
 
 
+class SparkKeepsEnding(ApplierError):
+    """Spark has ended so often lately that another start would not help."""
+
+
 class SinkError(ApplierError):
     """The database."""
 

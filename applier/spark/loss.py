@@ -8,7 +8,7 @@ from typing import Final
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
-from applier.errors import ApplierError
+from applier.errors import SparkKeepsEnding
 from applier.spark.gateway import drop_dead_jvm
 
 MAX_LOSSES: Final = 5
@@ -30,10 +30,10 @@ class Losses:
         self._at.append(now)
 
     def check(self, now: float) -> None:
-        """Raise an ApplierError if Spark was lost too often lately."""
+        """Raise SparkKeepsEnding if Spark was lost too often lately."""
         lately = [at for at in self._at if now - at < PERIOD_S]
         if len(lately) > MAX_LOSSES:
-            raise ApplierError(
+            raise SparkKeepsEnding(
                 "spark ends again and again",
                 remedy="See the lines above and the system's log (out of memory? spark.driver.memory under [spark.conf])",
                 losses=len(lately),

@@ -53,6 +53,19 @@ def test_by_default_a_record_that_cannot_be_read_stops_the_replica_and_nothing_i
     assert replica.quarantine() == {}
 
 
+@pytest.mark.parametrize("cut_down", [{"ohk": True}, {"ccl": "s3://large/1"}])
+def test_a_row_that_was_too_large_for_kafka_is_like_one_that_cannot_be_read(cut_down, tmp_path):
+    key, body = order(20, 1, 1)
+    large = (ONE, (key | cut_down, body))
+    replica = replica_of(tmp_path, large, (ONE, order(21, 2, 2)), *everywhere(resolved(30)), quarantines=frozenset())
+    with pytest.raises(ProtocolError, match="too large for Kafka"):
+        replica.catch_up()
+    replica = replica_of(tmp_path, large, (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    replica.catch_up()
+    assert rows_of(tmp_path) == [(2, 2)]
+    assert states(replica) == {"feed/0@3#0": HELD}
+
+
 def test_a_record_that_cannot_be_read_is_kept_whole_and_the_rest_is_applied(tmp_path):
     log = log_of(*BEGINNING, (ONE, order(20, 1, 1)), (ONE, order(21, 2, 2)), (ONE, order(22, 3, 3)), *everywhere(resolved(30)))
     log[7] = broken(log[7])

@@ -14,6 +14,7 @@ from applier.errors import (
     RetryableSinkError,
     SourceError,
     SparkEnded,
+    SparkKeepsEnding,
     UnknownOutcome,
 )
 from applier.retrying import is_transient, retrying
@@ -55,6 +56,7 @@ def test_what_may_pass_is_transient(error):
         ConfigError("m"),
         ProtocolError("m"),
         RangeChanged("m"),
+        SparkKeepsEnding("m"),
         SourceError("m", kind="retention"),
         ValueError("m"),
     ],

@@ -6,7 +6,7 @@ from threading import Event
 import pytest
 
 from applier.coordinator.messages import RangeId
-from applier.errors import ApplierError, InvariantViolation, SparkEnded
+from applier.errors import InvariantViolation, SparkEnded, SparkKeepsEnding
 from applier.position import Offset, Stream
 from applier.sinks.port import WriteOutcome, WriteState
 from applier.spark.lazy import LazyRunner
@@ -100,7 +100,7 @@ def test_too_many_losses_lately_are_no_accident_and_old_ones_are_forgotten():
     runner = LazyRunner(Ended, clock=lambda: now[0])
     for _ in range(MAX_LOSSES + 1):
         runner.listen([])
-    with pytest.raises(ApplierError, match="again and again"):
+    with pytest.raises(SparkKeepsEnding, match="spark ends again and again"):
         runner.listen([])
     now[0] = PERIOD_S
     assert isinstance(runner.listen([])[0], RangeFailure)
