@@ -18,7 +18,6 @@ from applier.errors import FatalSinkError
 from applier.events import FoldedName
 from applier.position import NO_TS, Offset, Stream, Ts
 from applier.sinks.bookkeeping import Bookkeeping, moment
-from applier.sinks.guarded import check_number
 from applier.sinks.port import Aside
 
 T = TypeVar("T")
@@ -73,8 +72,7 @@ class Quarantine:
                 raise FatalSinkError(
                     "the entry was settled by somebody else meanwhile", remedy="See: applier quarantine list --all", place=settlement.place
                 )
-        events = [*aside.events, *refused]
-        check_number(events)
+        events = (*aside.events, *refused)
         return tuple(event for event in events if self.store(connection, event, aside.record_of(event)))
 
     def store(self, connection: Connection, event: BadEvent, record: KeptRecord) -> bool:

@@ -178,6 +178,15 @@ def test_a_value_that_cannot_be_written_down_for_the_sink_is_refused_like_any_ot
     assert held(replica) == {"feed/0@7#0": (20, "id=3"), "feed/0@8#0": (20, "id=4")}
 
 
+def test_more_rows_that_cannot_be_written_down_than_an_accident_makes_stop_the_replica(tmp_path):
+    created = everywhere(ddl(15, "CREATE TABLE colours (id INT PRIMARY KEY, c ENUM('red'))", table="colours"))
+    colours = [(ONE, row(20, table="colours", id=column(3, KEY, n), c=column(ENUM, PLAIN, 2))) for n in range(MAX_SET_ASIDE + 1)]
+    replica = replica_of(tmp_path, *created, *colours, *everywhere(resolved(99)))
+    with pytest.raises(FatalSinkError, match="100"):
+        replica.catch_up()
+    assert (rows_of(tmp_path, "shop.colours"), replica.quarantine()) == ([], {})
+
+
 def test_more_refused_rows_than_an_accident_makes_stop_the_replica(tmp_path):
     rows = [(ONE, order(20, n, 100)) for n in range(MAX_SET_ASIDE + 1)]
     replica = replica_of(tmp_path, *rows, *everywhere(resolved(99)))

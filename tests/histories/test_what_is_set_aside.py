@@ -167,6 +167,14 @@ def test_more_bad_events_than_an_accident_makes_stop_the_replica(tmp_path):
     assert replica.quarantine() == {}
 
 
+def test_the_bad_events_of_several_ranges_are_not_counted_together(tmp_path):
+    events = [(stream, broken_value(20 + n, 2 * n + stream.partition)) for n in range(60) for stream in (ONE, TWO)]
+    replica = replica_of(tmp_path, *events, *everywhere(resolved(99)))
+    assert replica.policy.range_records < MAX_SET_ASIDE < len(events)
+    replica.catch_up()
+    assert list(states(replica).values()) == [HELD] * len(events)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_faults_and_deaths_store_each_bad_event_once(seed, tmp_path):
     faults = Faults(seed, rate=0.4)

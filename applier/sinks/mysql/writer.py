@@ -161,7 +161,7 @@ def _guard(connection: Connection, aside: Aside | None) -> Guard:
         lambda statement: _execute(connection, statement),
         savepoint=lambda: _control(connection, "SAVEPOINT applier_rows"),
         roll_back=lambda: _control(connection, "ROLLBACK TO SAVEPOINT applier_rows"),
-        sets_aside=aside is not None and aside.takes_refused,
+        aside=aside,
     )
 
 

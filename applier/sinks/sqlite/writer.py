@@ -79,7 +79,7 @@ def _guard(connection: sqlite3.Connection, aside: Aside | None) -> Guard:
         execute,
         savepoint=lambda: _execute(connection, "SAVEPOINT applier_rows"),
         roll_back=lambda: _execute(connection, "ROLLBACK TO applier_rows"),
-        sets_aside=aside is not None and aside.takes_refused,
+        aside=aside,
     )
 
 

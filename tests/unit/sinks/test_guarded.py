@@ -10,7 +10,11 @@ from applier.planner.parts import StatementParts
 from applier.planner.port import Phase
 from applier.position import Offset, Stream, Ts
 from applier.sinks.guarded import Guard
+from applier.sinks.port import Aside
 from tests.planning import ORDERS_TABLE, PlainDialect
+
+STORED = Aside(lambda _: pytest.fail("a guard reads no records"))
+NOT_STORED = replace(STORED, takes_refused=False)
 
 
 class Database:
@@ -26,14 +30,14 @@ class Database:
         if self.refused & set(texts):
             raise RowRefused("too long", column="name", table="shop.orders", min_ts=1)
 
-    def guard(self, *, sets_aside=True):
+    def guard(self, aside=STORED):
         def savepoint():
             self.kept = len(self.rows)
 
         def roll_back():
             del self.rows[self.kept :]
 
-        return Guard(self.execute, savepoint=savepoint, roll_back=roll_back, sets_aside=sets_aside)
+        return Guard(self.execute, savepoint=savepoint, roll_back=roll_back, aside=aside)
 
 
 def statement_of(number):
@@ -78,9 +82,10 @@ def test_a_statement_that_does_not_know_its_rows_is_refused_as_a_whole():
         database.guard().run(statement_of(8)._replace(parts=None))
 
 
+@pytest.mark.parametrize("aside", [NOT_STORED, None], ids=["by policy", "there is no quarantine"])
 @pytest.mark.parametrize("refused", [{0}, {63}, {31, 32}, set(range(64))])
-def test_where_nothing_is_set_aside_the_first_refused_row_is_named(refused):
-    guard = Database(refused).guard(sets_aside=False)
+def test_where_nothing_is_set_aside_the_first_refused_row_is_named(refused, aside):
+    guard = Database(refused).guard(aside)
     with pytest.raises(RowRefused, match="too long") as caught:
         guard.run(statement_of(64))
     first = min(refused)
@@ -97,16 +102,16 @@ def test_where_nothing_is_set_aside_the_first_refused_row_is_named(refused):
     assert guard.refused == []
 
 
-@pytest.mark.parametrize("sets_aside", [True, False])
-def test_a_statement_that_is_refused_whole_and_taken_in_halves_goes_through_only_where_rows_may_be_missing(sets_aside):
+@pytest.mark.parametrize("aside", [STORED, NOT_STORED])
+def test_a_statement_that_is_refused_whole_and_taken_in_halves_goes_through_only_where_rows_may_be_missing(aside):
     database = Database({3})
 
     def execute(statement):
         database.refused = frozenset({3} if statement.rows == 8 else ())
         database.execute(statement)
 
-    guard = replace(database.guard(sets_aside=sets_aside), execute=execute)
-    if sets_aside:
+    guard = replace(database.guard(aside), execute=execute)
+    if aside is STORED:
         assert guard.run(statement_of(8)) == 8
         return
     with pytest.raises(RowRefused) as caught:
@@ -118,7 +123,7 @@ def test_other_errors_come_through_at_once():
     def execute(_):
         raise RetryableSinkError("deadlock")
 
-    guard = Guard(execute, savepoint=lambda: None, roll_back=lambda: pytest.fail("the transaction is gone"), sets_aside=True)
+    guard = Guard(execute, savepoint=lambda: None, roll_back=lambda: pytest.fail("the transaction is gone"), aside=STORED)
     with pytest.raises(RetryableSinkError):
         guard.run(statement_of(8))
 
@@ -129,3 +134,10 @@ def test_more_refused_rows_than_an_accident_makes_are_an_error():
         database.guard().run(statement_of(200))
     assert not isinstance(caught.value, RowRefused)
     assert caught.value.facts["offset"] == MAX_SET_ASIDE
+
+
+def test_rows_that_the_planner_has_set_aside_count_too():
+    planned = statement_of(MAX_SET_ASIDE - 1).parts.rows
+    with pytest.raises(FatalSinkError, match=str(MAX_SET_ASIDE)) as caught:
+        Database({0, 3}).guard(replace(STORED, events=planned)).run(statement_of(8))
+    assert caught.value.facts["offset"] == 3
