@@ -7,9 +7,10 @@ import typer
 
 from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line
+from applier.cli.place import parse_table
 from applier.cli.wording import count, moment, one_line
 from applier.errors import ConfigError, FatalSinkError, NeedsOperator
-from applier.events import DdlEvent, DdlIdentity, TableName
+from applier.events import DdlEvent, DdlIdentity
 from applier.position import MAX_TS, Ts
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Show the ledger of DDLs, or settle one that is unfinished.")
 
 DdlTs = Annotated[int | None, typer.Option("--ts", metavar="TSO", min=0, max=MAX_TS, help="Commit timestamp of the DDL.")]
-DdlTable = Annotated[str | None, typer.Option("--table", metavar="SCHEMA.TABLE", help="The table that the DDL's event names.")]
+TABLE_HELP: Final = "The table that the DDL's event names; SCHEMA. if it names none."
+DdlTable = Annotated[str | None, typer.Option("--table", metavar="SCHEMA.TABLE", help=TABLE_HELP)]
 SKIPPED_UNREAD: Final = "/* skipped by the operator before it was read */"
 DONE_HELP: Final = "Record that an unfinished DDL is done: its effect is in the sink."
 
@@ -81,8 +83,8 @@ def is_unfinished(entries: "Sequence[LedgerEntry]", ts: int | None) -> bool:
 
 
 def chosen(entries: "Sequence[LedgerEntry]", ts: int | None, table: str | None) -> "list[LedgerEntry]":
-    """Return the entries with that timestamp and table (names without regard to case); None does not restrict."""
-    wanted = None if table is None else table.casefold()
+    """Return the entries with that timestamp and table (without regard to case; of a schema with or without a dot); None restricts not."""
+    wanted = None if table is None else table.casefold().removesuffix(".")
     return [e for e in entries if ts in {None, e.ddl.commit_ts} and wanted in {None, str(e.ddl.name.fold())}]
 
 
@@ -146,7 +148,7 @@ def _ledger(sink: "Sink") -> "Sequence[LedgerEntry]":
 
 def _skip_unread(sink: "Sink", ts: Ts, table: str) -> None:
     """Record a DDL before it is read: whatever statement comes with this timestamp and table will not run."""
-    name = TableName(*table.partition(".")[::2])
+    name = parse_table(table)
     ddl = DdlEvent(commit_ts=ts, schema=name.schema, table=name.table, query=SKIPPED_UNREAD, ddl_type=0)
     write_skipped(sink, ddl, DdlIdentity(ts, name.fold(), None))
     print_line(f"skipped: the DDL of {name} at ts {ts} will not run")

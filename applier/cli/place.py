@@ -1,10 +1,11 @@
-"""The options that name one event of a topic: ``--stream``, ``--offset``, ``--event``."""
+"""The options that name one event: ``--stream``, ``--offset`` and ``--event``, or ``--table`` beside a timestamp."""
 
 from typing import Annotated, TypeAlias
 
 import typer
 
 from applier.errors import ConfigError
+from applier.events import TableName
 from applier.position import Stream
 
 StreamName: TypeAlias = Annotated[str, typer.Option(metavar="TOPIC/PARTITION", help="The stream of the record.")]
@@ -20,3 +21,12 @@ def parse_stream(text: str) -> Stream:
         return Stream.parse(text)
     except ValueError as error:
         raise ConfigError(str(error), remedy="For instance: --stream changefeed/0") from None
+
+
+def parse_table(text: str) -> TableName:
+    """Read ``schema.table``, or ``schema.`` for the schema itself. ConfigError without a dot: a word on half a name would never be met."""
+    schema, dot, table = text.partition(".")
+    if not (schema and dot):
+        remedy = "Write SCHEMA.TABLE, or SCHEMA. with the dot for a DDL of the schema itself"
+        raise ConfigError(f"--table does not say which schema the table is in: {text!r}", remedy=remedy)
+    return TableName(schema, table)

@@ -17,7 +17,7 @@ def skip(
     offset: Annotated[int | None, typer.Option(metavar="N", min=0, help="The offset of the record.")] = None,
     event: EventIndex = None,
     ts: Annotated[int | None, typer.Option(metavar="TSO", min=1, max=MAX_TS, help="Instead: all events of this commit timestamp …")] = None,
-    table: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="… and of this table.")] = None,
+    table: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="… and of this table; SCHEMA. for a DDL of a schema.")] = None,
 ) -> None:
     """Leave out one bad event, by its place or its timestamp."""
     from applier.cli.skip_event import skip_place, skip_time  # noqa: PLC0415 - brings sink and Kafka: --help need not wait for them

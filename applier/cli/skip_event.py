@@ -9,10 +9,11 @@ from applier.cli import inspect
 from applier.cli.ddl import SKIPPED_UNREAD, is_unfinished, open_sink_of, skip_by_time, write_skipped
 from applier.cli.option import ConfigPath, read_config
 from applier.cli.output import print_line
+from applier.cli.place import parse_table
 from applier.cli.wording import count, moment, one_line, operator
 from applier.config import Config
 from applier.errors import ConfigError
-from applier.events import DdlEvent, DdlIdentity, TableName
+from applier.events import DdlEvent, DdlIdentity
 from applier.kafka.client import KafkaSource
 from applier.kafka.peek import PeekChoice, peek
 from applier.kafka.port import Record
@@ -83,7 +84,7 @@ def skip_time(config: ConfigPath, ts: Ts, table: str | None) -> None:
                 remedy="Say which one with --table",
                 ts=ts,
             )
-        name = None if table is None else TableName(*table.partition(".")[::2]).fold()
+        name = None if table is None else parse_table(table).fold()
         sink.quarantine.say(SkipWord(said_by=operator(), commit_ts=ts, table=name))
     print_line(f"skipped: everything at ts {ts} ({moment(ts)}){f' of {table}' if table else ''}; {AT_NEXT_START}")
 

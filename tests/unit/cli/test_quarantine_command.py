@@ -20,7 +20,7 @@ from applier.simulator.kafka import play
 from applier.sinks.port import DdlState
 from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, ddl, everywhere, log_of, resolved, row
 from tests.replica import sqlite_replica
-from tests.wire import column
+from tests.wire import column, head
 
 BEGINNING = (*everywhere(CREATE_SCHEMA), *everywhere(ddl(10, "CREATE TABLE orders (id INT PRIMARY KEY, n INT)")), *everywhere(resolved(11)))
 """Offsets 0 to 2 of both streams."""
@@ -253,6 +253,31 @@ def test_what_was_passed_or_is_not_there_cannot_be_skipped(held, capsys):
     held.play((ONE, order(40, 1, 1)))
     assert held.run("skip", *held.at(7), "--event", 4) == CONFIG
     assert "It has 1 event" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["skip", "ddl skip"])
+def test_a_word_on_a_table_without_its_schema_is_refused(command, stage, capsys):
+    stage.play(*BEGINNING)
+    stage.catch_up()
+    assert stage.run(command, "--ts", 20, "--table", "orders") == CONFIG
+    assert "SCHEMA.TABLE" in capsys.readouterr().err
+    assert [entry.ddl.commit_ts for entry in stage.replica.ledger()] == [5, 10]
+    assert stage.execute("SELECT COUNT(*) FROM applier_skip_word") == [(0,)]
+
+
+@pytest.mark.parametrize("command", ["skip", "ddl skip"])
+def test_a_ddl_of_a_schema_is_skipped_by_the_schema_with_a_dot(command, stage):
+    stage.play(*BEGINNING)
+    stage.catch_up()
+    assert stage.run(command, "--ts", 20, "--table", "Other.") == 0
+    bad = (head(20, "other", table="", t=2), {"q": "CREATE DATABASE other CHARACTER SET of_none", "t": 1})
+    stage.play(*everywhere(bad), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    stage.catch_up()
+    assert stage.rows == [(2, 2)]
+    (entry,) = [entry for entry in stage.replica.ledger() if entry.ddl.commit_ts == 20]
+    assert entry.state is DdlState.SKIPPED
+    stage.execute("UPDATE applier_ddl_ledger SET state = 'intent', ended_at = NULL WHERE lower(schema_name) = 'other'")
+    assert stage.run("ddl done", "--ts", 20, "--table", "other.") == 0
 
 
 def test_everything_of_a_timestamp_and_table_is_skipped_by_the_next_run(stage, capsys):
