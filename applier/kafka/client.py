@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from applier.coordinator.messages import Listing, PartitionExtent
 from applier.errors import SourceError
 from applier.kafka.complaint import PATIENCE_S, Complaints
+from applier.kafka.failure import failed
 from applier.kafka.port import RangeReader
 from applier.kafka.reader import KafkaRangeReader
 from applier.kafka.refusal import refusals_as_config_errors
@@ -96,7 +97,7 @@ class KafkaSource:
             except KafkaException as error:
                 if error.args[0].code() in {KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE}:  # noqa: SLF001 - librdkafka's codes
                     return {}
-                raise unreachable(self._settings, f"topic id of {topic}", error) from error
+                raise failed(self._settings, f"topic id of {topic}", error, topic=topic) from error
         return ids
 
     def record_time_ms(self, stream: Stream, offset: Offset) -> int | None:
@@ -109,7 +110,8 @@ class KafkaSource:
             if (error := message.error()) is not None:
                 if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - see topic_ids
                     return None
-                raise unreachable(self._settings, f"record {stream}@{offset}", error)
+                place = {"topic": stream.topic, "partition": stream.partition, "offset": offset}
+                raise failed(self._settings, f"record {stream}@{offset}", error, **place)
             return int(message.timestamp()[1])
         finally:
             self._consumer.unassign()
@@ -120,7 +122,7 @@ class KafkaSource:
         try:
             found = self._consumer.offsets_for_times(asked, timeout=self._settings.unreachable_after_s)
         except KafkaException as error:
-            raise unreachable(self._settings, "offsets for times", error) from error
+            raise failed(self._settings, "offsets for times", error) from error
         ends = self._offsets(streams, _LATEST)
         return {s: Offset(p.offset) if p.offset >= 0 else ends[s] for s, p in ((Stream(p.topic, p.partition), p) for p in found)}
 
@@ -188,10 +190,7 @@ class KafkaSource:
         if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART and not self._has_listed:
             remedy = "Check source.topics; the changefeed's sink URI names the topic"
             return SourceError("the topic does not exist", remedy=remedy, kind="unknown_topic", topic=topic)
-        if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            remedy = "Grant READ on the topic to this user"
-            return SourceError("the topic may not be read", remedy=remedy, kind="unauthorized", topic=topic)
-        return unreachable(self._settings, f"metadata of {topic}", error)
+        return failed(self._settings, f"metadata of {topic}", error, topic=topic)
 
     def _offsets(self, streams: Collection[Stream], spec: OffsetSpec) -> dict[Stream, Offset]:
         if not streams:
@@ -219,5 +218,6 @@ class KafkaSource:
             try:
                 offsets[Stream(partition.topic, partition.partition)] = Offset(future.result().offset)
             except KafkaException as error:
-                raise unreachable(self._settings, f"offsets of {partition.topic}/{partition.partition}", error) from error
+                place = {"topic": partition.topic, "partition": partition.partition}
+                raise failed(self._settings, f"offsets of {partition.topic}/{partition.partition}", error, **place) from error
         return offsets

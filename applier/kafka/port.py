@@ -21,7 +21,8 @@ class RangeReader(Protocol):
     def read(self, range_id: RangeId) -> Iterator[list[Record]]:
         """Yield the records of the range in offset order, in batches. Offsets may have gaps (transactions, compaction).
 
-        SourceError if the range cannot be read whole (``facts['kind']`` is "retention" if its beginning is gone, "unreachable" otherwise).
+        SourceError if the range cannot be read whole: ``facts["kind"]`` is "retention" if its beginning is gone, "unreachable" if that may
+        pass, and otherwise what stands in the way.
         """
         ...
 

@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from applier.coordinator.messages import RangeId
 from applier.errors import SourceError
 from applier.kafka.complaint import PATIENCE_S, Complaints
+from applier.kafka.failure import failed
 from applier.kafka.port import Record
 from applier.kafka.refusal import refusals_as_config_errors
 from applier.kafka.settings import KafkaSettings, unreachable
@@ -123,13 +124,12 @@ class KafkaRangeReader:
         return records
 
     def _failed(self, error: KafkaError, range_id: RangeId, position: int) -> SourceError:
+        place = {"topic": range_id.stream.topic, "partition": range_id.stream.partition, "offset": position}
         if error.code() in {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}:  # noqa: SLF001
             return SourceError(
                 "records are gone from kafka before they were read",
                 remedy="Retention has removed them: lengthen the topic's retention, and make the replica anew; `applier catchup` says how",
                 kind="retention",
-                topic=range_id.stream.topic,
-                partition=range_id.stream.partition,
-                offset=position,
+                **place,
             )
-        return unreachable(self.settings, f"range {range_id.stream}@{position}..{range_id.end}", error)
+        return failed(self.settings, f"range {range_id.stream}@{position}..{range_id.end}", error, **place)

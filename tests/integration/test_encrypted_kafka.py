@@ -1,8 +1,11 @@
 """A Kafka that wants TLS and SCRAM: who gets in, and how soon and how plainly the others are told."""
 
+import time
+from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
+from confluent_kafka import Producer
 
 from applier.coordinator.messages import RangeId
 from applier.errors import SourceError
@@ -10,6 +13,7 @@ from applier.kafka.client import KafkaSource
 from applier.kafka.reader import KafkaRangeReader
 from applier.kafka.settings import KafkaSettings
 from applier.position import Offset, Stream
+from applier.retrying import is_transient
 from tests.rig.certificate import Certificates
 from tests.rig.kafka import Kafka
 
@@ -58,6 +62,37 @@ def test_reading_is_the_only_privilege_that_is_needed_and_its_lack_is_told(encry
     error = refusal(settings(reader, other))
     assert (error.facts["kind"], error.facts["topic"]) == ("unauthorized", other)
     assert "READ" in error.remedy
+
+
+def test_a_right_that_is_withdrawn_under_a_run_is_told_by_its_executors_and_its_driver(encrypted_kafka: Kafka) -> None:
+    topic = f"withdrawn-{uuid4().hex[:8]}"
+    encrypted_kafka.create_topic(topic)
+    writer = Producer({"bootstrap.servers": encrypted_kafka.bootstrap_servers} | encrypted_kafka.properties)
+    for _ in range(9):
+        writer.produce(topic, value=b"v", partition=0)
+    assert writer.flush(60) == 0
+    rights = Kafka(encrypted_kafka.bootstrap_servers, encrypted_kafka.server, encrypted_kafka.make_reader(topic, "g"))
+    with KafkaSource(settings(rights, topic)) as source:
+        assert source.listing().extents[Stream(topic, 0)].end == 9
+        whole = RangeId(Stream(topic, 0), Offset(0), Offset(9))
+        assert sum(map(len, source.reader.read(whole))) == 9
+        encrypted_kafka.withdraw(topic)
+        for ask in (lambda: list(source.reader.read(whole)), source.listing):
+            error = in_the_end(ask)
+            assert (error.facts["kind"], error.facts["topic"]) == ("unauthorized", topic)
+            assert not is_transient(error)
+
+
+def in_the_end(ask: Callable[[], object]) -> SourceError:
+    """Ask until it is refused: the broker hears of a right that is withdrawn a moment later."""
+    give_up = time.monotonic() + 120
+    while time.monotonic() < give_up:
+        try:
+            ask()
+        except SourceError as error:
+            return error
+        time.sleep(0.1)
+    pytest.fail("it is never refused")
 
 
 def test_an_authority_may_be_given_as_a_text(encrypted_kafka: Kafka, topic: str, certificates: Certificates) -> None:

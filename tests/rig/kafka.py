@@ -9,6 +9,7 @@ from secrets import token_hex
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
@@ -75,6 +76,15 @@ class Kafka:
         for answer in (*made.values(), *admin.create_acls(allowed).values()):
             answer.result(REQUEST_TIMEOUT_S)
         return self.properties | {"sasl.username": READER, "sasl.password": password}
+
+    def withdraw(self, topic: str) -> None:
+        """Take every right on a topic from that user."""
+        admin = self._admin()
+        kept = AclBindingFilter(
+            ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, f"User:{READER}", None, AclOperation.ANY, AclPermissionType.ANY
+        )
+        for answer in admin.delete_acls([kept]).values():
+            assert answer.result(REQUEST_TIMEOUT_S)
 
     def restart(self) -> None:
         """Stop the broker in order and start it again; its log is kept."""
