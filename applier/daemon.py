@@ -108,12 +108,11 @@ class Daemon:
         self._engine.close()
 
     def _go_on(self) -> None:
-        """Cycle until something has become durable, or there is nothing to do: only that shows that a failure has passed.
+        """Cycle once, and on while it is not shown that a failure has passed: until the replica moves on, or there is nothing to do.
 
-        A new epoch is no commit: it is raised whenever the run begins anew.
+        Less shows nothing of a segment that cannot be written: every attempt at it begins anew, reads, and saves positions that grew.
         """
-        window_id = self._engine.progress.fence.window_id
-        while not self._stop.is_wished and self._engine.progress.fence.window_id == window_id:
+        while not self._stop.is_wished:
             began = time.monotonic()
             is_busy = self._engine.cycle()
             if time.monotonic() - self._saved_at >= SAVE_INTERVAL_S:
@@ -123,6 +122,8 @@ class Daemon:
                 return
             if not self._engine.coordinator.is_step_due:
                 self._stop.pause(max(0.0, began + PACE_S - time.monotonic()))
+            if not self._engine.is_in_doubt:
+                return
 
     def _save(self) -> None:
         self._engine.save_progress()

@@ -10,7 +10,7 @@ import random
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import Any, assert_never
 
 from applier import ddl_rule
 from applier.coordinator import Coordinator, Policy
@@ -26,6 +26,7 @@ from applier.coordinator.messages import (
     SaveProgress,
     StartingPoint,
 )
+from applier.coordinator.rules import moves_checkpoint
 from applier.errors import ApplierError, Fenced, JobLost, NeedsOperator, SparkEnded, UnknownOutcome
 from applier.kafka.port import Source
 from applier.planner import STOP, AsidePolicy
@@ -41,10 +42,11 @@ from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.spark.port import Runner
 from applier.stop import Stop
 from applier.telemetry import Tally, Watcher
+from applier.telemetry.retries import RETRY, failure_facts
 from applier.topic_identity import TopicIdentity
 
 MAX_REBUILDS = 20
-"""Unknown outcomes in a row after which a catch-up stops, and a daemon counts the time: something breaks every write."""
+"""Unknown outcomes after which a catch-up stops, and a daemon counts the time, if nothing moves on: something breaks every write."""
 
 MAX_REBUILD_WAIT_S = 10.0
 
@@ -88,6 +90,8 @@ class Engine:
         self._accepted: Mapping[Stream, Offset] = {}
         self._rebuilds = 0
         self._failure: Exception | None = None
+        self.is_in_doubt = False
+        """Whether something has failed that only shows to work again when the replica moves on: a step, or a job with what it cached."""
         self.progress: Progress
         self.coordinator: Coordinator
 
@@ -170,7 +174,7 @@ class Engine:
                 return performed
             outcomes = self._ahead.finish()
         except Exception as error:
-            self._failure = error
+            self._doubt(error)
             raise
         self._take(outcomes)
         self.coordinator.list(self._source.listing())
@@ -235,7 +239,7 @@ class Engine:
             self._rebuild(error)
             return
         if isinstance(error, SparkEnded):
-            self._failure = error  # what was cached is lost with it
+            self._doubt(error)  # what was cached is lost with it
         if error.facts.get("kind") == "retention":
             self._topics.check(self.progress.topic_ids)  # the end of a shorter topic looks the same
         raise error
@@ -281,6 +285,8 @@ class Engine:
         self.tally.rows += outcome.rows
         self.tally.transactions += outcome.transactions
         self.coordinator.applied(step)
+        if moves_checkpoint(step.upto_ts, step.after_ts):
+            self._moved_on()
 
     def _save(self, step: SaveProgress) -> None:
         commit = ProgressCommit(checkpoint_ts=self.progress.checkpoint_ts, positions=step.positions, topic_ids=self._topics.ids)
@@ -306,25 +312,32 @@ class Engine:
         if self.progress.checkpoint_ts != upto_ts:
             self._rebuild(UnknownOutcome("the sink's checkpoint is not the one that was meant"))
             return False
-        self._rebuilds = 0
         return True
 
+    def _doubt(self, cause: Exception) -> None:
+        """Begin anew next time, and trust it when the replica has moved on."""
+        self._failure, self.is_in_doubt = cause, True
+
+    def _moved_on(self) -> None:
+        """The checkpoint has moved, or a DDL is done. Anything less is repeated by every attempt at a segment that cannot be written."""
+        self._rebuilds, self.is_in_doubt = 0, False
+
     def _rebuild(self, cause: Exception) -> None:
-        self._failure = cause
+        self._doubt(cause)
         self._rebuilds += 1
         if self._rebuilds > MAX_REBUILDS:
             message = "spark jobs or writes keep ending without a known outcome"
             kind = JobLost if isinstance(cause, JobLost) else UnknownOutcome
             raise kind(message, remedy="See the logs of the database and of Spark's executors", cause=cause) from cause
-        if self._rebuilds > 1:
-            self._stop.pause(random.uniform(0, min(0.1 * 2**self._rebuilds, MAX_REBUILD_WAIT_S)))  # noqa: S311 - jitter
+        wait_s = random.uniform(0, min(0.1 * 2**self._rebuilds, MAX_REBUILD_WAIT_S)) if self._rebuilds > 1 else 0.0  # noqa: S311 - jitter
+        self._watcher.note(RETRY, **failure_facts(cause), attempt=self._rebuilds, wait_s=round(wait_s, 2))
+        self._stop.pause(wait_s)
         self._resume(cause)
 
     def _resume(self, cause: Exception) -> None:
         """Begin anew from what the sink says."""
-        self._failure = cause
         self.tally.rebuilds += 1
-        self._watcher.note("rebuilds from the sink", reason=cause.message if isinstance(cause, ApplierError) else type(cause).__name__)
+        self._watcher.note("rebuilds from the sink", **_reason(cause))
         self._ahead.discard()
         self._settle(self._sink.raise_epoch().fence)
         progress, listing = self._loaded(), self._source.listing()
@@ -363,6 +376,7 @@ class Engine:
         self.tally.ddls += 1
         self._watcher.note("ddl skipped" if is_skipped else "ddl done", commit_ts=ddl.commit_ts, table=str(ddl.name), query=ddl.query)
         self.coordinator.executed(step)
+        self._moved_on()
 
     def _before(self, step: ExecuteDdl) -> ProgressCommit:
         return ProgressCommit(
@@ -381,3 +395,10 @@ class Engine:
 
 def _fenced(fence: Fence) -> ApplierError:
     return Fenced("another run has taken over the replica", epoch=fence.epoch)
+
+
+def _reason(cause: Exception) -> dict[str, Any]:
+    """Say why everything is rebuilt; other libraries' words may hold values."""
+    if not isinstance(cause, ApplierError):
+        return {"reason": type(cause).__name__}
+    return {"reason": cause.message} | {name: cause.facts[name] for name in ("cause",) if name in cause.facts}

@@ -8,9 +8,10 @@ from typing import Any, Final
 from tenacity import RetryCallState, Retrying, retry_if_exception, sleep_using_event, stop_any, stop_when_event_set, wait_exponential_jitter
 from tenacity.stop import stop_base
 
-from applier.errors import ApplierError, JobLost, RetryableSinkError, SourceError, SparkEnded, UnknownOutcome
+from applier.errors import JobLost, RetryableSinkError, SourceError, SparkEnded, UnknownOutcome
 from applier.stop import Stop
 from applier.telemetry import Watcher
+from applier.telemetry.retries import failure_facts
 
 FIRST_WAIT_S: Final = 0.25
 JITTER_S: Final = 0.25
@@ -62,12 +63,8 @@ class _FailingFor(stop_base):
 
 
 def _facts(state: RetryCallState) -> dict[str, Any]:
-    """Name the failure by its class and by our own words; other libraries' words may hold values. Those of Kafka's client hold none."""
     error = state.outcome.exception() if state.outcome is not None else None
-    facts: dict[str, Any] = {"error": type(error).__name__, "attempt": state.attempt_number, "wait_s": round(state.upcoming_sleep, 2)}
-    if isinstance(error, ApplierError):
-        facts |= {"code": error.facts["code"]} if "code" in error.facts else {}
-        facts["reason"] = error.message
+    facts = {**failure_facts(error), "attempt": state.attempt_number, "wait_s": round(state.upcoming_sleep, 2)}
     if isinstance(error, SourceError) and "cause" in error.facts:
-        facts["cause"] = error.facts["cause"]
+        facts["cause"] = error.facts["cause"]  # the words of Kafka's client hold no values
     return facts

@@ -39,11 +39,14 @@ def _log_retry(details: RetryDetails) -> None:
     LOGGER.info(RETRY, extra=_retry_facts(details))
 
 
-def _retry_facts(details: RetryDetails) -> dict[str, Any]:
-    """Name the failure by its class and by our own words; other libraries' words and the arguments may hold values."""
-    error = details.caused_by
-    facts = {"error": type(error).__name__, "attempt": details.retry_num, "wait_s": round(details.wait_for, 2)}
+def failure_facts(error: BaseException | None) -> dict[str, Any]:
+    """Name a failure by its class and by our own words; other libraries' words and the arguments may hold values."""
+    facts: dict[str, Any] = {"error": type(error).__name__}
     if isinstance(error, ApplierError):
         facts |= {"code": error.facts["code"]} if "code" in error.facts else {}
         facts["reason"] = error.message
     return facts
+
+
+def _retry_facts(details: RetryDetails) -> dict[str, Any]:
+    return {**failure_facts(details.caused_by), "attempt": details.retry_num, "wait_s": round(details.wait_for, 2)}

@@ -1,18 +1,18 @@
 """The daemon in this process: it follows a log that grows, through faults of source and sink, and ends when it is asked to."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 import stamina
 
-from applier import daemon, topic_identity
-from applier.errors import FatalSinkError, Fenced, NeedsOperator, RetryableSinkError, SourceError
+from applier import daemon, engine, topic_identity
+from applier.errors import FatalSinkError, Fenced, JobLost, NeedsOperator, RetryableSinkError, SourceError
 from applier.simulator.history import History, HistoryOptions
 from applier.simulator.memory import FakeSource, MemoryReader
 from applier.simulator.oracle import compare, open_oracle
 from applier.simulator.producer import Producer, ProducerOptions
 from applier.sinks.factory import open_sink
-from applier.sinks.port import SinkSettings
+from applier.sinks.port import SinkSettings, WriteOutcome, WriteState
 from applier.stop import Stop
 from applier.telemetry import SilentObserver
 from tests.faulty_sink import Faults, FaultySink
@@ -153,6 +153,91 @@ def test_a_write_that_is_always_refused_stops_the_run_when_the_time_is_over_thou
     replica = sqlite_replica(tmp_path, LiveSource(log), wrap=lambda sink: FaultySink(sink, faults))
     with pytest.raises(RetryableSinkError, match="deadlock"):
         follow(replica, producer, retry_for_s=1.0)
+
+
+@dataclass(frozen=True)
+class OneOutcome:
+    """Writes no rows; it crosses to tasks as a pickle."""
+
+    outcome: WriteOutcome
+
+    def write(self, fence, statements, commit, aside=None):
+        return self.outcome
+
+
+class WithoutRows:
+    """A sink that works, but every write of rows ends with one outcome."""
+
+    def __init__(self, sink, outcome):
+        self._sink, self.writer = sink, OneOutcome(outcome)
+
+    def __getattr__(self, name):
+        return getattr(self._sink, name)
+
+
+class GivesUp(SilentObserver):
+    """Remembers the notes; after ``limit`` retries it ends a run that would go on for ever."""
+
+    def __init__(self, stop, limit):
+        self._stop, self._limit, self.notes = stop, limit, []
+
+    def note(self, message, /, **facts):
+        self.notes.append((message, facts))
+        if len(self.of("retry")) == self._limit:
+            self._stop.wish()
+
+    def of(self, message):
+        return [facts for noted, facts in self.notes if noted == message]
+
+
+@pytest.fixture
+def saving_always(monkeypatch):
+    """Positions that grew are saved after every cycle; a write of rows is tried once."""
+    monkeypatch.setattr(daemon, "SAVE_INTERVAL_S", 0.0)
+    monkeypatch.setattr(daemon, "PACE_S", 0.0)
+    stamina.set_testing(True, attempts=1)
+
+
+def follow_without_rows(tmp_path, outcome, *, retry_for_s, limit):
+    """Follow a log that outlasts the test into a sink that takes no rows; return how it ended, and what was noted."""
+    _, _, log = world(529, transactions=300)
+    stop, saved = Stop(), []
+
+    class Saves(WithoutRows):
+        def save(self, fence, commit, aside=None):
+            found = self._sink.save(fence, commit, aside)
+            saved.append(commit.checkpoint_ts)
+            return found
+
+    observer = GivesUp(stop, limit)
+    replica = sqlite_replica(tmp_path, LiveSource(log, pace=1), wrap=lambda sink: Saves(sink, outcome), observer=observer)
+    with pytest.raises(type(outcome.error)) as caught:
+        replica.follow(stop, retry_for_s=retry_for_s)
+    assert not stop.is_wished
+    assert saved.count(saved[-1]) > 2
+    return caught.value, observer
+
+
+def test_saved_positions_do_not_make_a_segment_that_cannot_be_written_look_better(tmp_path, saving_always):
+    refused = WriteOutcome(state=WriteState.FAILED, error=RetryableSinkError("lock wait"))
+    error, observer = follow_without_rows(tmp_path, refused, retry_for_s=1.0, limit=12)
+    assert error.message == "lock wait"
+    assert [facts["attempt"] for facts in observer.of("retry")] == list(range(1, len(observer.of("retry")) + 1))
+
+
+def test_a_job_that_is_always_lost_ends_the_run_though_positions_are_saved_between_and_each_loss_is_a_retry_with_its_cause(
+    tmp_path, saving_always, monkeypatch
+):
+    monkeypatch.setattr(engine, "MAX_REBUILDS", 3)
+    lost = WriteOutcome(state=WriteState.REBUILD, error=JobLost("spark gave a job up", cause="MemoryError"))
+    error, observer = follow_without_rows(tmp_path, lost, retry_for_s=0.0, limit=12)
+    assert isinstance(error, JobLost)
+    assert [(facts["error"], facts["reason"], facts["attempt"]) for facts in observer.of("retry")] == [
+        ("JobLost", "spark gave a job up", attempt) for attempt in (1, 2, 3)
+    ]
+    assert [(facts["reason"], facts["cause"]) for facts in observer.of("rebuilds from the sink")] == [
+        ("spark gave a job up", "MemoryError")
+    ] * 3
 
 
 def test_a_database_that_is_away_when_only_positions_are_saved_is_waited_for(tmp_path, monkeypatch):
