@@ -13,14 +13,15 @@ from applier.errors import InvariantViolation, SparkEnded
 from applier.sinks.port import WriteOutcome
 from applier.spark.apply import ApplyPlan
 from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure
-from applier.spark.loss import Losses
+from applier.spark.loss import Losses, ranges_lost
 from applier.spark.port import Runner
 
 
 class LazyRunner:
     """Implements ``Runner`` by making another one at the first range.
 
-    That happens in the thread that listens: ``close`` waits for it, and nothing is made after it.
+    That happens in the thread that listens, since a context that is made in the main thread takes Ctrl-C for itself. ``close`` waits for
+    it, and nothing is made after it.
     """
 
     def __init__(self, make: Callable[[], Runner], *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -39,8 +40,12 @@ class LazyRunner:
         return outcomes
 
     def apply(self, plan: ApplyPlan) -> WriteOutcome:
-        """Apply; only ranges that were listened to can be applied, so the runner is there."""
-        runner = self._runner()
+        """Apply; only ranges that were listened to can be applied, so without a runner they are lost."""
+        with self._making:
+            self._check_open()
+            runner = self._made
+        if runner is None:
+            return ranges_lost()
         outcome = runner.apply(plan)
         if isinstance(outcome.error, SparkEnded):
             self._lose(runner)
@@ -65,12 +70,15 @@ class LazyRunner:
 
     def _runner(self) -> Runner:
         with self._making:
-            if self._is_closed:
-                raise InvariantViolation("a runner was used after it was closed")
+            self._check_open()
             if self._made is None:
                 self._losses.check(self._clock())
                 self._made = self._make()
             return self._made
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise InvariantViolation("a runner was used after it was closed")
 
     def _lose(self, runner: Runner) -> None:
         """Clear away a runner that was lost. Both threads may notice it."""

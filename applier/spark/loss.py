@@ -8,7 +8,8 @@ from typing import Final
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
-from applier.errors import SparkKeepsEnding
+from applier.errors import JobLost, SparkKeepsEnding
+from applier.sinks.port import WriteOutcome, WriteState
 from applier.spark.gateway import drop_dead_jvm
 
 MAX_LOSSES: Final = 5
@@ -39,6 +40,12 @@ class Losses:
                 losses=len(lately),
                 within_s=round(now - lately[0]),
             )
+
+
+def ranges_lost() -> WriteOutcome:
+    """Return what becomes of a segment whose ranges were cached by a Spark that is gone."""
+    error = JobLost("ranges that were cached are gone with the spark that had them", remedy="See the lines above")
+    return WriteOutcome(state=WriteState.REBUILD, error=error)
 
 
 def end_context(context: SparkContext) -> None:

@@ -19,7 +19,7 @@ from applier.sinks.port import WriteOutcome, WriteState
 from applier.spark.apply import ApplyPlan, Planned, render, select, write
 from applier.spark.gateway import hush_jvm
 from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure, listen
-from applier.spark.loss import UNANSWERED, end_context
+from applier.spark.loss import UNANSWERED, end_context, ranges_lost
 from applier.spark.worker import prepare_worker
 
 SMALL_SEGMENT_ROWS = 5_000
@@ -75,8 +75,7 @@ class SparkRunner:
     def apply(self, plan: ApplyPlan) -> WriteOutcome:
         """Select, shuffle by bucket, render in parallel, sort to the one task that writes."""
         if not self._cached.keys() >= plan.ranges.keys():
-            error = JobLost("ranges that were cached are gone with the spark that had them", remedy="See the lines above")
-            return WriteOutcome(state=WriteState.REBUILD, error=error)
+            return ranges_lost()
         try:
             return self._apply(plan)
         except Exception as error:

@@ -6,7 +6,7 @@ from threading import Event
 import pytest
 
 from applier.coordinator.messages import RangeId
-from applier.errors import InvariantViolation, SparkEnded, SparkKeepsEnding
+from applier.errors import InvariantViolation, JobLost, SparkEnded, SparkKeepsEnding
 from applier.position import Offset, Stream
 from applier.sinks.port import WriteOutcome, WriteState
 from applier.spark.lazy import LazyRunner
@@ -89,10 +89,30 @@ def test_another_is_made_when_spark_was_lost_and_the_lost_one_is_cleared_away_on
 
 
 def test_a_loss_while_applying_is_noticed_too():
-    made = [Ended(), Made()]
+    class EndsLater(Ended):
+        listen = Made.listen
+
+    made = [EndsLater(), Made()]
     runner = LazyRunner(lambda: made.pop(0))
-    assert runner.apply(None).state is WriteState.FAILED
     assert runner.listen([7]) == [7]
+    assert runner.apply(None).state is WriteState.FAILED
+    assert runner.listen([8]) == [8]
+    assert made == []
+
+
+def test_what_was_cached_by_a_lost_spark_is_a_reason_to_rebuild_and_starts_no_other_in_the_thread_that_applies():
+    made = [Ended()]
+    runner = LazyRunner(lambda: made.pop(0))
+    runner.listen([])
+    written = runner.apply(None)
+    assert (written.state, type(written.error)) == (WriteState.REBUILD, JobLost)
+
+
+def test_nothing_is_applied_after_it_was_closed():
+    runner = LazyRunner(lambda: pytest.fail("made"))
+    runner.close()
+    with pytest.raises(InvariantViolation):
+        runner.apply(None)
 
 
 def test_too_many_losses_lately_are_no_accident_and_old_ones_are_forgotten():
