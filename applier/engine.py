@@ -27,7 +27,7 @@ from applier.coordinator.messages import (
     StartingPoint,
 )
 from applier.coordinator.rules import moves_checkpoint
-from applier.errors import ApplierError, Fenced, JobLost, NeedsOperator, SparkEnded, UnknownOutcome
+from applier.errors import ApplierError, Fenced, JobLost, NeedsOperator, SourceError, SparkEnded, UnknownOutcome
 from applier.kafka.port import Source
 from applier.planner import STOP, AsidePolicy
 from applier.position import Offset, Stream, Ts
@@ -177,8 +177,15 @@ class Engine:
             self._doubt(error)
             raise
         self._take(outcomes)
-        self.coordinator.list(self._source.listing())
+        self.coordinator.list(self._listing())
         return performed or bool(ranges)
+
+    def _listing(self) -> Listing:
+        try:
+            return self._source.listing()
+        except SourceError:
+            self._topics.doubt()
+            raise
 
     def close(self) -> None:
         """Let go of what listens ahead; the runner's end ends its job."""

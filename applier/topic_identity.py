@@ -41,6 +41,10 @@ class TopicIdentity:
         self.ids |= present
         self._checked_at = self._clock()
 
+    def doubt(self) -> None:
+        """Make the next check due at once: the topics could not be listed, and a topic that is made anew is missing in between."""
+        self._checked_at = None
+
     def check_if_due(self, recorded: Mapping[str, str]) -> None:
         """Check, unless that was done a moment ago. Nothing that is read after a long pause is applied without it."""
         if self._checked_at is None or self._clock() - self._checked_at >= CHECK_INTERVAL_S:

@@ -332,6 +332,28 @@ def test_a_topic_that_is_made_anew_under_a_run_stops_it_before_anything_of_it_is
         assert [looking.load()] == source.left
 
 
+class GoneForAMoment(MadeAnew):
+    """The topic is not there at that look."""
+
+    def listing(self):
+        found = super().listing()
+        if self._looks == self._at:
+            raise SourceError("kafka does not know the topic", kind="unreachable")
+        return found
+
+
+def test_a_topic_that_was_not_there_at_one_look_is_compared_with_the_old_one_before_anything_more_is_applied(tmp_path, monkeypatch):
+    monkeypatch.setattr(topic_identity, "CHECK_INTERVAL_S", 3600.0)
+    monkeypatch.setattr(daemon, "SAVE_INTERVAL_S", 3600.0)  # nothing is written beside what is applied
+    _, producer, log = world(527)
+    source = GoneForAMoment(log, 6, f"sqlite:///{tmp_path}/replica.db")
+    replica = sqlite_replica(tmp_path, source)
+    with pytest.raises(NeedsOperator, match="made anew"):
+        follow(replica, producer)
+    with open_sink(SinkSettings(url=replica.url)) as looking:
+        assert [looking.load()] == source.left
+
+
 class Shorter(LiveSource):
     """Made anew after the run has begun: what was to be read is beyond its end, and readers call that gone."""
 

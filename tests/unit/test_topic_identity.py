@@ -1,6 +1,6 @@
 import pytest
 
-from applier.errors import NeedsOperator
+from applier.errors import NeedsOperator, SourceError
 from applier.topic_identity import CHECK_INTERVAL_S, TopicIdentity
 
 
@@ -35,6 +35,25 @@ def test_brokers_that_tell_no_ids_for_a_while_do_not_make_it_forget():
     source.ids = {}
     identity.check({})
     assert identity.ids == {"feed": "old"}
+
+
+def test_a_doubt_makes_the_next_check_due_until_kafka_has_answered():
+    class Away(Topics):
+        def topic_ids(self):
+            self.asked += 1
+            if self.asked == 2:
+                raise SourceError("kafka does not answer", kind="unreachable")
+            return self.ids
+
+    source = Away(feed="old")
+    identity = TopicIdentity(source, clock=lambda: 100.0)
+    identity.check_if_due({})
+    identity.doubt()
+    with pytest.raises(SourceError):
+        identity.check_if_due({})
+    for _ in range(2):
+        identity.check_if_due({})
+        assert source.asked == 3
 
 
 def test_topics_are_asked_for_once_in_each_interval():
