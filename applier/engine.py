@@ -8,7 +8,8 @@ streams from the sink.
 
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
@@ -118,12 +119,19 @@ class Engine:
 
     def _settle(self, fence: Fence) -> None:
         """Settle what a dead run left: perhaps a statement that takes hours, which is no sign of a run that hangs."""
-        before, self.tally.phase = self.tally.phase, "ddl"
+        with self._doing("ddl"):
+            self._sink.settle(fence)
+
+    @contextmanager
+    def _doing(self, phase: str, ddl: str = "") -> Iterator[None]:
+        """Tell what the block does before it does it, since it may hang; what comes after it hangs under a name of its own."""
+        before, self.tally.phase, self.tally.current_ddl = self.tally.phase, phase, ddl
         self._watcher.changed()
         try:
-            self._sink.settle(fence)
+            yield
         finally:
-            self.tally.phase = before
+            self.tally.phase, self.tally.current_ddl = before, ""
+            self._watcher.changed()
 
     def _check_beginning(self, listing: Listing, positions: Mapping[Stream, object], start_ts: Ts) -> None:
         """Refuse streams without a position whose beginning may matter; also when rebuilding: retention does not wait for a commit."""
@@ -277,14 +285,13 @@ class Engine:
                 assert_never(step)
 
     def _apply(self, step: ApplySegment) -> None:
-        self.tally.phase = "applying"
         commit = ProgressCommit(
             checkpoint_ts=step.upto_ts,
             positions=step.positions,
             known_tables=self._tables.new_with_rows(step.tables, self.progress),
             topic_ids=self._topics.ids,
         )
-        with self.tally.durations.timed("apply"):
+        with self._doing("applying"), self.tally.durations.timed("apply"):
             outcome = self._writer.write(step, self._contents, self.progress.fence, commit)
         if not self._confirmed(outcome, step.upto_ts):
             return
@@ -298,7 +305,7 @@ class Engine:
     def _save(self, step: SaveProgress) -> None:
         commit = ProgressCommit(checkpoint_ts=self.progress.checkpoint_ts, positions=step.positions, topic_ids=self._topics.ids)
         aside = self._set_aside.aside(step.bad_events, self._source.reader)
-        with self.tally.durations.timed("save"):
+        with self._doing("applying"), self.tally.durations.timed("save"):
             outcome = self._writer.save(self.progress.fence, commit, aside)
         if self._confirmed(outcome, self.progress.checkpoint_ts):
             self._note_set_aside(outcome)
@@ -359,12 +366,10 @@ class Engine:
 
     def _execute(self, step: ExecuteDdl) -> None:
         ddl, fence = step.ddl, self.progress.fence
-        self.tally.phase, self.tally.current_ddl = "ddl", ddl.query
-        self._watcher.changed()
         after = ProgressCommit(checkpoint_ts=ddl.commit_ts, positions=step.positions_done, topic_ids=self._topics.ids)
         try:
             is_skipped = self._set_aside.skips(ddl) or ddl_rule.is_skipped(ddl, self._settings.ddl_policy)
-            with self.tally.durations.timed("ddl"):
+            with self._doing("ddl", ddl.query), self.tally.durations.timed("ddl"):
                 if is_skipped:
                     self._sink.skip_ddl(fence, step.identity, ddl, after=after)
                 else:
@@ -376,8 +381,6 @@ class Engine:
             stream, offset = step.place
             error.facts |= {"topic": stream.topic, "partition": stream.partition, "offset": offset}
             raise
-        finally:
-            self.tally.current_ddl = ""
         self.progress = self._loaded()
         self._tables.forget()
         self.tally.ddls += 1

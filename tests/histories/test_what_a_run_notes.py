@@ -95,6 +95,47 @@ def test_every_retry_and_every_rebuild_is_noted_with_its_reason(tmp_path, withou
     assert {facts["reason"] for facts in book.of(REBUILD[0])} == {"connection lost"}
 
 
+class Looks(Faults):
+    """Looks at what the run is said to do whenever something is written. Nothing fails."""
+
+    def __init__(self, observer):
+        super().__init__("looks")
+        self._observer, self.phases = observer, []
+
+    def draw(self):
+        self.phases.append(self._observer.shown.phase)
+
+
+class LastShown(NoteBook):
+    def update(self, snapshot):
+        self.shown = snapshot
+
+
+def test_what_a_run_does_is_said_before_it_is_done_and_not_any_more_when_it_waits_for_what_comes_after(tmp_path):
+    observer, ddls, listings = LastShown(), [], []
+    looks = Looks(observer)
+
+    class Sink(FaultySink):
+        def run_ddl(self, fence, identity, ddl, *, before, after):
+            fence = self._sink.run_ddl(fence, identity, ddl, before=before, after=after)
+            ddls.append((observer.shown.phase, observer.shown.current_ddl == ddl.query))
+            return fence
+
+    class Source(FakeSource):
+        def listing(self):
+            listings.append(observer.shown.phase if hasattr(observer, "shown") else "listening")
+            return super().listing()
+
+    _, replica = replica_of(205, tmp_path, wrap=lambda sink: Sink(sink, looks))
+    replica.source.__class__, replica.observer = Source, observer
+    replica.catch_up()
+    assert set(looks.phases) == {"applying"}
+    assert set(ddls) == {("ddl", True)}
+    assert set(listings) <= {"listening", "idle"}
+    assert len(ddls) > 1 < len(listings)
+    assert observer.shown.current_ddl == ""
+
+
 def test_the_log_has_each_checkpoint_once_and_each_note(tmp_path, caplog):
     caplog.set_level(logging.INFO, "applier")
     _, replica = replica_of(203, tmp_path)
