@@ -81,7 +81,7 @@ class Engine:
         self._source, self._sink, self._runner, self._settings = parts.source, parts.sink, parts.runner, settings
         self._watcher, self._stop = watcher, stop
         self.tally = Tally()
-        self._ahead = ListenAhead(parts.runner, lambda: self.tally.durations.timed("listen"))
+        self._ahead = ListenAhead(parts.runner, lambda: self.tally.durations.timed("listen"), stop.event)
         self._tables = SinkTables(parts.sink)
         self._topics = TopicIdentity(parts.source)
         rules = WriteRules(buckets=settings.buckets, attempts=settings.apply_attempts, policy=settings.aside)
@@ -178,12 +178,12 @@ class Engine:
         self._listen(ranges)
         try:
             performed = self._perform_due_steps()
-            if self._stop.is_wished:
-                return performed
             outcomes = self._ahead.finish()
         except Exception as error:
             self._doubt(error)
             raise
+        if self._stop.is_wished:
+            return performed
         self._take(outcomes)
         self.coordinator.list(self._listing())
         return performed or bool(ranges)

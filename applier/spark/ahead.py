@@ -1,19 +1,27 @@
 """Listening ahead: the next ranges are read in a thread while a segment is applied (two Spark jobs at once)."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
+from threading import Event
+from typing import Final
 
 from applier.spark.listen import ListenOutcome, ListenTask
 from applier.spark.port import Runner
+
+LOOK_S: Final = 0.2
+"""Between two looks at whether the end is wished, while a job is waited for."""
 
 
 class ListenAhead:
     """At most one listening job at a time. Everything but the job itself happens in the caller's thread."""
 
-    def __init__(self, runner: Runner, timed: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
-        """Listen through ``runner``; each job runs inside of a context that ``timed`` makes, in the thread of the job."""
-        self._runner, self._timed = runner, timed
+    def __init__(self, runner: Runner, timed: Callable[[], AbstractContextManager[None]], end: Event) -> None:
+        """Listen through ``runner``; each job runs inside of a context that ``timed`` makes, in the thread of the job.
+
+        Once ``end`` is set no job is waited for: nothing of it is needed, and it may last.
+        """
+        self._runner, self._timed, self._end = runner, timed, end
         self._pool = ThreadPoolExecutor(1, "listen")
         self._job: Future[Sequence[ListenOutcome]] | None = None
 
@@ -23,9 +31,12 @@ class ListenAhead:
             self._job = self._pool.submit(self._listen, tasks)
 
     def finish(self) -> Sequence[ListenOutcome]:
-        """Wait for the job and return its outcomes; () if there is none."""
+        """Wait for the job and return its outcomes; () if there is none, or if the end is wished."""
         job, self._job = self._job, None
-        return () if job is None else job.result()
+        while job is not None and not self._end.is_set():
+            if wait([job], LOOK_S).done:
+                return job.result()
+        return ()
 
     def discard(self) -> None:
         """Wait for the job and release what it cached: its ranges are planned anew."""
@@ -37,4 +48,4 @@ class ListenAhead:
 
     def close(self) -> None:
         """Begin no more jobs; one that runs is not waited for."""
-        self._pool.shutdown(wait=False)
+        self._pool.shutdown(wait=False, cancel_futures=True)
