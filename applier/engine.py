@@ -153,7 +153,6 @@ class Engine:
             positions=progress.positions,
             settled=frozenset(e.identity for e in ledger if e.state is not DdlState.INTENT),
             ddl_touched_at_checkpoint=None if None in at_checkpoint else frozenset().union(*[t for t in at_checkpoint if t is not None]),
-            committed=progress.committed,
         )
         self.coordinator = Coordinator(start, policy=self._settings.policy, until_ts=self._settings.until_ts)
 

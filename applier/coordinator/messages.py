@@ -121,8 +121,6 @@ class StartingPoint:
     """Identities in the ledger, done and skipped (intents were settled before)."""
     ddl_touched_at_checkpoint: frozenset[FoldedName] | None = frozenset()
     """Names touched by the ledger's DDLs at checkpoint_ts; a schema name stands as (schema, ''); None: everything."""
-    committed: bool = False
-    """Whether the replica has ever committed (a checkpoint exists that is not the mere start)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -238,7 +238,6 @@ class Bookkeeping:
             positions={stream: stored.position for stream, stored in streams.items()},
             topic_ids={stream.topic: stored.topic_id for stream, stored in streams.items() if stored.topic_id},
             known_tables=frozenset(FoldedName(row.schema_name, row.table_name) for row in self._run(connection, "known_table_read")),
-            committed=row.fence.window_id > 0,
         )
 
     def _own(self, connection: Connection, run_id: str) -> OwnerRow:

@@ -81,7 +81,6 @@ class Progress:
     positions: dict[Stream, StreamPosition]
     topic_ids: dict[str, str]
     known_tables: frozenset[FoldedName]
-    committed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

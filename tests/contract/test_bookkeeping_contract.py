@@ -31,7 +31,7 @@ def test_a_new_replica_begins_at_its_start_ts_and_has_committed_nothing(books: B
     assert books.load(connection) is None
     progress = begun(books, connection)
     assert progress == Progress(
-        fence=Fence(1, 0), checkpoint_ts=Ts(10), start_ts=Ts(10), positions={}, topic_ids={}, known_tables=frozenset(), committed=False
+        fence=Fence(1, 0), checkpoint_ts=Ts(10), start_ts=Ts(10), positions={}, topic_ids={}, known_tables=frozenset()
     )
     assert books.load(connection) == progress
 
@@ -90,7 +90,6 @@ def test_a_commit_moves_everything_at_once_and_keeps_what_it_does_not_name(books
         positions={T0: at(3), T1: at(9)},
         topic_ids={"t": "id-1"},
         known_tables=frozenset({FoldedName("s", "a"), FoldedName("s", "b")}),
-        committed=True,
     )
 
 

@@ -91,7 +91,7 @@ def test_a_new_replica_begins_and_is_loaded_as_it_began(sink):
     assert sink.load() is None
     progress = sink.begin(Ts(2**64 - 2))
     assert progress == sink.load()
-    assert (progress.checkpoint_ts, progress.start_ts, progress.committed) == (2**64 - 2, 2**64 - 2, False)
+    assert (progress.checkpoint_ts, progress.start_ts, progress.fence.window_id) == (2**64 - 2, 2**64 - 2, 0)
     assert sink.migrate() == ()
 
 
@@ -102,7 +102,7 @@ def test_rows_and_progress_are_written_together(sink, fence, path):
     assert contents(path) == [(1, "a"), ("18446744073709551615", "b")]
     progress = sink.load()
     assert progress.fence == Fence(fence.epoch, fence.window_id + 1)
-    assert (progress.checkpoint_ts, progress.known_tables, progress.topic_ids, progress.committed) == (9, known, {"feed": "id-1"}, True)
+    assert (progress.checkpoint_ts, progress.known_tables, progress.topic_ids) == (9, known, {"feed": "id-1"})
     assert progress.positions == commit(9).positions
 
 

@@ -62,7 +62,7 @@ class Stage:
         after = self.progress()
         assert ended.code != 0, ended.stdout
         if before is None:
-            assert after is None or (after.checkpoint_ts, after.committed) == (0, False)
+            assert after is None or (after.checkpoint_ts, after.fence.window_id) == (0, 0)
             return ended
         assert after is not None
         for name in ("checkpoint_ts", "start_ts", "positions", "known_tables"):

@@ -133,7 +133,7 @@ class MemorySink:
 
     def __init__(self, tables, start_ts):
         self.tables, self.checkpoint_ts, self.start_ts = tables, start_ts, start_ts
-        self.positions, self.ledger, self.commits = {}, {}, 0
+        self.positions, self.ledger = {}, {}
         self.effects, self.applied_rows, self.top = {}, set(), start_ts
 
     def done_at(self, ts):
@@ -147,14 +147,13 @@ class MemorySink:
             positions=dict(self.positions),
             settled=frozenset(key for key, (state, _, _) in self.ledger.items() if state == "done"),
             ddl_touched_at_checkpoint=None if None in touched else frozenset().union(*touched),
-            committed=self.commits > 0,
         )
 
     def commit(self, ts, positions):
         for stream, position in positions.items():
             if position.next_offset < self.positions.get(stream, position).next_offset:
                 raise Broken(f"stored offset of {stream} went back")
-        self.checkpoint_ts, self.commits = ts, self.commits + 1
+        self.checkpoint_ts = ts
         self.positions.update(positions)
 
     def write(self, rows):

@@ -54,7 +54,6 @@ class Scenario:
                 positions=stored or {},
                 settled=frozenset(settled),
                 ddl_touched_at_checkpoint=touched,
-                committed=checkpoint > start,
             ),
             policy=policy or Policy(),
             until_ts=until,

@@ -30,7 +30,6 @@ PROGRESS = Progress(
     },
     topic_ids={},
     known_tables=frozenset(),
-    committed=True,
 )
 OVERVIEW = Overview(progress=PROGRESS, updated_at=BEGAN, owner=OWNER, undecided=(), quarantined=0)
 EXTENTS = {stream: PartitionExtent(Offset(0), Offset(end)) for stream, end in zip(FEED, (1_300, 7, 9, 0), strict=True)}

@@ -56,7 +56,7 @@ class NoteBook(SilentObserver):
 
 def progress(ts):
     fence = Fence(4, 1)
-    return Progress(fence=fence, checkpoint_ts=Ts(ts), start_ts=NO_TS, positions={}, topic_ids={}, known_tables=frozenset(), committed=True)
+    return Progress(fence=fence, checkpoint_ts=Ts(ts), start_ts=NO_TS, positions={}, topic_ids={}, known_tables=frozenset())
 
 
 @pytest.fixture
