@@ -12,7 +12,7 @@ CREATE USER IF NOT EXISTS 'applier'@'%' IDENTIFIED BY 'choose-a-password';
 -- each upgrade of the applier. (With no revision to apply, the applier changes nothing here.)
 GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX, DROP ON applier.* TO 'applier'@'%';
 
--- Optional, recommended: the ids of tables, by which a TRUNCATE or EXCHANGE PARTITION that a crash interrupted is settled without asking
+-- Optional, recommended: the ids of tables, by which an EXCHANGE PARTITION that a crash interrupted is settled without asking
 -- you, and the name of the session that blocks a DDL. It also shows other sessions' statements.
 GRANT PROCESS ON *.* TO 'applier'@'%';
 -- On MySQL 8 that name is found in GRANT SELECT ON performance_schema.* as well.

@@ -3,6 +3,7 @@
 In this process, on a MariaDB: five tables per type, and at each of them the death comes at another point.
 """
 
+import json
 import re
 from collections import Counter
 from contextlib import closing
@@ -174,6 +175,44 @@ def test_a_ddl_runs_once_wherever_the_engine_dies_around_it(case, url, least_pri
     ledger = replica.ledger()
     assert [entry.ddl.query for entry in ledger if entry.ddl.query in script.targets] == list(script.targets)
     assert {entry.state for entry in ledger} == {DdlState.DONE}
+    execute_beside(url, script.statements)
+    assert shown(url, "") == shown(url, SHADOW)
+
+
+def misremember(url, **changes):
+    """Change what the open intent says of its tables' storage."""
+    with closing(connect(url)) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT identity_hash, before_state FROM applier.ddl_ledger WHERE state = 'intent'")
+        ((identity, before),) = cursor.fetchall()
+        states = {name: state and state | changes for name, state in json.loads(before).items()}
+        cursor.execute("UPDATE applier.ddl_ledger SET before_state = %s WHERE identity_hash = %s", (json.dumps(states), identity))
+        connection.commit()
+
+
+MISREMEMBERED = (
+    ("ddl.after_intent", {"storage_ids": None, "server": None}),
+    ("ddl.after_intent", {"storage_ids": {"": 1}, "server": None}),
+    ("ddl.after_intent", {"storage_ids": {"": 1}, "server": "another"}),
+    ("ddl.after_statement", {"storage_ids": None, "server": None}),
+    ("ddl.after_statement", {"storage_ids": {"": 1}, "server": "another"}),
+)
+"""Ids that were not known before the death, those of an older applier, and those of a server that another one has replaced."""
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.type != "exchange_partition"], ids=str)
+def test_storage_ids_that_are_others_than_before_are_no_proof_that_a_ddl_has_run(case, url, least_privileged_url, monkeypatch):
+    script = Script(case)
+    points = [point for point, _ in MISREMEMBERED]
+    deaths = Deaths(dict(zip(script.targets, points, strict=True)), monkeypatch)
+    replica = Replica(least_privileged_url, script.source(), wrap=deaths.watch)
+    for _, changes in MISREMEMBERED:
+        with pytest.raises(DeathError):
+            replica.catch_up()
+        misremember(url, **changes)
+    replica.catch_up()
+    assert deaths.died == points
+    assert set(deaths.sent) >= set(script.targets)
+    assert {entry.state for entry in replica.ledger()} == {DdlState.DONE}
     execute_beside(url, script.statements)
     assert shown(url, "") == shown(url, SHADOW)
 

@@ -13,7 +13,7 @@ from applier.events import TableName
 from applier.planner.catalogue import TableDescription
 from applier.sinks.mysql.catalogue import describe, has_rows
 from applier.sinks.mysql.session import Purpose, driver_of, open_session
-from applier.sinks.mysql.snapshot import snapshot
+from applier.sinks.mysql.snapshot import has_changed, has_moved, snapshot
 from applier.sinks.port import SinkSettings
 
 SCHEMA = "catalogue-täble %s:x"
@@ -145,8 +145,6 @@ DDLS = {
     "set default": "ALTER TABLE {t} ALTER COLUMN b SET DEFAULT 9",
     "drop table": "DROP TABLE {t}",
     "rename table": "RENAME TABLE {t} TO {other}",
-    "truncate table": "TRUNCATE TABLE {t}",
-    "truncate partition": "ALTER TABLE {t} TRUNCATE PARTITION p0",
     "drop partition": "ALTER TABLE {t} DROP PARTITION p0",
     "add partition": "ALTER TABLE {t} ADD PARTITION (PARTITION p2 VALUES LESS THAN (30))",
     "exchange partition": "ALTER TABLE {t} EXCHANGE PARTITION p1 WITH TABLE {other}",
@@ -168,9 +166,28 @@ def test_a_snapshot_shows_that_a_ddl_ran(session: Connection, table: TableName, 
         before = snapshot(session, [table, other])
         assert snapshot(session, [other, table]) == before
         run(session, DDLS[ddl].format(t=quoted(table), other=quoted(other)))
-        assert snapshot(session, [table, other]) != before
+        now = snapshot(session, [table, other])
+        assert has_changed(before, now) or has_moved(before, now)
     finally:
         run(session, f"DROP TABLE IF EXISTS {quoted(other)}")
+
+
+def test_a_snapshot_shows_a_truncate_by_the_rows_that_are_gone(session: Connection, table: TableName) -> None:
+    run(session, f"CREATE TABLE {quoted(table)} {COLUMNS}")
+    run(session, f"INSERT INTO {quoted(table)} VALUES (1, 1)")
+    before = snapshot(session, [table])
+    run(session, f"TRUNCATE TABLE {quoted(table)}")
+    assert has_changed(before, snapshot(session, [table]))
+
+
+def test_storage_ids_of_tables_that_were_made_anew_tell_nothing(session: Connection, table: TableName) -> None:
+    run(session, f"CREATE TABLE {quoted(table)} {COLUMNS}{PARTITIONS}")
+    before = snapshot(session, [table])
+    assert has_moved(before, before) is False
+    run(session, f"DROP TABLE {quoted(table)}")
+    run(session, f"CREATE TABLE {quoted(table)} {COLUMNS}{PARTITIONS}")
+    assert not has_changed(before, snapshot(session, [table]))
+    assert has_moved(before, snapshot(session, [table])) is None
 
 
 def test_a_snapshot_shows_that_a_table_was_created(session: Connection, table: TableName) -> None:

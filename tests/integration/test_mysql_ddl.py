@@ -83,6 +83,47 @@ def test_every_ddl_runs_once_although_every_run_dies_at_it(url: str, point: str,
     assert read(url, f"SELECT id, w, n FROM {SHOP}.u") == [(1, "a", 2)]
 
 
+SWAPS = {
+    "exchange": "ALTER TABLE one EXCHANGE PARTITION p0 WITH TABLE two",
+    "rename": "RENAME TABLE one TO x, two TO one, x TO two",
+}
+
+
+def make_twins(url: str, swap: str) -> None:
+    """Make two tables that look alike, with a row each."""
+    partitions = " PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (10))" if swap == "exchange" else ""
+    run(url, f"CREATE SCHEMA {SHOP}", f"CREATE TABLE {SHOP}.one (id INT PRIMARY KEY){partitions}")
+    run(url, f"CREATE TABLE {SHOP}.two (id INT PRIMARY KEY)", f"INSERT INTO {SHOP}.one VALUES (1)", f"INSERT INTO {SHOP}.two VALUES (2)")
+
+
+@pytest.mark.parametrize("point", ["ddl.after_intent", "ddl.after_statement"])
+@pytest.mark.parametrize("swap", SWAPS)
+def test_tables_that_look_alike_change_places_once(url: str, least_privileged_url: str, swap: str, point: str) -> None:
+    make_twins(url, swap)
+    history = json.dumps([("one", SWAPS[swap])])
+    with started(least_privileged_url, "ddl", history, failpoint=point) as process:
+        assert process.wait(60) == -signal.SIGKILL
+    with started(least_privileged_url, "ddl", history) as process:
+        assert process.wait(60) == 0
+    assert [read(url, f"SELECT id FROM {SHOP}.{table}") for table in ("one", "two")] == [[(2,)], [(1,)]]
+
+
+@pytest.mark.parametrize("fact", ["server", "storage_ids"])
+@pytest.mark.parametrize("swap", SWAPS)
+def test_whether_tables_that_look_alike_have_changed_places_cannot_be_told_by_others_storage_ids(
+    url: str, least_privileged_url: str, swap: str, fact: str
+) -> None:
+    make_twins(url, swap)
+    with started(least_privileged_url, "ddl", json.dumps([("one", SWAPS[swap])]), failpoint="ddl.after_intent") as process:
+        assert process.wait(60) == -signal.SIGKILL
+    changed = "'another'" if fact == "server" else "JSON_OBJECT('', 1, 'p0', 2)"
+    for table in ("one", "two"):
+        run(url, f"UPDATE applier.ddl_ledger SET before_state = JSON_SET(before_state, '$.\"{SHOP}.{table}\".{fact}', {changed})")
+    with replica(least_privileged_url) as shop, pytest.raises(NeedsOperator):
+        shop.sink.settle(shop.fence)
+    assert [read(url, f"SELECT id FROM {SHOP}.{table}") for table in ("one", "two")] == [[(1,)], [(2,)]]
+
+
 def test_a_default_that_is_no_text_does_not_keep_a_table_from_being_described(shop: Replica) -> None:
     shop.ddl("CREATE TABLE t (id INT PRIMARY KEY, b BINARY(3) DEFAULT 0x84E50A)", "t")
     shop.ddl("ALTER TABLE t MODIFY b BINARY(3) DEFAULT 0x85E50A", "t")

@@ -5,7 +5,6 @@ crash leaves in between is settled by comparing the tables with the intent. Ever
 lock: a run that lost the replica has lost this session too, so it cannot send the statement any more.
 """
 
-import json
 from contextlib import suppress
 from enum import Enum
 from typing import Any, NamedTuple
@@ -22,11 +21,11 @@ from applier.sinks.ledger import Ledger
 from applier.sinks.mysql.errors import Verdict, code_of, is_database_error, is_known, meaning_of, translate
 from applier.sinks.mysql.owned import back_off, commit_owned
 from applier.sinks.mysql.ownership import Ownership
-from applier.sinks.mysql.snapshot import snapshot
+from applier.sinks.mysql.snapshot import has_changed, has_moved, snapshot
 from applier.sinks.mysql.statement import blockers, run_statement, wait_until_ended
 from applier.sinks.mysql.wish import DROPS, is_fulfilled
 from applier.sinks.port import DdlState, Fence, ProgressCommit, SinkSettings
-from applier.statement import StatementKind, parse_ddl
+from applier.statement import Statement, StatementKind, parse_ddl
 
 LOCK_WAIT_TIMEOUT = 1205
 
@@ -155,11 +154,12 @@ class DdlRunner:
             if kind in DROPS:
                 # Half of it may be gone: what counts is that nothing is left.
                 return _Outcome.RAN if is_fulfilled(connection, begun.ddl, begun.before) else _Outcome.NOT_RAN
-            if snapshot(connection, _names(begun.ddl)) != begun.before:
+            now = snapshot(connection, _names(begun.ddl))
+            if has_changed(begun.before, now):
                 return _Outcome.RAN
-            if kind is None or (kind is StatementKind.EXCHANGE_PARTITION and not _shows_storage(begun.before)):
+            if statement is None:
                 return _Outcome.UNDECIDED
-            return _Outcome.NOT_RAN
+            return _moved(begun.before, now) if _swaps(statement) else _Outcome.NOT_RAN
 
         return commit_owned(self._ownership, self._settings.retries, work, "comparing the tables of a DDL", **begun.facts)
 
@@ -237,6 +237,19 @@ def _names(ddl: DdlEvent) -> list[TableName]:
     return list({name.fold(): name for name in names}.values())
 
 
-def _shows_storage(before: str) -> bool:
-    states = json.loads(before).values()
-    return all(state is not None and state["storage_ids"] is not None for state in states)
+def _swaps(statement: Statement) -> bool:
+    """Tell whether tables or partitions change places, which alike ones do not show. Everything else that does not show can be repeated."""
+    if statement.kind is StatementKind.EXCHANGE_PARTITION:
+        return True
+    olds, news = {old.fold() for old, _ in statement.renames}, {new.fold() for _, new in statement.renames}
+    return len(statement.renames) > 1 and olds == news
+
+
+def _moved(before: str, now: str) -> _Outcome:
+    match has_moved(before, now):
+        case None:
+            return _Outcome.UNDECIDED
+        case True:
+            return _Outcome.RAN
+        case False:
+            return _Outcome.NOT_RAN

@@ -1,8 +1,10 @@
 """Tables as they are, as text that can be compared: did a DDL run before the crash, or not?
 
 What shows that it did: ADD COLUMN and the like, the text of SHOW CREATE TABLE; CREATE and DROP, existence; RENAME, existence of both
-names; TRUNCATE, another storage id (and no rows); EXCHANGE PARTITION, the storage ids of table and partition are swapped.
-Storage ids: TiDB's table and partition ids, or InnoDB's (which need the PROCESS privilege; null without it).
+names; TRUNCATE, no rows (of one partition perhaps nothing: it is repeated); EXCHANGE PARTITION, and a RENAME that swaps tables, the
+storage ids, which have changed places.
+Storage ids: TiDB's table and partition ids, or InnoDB's (which need the PROCESS privilege; null without it). They are compared for
+those two only: they become known or other ones without a DDL, by a GRANT, a restored dump, or a failover to another server.
 
 Left out on purpose: AUTO_INCREMENT counters and creation times. They change without a DDL, and a false "it ran" loses the DDL, while a
 false "it did not" repeats one that can be repeated. A schema's tables are left out because a half-done DROP DATABASE must be repeated.
@@ -13,7 +15,7 @@ import re
 from collections.abc import Collection
 from typing import Any, Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.exc import DBAPIError
 
 from applier.events import TableName
@@ -34,10 +36,15 @@ _INNODB: Final = (
     text("SELECT NAME, TABLE_ID FROM information_schema.INNODB_TABLES WHERE LEFT(NAME, CHAR_LENGTH(:name)) = :name"),
 )
 _UNKNOWN_TABLE, _PRIVILEGE_NEEDED = 1109, 1227
+# What tells servers apart without a privilege: server_uid is MariaDB's, server_uuid MySQL's. TiDB's ids are those of a cluster, whose
+# datadir are the addresses of PD.
+_SERVER: Final = text("SHOW VARIABLES WHERE Variable_name IN ('server_uid', 'server_uuid', 'hostname', 'port', 'datadir')")
+_CLUSTER: Final = text("SHOW VARIABLES WHERE Variable_name = 'datadir'")
+_STORAGE: Final = frozenset({"storage_ids", "server"})
 
 
 def snapshot(connection: Connection, names: Collection[TableName]) -> str:
-    """Describe the tables (and schemas: table ``''``) as JSON that is equal if and only if they are as they were."""
+    """Describe the tables (and schemas: table ``''``) as JSON, for ``has_changed`` and ``has_moved``."""
     tables = spellings(connection, [name for name in names if name.table])
     states: dict[str, Any] = {}
     for name in names:
@@ -48,6 +55,37 @@ def snapshot(connection: Connection, names: Collection[TableName]) -> str:
             states[str(name.fold())] = None if actual is None else _table(connection, actual)
     # In ASCII, because what is no text has become halves of surrogate pairs, which no column takes.
     return json.dumps(states, sort_keys=True)
+
+
+def has_changed(before: str, now: str) -> bool:
+    """Tell whether the tables look otherwise than before, storage ids aside. Compared is what both texts tell."""
+    were, are = json.loads(before), json.loads(now)
+    return any(_differ(were[name], are[name]) for name in were.keys() & are.keys())
+
+
+def _differ(was: dict[str, Any] | None, present: dict[str, Any] | None) -> bool:
+    if was is None or present is None:
+        return was is not present
+    return any(was[fact] != present[fact] for fact in (was.keys() & present.keys()) - _STORAGE)
+
+
+def has_moved(before: str, now: str) -> bool | None:
+    """Tell whether tables and partitions have changed places; None: the storage ids do not tell.
+
+    They do not where they are not known on both sides, are those of another server, or of tables that were made anew.
+    """
+    were, are = _places(before), _places(now)
+    if were is None or are is None or sorted(were.values()) != sorted(are.values()):
+        return None
+    return were != are
+
+
+def _places(description: str) -> dict[tuple[str, str], tuple[str, int]] | None:
+    """Return server and storage id of each table (part '') and partition; None if not all are known."""
+    states = {name: state for name, state in json.loads(description).items() if state is not None}
+    if any(state.get("server") is None for state in states.values()):
+        return None
+    return {(name, part): (state["server"], number) for name, state in states.items() for part, number in state["storage_ids"].items()}
 
 
 def _schema(connection: Connection, schema: str) -> dict[str, Any] | None:
@@ -61,26 +99,33 @@ def _schema(connection: Connection, schema: str) -> dict[str, Any] | None:
 def _table(connection: Connection, actual: TableName) -> dict[str, Any]:
     ((_, definition, *_),) = read_bytes(connection, "SHOW CREATE TABLE " + quote_table(actual.schema, actual.table))
     created = definition.decode("utf-8", "surrogateescape")
+    ids, server = _storage(connection, actual)
     return {
         "table": str(actual),
         "create": _COUNTERS.sub("", created),
         "has_rows": holds_row(connection, actual),
-        "storage_ids": _storage_ids(connection, actual),
+        "storage_ids": ids,
+        "server": server,
     }
 
 
-def _storage_ids(connection: Connection, actual: TableName) -> dict[str, int] | None:
-    """Return the ids of the table ('') and of its partitions by name; None where the server does not tell them."""
+def _storage(connection: Connection, actual: TableName) -> tuple[dict[str, int] | None, str | None]:
+    """Return the ids of the table ('') and of its partitions by name, and what they are ids of; None where the server does not tell."""
     place = {"schema": actual.schema, "table": actual.table}
     table = {name.upper(): value for name, value in connection.execute(_TABLE, place).mappings().one().items()}
     if table.get("TIDB_TABLE_ID") is None:
-        return _innodb_ids(connection, actual)
+        innodb = _innodb_ids(connection, actual)
+        return innodb, None if innodb is None else _variables(connection, _SERVER)
     ids = {"": int(table["TIDB_TABLE_ID"])}
     for row in connection.execute(_PARTITIONS, place).mappings():
         partition = {name.upper(): value for name, value in row.items()}
         if partition["PARTITION_NAME"] is not None and partition.get("TIDB_PARTITION_ID") is not None:
             ids[str(partition["PARTITION_NAME"]).casefold()] = int(partition["TIDB_PARTITION_ID"])
-    return ids
+    return ids, _variables(connection, _CLUSTER)
+
+
+def _variables(connection: Connection, query: TextClause) -> str:
+    return json.dumps(sorted((str(name).casefold(), str(value)) for name, value in connection.execute(query)))
 
 
 def _innodb_ids(connection: Connection, actual: TableName) -> dict[str, int] | None:

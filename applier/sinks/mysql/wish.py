@@ -74,7 +74,7 @@ def _is_renamed(connection: Connection, statement: Statement, before: str) -> bo
         was, present = were.get(str(old.fold())), now.get(str(new.fold()))
         if was is None or present is None or now.get(str(old.fold())) is not None:
             return False
-        if was["storage_ids"] is not None and was["storage_ids"] != present["storage_ids"]:
+        if was.get("server") is not None and was["server"] == present["server"] and was["storage_ids"] != present["storage_ids"]:
             return False
         if _body(was["create"]) != _body(present["create"]):
             return False
