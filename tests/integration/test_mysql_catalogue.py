@@ -248,6 +248,19 @@ def test_a_view_is_seen_too(session: Connection, table: TableName) -> None:
         run(session, f"DROP VIEW {quoted(view)}")
 
 
+def test_a_view_looks_the_same_whatever_schema_the_session_is_in(session: Connection, table: TableName) -> None:
+    view = TableName(table.schema, table.table + " view")
+    run(session, f"CREATE TABLE {quoted(table)} (a int)")
+    run(session, f"CREATE VIEW {quoted(view)} AS SELECT a FROM {quoted(table)}")
+    try:
+        run(session, "USE information_schema")
+        before = snapshot(session, [view])
+        run(session, f"USE {QUOTED}")
+        assert snapshot(session, [view]) == before
+    finally:
+        run(session, f"DROP VIEW {quoted(view)}")
+
+
 def test_without_the_process_privilege_storage_ids_are_unknown(session: Connection, table: TableName, mysql_url: str) -> None:
     run(session, f"CREATE TABLE {quoted(table)} {COLUMNS}")
     for user in ("catalogue_reader@'%'", "catalogue_reader@localhost"):

@@ -39,6 +39,7 @@ CASES = (
     DdlCase("rename_table", "RENAME TABLE t{n} TO r{n}", table="r{n}"),
     DdlCase("rename_tables", "RENAME TABLE t{n} TO r{n}, o{n} TO t{n}", (TABLE, OTHER)),
     DdlCase("create_view", VIEW, table="w{n}"),
+    DdlCase("create_view", "CREATE OR REPLACE VIEW w{n} AS SELECT v FROM t{n}", (TABLE, VIEW), "w{n}"),
     DdlCase("drop_view", "DROP VIEW w{n}", (TABLE, VIEW), "w{n}"),
     DdlCase(
         "modify_schema_charset",

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 
 from applier.events import TableName
 from applier.sinks.mysql.catalogue import holds_row, schema_spelling, spellings
-from applier.sinks.mysql.dialect import quote_table
+from applier.sinks.mysql.dialect import quote_identifier, quote_table
 from applier.sinks.mysql.session import read_bytes
 
 _COUNTERS: Final = re.compile(r" AUTO_INCREMENT=\d+| /\*T!\[auto_rand_base\] AUTO_RANDOM_BASE=\d+ \*/")
@@ -97,6 +97,8 @@ def _schema(connection: Connection, schema: str) -> dict[str, Any] | None:
 
 
 def _table(connection: Connection, actual: TableName) -> dict[str, Any]:
+    # A view's text leaves out the schema that the session is in: always the view's own, or another session would see another text.
+    read_bytes(connection, "USE " + quote_identifier(actual.schema))
     ((_, definition, *_),) = read_bytes(connection, "SHOW CREATE TABLE " + quote_table(actual.schema, actual.table))
     created = definition.decode("utf-8", "surrogateescape")
     ids, server = _storage(connection, actual)
