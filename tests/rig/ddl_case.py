@@ -6,6 +6,7 @@ TABLE = "CREATE TABLE t{n} (id INT PRIMARY KEY, v INT, w VARCHAR(20) NOT NULL DE
 PARTITIONED = TABLE + " PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20))"
 OTHER = "CREATE TABLE o{n} (id INT PRIMARY KEY, v INT, w VARCHAR(20) NOT NULL DEFAULT 'x')"
 VIEW = "CREATE VIEW w{n} AS SELECT id FROM t{n}"
+INVALID_VIEW = (TABLE, OTHER, "CREATE VIEW w{n} AS SELECT id FROM o{n}", "DROP TABLE o{n}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ CASES = (
     DdlCase("create_view", VIEW, table="w{n}"),
     DdlCase("create_view", "CREATE OR REPLACE VIEW w{n} AS SELECT v FROM t{n}", (TABLE, VIEW), "w{n}"),
     DdlCase("drop_view", "DROP VIEW w{n}", (TABLE, VIEW), "w{n}"),
+    DdlCase("drop_view", "DROP VIEW w{n}", INVALID_VIEW, "w{n}"),
+    DdlCase("create_view", "CREATE OR REPLACE VIEW w{n} AS SELECT id FROM t{n}", INVALID_VIEW, "w{n}"),
     DdlCase(
         "modify_schema_charset",
         "ALTER DATABASE lab_{n} CHARACTER SET latin1 COLLATE latin1_bin",

@@ -99,16 +99,13 @@ def _schema(connection: Connection, schema: str) -> dict[str, Any] | None:
 def _table(connection: Connection, actual: TableName) -> dict[str, Any]:
     # A view's text leaves out the schema that the session is in: always the view's own, or another session would see another text.
     read_bytes(connection, "USE " + quote_identifier(actual.schema))
-    ((_, definition, *_),) = read_bytes(connection, "SHOW CREATE TABLE " + quote_table(actual.schema, actual.table))
-    created = definition.decode("utf-8", "surrogateescape")
+    ((_, definition, *of_view),) = read_bytes(connection, "SHOW CREATE TABLE " + quote_table(actual.schema, actual.table))
+    looks = {"table": str(actual), "create": _COUNTERS.sub("", definition.decode("utf-8", "surrogateescape"))}
+    if of_view:
+        # Its character set and collation. The rows of a view are its tables'; one whose tables have changed cannot even be read.
+        return looks
     ids, server = _storage(connection, actual)
-    return {
-        "table": str(actual),
-        "create": _COUNTERS.sub("", created),
-        "has_rows": holds_row(connection, actual),
-        "storage_ids": ids,
-        "server": server,
-    }
+    return looks | {"has_rows": holds_row(connection, actual), "storage_ids": ids, "server": server}
 
 
 def _storage(connection: Connection, actual: TableName) -> tuple[dict[str, int] | None, str | None]:
