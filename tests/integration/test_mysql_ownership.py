@@ -5,14 +5,21 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from subprocess import Popen
 
 import pytest
+from sqlalchemy import text
 
-from applier.errors import FatalSinkError, Fenced
+from applier.errors import FatalSinkError, Fenced, RetryableSinkError
+from applier.sinks.mysql import ownership
+from applier.sinks.mysql.ownership import LOCK_SLICE_S
+from applier.sinks.mysql.registry import end_holder
+from applier.sinks.mysql.session import discard
 from applier.sinks.mysql.sink import MysqlSink
 from applier.sinks.port import WriteState
-from tests.integration.mysql_replica import LEASE_S, SHOP, clean, read, replica, run, settings
+from tests.integration.mysql_replica import LEASE_S, SHOP, Replica, clean, engine, read, replica, run, settings
 from tests.integration.run_process import started, stop, word
 
 
@@ -138,6 +145,54 @@ def test_a_lost_lock_does_not_let_another_run_in_while_the_owner_lives(url: str,
             # It takes the lock again and again meanwhile; its own lease says when the owner would be dead.
             MysqlSink(settings(least_privileged_url, lease_s=15.0, lock_timeout_s=1.0)).acquire()
         assert shop.write().state is WriteState.COMMITTED
+
+
+@contextmanager
+def lingering(url: str, shop: Replica) -> Iterator[None]:
+    """The owner's session was killed, and for the time of the block the server goes on to hold its lock (it rolls back a DDL, say)."""
+    with engine(url).connect() as stand_in:
+        run(url, f"KILL {shop.sink._ownership._session_id}")
+        lock = {"name": shop.sink._ownership._lock_name}
+        assert stand_in.execute(text("SELECT GET_LOCK(:name, 60)"), lock).scalar_one() == 1
+        yield
+        stand_in.execute(text("SELECT RELEASE_LOCK(:name)"), lock)
+
+
+def test_a_server_that_takes_its_time_to_end_the_owners_session_is_waited_for(url: str, least_privileged_url: str) -> None:
+    with replica(least_privileged_url, lock_timeout_s=0.0) as shop, ThreadPoolExecutor() as pool:
+        with lingering(url, shop):
+            retaking = pool.submit(shop.sink._ownership.retake)
+            wait([retaking], 3 * LOCK_SLICE_S)
+        retaking.result(60)
+        assert shop.sink.raise_epoch().fence.epoch == 2
+
+
+def test_a_run_whose_session_does_not_end_may_try_again_and_is_not_its_own_rival(
+    url: str, least_privileged_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ownership, "ENDING_S", 0)
+    with replica(least_privileged_url, lock_timeout_s=0.0) as shop:
+        with lingering(url, shop), pytest.raises(RetryableSinkError, match="still ending"):
+            shop.sink._ownership.retake()
+        shop.ddl(f"CREATE TABLE {SHOP}.u (id INT PRIMARY KEY)", "u")
+
+
+def test_a_session_that_holds_the_lock_is_ended_although_the_first_attempt_at_that_was_cut_off(
+    url: str, least_privileged_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with replica(least_privileged_url) as shop:
+        owned = shop.sink._ownership
+        # As if the server had not noticed that its client is gone.
+        unnoticed, owned._connection = owned._connection, None
+        with monkeypatch.context() as patched:
+            patched.setattr(
+                ownership, "end_holder", lambda connection, name: (run(url, f"KILL {owned._session_id}"), end_holder(connection, name))
+            )
+            with pytest.raises(RetryableSinkError):
+                owned.retake()
+        owned.retake()
+        assert shop.sink.raise_epoch().fence.epoch == 2
+        discard(unnoticed)
 
 
 def test_sessions_are_forgotten_once_they_have_ended(url: str, least_privileged_url: str) -> None:

@@ -61,6 +61,8 @@ class Ownership:
         self._heartbeat = Heartbeat(settings, bookkeeping, self.run_id, self._lock_name)
         self._connection: Connection | None = None
         self._token = ""
+        self._former = set[str]()
+        """Tokens of sessions that held the lock, or may have, and were not seen to have ended."""
         self._session_id = 0
         self.epoch: int | None = None
         """That of this run; None before ``acquire``."""
@@ -119,18 +121,23 @@ class Ownership:
     def retake(self) -> None:
         """Replace the owner's session by a new one that holds the lock; Fenced if another run has become the owner.
 
-        The old session is ended first, so whatever the server still executed for it has ended when this returns.
+        The old session is ended first, so whatever the server still executed for it has ended when this returns. RetryableSinkError if
+        the server takes long to end it, or cannot be reached.
         """
-        old = self._token
-        discard(self._connection)
-        self._connection = None
+        self._former.add(self._token)
+        self._drop()
         self._open()
         try:
-            end_holder(self._required(), old)
+            for token in self._former:
+                end_holder(self._required(), token)
             self._wait_for_own_lock()
         except (SQLAlchemyError, OSError) as error:
             self._drop()
             raise translate(error, "taking the replica's lock again", replica=self._settings.name) from error
+        except BaseException:
+            self._drop()
+            raise
+        self._former.clear()
         self._heartbeat.watch(self._session_id)
 
     def end_other_sessions(self) -> None:
@@ -194,8 +201,7 @@ class Ownership:
                 time.sleep(interval_s(settings.lease_s) / 2)
             elif take_over or (owner is not None and owner.silent_s > settings.lease_s):
                 if not is_ending:
-                    # The server needs a moment, or for a DDL longer, until an ended session has rolled back.
-                    is_ending, is_last, deadline = True, False, time.monotonic() + max(settings.lock_timeout_s, ENDING_S)
+                    is_ending, is_last, deadline = True, False, time.monotonic() + self._ending_s
                 self._registry.end_others(connection, self._token)
                 end_holder(connection, self._lock_name)
             if is_last:
@@ -207,15 +213,23 @@ class Ownership:
         return owner is None or owner.silent_s > STILL_BEATS * interval_s(self._settings.lease_s)
 
     def _wait_for_own_lock(self) -> None:
-        deadline = time.monotonic() + self._settings.lock_timeout_s
-        while True:
+        deadline = time.monotonic() + self._ending_s
+        is_taken = False
+        while not is_taken:
+            is_last = time.monotonic() > deadline  # however long this look lasts, what it sees counts
             is_taken = take_lock(self._required(), self._lock_name, LOCK_SLICE_S)
             owner = self._owner()
-            if owner is None or owner.run_id != self.run_id or (not is_taken and time.monotonic() > deadline):
-                self._drop()
+            if owner is None or owner.run_id != self.run_id:
                 raise fenced(self._settings.name, owner)
-            if is_taken:
-                return
+            if is_last and not is_taken:
+                message = "the server is still ending the session with which this run owned the replica"
+                remedy = "Wait until it has rolled back what that session did"
+                raise RetryableSinkError(message, remedy=remedy, replica=self._settings.name)
+
+    @property
+    def _ending_s(self) -> float:
+        """Seconds for a session that was ended: the server needs a moment, or for a DDL longer, until it has rolled back."""
+        return max(self._settings.lock_timeout_s, ENDING_S)
 
     def _owner(self) -> OwnerRow | None:
         with transaction(self._required()) as connection:
