@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from sqlalchemy import make_url
@@ -13,8 +14,10 @@ from sqlalchemy import make_url
 from applier.errors import FatalSinkError, Fenced, NeedsOperator, RetryableSinkError, UnknownOutcome
 from applier.events import DdlEvent
 from applier.position import ts_at
+from applier.sinks.mysql.ddl import LOCK_WAIT_TIMEOUT
 from applier.sinks.port import DdlState
 from applier.statement import identity
+from applier.telemetry.retries import retries_noted
 from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, run
 from tests.integration.run_process import started
 from tests.integration.tcp_proxy import proxy_to
@@ -277,7 +280,27 @@ class Blocked(logging.Handler):
         self.heard.set()
 
 
-def test_a_blocked_ddl_waits_names_its_blocker_and_then_runs(shop: Replica, url: str) -> None:
+class Notes:
+    """Hears what a daemon's watcher would."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, Any, str]] = []
+
+    def changed(self) -> None:
+        """Nothing to see."""
+
+    def note(self, message: str, /, **facts: Any) -> None:
+        self.heard.append((message, facts.get("code"), facts["reason"]))
+
+
+@pytest.fixture
+def notes() -> Iterator[Notes]:
+    heard = Notes()
+    with retries_noted(heard):
+        yield heard
+
+
+def test_a_blocked_ddl_waits_names_its_blocker_and_then_runs(shop: Replica, url: str, notes: Notes) -> None:
     run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)", f"INSERT INTO {SHOP}.t VALUES (1)")
     handler, logger = Blocked(), logging.getLogger("applier.sinks.mysql.statement")
     logger.addHandler(handler)
@@ -291,6 +314,7 @@ def test_a_blocked_ddl_waits_names_its_blocker_and_then_runs(shop: Replica, url:
     worker.join(30)
     logger.removeHandler(handler)
     assert f"session {number} of " in handler.blocked_by
+    assert notes.heard[0][:2] == ("retry", LOCK_WAIT_TIMEOUT)
     assert "`v` int" in definitions(url)["t"]
     assert states(shop) == [DdlState.DONE]
 
@@ -311,7 +335,14 @@ def test_a_ddl_that_stays_blocked_may_be_tried_again_and_is_settled_when_the_run
         assert states(shop) == [DdlState.DONE]
 
 
-def test_a_ddl_whose_session_was_killed_is_run_again(shop: Replica, url: str) -> None:
+def test_a_transaction_around_a_ddl_is_repeated_and_noted_when_its_session_was_killed(shop: Replica, url: str, notes: Notes) -> None:
+    run(url, f"KILL {shop.sink._ownership._session_id}")
+    shop.ddl("CREATE TABLE t (id INT PRIMARY KEY)", "t")
+    assert {(message, "writing a DDL's intent" in reason) for message, _, reason in notes.heard} == {("retry", True)}
+    assert states(shop) == [DdlState.DONE]
+
+
+def test_a_ddl_whose_session_was_killed_is_run_again(shop: Replica, url: str, notes: Notes) -> None:
     run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)", f"INSERT INTO {SHOP}.t VALUES (1)")
     with engine(url).connect() as blocker:
         blocker.exec_driver_sql(f"UPDATE {SHOP}.t SET id = 2")
@@ -323,6 +354,7 @@ def test_a_ddl_whose_session_was_killed_is_run_again(shop: Replica, url: str) ->
         run(url, f"KILL {waiting[0][0]}")
         blocker.rollback()
     worker.join(30)
+    assert {"running a DDL" in reason for _, _, reason in notes.heard} == {True}
     assert "`v` int" in definitions(url)["t"]
     assert states(shop) == [DdlState.DONE]
 

@@ -9,17 +9,18 @@ from contextlib import suppress
 from enum import Enum
 from typing import Any, NamedTuple
 
+import stamina
 from sqlalchemy import Connection
 
 from applier.coordinator.messages import DdlIdentity
-from applier.errors import NeedsOperator, SinkError, UnknownOutcome
+from applier.errors import NeedsOperator, RetryableSinkError, SinkError, UnknownOutcome
 from applier.events import DdlEvent, TableName
 from applier.failpoint import reach
 from applier.position import Ts
 from applier.sinks.bookkeeping import FenceState, fenced
 from applier.sinks.ledger import Ledger
 from applier.sinks.mysql.errors import Verdict, code_of, is_database_error, is_known, meaning_of, translate
-from applier.sinks.mysql.owned import back_off, commit_owned
+from applier.sinks.mysql.owned import commit_owned
 from applier.sinks.mysql.ownership import Ownership
 from applier.sinks.mysql.snapshot import has_changed, has_moved, snapshot
 from applier.sinks.mysql.statement import blockers, run_statement, wait_until_ended
@@ -36,6 +37,10 @@ class _Outcome(Enum):
     RAN = "ran"
     NOT_RAN = "not ran"
     UNDECIDED = "undecided"
+
+
+class DdlNotRun(RetryableSinkError):
+    """The statement has not run, and may be sent again."""
 
 
 class _Begun(NamedTuple):
@@ -168,31 +173,38 @@ class DdlRunner:
 
         FatalSinkError; RetryableSinkError if it may pass (a lock that somebody holds for long): the intent is settled at a new beginning.
         """
-        for attempt in range(self._settings.retries + 1):
-            try:
-                run_statement(self._ownership.connection, begun.ddl)
-            except Exception as error:
-                if not is_database_error(error):
-                    raise
-                if self._has_run_after(error, begun, is_last=attempt == self._settings.retries):
-                    return
-            else:
-                return
-            back_off(attempt)
+        try:
+            for attempt in stamina.retry_context(on=DdlNotRun, attempts=self._settings.retries + 1, timeout=None):
+                with attempt:
+                    self._attempt(begun)
+        except DdlNotRun as error:
+            raise self._failed(error.__cause__ or error, begun) from error.__cause__
 
-    def _has_run_after(self, error: Exception, begun: _Begun, *, is_last: bool) -> bool:
-        """Tell whether the DDL has run in spite of ``error``; False: run it again. Raises what stops it."""
-        verdict = meaning_of(error).verdict
-        if verdict is Verdict.LOST and not is_last:
-            # The server may have gone on, or finished: retake ends the session, then the tables tell.
-            self._ownership.retake()
-            wait_until_ended(self._ownership.connection, begun.ddl.query)
-            return self._is_decided_as_run(begun)
-        if verdict is Verdict.RETRY and not is_last:
-            return False
-        if verdict is Verdict.ALREADY_SO and self._is_fulfilled(begun):
-            return True
-        raise self._failed(error, begun) from error
+    def _attempt(self, begun: _Begun) -> None:
+        """Send the statement once. DdlNotRun: it may be sent again; everything else stops it."""
+        try:
+            run_statement(self._ownership.connection, begun.ddl)
+        except Exception as error:
+            if not is_database_error(error):
+                raise
+            if not self._has_run_after(error, begun):
+                ours = translate(error, "running a DDL", **begun.facts)
+                raise DdlNotRun(ours.message, remedy=ours.remedy, **ours.facts) from error
+
+    def _has_run_after(self, error: Exception, begun: _Begun) -> bool:
+        """Tell whether the DDL has run in spite of ``error``; False: it may be sent again. Raises what stops it."""
+        match meaning_of(error).verdict:
+            case Verdict.LOST:
+                # The server may have gone on, or finished: retake ends the session, then the tables tell.
+                self._ownership.retake()
+                wait_until_ended(self._ownership.connection, begun.ddl.query)
+                return self._is_decided_as_run(begun)
+            case Verdict.RETRY:
+                return False
+            case Verdict.ALREADY_SO if self._is_fulfilled(begun):
+                return True
+            case _:
+                raise self._failed(error, begun) from error
 
     def _is_decided_as_run(self, begun: _Begun) -> bool:
         outcome = self._outcome(begun)
@@ -213,7 +225,7 @@ class DdlRunner:
             **begun.facts,
         )
 
-    def _failed(self, error: Exception, begun: _Begun) -> SinkError:
+    def _failed(self, error: BaseException, begun: _Begun) -> SinkError:
         facts = begun.facts
         if code_of(error) == LOCK_WAIT_TIMEOUT:
             facts["blocked_by"] = blockers(self._ownership.connection, begun.ddl.schema) or "unknown (grant PROCESS to see it)"

@@ -1,23 +1,18 @@
 """Transactions on the session that holds the replica's lock: repeated where that is safe, reported where it is not known."""
 
-import random
-import time
 from collections.abc import Callable
-from itertools import count
 from typing import Any, TypeVar
 
+import stamina
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.errors import InvariantViolation, RetryableSinkError, SinkError, UnknownOutcome
+from applier.errors import RetryableSinkError, SinkError, UnknownOutcome
 from applier.sinks.mysql.errors import Verdict, meaning_of, translate
 from applier.sinks.mysql.ownership import Ownership
 from applier.sinks.mysql.session import roll_back
 
 T = TypeVar("T")
-
-BACK_OFF_S = 0.2
-MAX_BACK_OFF_S = 5.0
 
 
 def commit_owned(ownership: Ownership, retries: int, work: Callable[[Connection], T], doing: str, **facts: Any) -> T:
@@ -26,21 +21,12 @@ def commit_owned(ownership: Ownership, retries: int, work: Callable[[Connection]
     What was rolled back is repeated, at most ``retries`` times, on a new session if the old one is lost. UnknownOutcome if the answer to
     COMMIT was lost; Fenced if another run has become the owner; other errors of ``work`` come through.
     """
-    for attempt in count():
-        try:
-            if attempt:
+    for attempt in stamina.retry_context(on=RetryableSinkError, attempts=retries + 1, timeout=None):
+        with attempt:
+            if attempt.num > 1:
                 ownership.ensure()
             return _once(ownership.connection, work, doing, facts)
-        except RetryableSinkError:
-            if attempt >= retries:
-                raise
-        back_off(attempt)
-    raise InvariantViolation("a loop without an end has ended")
-
-
-def back_off(attempt: int) -> None:
-    """Wait before repetition number ``attempt`` (from 0): exponential, with jitter, so that rivals do not meet again."""
-    time.sleep(random.uniform(0.5, 1.0) * min(MAX_BACK_OFF_S, BACK_OFF_S * 2**attempt))  # noqa: S311 -- not a secret
+    raise RetryableSinkError("retries ended without an outcome", doing=doing)
 
 
 def _once(connection: Connection, work: Callable[[Connection], T], doing: str, facts: dict[str, Any]) -> T:
