@@ -13,8 +13,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from tests.rig.fault import Fault, Stage, user_of
@@ -23,8 +23,8 @@ from tests.rig.kafka import Kafka, own_kafka
 from tests.rig.least_privilege import make_user
 from tests.rig.live_feed import LiveFeed
 from tests.rig.mariadb import Mariadb, own_mariadb
-from tests.rig.program import ROOT, write_config
-from tests.rig.spark_cluster import LOOPBACK, Cluster, environment_with, running_cluster_in
+from tests.rig.program import write_config
+from tests.rig.spark_cluster import cluster_for
 from tests.rig.supervisor import supervised
 from tests.rig.upstream import clear_sink
 
@@ -43,14 +43,6 @@ WEIGHTS = {
 }
 """The lock takes longest, and a JVM that starts again next."""
 ON_A_CLUSTER = {Fault.EXECUTOR: 12} | WEIGHTS
-SPARK_CONF = {
-    "spark.driver.host": LOOPBACK,
-    "spark.driver.bindAddress": LOOPBACK,
-    "spark.driver.memory": "512m",
-    "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.executorEnv.PYTHONPATH": str(ROOT),
-}
 
 
 def draw(rng: random.Random, weights: dict[Fault, int], number: int) -> list[Fault]:
@@ -59,18 +51,6 @@ def draw(rng: random.Random, weights: dict[Fault, int], number: int) -> list[Fau
     faults = [*kinds, *rng.choices(list(weights), list(weights.values()), k=max(0, number - len(kinds)))][:number]
     rng.shuffle(faults)
     return faults
-
-
-@contextmanager
-def configured(directory: Path, config: Path, *, on_a_cluster: bool) -> Iterator[Cluster | None]:
-    """Yield the cluster that the configuration names, if it does."""
-    if not on_a_cluster:
-        yield None
-        return
-    with running_cluster_in(directory / "cluster", environment_with(Path(sys.executable)), WORKERS) as cluster:
-        text = config.read_text(encoding="utf-8").replace('"local[2]"', f'"{cluster.master}"')
-        config.write_text(text + "".join(f'"{name}" = "{value}"\n' for name, value in SPARK_CONF.items()), encoding="utf-8")
-        yield cluster
 
 
 def run_part(mariadb: Mariadb, kafka: Kafka, faults: Sequence[Fault], seed: int, within_s: float, *, on_a_cluster: bool) -> Verdict:
@@ -84,7 +64,7 @@ def run_part(mariadb: Mariadb, kafka: Kafka, faults: Sequence[Fault], seed: int,
         config = write_config(
             directory, servers=kafka.bootstrap_servers, url=url, topics=[topic], rows=2000, lock_timeout_s=120, master="local[2]"
         )
-        cluster = stack.enter_context(configured(directory, config, on_a_cluster=on_a_cluster))
+        cluster = stack.enter_context(cluster_for(config, WORKERS)) if on_a_cluster else None
         feed = LiveFeed(kafka.bootstrap_servers, topic, live_history(seed), FEED)
         supervisor = stack.enter_context(supervised(config))
         stage = Stage(

@@ -1,6 +1,7 @@
 """The daemon through ten faults of every kind, in an order and at moments drawn from a seed, while upstream lives and changes its tables.
 
-A reader adds up the money in consistent snapshots all along. ``make chaos`` is the long form.
+Then through the two of a cluster, whose executors and their Python workers are not the driver's. A reader adds up the money in consistent
+snapshots all along. ``make chaos`` is the long form.
 """
 
 import random
@@ -14,13 +15,16 @@ from tests.rig.least_privilege import make_user
 from tests.rig.live_feed import LiveFeed
 from tests.rig.mariadb import own_mariadb
 from tests.rig.program import write_config
+from tests.rig.spark_cluster import cluster_for
 from tests.rig.supervisor import supervised
+from tests.rig.upstream import clear_sink
 
 pytestmark = [pytest.mark.slow, pytest.mark.integration, pytest.mark.timeout(1800)]
 
 TOPIC = "live"
 SEED = 4
 ONCE = (Fault.DRIVER, Fault.DRIVER_AT_DDL, Fault.WORKER, Fault.JVM, Fault.MARIADB, Fault.KAFKA, Fault.CONNECTIONS, Fault.LOCK)
+ON_A_CLUSTER = (Fault.EXECUTOR, Fault.WORKER)
 TWICE = (Fault.WORKER, Fault.CONNECTIONS)
 LOCK_S = 3
 SOME_READS = 200
@@ -47,4 +51,23 @@ def test_ten_faults_of_every_kind_change_nothing(servers, tmp_path):
     assert verdict.wrong == []
     assert sum(verdict.faults.values()) == len(faults)
     assert verdict.money_reads > SOME_READS
+    assert verdict.ddls > 0
+
+
+def test_an_executor_and_a_python_worker_of_a_cluster_die_and_change_nothing(servers, tmp_path):
+    mariadb, kafka = servers
+    topic = f"{TOPIC}-on-a-cluster"
+    kafka.create_topic(topic, FEED.partitions, retention_ms="-1")
+    clear_sink(mariadb.url)
+    url = make_user(mariadb.url)
+    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=url, topics=[topic], rows=2000, lock_timeout_s=60)
+    feed = LiveFeed(kafka.bootstrap_servers, topic, live_history(SEED), FEED)
+    rng = random.Random(SEED)
+    with cluster_for(config, workers=2) as cluster, supervised(config) as supervisor:
+        stage = Stage(supervisor=supervisor, mariadb=mariadb, kafka=kafka, user=user_of(url), lock_s=LOCK_S, rng=rng, cluster=cluster)
+        verdict = run_faults(stage, feed, ON_A_CLUSTER, print)
+    assert verdict.wrong == []
+    assert set(verdict.faults) == set(ON_A_CLUSTER)
+    assert verdict.exits.total() == 0, "Spark starts both anew: the daemon goes on"
+    assert verdict.money_reads > 0
     assert verdict.ddls > 0

@@ -1,6 +1,7 @@
 """A standalone Spark cluster of real processes on the loopback interface, and an interpreter that does not have the applier installed."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,15 @@ LOOPBACK = "127.0.0.1"
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 NOT_YET = (OSError, HTTPException, ValueError, KeyError)
 """What asking for the status gives while the master listens already and has not attached all of its pages."""
+FROM_THE_CHECKOUT = {
+    "spark.driver.host": LOOPBACK,
+    "spark.driver.bindAddress": LOOPBACK,
+    "spark.driver.memory": "512m",
+    "spark.executor.memory": "512m",
+    "spark.executor.extraJavaOptions": QUICK_JVM,
+    "spark.executorEnv.PYTHONPATH": str(ROOT),
+}
+"""Properties of a run whose executors have the program from here."""
 WITHOUT_APPLIER = """\
 import os, sys
 sys.path[:] = [path for path in sys.path if not os.path.isfile(os.path.join(path, "applier", "submit.py"))]
@@ -142,4 +152,14 @@ def running_cluster_in(directory: Path, environment: dict[str, str], workers: in
         options = ("--cores", "1", "--memory", "700m", "--webui-port", "0", "--work-dir", str(directory), master)
         cluster = Cluster(master, tuple(start("worker.Worker", *options) for _ in range(workers)), f"http://{LOOPBACK}:{status_port}/json/")
         assert cluster.comes_to(lambda cores: len(cores) == workers), "the cluster does not come up"
+        yield cluster
+
+
+@contextmanager
+def cluster_for(config: Path, workers: int) -> Iterator[Cluster]:
+    """Yield a cluster that ``config`` names as its master from now on. It ends with the table of Spark's properties."""
+    with running_cluster_in(config.parent / "cluster", environment_with(Path(sys.executable)), workers) as cluster:
+        text = re.sub(r'^master = ".*"$', f'master = "{cluster.master}"', config.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        properties = "".join(f'"{name}" = "{value}"\n' for name, value in FROM_THE_CHECKOUT.items())
+        config.write_text(text + properties, encoding="utf-8")
         yield cluster
