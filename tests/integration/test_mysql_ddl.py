@@ -5,6 +5,7 @@ import logging
 import signal
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +16,7 @@ from applier.errors import FatalSinkError, Fenced, NeedsOperator, RetryableSinkE
 from applier.events import DdlEvent
 from applier.position import ts_at
 from applier.sinks.mysql.ddl import LOCK_WAIT_TIMEOUT
+from applier.sinks.mysql.statement import wait_until_ended
 from applier.sinks.port import DdlState
 from applier.statement import identity
 from applier.telemetry.retries import retries_noted
@@ -357,6 +359,19 @@ def test_a_ddl_whose_session_was_killed_is_run_again(shop: Replica, url: str, no
     assert {"running a DDL" in reason for _, _, reason in notes.heard} == {True}
     assert "`v` int" in definitions(url)["t"]
     assert states(shop) == [DdlState.DONE]
+
+
+def test_a_statement_that_a_dead_run_left_is_waited_for_with_few_words(url: str, shop: Replica, caplog: pytest.LogCaptureFixture) -> None:
+    left = "DO SLEEP(5)"
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(run, url, left)
+        while not read(url, f"SELECT id FROM information_schema.processlist WHERE info = '{left}'"):
+            assert not running.done()
+        wait_until_ended(shop.sink._ownership.connection, left)
+        assert read(url, f"SELECT id FROM information_schema.processlist WHERE info = '{left}'") == []
+    told = [record for record in caplog.records if record.getMessage() == "waiting for a ddl that an earlier run has begun"]
+    # It was looked at ten times.
+    assert 1 <= len(told) <= 5
 
 
 @pytest.mark.parametrize("has_arrived", [True, False])

@@ -76,9 +76,9 @@ def test_a_dead_run_is_replaced_although_the_clock_of_the_database_was_set_back_
 
 def test_after_a_good_end_nobody_is_left_for_whom_the_next_start_would_wait(url: str, least_privileged_url: str) -> None:
     with replica(least_privileged_url) as run_in_good_order:
-        assert run_in_good_order.sink.owner() is not None
+        assert run_in_good_order.sink.overview().owner is not None
     with MysqlSink(settings(least_privileged_url)) as looking:
-        assert looking.owner() is None
+        assert looking.overview().owner is None
     with replica(least_privileged_url) as next_run:
         assert next_run.fence.epoch == 2
 

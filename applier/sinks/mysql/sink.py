@@ -8,12 +8,12 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.coordinator.messages import DdlIdentity
-from applier.errors import FatalSinkError, RetryableSinkError, UnknownOutcome
+from applier.errors import RetryableSinkError, UnknownOutcome
 from applier.events import DdlEvent, FoldedName, TableName
 from applier.planner.catalogue import TableDescription
 from applier.position import Ts
 from applier.sinks import migration
-from applier.sinks.bookkeeping import Bookkeeping, OwnerRow, of_epoch
+from applier.sinks.bookkeeping import Bookkeeping, of_epoch
 from applier.sinks.ledger import Ledger
 from applier.sinks.mysql import catalogue
 from applier.sinks.mysql.ddl import DdlRunner
@@ -25,13 +25,12 @@ from applier.sinks.mysql.registry import release_lock, take_lock
 from applier.sinks.mysql.session import QUERIES, Purpose, discard, max_allowed_packet, open_session, transaction
 from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
 from applier.sinks.overview import Overview, look
-from applier.sinks.port import Aside, DdlState, Fence, LedgerEntry, Owner, Progress, ProgressCommit, SinkSettings, WriteOutcome
+from applier.sinks.port import Aside, DdlState, Fence, LedgerEntry, Progress, ProgressCommit, SinkSettings, WriteOutcome
 from applier.sinks.quarantine import Quarantine, QuarantineDesk
 
 T = TypeVar("T")
 
 MIGRATION_LOCK = "applier:migration"
-MAX_NAME = 64
 
 
 class MysqlSink:
@@ -77,9 +76,6 @@ class MysqlSink:
 
     def acquire(self, *, take_over: bool = False) -> None:
         """Own the replica. Fenced names the owner; FatalSinkError if the bookkeeping tables are missing or old."""
-        if not 1 <= len(self._settings.name) <= MAX_NAME:
-            message = "the replica's name is empty or too long"
-            raise FatalSinkError(message, remedy=f"Give it 1 to {MAX_NAME} characters", length=len(self._settings.name))
         self._read(migration.check, "looking for the bookkeeping tables")
         self._ownership.acquire(take_over=take_over)
 
@@ -119,11 +115,6 @@ class MysqlSink:
     def save(self, fence: Fence, commit: ProgressCommit, aside: Aside | None = None) -> WriteOutcome:
         """Write progress without rows, under the fence, with what is set aside."""
         return self.writer.write(fence, (), commit, aside)
-
-    def owner(self) -> Owner | None:
-        """Return the run that owns the replica; None if the last one ended in good order."""
-        row: OwnerRow | None = self._read(self._bookkeeping.owner, "reading the owner")
-        return None if row is None else row.owner
 
     def ledger(self) -> Sequence[LedgerEntry]:
         """Read the whole ledger, by ts."""

@@ -16,6 +16,8 @@ from applier.statement import StatementKind, parse_ddl
 
 POLL_S: Final = 0.5
 """Seconds between two looks at a statement that a dead run's session still executes."""
+LONGEST_SILENCE_S: Final = 300.0
+"""Seconds at most between two words about it: the first come soon, each after twice the time of the one before."""
 
 _log = logging.getLogger(__name__)
 
@@ -79,8 +81,11 @@ def blockers(connection: Connection, schema: str) -> str:
 
 def wait_until_ended(connection: Connection, statement: str) -> None:
     """Wait until no session of ours executes ``statement`` any more: a server goes on after its client has died."""
+    told_at_s, silence_s = time.monotonic(), 0.0
     while running := _running(connection, with_tidb_collations(statement)):
-        _log.warning("waiting for a ddl that an earlier run has begun", extra={"sessions": running})
+        if time.monotonic() - told_at_s >= silence_s:
+            _log.warning("waiting for a ddl that an earlier run has begun", extra={"sessions": running})
+            told_at_s, silence_s = time.monotonic(), min(max(2 * silence_s, POLL_S), LONGEST_SILENCE_S)
         time.sleep(POLL_S)
 
 
