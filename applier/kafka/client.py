@@ -52,6 +52,21 @@ STALE: Final = frozenset(
 _EARLIEST, _LATEST = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 
+class _Shown:
+    """Hears whether offsets were shown, and logs each new reason why not. It does not know the source, which so ends when it is let go."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        self._not_because: str | None = None
+
+    def hear(self, error: KafkaError | None, partitions: Collection[TopicPartition]) -> None:
+        refused = next((f"{p.topic}/{p.partition}: {p.error}" for p in partitions if p.error is not None), None)
+        reason = None if error is None and refused is None else str(error or refused)
+        if reason not in {None, self._not_because}:
+            LOGGER.warning("offsets are not shown to lag tools", extra={"reason": self._settings.masked(str(reason))})
+        self._not_because = reason
+
+
 class KafkaSource:
     """Implements ``Source`` on a real cluster or on librdkafka's mock cluster."""
 
@@ -59,10 +74,9 @@ class KafkaSource:
         self._settings = settings
         self._complaints = Complaints(settings)
         with refusals_as_config_errors(settings):
-            heard = {"error_cb": self._complaints.hear, "on_commit": self._hear_whether_shown}
+            heard = {"error_cb": self._complaints.hear, "on_commit": _Shown(settings).hear}
             self._consumer = Consumer(settings.consumer() | heard)
             self._admin = AdminClient(settings.client())
-        self._not_shown_because: str | None = None
         self._has_listed = False
 
     @property
@@ -135,13 +149,6 @@ class KafkaSource:
         self._consumer.poll(0)  # nothing is assigned: what can come is how the earlier ones fared
         if partitions := [TopicPartition(stream.topic, stream.partition, offset) for stream, offset in offsets.items()]:
             self._consumer.commit(offsets=partitions, asynchronous=True)
-
-    def _hear_whether_shown(self, error: KafkaError | None, partitions: Collection[TopicPartition]) -> None:
-        refused = next((f"{p.topic}/{p.partition}: {p.error}" for p in partitions if p.error is not None), None)
-        reason = None if error is None and refused is None else str(error or refused)
-        if reason not in {None, self._not_shown_because}:
-            LOGGER.warning("offsets are not shown to lag tools", extra={"reason": self._settings.masked(str(reason))})
-        self._not_shown_because = reason
 
     def close(self) -> None:
         """Close the consumer, once the last offsets are shown; the admin client ends with its last reference.

@@ -1,6 +1,8 @@
 """The source on librdkafka's mock cluster (tests/contract holds what every source keeps)."""
 
+import gc
 import pickle
+import weakref
 
 import pytest
 from confluent_kafka import KafkaError, Producer
@@ -130,3 +132,17 @@ def test_secrets_in_properties_are_never_shown():
     secret = settings("127.0.0.1:1", properties=(("sasl.password", "hunter2"),))
     assert "hunter2" not in repr(secret)
     assert secret.consumer()["sasl.password"] == "hunter2"
+
+
+def test_a_source_that_is_let_go_leaves_nothing_behind(broker):
+    gc.collect()
+    gc.disable()
+    try:
+        source = KafkaSource(settings(broker))
+        source.listing()
+        seen = weakref.ref(source)
+        source.close()
+        del source
+        assert seen() is None
+    finally:
+        gc.enable()
