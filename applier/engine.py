@@ -253,7 +253,7 @@ class Engine:
             self._rebuild(error)
             return
         if isinstance(error, SparkEnded):
-            self._doubt(error)  # what was cached is lost with it
+            self._failure = error  # what was cached is lost with it
         if error.facts.get("kind") == "retention":
             self._topics.check(self.progress.topic_ids)  # the end of a shorter topic looks the same
         raise error
