@@ -53,7 +53,8 @@ def children(root):
     found = {root}
     while more := {pid for pid, parent in parents.items() if parent in found} - found:
         found |= more
-    return {pid: kind(pid, root, names[pid]) for pid in found if pid in names}
+    # One that is ending has no command any more; it would count once more, as another kind.
+    return {pid: kind(pid, root, names[pid]) for pid in found if names.get(pid)}
 
 
 def kind(pid, root, command):
