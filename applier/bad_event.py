@@ -12,7 +12,7 @@ import msgspec
 
 from applier.errors import ApplierError
 from applier.events import Value
-from applier.position import NO_TS, Offset, Stream, Ts
+from applier.position import NO_TS, Offset, Place, Stream, Ts
 
 WHOLE_RECORD: Final = -1
 """Stands for the event's index where a record cannot be taken apart."""
@@ -75,7 +75,7 @@ class BadEvent:
     def where(self) -> dict[str, Any]:
         """What an error may say: the place, never values of the row."""
         stream, offset, event = self.place
-        facts: dict[str, Any] = {"topic": stream.topic, "partition": stream.partition, "offset": offset}
+        facts = Place(stream, offset).facts
         facts |= {} if event == WHOLE_RECORD else {"event": event}
         facts |= {"table": f"{self.schema}.{self.table}"} if self.schema else {}
         return facts | ({"commit_ts": self.commit_ts} if self.commit_ts else {})

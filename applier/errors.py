@@ -68,7 +68,7 @@ class ProtocolError(SourceError):
         """Make the error of ``kind`` for the record at ``place``."""
         where: dict[str, Any] = {"kind": kind}
         if place is not None:
-            where |= {"topic": place.stream.topic, "partition": place.stream.partition, "offset": place.offset}
+            where |= place.facts
         return cls(message, **(where | facts))
 
 

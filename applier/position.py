@@ -5,7 +5,7 @@ A ``Stream`` is one (topic, partition), the unit of reading.
 """
 
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple, NewType
+from typing import Any, NamedTuple, NewType
 
 Ts = NewType("Ts", int)
 Offset = NewType("Offset", int)
@@ -47,6 +47,11 @@ class Place(NamedTuple):
     def __str__(self) -> str:
         """Spell the place as ``topic/partition@offset``."""
         return f"{self.stream}@{self.offset}"
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What names the record in an error, a log line or a JSON object."""
+        return {"topic": self.stream.topic, "partition": self.stream.partition, "offset": self.offset}
 
 
 def physical_ms(ts: Ts) -> int:

@@ -83,8 +83,7 @@ def as_objects(inspected: Inspected) -> Iterator[dict[str, Any]]:
     """Return the events as JSON objects (tests/data/vectors has the form) with the place of their record."""
     from applier.protocol import event_to_json  # noqa: PLC0415 - as above
 
-    stream, offset = inspected.place
-    where = {"topic": stream.topic, "partition": stream.partition, "offset": offset}
+    where = inspected.place.facts
     if isinstance(inspected.content, ProtocolError):
         yield {"error": inspected.content.facts.get("kind", "protocol"), **where, "message": inspected.content.message}
     else:

@@ -23,7 +23,7 @@ from applier.kafka.port import RangeReader
 from applier.kafka.reader import KafkaRangeReader
 from applier.kafka.refusal import refusals_as_config_errors
 from applier.kafka.settings import LOGGER, KafkaSettings, unreachable
-from applier.position import Offset, Stream
+from applier.position import Offset, Place, Stream
 
 CLOSE_TIMEOUT_S = 10.0
 """How long the consumer may take to close: as long as a broker takes to answer that offsets are shown."""
@@ -124,8 +124,8 @@ class KafkaSource:
             if (error := message.error()) is not None:
                 if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - see topic_ids
                     return None
-                place = {"topic": stream.topic, "partition": stream.partition, "offset": offset}
-                raise failed(self._settings, f"record {stream}@{offset}", error, **place)
+                place = Place(stream, offset)
+                raise failed(self._settings, f"record {place}", error, **place.facts)
             return int(message.timestamp()[1])
         finally:
             self._consumer.unassign()

@@ -17,7 +17,7 @@ from applier.kafka.failure import failed
 from applier.kafka.port import Record
 from applier.kafka.refusal import refusals_as_config_errors
 from applier.kafka.settings import KafkaSettings, unreachable
-from applier.position import Offset, Stream
+from applier.position import Offset, Place, Stream
 
 BATCH = 1000
 POLL_S = 1.0
@@ -124,7 +124,7 @@ class KafkaRangeReader:
         return records
 
     def _failed(self, error: KafkaError, range_id: RangeId, position: int) -> SourceError:
-        place = {"topic": range_id.stream.topic, "partition": range_id.stream.partition, "offset": position}
+        place = Place(range_id.stream, Offset(position)).facts
         if error.code() in {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}:  # noqa: SLF001
             return SourceError(
                 "records are gone from kafka before they were read",
