@@ -377,8 +377,7 @@ class Engine:
             self._rebuild(error)
             return
         except ApplierError as error:
-            stream, offset = step.place
-            error.facts |= {"topic": stream.topic, "partition": stream.partition, "offset": offset}
+            error.facts |= step.place.facts
             raise
         self.progress = self._loaded()
         self._tables.forget()
@@ -410,4 +409,4 @@ def _reason(cause: Exception) -> dict[str, Any]:
     """Say why everything is rebuilt; other libraries' words may hold values."""
     if not isinstance(cause, ApplierError):
         return {"reason": type(cause).__name__}
-    return {"reason": cause.message} | {name: cause.facts[name] for name in ("cause",) if name in cause.facts}
+    return {"reason": cause.message} | ({"cause": cause.facts["cause"]} if "cause" in cause.facts else {})
