@@ -319,17 +319,22 @@ class MadeAnew(LiveSource):
         return {stream.topic: "new" if self.is_new else "old" for stream in self._records}
 
 
-def test_a_topic_that_is_made_anew_under_a_run_stops_it_before_anything_of_it_is_applied(tmp_path, monkeypatch):
-    monkeypatch.setattr(topic_identity, "CHECK_INTERVAL_S", 0.0)
-    monkeypatch.setattr(daemon, "SAVE_INTERVAL_S", 3600.0)  # nothing is written beside what is applied
+def stopped_by(kind, tmp_path):
+    """Follow a topic that is made anew; return what stops the run, before anything of the new topic is applied."""
     _, producer, log = world(527)
-    source = MadeAnew(log, 6, f"sqlite:///{tmp_path}/replica.db")
+    source = kind(log, 6, f"sqlite:///{tmp_path}/replica.db")
     replica = sqlite_replica(tmp_path, source)
     with pytest.raises(NeedsOperator, match="made anew") as caught:
         follow(replica, producer)
-    assert caught.value.facts["kind"] == "recreated"
     with open_sink(SinkSettings(url=replica.url)) as looking:
         assert [looking.load()] == source.left
+    return caught.value
+
+
+def test_a_topic_that_is_made_anew_under_a_run_stops_it_before_anything_of_it_is_applied(tmp_path, monkeypatch):
+    monkeypatch.setattr(topic_identity, "CHECK_INTERVAL_S", 0.0)
+    monkeypatch.setattr(daemon, "SAVE_INTERVAL_S", 3600.0)  # nothing is written beside what is applied
+    assert stopped_by(MadeAnew, tmp_path).facts["kind"] == "recreated"
 
 
 class GoneForAMoment(MadeAnew):
@@ -345,13 +350,7 @@ class GoneForAMoment(MadeAnew):
 def test_a_topic_that_was_not_there_at_one_look_is_compared_with_the_old_one_before_anything_more_is_applied(tmp_path, monkeypatch):
     monkeypatch.setattr(topic_identity, "CHECK_INTERVAL_S", 3600.0)
     monkeypatch.setattr(daemon, "SAVE_INTERVAL_S", 3600.0)  # nothing is written beside what is applied
-    _, producer, log = world(527)
-    source = GoneForAMoment(log, 6, f"sqlite:///{tmp_path}/replica.db")
-    replica = sqlite_replica(tmp_path, source)
-    with pytest.raises(NeedsOperator, match="made anew"):
-        follow(replica, producer)
-    with open_sink(SinkSettings(url=replica.url)) as looking:
-        assert [looking.load()] == source.left
+    stopped_by(GoneForAMoment, tmp_path)
 
 
 class Shorter(LiveSource):
