@@ -138,7 +138,7 @@ class DdlRunner:
 
     def _settle_one(self, begun: _Begun) -> None:
         """Make sure that a DDL which was begun some time ago has run, once."""
-        wait_until_ended(self._ownership.connection, begun.ddl.query)
+        wait_until_ended(self._ownership.connection, begun.ddl)
         match self._outcome(begun):
             case _Outcome.NOT_RAN:
                 self._execute(begun)
@@ -197,7 +197,7 @@ class DdlRunner:
             case Verdict.LOST:
                 # The server may have gone on, or finished: retake ends the session, then the tables tell.
                 self._ownership.retake()
-                wait_until_ended(self._ownership.connection, begun.ddl.query)
+                wait_until_ended(self._ownership.connection, begun.ddl)
                 return self._is_decided_as_run(begun)
             case Verdict.RETRY:
                 return False

@@ -9,8 +9,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from applier.events import DdlEvent
 from applier.position import physical_ms
-from applier.sinks.mysql.collation import with_tidb_collations
 from applier.sinks.mysql.errors import Verdict, meaning_of, translate
+from applier.sinks.mysql.rewrite import sink_statement
 from applier.sinks.mysql.session import QUERIES, driver_of, execute_text, roll_back, transaction
 from applier.statement import StatementKind, parse_ddl
 
@@ -33,7 +33,7 @@ def run_statement(connection: Connection, ddl: DdlEvent) -> None:
         driver_of(connection).select_db(ddl.schema)
     _set_clock(connection, ddl)
     try:
-        _execute(connection, with_tidb_collations(ddl.query))
+        _execute(connection, sink_statement(ddl))
     except Exception as error:
         if meaning_of(error).verdict is Verdict.RETRY:
             facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "blocked_by": blockers(connection, ddl.schema)}
@@ -79,10 +79,11 @@ def blockers(connection: Connection, schema: str) -> str:
     return ""
 
 
-def wait_until_ended(connection: Connection, statement: str) -> None:
-    """Wait until no session of ours executes ``statement`` any more: a server goes on after its client has died."""
+def wait_until_ended(connection: Connection, ddl: DdlEvent) -> None:
+    """Wait until no session of ours executes the DDL any more: a server goes on after its client has died."""
+    statement = sink_statement(ddl)
     told_at_s, silence_s = time.monotonic(), 0.0
-    while running := _running(connection, with_tidb_collations(statement)):
+    while running := _running(connection, statement):
         if time.monotonic() - told_at_s >= silence_s:
             _log.warning("waiting for a ddl that an earlier run has begun", extra={"sessions": running})
             told_at_s, silence_s = time.monotonic(), min(max(2 * silence_s, POLL_S), LONGEST_SILENCE_S)

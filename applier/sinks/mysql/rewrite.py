@@ -1,0 +1,13 @@
+"""Makes the statement that the sink runs from a DDL of upstream. Pure.
+
+Everything that sends a DDL's text to a server, or looks for it there, takes it from here: what runs, what a crash has left running, and
+what is made for a comparison are then the same text.
+"""
+
+from applier.events import DdlEvent
+from applier.sinks.mysql.collation import with_tidb_collations
+
+
+def sink_statement(ddl: DdlEvent) -> str:
+    """Return the statement of a DDL as the sink shall run it."""
+    return with_tidb_collations(ddl.query)
