@@ -3,7 +3,7 @@
 There is no pool: each session has one purpose and one owner, and a broken one is thrown away.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from functools import cache
@@ -118,6 +118,28 @@ def read_bytes(connection: Connection, query: str) -> list[tuple[Any, ...]]:
         raise DBAPIError(query, None, error, hide_parameters=True) from error
     finally:
         driver.use_unicode = True
+
+
+def read_named(connection: Connection, query: str, values: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Run a query with ``%s`` for each value and return its rows by column name, in upper case, with every text decoded.
+
+    What is no UTF-8 (MariaDB shows binary literals as they are) becomes halves of surrogate pairs. Errors are SQLAlchemy's.
+    """
+    driver = driver_of(connection)
+    driver.use_unicode = False
+    try:
+        with driver.cursor() as cursor:
+            cursor.execute(query, values)
+            names = [str(column[0]).upper() for column in cursor.description or ()]
+            return [dict(zip(names, map(_decoded, row), strict=True)) for row in cursor.fetchall()]
+    except pymysql.err.MySQLError as error:
+        raise DBAPIError(query, None, error, hide_parameters=True) from error
+    finally:
+        driver.use_unicode = True
+
+
+def _decoded(value: Any) -> Any:
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
 
 
 def driver_of(connection: Connection) -> pymysql.Connection:

@@ -1,0 +1,181 @@
+"""What a table is made of, as values: equal if they mean the same, whichever server and version described them.
+
+A structure is what the catalogue shows of a table: columns, indexes, foreign keys, checks, options, partitions, triggers. It can be kept
+as JSON (``to_json``), and read from a catalogue by ``read_structures`` (``structure_reader.py``). What servers word differently without a
+difference in meaning is brought to one form where it is read: display widths (``int(11)``), quotes around defaults, ``utf8`` for
+``utf8mb3``, MariaDB's JSON, names that a server makes up for constraints, introducers and parentheses in expressions.
+
+Left out on purpose: AUTO_INCREMENT counters, statistics, times, and the order of indexes. They change without a DDL.
+A user sees triggers only with the privilege TRIGGER, and whole foreign keys only with more than SELECT on the table.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from applier.events import TableName
+from applier.sinks.mysql.expression import Expression
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column. ``default`` is the value of a literal (``0x…`` for binary types), None: NULL or no default."""
+
+    name: str
+    type: str
+    """Whole type in lower case, without display width: ``bigint unsigned``, ``varchar(10)``, ``enum('a','B')``, ``json``."""
+    character_set: str = ""
+    collation: str = ""
+    nullable: bool
+    default: str | None = None
+    default_expression: Expression | None = None
+    on_update: Expression | None = None
+    generation: Expression | None = None
+    is_stored: bool = False
+    """Of a generated column: it is stored, not computed when it is read."""
+    auto_increment: bool = False
+    attributes: tuple[str, ...] = ()
+    """What else the server says of it, in upper case: ``INVISIBLE``, …"""
+    comment: str = ""
+
+    @property
+    def data_type(self) -> str:
+        """The name of the type alone: ``varchar``."""
+        return self.type.partition("(")[0].partition(" ")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexPart:
+    """A column (or its first ``prefix`` characters), or an expression."""
+
+    column: str | None
+    expression: Expression | None = None
+    prefix: int | None = None
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """One index; the primary key is named PRIMARY."""
+
+    name: str
+    unique: bool
+    parts: tuple[IndexPart, ...]
+    type: str = "BTREE"
+    visible: bool = True
+    """False: the optimizer ignores it; a unique one still refuses duplicates."""
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignKey:
+    """One foreign key of the table. ``name`` is '' if the server made it up."""
+
+    name: str
+    columns: tuple[str, ...]
+    referenced_schema: str
+    referenced_table: str
+    referenced_columns: tuple[str, ...]
+    on_delete: str
+    on_update: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A foreign key of some table, seen from the table that it references."""
+
+    name: str
+    table: TableName
+    """The table that has the foreign key."""
+    on_delete: str
+    on_update: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One check constraint. ``name`` is '' if the server made it up."""
+
+    name: str
+    clause: Expression
+    enforced: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """One partition: its name, its limit or list of values, its subpartitions."""
+
+    name: str
+    description: str
+    subpartitions: tuple[str, ...] = ()
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partitioning:
+    """How the rows are dealt to partitions."""
+
+    method: str
+    expression: Expression
+    subpartition_method: str = ""
+    subpartition_expression: Expression | None = None
+    partitions: tuple[Partition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """One trigger of the table."""
+
+    name: str
+    timing: str
+    event: str
+    statement: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableStructure:
+    """One table or view. Its own name is no part of it: a renamed table has the structure that it had."""
+
+    kind: str
+    """``BASE TABLE``, ``VIEW``, or what else the server calls it."""
+    engine: str = ""
+    """As the server spells it: ``InnoDB``."""
+    collation: str = ""
+    options: tuple[str, ...] = ()
+    """What was said at its creation, in lower case: ``row_format=compressed``, …"""
+    comment: str = ""
+    columns: tuple[Column, ...]
+    indexes: tuple[Index, ...] = ()
+    """By name, the primary key first."""
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    checks: tuple[Check, ...] = ()
+    partitioning: Partitioning | None = None
+    triggers: tuple[Trigger, ...] = ()
+
+    @property
+    def is_view(self) -> bool:
+        """Tell whether it holds no rows of its own."""
+        return self.kind.endswith("VIEW")
+
+    def column(self, name: str) -> Column | None:
+        """Find a column, whatever its case."""
+        return next((column for column in self.columns if column.name.casefold() == name.casefold()), None)
+
+    def index(self, name: str) -> Index | None:
+        """Find an index, whatever its case."""
+        return next((index for index in self.indexes if index.name.casefold() == name.casefold()), None)
+
+
+def to_json(structure: TableStructure) -> Any:
+    """Return the structure as dicts, lists and scalars."""
+    return msgspec.to_builtins(structure)
+
+
+def from_json(value: Mapping[str, Any]) -> TableStructure:
+    """Read what ``to_json`` made; ValueError if another version of the applier made it."""
+    try:
+        return msgspec.convert(value, TableStructure)
+    except msgspec.ValidationError as error:
+        message = f"no structure of a table: {error}"
+        raise ValueError(message) from error

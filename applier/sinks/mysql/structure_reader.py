@@ -1,0 +1,258 @@
+"""Reads the structures of many tables from information_schema, in a number of statements that does not depend on how many they are.
+
+MariaDB opens every table of the server unless schema and table are compared with constants. So a few tables are asked for one by one
+within one statement (UNION ALL), many tables by their schemas.
+The servers differ in what information_schema has; what one of them lacks is looked for, not derived from a version.
+Errors of the database come out as SQLAlchemy's.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from itertools import groupby
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from applier.events import FoldedName, TableName
+from applier.sinks.mysql.binary_default import restore_binary_defaults
+from applier.sinks.mysql.catalogue import spellings
+from applier.sinks.mysql.column_structure import column_of, is_json_check, plain_charset
+from applier.sinks.mysql.expression import expression_of
+from applier.sinks.mysql.session import read_named
+from applier.sinks.mysql.structure import (
+    Check,
+    Column,
+    ForeignKey,
+    Index,
+    IndexPart,
+    Partition,
+    Partitioning,
+    Reference,
+    TableStructure,
+    Trigger,
+)
+
+FEW: Final = 50
+"""Up to so many tables are asked for one by one."""
+
+_Row = dict[str, Any]
+_VIEWS: Final = {
+    "tables": ("information_schema.TABLES", "TABLE_SCHEMA", "TABLE_NAME"),
+    "columns": ("information_schema.COLUMNS", "TABLE_SCHEMA", "TABLE_NAME"),
+    "parts": ("information_schema.STATISTICS", "TABLE_SCHEMA", "TABLE_NAME"),
+    "keys": ("information_schema.KEY_COLUMN_USAGE", "TABLE_SCHEMA", "TABLE_NAME"),
+    "rules": ("information_schema.REFERENTIAL_CONSTRAINTS", "CONSTRAINT_SCHEMA", "TABLE_NAME"),
+    "partitions": ("information_schema.PARTITIONS", "TABLE_SCHEMA", "TABLE_NAME"),
+    "triggers": ("information_schema.TRIGGERS", "EVENT_OBJECT_SCHEMA", "EVENT_OBJECT_TABLE"),
+}
+# MySQL's checks do not name their table, MariaDB's and TiDB's do.
+_MYSQL_CHECKS: Final = (
+    "(SELECT t.TABLE_SCHEMA, t.TABLE_NAME, t.ENFORCED, c.CONSTRAINT_NAME, c.CHECK_CLAUSE FROM information_schema.TABLE_CONSTRAINTS t"
+    " JOIN information_schema.CHECK_CONSTRAINTS c USING (CONSTRAINT_SCHEMA, CONSTRAINT_NAME) WHERE t.CONSTRAINT_TYPE = 'CHECK') x"
+)
+_CHECK_VIEWS: Final = (
+    "SELECT TABLE_NAME AS view_name, COLUMN_NAME AS column_name FROM information_schema.COLUMNS"
+    " WHERE TABLE_SCHEMA IN ('information_schema', 'INFORMATION_SCHEMA') AND TABLE_NAME IN ('CHECK_CONSTRAINTS', 'TIDB_CHECK_CONSTRAINTS')"
+)
+_REFERENCES: Final = (
+    "SELECT CONSTRAINT_SCHEMA, CONSTRAINT_NAME, TABLE_NAME, UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME, UPDATE_RULE, DELETE_RULE"
+    " FROM information_schema.REFERENTIAL_CONSTRAINTS"
+)
+_MADE_UP: Final = r"(?:{table}_(?:chk|ibfk)_\d+|CONSTRAINT_\d+|fk_\d+|\d+)"
+_OWN_OPTIONS: Final = frozenset({"partitioned"})
+
+
+def read_structures(connection: Connection, tables: Collection[TableName]) -> dict[FoldedName, TableStructure]:
+    """Read the tables; missing ones are left out. FatalSinkError: the server has several tables of one folded name."""
+    actual = spellings(connection, tables)
+    if not actual:
+        return {}
+    wanted = set(actual.values())
+    views = _VIEWS | {"checks": _check_view(connection)}
+    found = {what: _rows(connection, view, wanted) for what, view in views.items() if view is not None}
+    for name, columns in found["columns"].items():
+        restore_binary_defaults(connection, name, columns)
+    return {
+        folded: _structure(name, {what: rows[name] for what, rows in found.items()})
+        for folded, name in actual.items()
+        if found["tables"][name]
+    }
+
+
+def read_references(connection: Connection, tables: Collection[TableName]) -> dict[FoldedName, tuple[Reference, ...]]:
+    """Find the foreign keys that reference the tables, in one statement; a table without any is left out.
+
+    MariaDB opens every table of the server for it: ask once for all tables, not table by table.
+    """
+    wanted = {name.fold() for name in tables}
+    found: defaultdict[FoldedName, list[Reference]] = defaultdict(list)
+    for row in read_named(connection, _REFERENCES) if wanted else []:
+        target = TableName(row["UNIQUE_CONSTRAINT_SCHEMA"], row["REFERENCED_TABLE_NAME"]).fold()
+        if target in wanted:
+            table = TableName(row["CONSTRAINT_SCHEMA"], row["TABLE_NAME"])
+            on_delete, on_update = _action(row["DELETE_RULE"]), _action(row["UPDATE_RULE"])
+            found[target].append(Reference(name=row["CONSTRAINT_NAME"], table=table, on_delete=on_delete, on_update=on_update))
+    return {name: tuple(sorted(references, key=lambda one: (one.table, one.name))) for name, references in found.items()}
+
+
+def _check_view(connection: Connection) -> tuple[str, str, str] | None:
+    """Find where the server describes checks; None: it has none."""
+    present = {(row["VIEW_NAME"].upper(), row["COLUMN_NAME"].upper()) for row in read_named(connection, _CHECK_VIEWS)}
+    views = {view for view, _ in present}
+    if "TIDB_CHECK_CONSTRAINTS" in views:
+        return ("information_schema.TIDB_CHECK_CONSTRAINTS", "CONSTRAINT_SCHEMA", "TABLE_NAME")
+    if ("CHECK_CONSTRAINTS", "TABLE_NAME") in present:
+        return ("information_schema.CHECK_CONSTRAINTS", "CONSTRAINT_SCHEMA", "TABLE_NAME")
+    return (_MYSQL_CHECKS, "TABLE_SCHEMA", "TABLE_NAME") if views else None
+
+
+def _rows(connection: Connection, view: tuple[str, str, str], wanted: set[TableName]) -> defaultdict[TableName, list[_Row]]:
+    """Read the rows of the wanted tables."""
+    source, schema, table = view
+    found: defaultdict[TableName, list[_Row]] = defaultdict(list)
+    for query, values in _queries(source, schema, table, wanted):
+        for row in read_named(connection, query, values):
+            name = TableName(row[schema], row[table])
+            if name in wanted:
+                found[name].append(row)
+    return found
+
+
+def _queries(source: str, schema: str, table: str, wanted: set[TableName]) -> Iterable[tuple[str, tuple[str, ...]]]:
+    if len(wanted) <= FEW:
+        one = f"SELECT * FROM {source} WHERE {schema} = %s AND {table} = %s"  # noqa: S608 - constants of this module
+        yield " UNION ALL ".join([one] * len(wanted)), tuple(part for name in sorted(wanted) for part in name)
+        return
+    schemas = sorted({name.schema for name in wanted})
+    one = f"SELECT * FROM {source} WHERE {schema} = %s"  # noqa: S608 - constants of this module
+    for start in range(0, len(schemas), FEW):
+        block = schemas[start : start + FEW]
+        yield " UNION ALL ".join([one] * len(block)), tuple(block)
+
+
+def _structure(name: TableName, rows: dict[str, list[_Row]]) -> TableStructure:
+    (table,) = rows["tables"]
+    checks = [_check(name, row) for row in rows.get("checks", [])]
+    columns = tuple(column_of(row, checks) for row in sorted(rows["columns"], key=lambda row: int(row["ORDINAL_POSITION"])))
+    is_view = table["TABLE_TYPE"].endswith("VIEW")
+    return TableStructure(
+        kind=table["TABLE_TYPE"],
+        engine=table["ENGINE"] or "",
+        collation=plain_charset(table["TABLE_COLLATION"]),
+        options=tuple(sorted(set((table["CREATE_OPTIONS"] or "").casefold().split()) - _OWN_OPTIONS)),
+        comment="" if is_view else table["TABLE_COMMENT"],
+        columns=columns,
+        indexes=_indexes(rows["parts"]),
+        foreign_keys=_foreign_keys(name, rows["keys"], rows["rules"]),
+        checks=_own_checks(checks, columns),
+        partitioning=_partitioning([row for row in rows["partitions"] if row["PARTITION_NAME"] is not None]),
+        triggers=tuple(_trigger(row) for row in sorted(rows["triggers"], key=_order_of_trigger)),
+    )
+
+
+def _check(table: TableName, row: _Row) -> Check:
+    # MariaDB's checks of a column are named as the column.
+    name = "" if row.get("LEVEL") == "Column" else _given(row["CONSTRAINT_NAME"], table)
+    return Check(name=name, clause=expression_of(row["CHECK_CLAUSE"]), enforced=row.get("ENFORCED", "YES") != "NO")
+
+
+def _own_checks(checks: list[Check], columns: tuple[Column, ...]) -> tuple[Check, ...]:
+    """Leave out those that MariaDB makes of the type JSON."""
+    own = [check for check in checks if not any(column.type == "json" and is_json_check(check, column.name) for column in columns)]
+    return tuple(sorted(own, key=lambda check: (check.name, check.clause.text)))
+
+
+def _given(name: str, table: TableName) -> str:
+    """Return a constraint's name; '' if the server has made it up."""
+    made_up = _MADE_UP.format(table=re.escape(table.table))
+    return "" if re.fullmatch(made_up, name, re.IGNORECASE) else name
+
+
+def _indexes(parts: list[_Row]) -> tuple[Index, ...]:
+    ordered = sorted(parts, key=lambda row: (row["INDEX_NAME"] != "PRIMARY", row["INDEX_NAME"].casefold(), int(row["SEQ_IN_INDEX"])))
+    return tuple(_index(list(rows)) for _, rows in groupby(ordered, key=lambda row: row["INDEX_NAME"]))
+
+
+def _index(rows: list[_Row]) -> Index:
+    first = rows[0]
+    return Index(
+        name=first["INDEX_NAME"],
+        unique=int(first["NON_UNIQUE"]) == 0,
+        parts=tuple(_part(row) for row in rows),
+        type=first["INDEX_TYPE"].upper(),
+        visible=first.get("IS_VISIBLE") != "NO" and first.get("IGNORED") != "YES",
+        comment=first["INDEX_COMMENT"] or "",
+    )
+
+
+def _part(row: _Row) -> IndexPart:
+    expression = row.get("EXPRESSION")
+    return IndexPart(
+        column=None if expression else row["COLUMN_NAME"],
+        expression=expression_of(expression) if expression else None,
+        prefix=None if row["SUB_PART"] is None else int(row["SUB_PART"]),
+        descending=row["COLLATION"] == "D",
+    )
+
+
+def _foreign_keys(table: TableName, columns: list[_Row], rules: list[_Row]) -> tuple[ForeignKey, ...]:
+    actions = {row["CONSTRAINT_NAME"]: row for row in rules}
+    pairs = sorted(
+        (row for row in columns if row["REFERENCED_TABLE_NAME"] is not None),
+        key=lambda row: (row["CONSTRAINT_NAME"], int(row["ORDINAL_POSITION"])),
+    )
+    found = []
+    for name, group in groupby(pairs, key=lambda row: row["CONSTRAINT_NAME"]):
+        rows = list(group)
+        action = actions.get(name, {})
+        found.append(
+            ForeignKey(
+                name=_given(name, table),
+                columns=tuple(row["COLUMN_NAME"] for row in rows),
+                referenced_schema=rows[0]["REFERENCED_TABLE_SCHEMA"],
+                referenced_table=rows[0]["REFERENCED_TABLE_NAME"],
+                referenced_columns=tuple(row["REFERENCED_COLUMN_NAME"] for row in rows),
+                on_delete=_action(action.get("DELETE_RULE")),
+                on_update=_action(action.get("UPDATE_RULE")),
+            )
+        )
+    return tuple(sorted(found, key=lambda key: (key.name, key.columns, key.referenced_table)))
+
+
+def _action(rule: str | None) -> str:
+    """NO ACTION and RESTRICT are the same to InnoDB, and servers call the default by either name."""
+    return "RESTRICT" if rule in {None, "", "NO ACTION"} else str(rule)
+
+
+def _partitioning(rows: list[_Row]) -> Partitioning | None:
+    if not rows:
+        return None
+    ordered = sorted(rows, key=lambda row: (int(row["PARTITION_ORDINAL_POSITION"]), int(row["SUBPARTITION_ORDINAL_POSITION"] or 0)))
+    first, sub = ordered[0], ordered[0]["SUBPARTITION_EXPRESSION"]
+    return Partitioning(
+        method=first["PARTITION_METHOD"],
+        expression=expression_of(first["PARTITION_EXPRESSION"] or ""),
+        subpartition_method=first["SUBPARTITION_METHOD"] or "",
+        subpartition_expression=None if sub is None else expression_of(sub),
+        partitions=tuple(_partition(list(group)) for _, group in groupby(ordered, key=lambda row: row["PARTITION_NAME"])),
+    )
+
+
+def _partition(rows: list[_Row]) -> Partition:
+    return Partition(
+        name=rows[0]["PARTITION_NAME"],
+        description=rows[0]["PARTITION_DESCRIPTION"] or "",
+        subpartitions=tuple(row["SUBPARTITION_NAME"] for row in rows if row["SUBPARTITION_NAME"] is not None),
+        comment=rows[0]["PARTITION_COMMENT"] or "",
+    )
+
+
+def _trigger(row: _Row) -> Trigger:
+    return Trigger(
+        name=row["TRIGGER_NAME"], timing=row["ACTION_TIMING"], event=row["EVENT_MANIPULATION"], statement=row["ACTION_STATEMENT"].strip()
+    )
+
+
+def _order_of_trigger(row: _Row) -> tuple[str, str, int]:
+    return row["ACTION_TIMING"], row["EVENT_MANIPULATION"], int(row["ACTION_ORDER"])
