@@ -69,6 +69,10 @@ class Replica:
         with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
             return sink.ledger()
 
+    def stored_positions(self):
+        with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
+            return sink.load().positions
+
     def quarantine(self):
         """The entries of the quarantine, by place."""
         with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:

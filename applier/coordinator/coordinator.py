@@ -9,9 +9,10 @@ new coordinator from what the sink says.
 from collections.abc import Collection, Mapping
 
 from applier.bad_event import BadEvent
+from applier.coordinator.admission import Admission
 from applier.coordinator.barriers import Barriers
 from applier.coordinator.cache import Cache
-from applier.coordinator.listing import check_excluded, check_known, check_new, has_held_records, is_required, missed_topic, missing
+from applier.coordinator.listing import check_excluded, check_known, check_new, has_held_records, is_required, missing
 from applier.coordinator.merging import Merges
 from applier.coordinator.messages import (
     ApplySegment,
@@ -29,7 +30,7 @@ from applier.coordinator.messages import (
 )
 from applier.coordinator.policy import Policy
 from applier.coordinator.reading import PlacedDdl, Reading, StreamStatus
-from applier.coordinator.rules import floor_ts, has_group, has_reached, is_ahead, is_missed, is_open, moves_checkpoint
+from applier.coordinator.rules import floor_ts, has_group, has_reached, is_ahead, is_open, moves_checkpoint
 from applier.errors import InvariantViolation
 from applier.events import DdlEvent, DdlIdentity, FoldedName
 from applier.position import NO_TS, Offset, Stream, Ts
@@ -44,7 +45,7 @@ class Coordinator:
         self._until_ts = until_ts
         self._start_ts = start.start_ts
         self._stored = dict(start.positions)
-        self._known_topics = {stream.topic for stream in start.positions}
+        self._admission = Admission(stream.topic for stream in start.positions)
         self._checkpoint_ts = self._watermark = start.checkpoint_ts
         self._settled_tables = start.ddl_touched_at_checkpoint
         self._barriers = Barriers(start.settled, start.start_ts)
@@ -53,7 +54,6 @@ class Coordinator:
         self._merges = Merges(self._cache, policy.merge_ranges, policy.range_records)
         # Ranges with a greater number may hold rows at the checkpoint that its group lacked; after a restart that is every range.
         self._group = 0
-        self._new_topics: set[str] = set()
         # No position may pass them before they are stored, so that comes before every other step.
         self._bad_events: tuple[BadEvent, ...] = ()
         self._step: CoordinatorStep | None = None
@@ -192,11 +192,11 @@ class Coordinator:
         reading = self._reading(report.range)
         stream = report.range.stream
         if report.range.start == reading.prefix:
-            self._check_topic(report)
+            self._admission.judge(report, self._checkpoint_ts)
         admitted = ((arrival.offset, self._barriers.admit(stream, arrival, self._begun_ts())) for arrival in report.ddls)
         ddls = tuple(PlacedDdl(offset, key) for offset, key in admitted if key is not None)
         for joined in reading.take(report, ddls):
-            self._check_topic(joined)
+            self._admission.judge(joined, self._checkpoint_ts)
         self._cache.add(report)
         self._bad_events += report.bad_events
         self._is_fresh = False
@@ -216,13 +216,6 @@ class Coordinator:
             case _:
                 return self._checkpoint_ts
 
-    def _check_topic(self, report: RangeReport) -> None:
-        topic = report.range.stream.topic
-        if topic in self._new_topics and report.first_ts:
-            if is_missed(report.first_ts, self._checkpoint_ts):
-                raise missed_topic(report.range.stream, report.first_offset, report.first_ts, self._checkpoint_ts)
-            self._new_topics.remove(topic)
-
     def list(self, listing: Listing) -> None:
         """Take in the partitions, and close the window at what they have promised.
 
@@ -237,6 +230,7 @@ class Coordinator:
                 self._list_required(stream, extent)
             else:
                 check_excluded(stream, extent)
+        self._admission.listed()
         self._is_listed = self._is_fresh = True
         least = self._least_resolved_ts()
         self._watermark = max(self._checkpoint_ts, least if self._until_ts is None else min(least, self._until_ts))
@@ -255,8 +249,7 @@ class Coordinator:
         elif self._is_listed:
             check_new(stream, extent)
         start = extent.earliest if stored is None else stored.next_offset
-        if has_group(self._checkpoint_ts, self._start_ts) and stream.topic not in self._known_topics:
-            self._new_topics.add(stream.topic)
+        self._admission.join(stream, has_history=has_group(self._checkpoint_ts, self._start_ts))
         self._streams[stream] = Reading(stream, start, extent.end, self._checkpoint_ts)
 
     # --- steps -----------------------------------------------------------------------------------------------------
@@ -333,11 +326,12 @@ class Coordinator:
         )
 
     def _positions(self, ts: Ts, done: DdlIdentity | None = None) -> dict[Stream, StreamPosition]:
-        """Return the positions at checkpoint ``ts``, of every stream that is read."""
+        """Return the positions at checkpoint ``ts``, of every stream of known topics: a new topic is judged before it has any."""
         pending = self._barriers.pending
         return {
             stream: StreamPosition(next_offset=reading.next_offset(ts, pending, done), resolved_ts=max(self.resolved_ts(stream), ts))
             for stream, reading in self._streams.items()
+            if self._admission.is_known(stream.topic)
         }
 
     # --- outcomes --------------------------------------------------------------------------------------------------
@@ -389,7 +383,5 @@ class Coordinator:
     def _advance(self, checkpoint_ts: Ts, stored: Mapping[Stream, StreamPosition]) -> None:
         self._checkpoint_ts = checkpoint_ts
         self._stored |= stored
-        self._known_topics.update(stream.topic for stream in stored)
-        self._new_topics -= self._known_topics
         for stream, position in stored.items():
             self._streams[stream].drop_spent(checkpoint_ts, self._barriers.pending, position.next_offset)

@@ -78,18 +78,5 @@ def missing(stream: Stream) -> NeedsOperator:
     )
 
 
-def missed_topic(stream: Stream, offset: Offset, ts: int, checkpoint_ts: int) -> NeedsOperator:
-    """Make the error for a topic that is new to a replica with a checkpoint, and begins below it."""
-    return _stop(
-        stream,
-        "missed_topic",
-        "a new topic begins below the checkpoint: its history was missed",
-        f"The replica must be made anew, from a dump that holds the tables of this topic. {FROM_DUMP_TO_REPLICA}",
-        offset=offset,
-        commit_ts=ts,
-        checkpoint_ts=checkpoint_ts,
-    )
-
-
 def _stop(stream: Stream, kind: str, message: str, remedy: str, **facts: Any) -> NeedsOperator:
     return NeedsOperator(message, remedy=remedy, kind=kind, topic=stream.topic, partition=stream.partition, **facts)

@@ -78,9 +78,9 @@ class RangeReport:
     min_ts: Ts = Ts(0)
     max_ts: Ts = Ts(0)
     row_counts: tuple[RowCount, ...] = ()
-    first_ts: Ts = Ts(0)
-    """ts of the range's first row or DDL, dropped ones included; 0 if it has none."""
-    first_offset: Offset = Offset(0)
+    early_ts: Ts = Ts(0)
+    """ts of the range's first row or DDL below the floor, unless a resolved event above the floor precedes it in the range; 0: none."""
+    early_offset: Offset = Offset(0)
     replays: int = 0
     events: int = 0
     bad_events: tuple[BadEvent, ...] = ()

@@ -28,6 +28,11 @@ def is_missed(ts: Ts, checkpoint_ts: Ts) -> bool:
     return ts < checkpoint_ts
 
 
+def is_judged(resolved_ts: Ts, checkpoint_ts: Ts) -> bool:
+    """Whether a stream of a new topic has shown all that it held below A: it has promised more than A."""
+    return resolved_ts > checkpoint_ts
+
+
 def has_group(checkpoint_ts: Ts, start_ts: Ts) -> bool:
     """Whether rows at A are ours: at start_ts they came with the dump."""
     return checkpoint_ts > start_ts

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from zlib import crc32
 
-from applier.bad_event import MAX_SET_ASIDE, BadEvent, EventPlace
+from applier.bad_event import MAX_SET_ASIDE, AsideState, BadEvent, EventPlace
 from applier.chunk import Chunk, PackedChunk, bucket_seed, pack
 from applier.coordinator.messages import DdlArrival, RangeId, RangeReport, RowCount, Step, TableRows
 from applier.errors import ApplierError, SourceError
@@ -107,7 +107,7 @@ class _Listener:
         self._top = -1
         self._resolved = 0
         self._ddls: list[DdlArrival] = []
-        self._first: tuple[int, int] | None = None
+        self._early: tuple[int, int] | None = None
         self._replays = self._events = self._bytes = self._chunks = 0
 
     def take(self, records: Iterable[Record]) -> None:
@@ -151,13 +151,15 @@ class _Listener:
             self._resolved = max(self._resolved, event.ts)
             self._climb(offset, event.ts - 1)
         elif isinstance(event, DdlEvent):
-            self._note_first(offset, event.commit_ts)
+            self._note_early(offset, event.commit_ts)
             self._ddls.append(DdlArrival(Offset(offset), index, event))
         elif isinstance(event, BadEvent):
             self._set_aside(event)
 
     def _set_aside(self, event: BadEvent) -> None:
         self._bad[event.place] = event
+        if event.state is AsideState.HELD and event.commit_ts:
+            self._note_early(event.place.offset, event.commit_ts)
         if len(self._bad) > MAX_SET_ASIDE:
             raise SourceError(
                 f"more than {MAX_SET_ASIDE} events of one range would be set aside",
@@ -170,15 +172,15 @@ class _Listener:
             )
 
     def _drop(self, offset: int, ts: int) -> None:
-        self._note_first(offset, ts)
+        self._note_early(offset, ts)
         self._replays += 1
 
-    def _note_first(self, offset: int, ts: int) -> None:
-        if self._first is None:
-            self._first = (ts, offset)
+    def _note_early(self, offset: int, ts: int) -> None:
+        """Note the first event below the floor. Behind a resolved event above the floor it is a replay and proves nothing."""
+        if self._early is None and ts < self._task.floor_ts and self._resolved <= self._task.floor_ts:
+            self._early = (ts, offset)
 
     def _table(self, shape: Shape, offset: int, ts: int) -> _Table:
-        self._note_first(offset, ts)
         table = self._tables.get(id(shape))
         if table is None:
             table = self._tables[id(shape)] = _Table(shape, offset, ts)
@@ -221,7 +223,7 @@ class _Listener:
     def report(self) -> RangeReport:
         """Say what was read."""
         self._ts.sort()
-        first_ts, first_offset = self._first or (0, 0)
+        early_ts, early_offset = self._early or (0, 0)
         return RangeReport(
             range=self._task.range,
             resolved_ts=Ts(self._resolved),
@@ -234,8 +236,8 @@ class _Listener:
             min_ts=Ts(self._ts[0] if self._ts else 0),
             max_ts=Ts(self._ts[-1] if self._ts else 0),
             row_counts=count_rows(self._ts),
-            first_ts=Ts(first_ts),
-            first_offset=Offset(first_offset),
+            early_ts=Ts(early_ts),
+            early_offset=Offset(early_offset),
             replays=self._replays,
             events=self._events,
             bad_events=tuple(self._bad.values()),

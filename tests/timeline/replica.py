@@ -74,11 +74,12 @@ def folded(name):
 
 def report_of(range_id, events, floor, rng=None):
     """Report what a range holds, as a listener would. With ``rng``, stairs and counts are thinned out as far as that is allowed."""
-    rows, stairs, ddls, tables, top, resolved, replays, first = [], [], [], {}, -1, 0, 0, (0, 0)
+    rows, stairs, ddls, tables, top, resolved, replays, early = [], [], [], {}, -1, 0, 0, (0, 0)
     for offset, event in zip(range(range_id.start, range_id.end), events, strict=True):
         ddl = event if isinstance(event, DdlEvent) else ddl_event(event) if event[0] == "D" else None
-        if not first[0] and (ddl or event[0] == "R"):
-            first = (ddl.commit_ts if ddl else event[1], offset)
+        ts = ddl.commit_ts if ddl else event[1]
+        if not early[0] and (ddl or event[0] == "R") and ts < floor and resolved <= floor:
+            early = (ts, offset)
         if ddl:
             ddls.append(DdlArrival(offset, 0, ddl))
             continue
@@ -112,8 +113,8 @@ def report_of(range_id, events, floor, rng=None):
         min_ts=sorted_ts[0] if rows else 0,
         max_ts=sorted_ts[-1] if rows else 0,
         row_counts=tuple(counts),
-        first_ts=first[0],
-        first_offset=first[1],
+        early_ts=early[0],
+        early_offset=early[1],
         replays=replays,
         events=len(events),
     )

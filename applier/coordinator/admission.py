@@ -1,0 +1,77 @@
+"""New topics: a topic that is added to a replica with a checkpoint must not have a history below that checkpoint (DESIGN.md 3).
+
+A topic is known when the sink stores positions of its streams. A new topic is judged by every partition that holds records: from its
+first offset up to its first resolved event above the checkpoint, no row and no DDL may lie below the checkpoint. What comes later on
+that partition may: it is a replay. The promise proves that: the producer had written everything below it, to all partitions, so a
+listing fetched after all promises shows every partition that could still hold a missed row.
+
+Until then no position of the topic is stored, so a restart at any moment judges it again from its first offset. The checkpoint cannot
+move meanwhile: the watermark is held by the partitions that have not promised more. The positions are stored by the same transaction
+that moves the checkpoint (or saves progress) after the topic was judged.
+"""
+
+from collections.abc import Iterable
+
+from applier.coordinator.messages import RangeReport
+from applier.coordinator.rules import is_judged, is_missed
+from applier.errors import NeedsOperator
+from applier.position import Offset, Stream, Ts
+
+REMEDY = (
+    "Take the topic out of source.topics again. To replicate its tables, make a new replica: dump the upstream with them, "
+    "load the dump, set source.start_ts to the dump's TSO and give the replica another `name`"
+)
+
+
+class Admission:
+    """Which topics are known, and which streams of new topics are not judged yet."""
+
+    __slots__ = ("_known", "_unjudged")
+
+    def __init__(self, known: Iterable[str]) -> None:
+        self._known = set(known)
+        self._unjudged: dict[str, set[Stream]] = {}
+
+    def is_known(self, topic: str) -> bool:
+        """Whether positions of the topic's streams may be stored."""
+        return topic in self._known
+
+    def join(self, stream: Stream, *, has_history: bool) -> None:
+        """Take in a stream that is read from now on. ``has_history``: the checkpoint has moved, so a new topic must be judged."""
+        if stream.topic in self._known:
+            return
+        if has_history:
+            self._unjudged.setdefault(stream.topic, set()).add(stream)
+        else:
+            self._known.add(stream.topic)
+
+    def judge(self, report: RangeReport, checkpoint_ts: Ts) -> None:
+        """Compare a range of the contiguous prefix with the checkpoint. NeedsOperator if it shows that a history was missed."""
+        stream = report.range.stream
+        waiting = self._unjudged.get(stream.topic, set())
+        if stream not in waiting:
+            return
+        if report.early_ts and is_missed(report.early_ts, checkpoint_ts):
+            raise _missed_topic(stream, report.early_offset, report.early_ts, checkpoint_ts)
+        if is_judged(report.resolved_ts, checkpoint_ts):
+            waiting.remove(stream)
+
+    def listed(self) -> None:
+        """Know the topics of which every stream was judged. Call it after all partitions of a listing have joined."""
+        judged = [topic for topic, waiting in self._unjudged.items() if not waiting]
+        for topic in judged:
+            del self._unjudged[topic]
+        self._known.update(judged)
+
+
+def _missed_topic(stream: Stream, offset: Offset, ts: Ts, checkpoint_ts: Ts) -> NeedsOperator:
+    return NeedsOperator(
+        "a new topic holds events below the checkpoint: its history was missed",
+        remedy=REMEDY,
+        kind="missed_topic",
+        topic=stream.topic,
+        partition=stream.partition,
+        offset=offset,
+        commit_ts=ts,
+        checkpoint_ts=checkpoint_ts,
+    )
