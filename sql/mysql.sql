@@ -4,6 +4,18 @@
 -- session_variables: which of the variables that the applier fixes exist here, and what they are
 SHOW SESSION VARIABLES WHERE Variable_name IN :names;
 
+-- set_autocommit: what belongs together is committed together
+SET SESSION autocommit = :value;
+
+-- set_character_set_client: the character set of the statements
+SET SESSION character_set_client = :value;
+
+-- set_character_set_connection: the character set of their literals
+SET SESSION character_set_connection = :value;
+
+-- set_character_set_results: the character set of what is read
+SET SESSION character_set_results = :value;
+
 -- set_sql_mode: the whole list, never "the server's, minus …"
 SET SESSION sql_mode = :value;
 

@@ -155,10 +155,8 @@ class SinkConfig(_Section):
     def _is_one_password_and_one_tls(self) -> Self:
         if self.password is not None and self.password_file is not None:
             raise refuse("sets both password and password_file", "Leave one of them out")
-        options = [name for name in parse_url(self.url.get_secret_value()).query if name.startswith("ssl")]
-        if self.tls != Tls() and (self.is_sqlite or options):
-            where = "beside a file, which no network is between" if self.is_sqlite else f"beside {options[0]} in the url"
-            raise refuse(f"sets TLS {where}", "Leave one of them out")
+        if self.tls != Tls() and self.is_sqlite:
+            raise refuse("sets TLS beside a file, which no network is between", "Leave one of them out")
         return self
 
     @field_validator("consistency", "keyless")

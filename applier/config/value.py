@@ -12,8 +12,9 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.engine import URL
+
+from applier.sinks.address import BadAddress, read_address
 
 UNITS: Final = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1024, "mib": 1024**2, "gib": 1024**3, "tib": 1024**4}
 SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
@@ -25,10 +26,6 @@ LISTEN: Final = re.compile(r"(?:(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-
 LOOPBACK: Final = "127.0.0.1"
 MAX_PORT: Final = 65535
 MIN_MEMORY: Final = 64 * 1024
-DRIVERS: Final = ("mysql+pymysql", "mariadb+pymysql", "sqlite")
-SECRET_OPTIONS: Final = frozenset({"password", "passwd", "ssl_key_password"})
-"""Options that PyMySQL would take from a URL, and that every display of the URL would show."""
-URL_FORM: Final = "Write mysql+pymysql://user@host:3306/, mariadb+pymysql://user@host:3306/ or sqlite:///file.db"
 
 
 def refuse(message: str, remedy: str) -> PydanticCustomError:
@@ -107,24 +104,9 @@ def check_topics(topics: tuple[str, ...]) -> tuple[str, ...]:
 def parse_url(text: str) -> URL:
     """Read the URL of a sink. Messages never quote it: it may hold a password."""
     try:
-        url = make_url(text)
-    except (ArgumentError, ValueError):
-        raise refuse("is not a URL of a database", URL_FORM) from None
-    driver = "sqlite" if url.drivername == "sqlite+pysqlite" else url.drivername
-    if driver not in DRIVERS:
-        near = [name for name in DRIVERS if name.startswith(driver)] or get_close_matches(driver, DRIVERS, n=1)
-        hint = f"Did you mean {near[0]!r}? " if near else ""
-        raise refuse(f"names a kind of database that is not supported: {driver!r}", hint + URL_FORM)
-    if driver == "sqlite":
-        if url.database in (None, "", ":memory:") or "mode=memory" in text:
-            raise refuse("names no file", "Progress must outlive the process: sqlite:///replica.db")
-    elif shown := sorted(SECRET_OPTIONS.intersection(url.query)):
-        raise refuse(
-            f"holds a secret in its option {shown[0]!r}", "Give the password as password or password_file, and tls_key without one"
-        )
-    elif not url.host and "unix_socket" not in url.query:
-        raise refuse("names no host", URL_FORM)
-    return url
+        return read_address(text)
+    except BadAddress as bad:
+        raise refuse(bad.problem, bad.remedy) from None
 
 
 class Listen(NamedTuple):

@@ -10,7 +10,7 @@ def tls_arguments(tls: Tls) -> dict[str, Any]:
     """Return PyMySQL's arguments; OSError (ssl.SSLError among them) if a file cannot be read or used."""
     match tls.mode:
         case TlsMode.PREFERRED:
-            return {}  # what PyMySQL does, and what options of the URL may change
+            return {}  # what PyMySQL does
         case TlsMode.DISABLED:
             return {"ssl_disabled": True}
         case TlsMode.REQUIRED | TlsMode.VERIFY_CA | TlsMode.VERIFY_IDENTITY:

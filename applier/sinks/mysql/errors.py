@@ -46,7 +46,7 @@ _LOGIN = (
 )
 _REACH = "Check host and port of [sink] url, and whether the server runs"
 _TLS = (
-    "Check TLS to the database: tls_ca, tls_cert, tls_key and tls_mode of [sink] (or the ssl_… options of its url), the host's name in the "
+    "Check TLS to the database: tls_ca, tls_cert, tls_key and tls_mode of [sink], the host's name in the "
     "server's certificate, and that the files are there on every machine that writes"
 )
 _SHAPE = "Give the sink's table the definition that it has upstream"

@@ -3,17 +3,18 @@
 There is no pool: each session has one purpose and one owner, and a broken one is thrown away.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from functools import cache
 from typing import Any, Final
 
 import pymysql
-from sqlalchemy import Connection, Engine, NullPool, create_engine, make_url
+from sqlalchemy import Connection, Engine, NullPool, create_engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from applier.errors import InvariantViolation
+from applier.errors import FatalSinkError, InvariantViolation
+from applier.sinks.address import connect_timeout_of, sink_url
 from applier.sinks.mysql.encryption import tls_arguments
 from applier.sinks.mysql.errors import translate
 from applier.sinks.port import SinkSettings, Tls
@@ -32,6 +33,7 @@ WRITER_IDLE_S = 600
 """A frozen writer holds the progress row no longer than this. Not shorter: between two statements a shuffle may be read."""
 DAY_S = 86_400
 YEAR_S = 365 * DAY_S
+_UTC: Final = frozenset({"UTC", "Z", "ETC/UTC", "-00:00"})
 
 
 class Purpose(Enum):
@@ -159,36 +161,68 @@ def session_id(connection: Connection) -> int:
 @cache
 def _engine(url: str, tls: Tls, purpose: Purpose, read_timeout_s: int, lease_s: float) -> Engine:
     # An engine is a recipe: with NullPool it holds no connection, so it may be kept and survives a fork.
-    parsed = make_url(url)
-    defaults: dict[str, Any] = {
-        "charset": "utf8mb4",
-        "connect_timeout": CONNECT_TIMEOUT_S,
-        "read_timeout": read_timeout_s,
-        "write_timeout": read_timeout_s,
-    }
-    forced: dict[str, Any] = {}
+    address = sink_url(url)
+    connect_timeout_s = connect_timeout_of(address, CONNECT_TIMEOUT_S)
+    timeout_s: float | None = read_timeout_s
     if purpose is Purpose.OWN:
-        forced = {"read_timeout": None, "write_timeout": None}
+        timeout_s = None
     if purpose is Purpose.BEAT:
-        forced = {"read_timeout": max(2, lease_s), "write_timeout": max(2, lease_s)}
-    arguments = {name: value for name, value in defaults.items() if name not in parsed.query} | forced | tls_arguments(tls)
-    if parsed.password is not None:
-        arguments["password"] = str(parsed.password).encode()  # PyMySQL would encode it as Latin-1, which not every password can be
+        timeout_s = max(2, lease_s)
+        connect_timeout_s = min(connect_timeout_s, max(2, int(lease_s)))
+    # These stand over the options of the URL, which `sink_url` has let through only where they do no harm.
+    forced: dict[str, Any] = {
+        "autocommit": False,
+        "charset": "utf8mb4",
+        "connect_timeout": connect_timeout_s,
+        "read_timeout": timeout_s,
+        "write_timeout": timeout_s,
+        "local_infile": False,
+    }
+    if address.password is not None:
+        forced["password"] = str(address.password).encode()  # PyMySQL would encode it as Latin-1, which not every password can be
     # The schema that a URL may name is not entered: it need not exist, and every name is qualified.
-    return create_engine(parsed.set(database=None), poolclass=NullPool, connect_args=arguments, hide_parameters=True)
+    arguments = forced | tls_arguments(tls)
+    return create_engine(address.set(database=None), poolclass=NullPool, connect_args=arguments, hide_parameters=True)
 
 
 def _fix(connection: Connection, settings: SinkSettings, purpose: Purpose) -> None:
+    """Set what differs, and read it again: a proxy between, or a limit of the server, may have changed what arrived."""
     wanted = _variables(settings, purpose)
+    different = _different(connection, wanted)
+    for name in different:
+        _set(connection, name, wanted[name])
+    remaining = _different(connection, wanted) if different else {}
+    for name, found in remaining.items():
+        raise FatalSinkError(
+            "the server does not keep a setting of the session",
+            remedy="Connect to the server itself and not to a proxy that shares its sessions; look for limits that the server sets",
+            variable=name,
+            wanted=wanted[name],
+            found=found,
+        )
+    connection.commit()
+
+
+def _different(connection: Connection, wanted: Mapping[str, str | float]) -> dict[str, str]:
+    """Return the variables that the server has and that are not as wanted, with what they are."""
     try:
-        rows = connection.execute(QUERIES["session_variables"], {"names": list(wanted)})
-        present = {str(row[0]).casefold(): str(row[1]) for row in rows}
+        rows = connection.execute(QUERIES["session_variables"], {"names": list(wanted)}).all()
     except SQLAlchemyError as error:
         raise translate(error, "reading the session's settings") from error
-    for name, value in wanted.items():
-        if name in present and present[name].casefold() != str(value).casefold():
-            _set(connection, name, value)
-    connection.commit()
+    present = {str(name).casefold(): str(value) for name, value in rows}
+    return {name: present[name] for name, value in wanted.items() if name in present and not _is_equal(present[name], value)}
+
+
+def _is_equal(present: str, wanted: str | float) -> bool:
+    """Compare as servers show values: numbers with decimals, lists in an order of their own, switches as words or digits."""
+    if not isinstance(wanted, str):
+        try:
+            return float(present) == wanted
+        except ValueError:
+            return False
+    switches = {"1": "on", "0": "off"}
+    shown = present.casefold()
+    return sorted(switches.get(shown, shown).split(",")) == sorted(wanted.casefold().split(","))
 
 
 def _set(connection: Connection, name: str, value: str | float) -> None:
@@ -201,9 +235,13 @@ def _set(connection: Connection, name: str, value: str | float) -> None:
 def _variables(settings: SinkSettings, purpose: Purpose) -> dict[str, str | float]:
     """Return what each session variable must be, as far as the server has it. Why: the comments of sql/mysql.sql."""
     return {
+        "autocommit": "OFF",
+        "character_set_client": "utf8mb4",
+        "character_set_connection": "utf8mb4",
+        "character_set_results": "utf8mb4",
         "sql_mode": SQL_MODE,
         # Servers know the name UTC only if the zone tables are loaded.
-        "time_zone": "+00:00" if settings.time_zone.upper() in {"UTC", "Z", "ETC/UTC"} else settings.time_zone,
+        "time_zone": "+00:00" if settings.time_zone.upper() in _UTC else settings.time_zone,
         "foreign_key_checks": "OFF",
         "transaction_isolation": "READ-COMMITTED",
         "tx_isolation": "READ-COMMITTED",

@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from applier.errors import ConfigError, FatalSinkError
+from applier.errors import FatalSinkError
+from applier.sinks.address import sink_url
 from applier.sinks.sqlite.errors import translate
 
 OLDEST: Final = (3, 37, 0)
@@ -29,11 +30,8 @@ _READS: Final = "applier_reads"
 
 
 def database_path(url: str) -> Path:
-    """Return the absolute path of ``sqlite:///replica.db``; ConfigError for a database in memory, which executors could not share."""
-    database = make_url(url).database
-    if not database or database == ":memory:" or database.startswith("file:"):
-        raise ConfigError("the SQLite sink needs a file", remedy="Write sink.url as sqlite:///replica.db")
-    return Path(database).absolute()
+    """Return the absolute path of ``sqlite:///replica.db``; ConfigError for anything but a file, which executors could not share."""
+    return Path(str(sink_url(url).database)).absolute()
 
 
 def open_engine(path: Path, lock_wait_timeout_s: int) -> Engine:
@@ -43,7 +41,7 @@ def open_engine(path: Path, lock_wait_timeout_s: int) -> Engine:
             "the SQLite library is too old", remedy="Use a Python with SQLite 3.37 or newer", version=sqlite3.sqlite_version
         )
     arguments = {"timeout": float(lock_wait_timeout_s), "isolation_level": None, "check_same_thread": False}
-    engine = create_engine(f"sqlite:///{path}", poolclass=NullPool, connect_args=arguments)
+    engine = create_engine(URL.create("sqlite", database=str(path)), poolclass=NullPool, connect_args=arguments)
     event.listen(engine, "connect", _set_up)
     event.listen(engine, "begin", _begin)
     return engine

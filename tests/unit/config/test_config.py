@@ -34,7 +34,7 @@ stall_after_s = 5
 "enable.ssl.certificate.verification" = false
 "session.timeout.ms" = 9000
 [sink]
-url = "mysql+pymysql://root@db:3306/?ssl_ca=ca.pem"
+url = "mysql+pymysql://root@db:3306/?program_name=orders"
 password = "pa:ss/word"
 consistency = "transaction"
 max_transaction_rows = 7
@@ -93,7 +93,7 @@ def test_every_documented_key_is_read(tmp_path):
     assert config.run.memory == 3 * 512 * 1024**2
     assert config.spark.conf == {"spark.executor.memory": "2g", "spark.speculation": "true"}
     settings = config.sink_settings()
-    assert settings.url == "mysql+pymysql://root:pa%3Ass%2Fword@db:3306/?ssl_ca=ca.pem"
+    assert settings.url == "mysql+pymysql://root:pa%3Ass%2Fword@db:3306/?program_name=orders"
     assert (settings.name, settings.time_zone, settings.lease_s, settings.lock_timeout_s) == ("orders", "+08:00", 4, 2.5)
     kafka = config.kafka_settings()
     assert (kafka.bootstrap_servers, kafka.topics, kafka.group_id) == ("a:9092,b:9093", ("one", "two"), "applier-orders")
@@ -190,7 +190,7 @@ def test_secrets_are_in_no_repr_and_survive_pickling(tmp_path):
     for shown in (repr(config), str(config), repr(config.sink_settings()), repr(config.kafka_settings()), config.sink.address):
         assert not any(secret in shown for secret in ("pa:ss/word", "pa%3Ass", "other-secret", "kafka-secret"))
     assert pickle.loads(pickle.dumps(config)) == config  # noqa: S301 - our own bytes
-    assert config.sink.address == "mysql+pymysql://root:***@db:3306/?ssl_ca=ca.pem"
+    assert config.sink.address == "mysql+pymysql://root:***@db:3306/?program_name=orders"
 
 
 def test_a_missing_file_is_named(tmp_path):

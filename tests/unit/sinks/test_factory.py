@@ -27,7 +27,7 @@ def test_sqlite_is_the_embedded_sink(tmp_path: Path) -> None:
         ("mysql://u:secret@h/", "mysql+pymysql"),
         ("mariadb://h/", "mariadb+pymysql"),
         ("sqlit:///x.db", "sqlite"),
-        ("postgresql://u:secret@h/", "There are"),
+        ("postgresql://u:secret@h/", "Write mysql+pymysql://"),
     ],
 )
 def test_another_scheme_is_refused_with_the_nearest_choice_and_without_the_password(url: str, nearest: str) -> None:

@@ -1,0 +1,148 @@
+"""The URL of a sink: what it may say, and in which words the rest is refused. Nothing here quotes a part that may be a password.
+
+SQLAlchemy hands the options of a URL to the driver as texts. PyMySQL takes some of them for true whatever they say
+(``autocommit=false`` switches it on), and others change what a session writes or how long it waits. So the list of options is one of
+those that are harmless, and everything else is set by the applier.
+"""
+
+import re
+from difflib import get_close_matches
+from typing import Final, TypeAlias
+from urllib.parse import parse_qsl
+
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from applier.errors import ConfigError
+
+MYSQL: Final = ("mysql+pymysql", "mariadb+pymysql")
+SQLITE: Final = ("sqlite", "sqlite+pysqlite")
+URL_FORM: Final = "Write mysql+pymysql://user@host:3306/, mariadb+pymysql://user@host:3306/ or sqlite:///file.db"
+FILE_FORM: Final = "Write sqlite:///replica.db, or sqlite:////var/lib/applier/replica.db for an absolute path"
+QUOTED: Final = (
+    "If user or password hold such signs, quote them (@ as %40, : as %3A, / as %2F, # as %23, ? as %3F, % as %25), "
+    "or give the password as password_file or APPLIER_SINK__PASSWORD, where nothing is quoted"
+)
+
+CONNECT_TIMEOUT: Final = "connect_timeout"
+MAX_CONNECT_TIMEOUT_S: Final = 60
+"""Longer, and neither a retry nor a shutdown would come in time."""
+HARMLESS: Final = frozenset({"bind_address", CONNECT_TIMEOUT, "program_name", "unix_socket"})
+"""How the server is reached, and what it shows of the session."""
+
+_IN_THE_URL: Final = "Write it before the '?': mysql+pymysql://user@host:3306/"
+_SECRET: Final = "Give the password as password or password_file, and tls_key without one"  # noqa: S105 -- a remedy
+_SETTINGS: Final = "Remove it: the applier fixes the settings of its sessions by itself"
+_TIMEOUTS: Final = "Remove it: the applier gives each session the timeouts of its purpose"
+_DRIVER: Final = "Remove it: the applier uses the driver in one way only"
+_FILE: Final = "Write user, host and port into the url, and name the password's file as password_file"
+_TLS: Final = "Use the settings of [sink]: tls_mode, tls_ca, tls_cert and tls_key"
+_SECRET_OPTIONS: Final = frozenset({"password", "passwd", "ssl_key_password"})
+_INSTEAD: Final = {
+    "autocommit": "Remove it: the applier decides what is committed together",
+    "charset": "Remove it: the applier's sessions use utf8mb4",
+    "collation": "Remove it: the applier's sessions use utf8mb4",
+    "use_unicode": "Remove it: the applier's sessions use utf8mb4",
+    "init_command": f"{_SETTINGS}; the zone of TIMESTAMP columns is source.time_zone",
+    "sql_mode": _SETTINGS,
+    "read_timeout": _TIMEOUTS,
+    "write_timeout": _TIMEOUTS,
+    "local_infile": _DRIVER,
+    **dict.fromkeys(("auth_plugin_map", "binary_prefix", "client_flag", "compress", "conv", "cursorclass", "defer_connect"), _DRIVER),
+    **dict.fromkeys(("max_allowed_packet", "named_pipe", "server_public_key"), _DRIVER),
+    **dict.fromkeys(("read_default_file", "read_default_group"), _FILE),
+    **dict.fromkeys(("database", "db", "host", "port", "user", "username"), _IN_THE_URL),
+    **dict.fromkeys(("ssl", "ssl_ca", "ssl_capath", "ssl_cert", "ssl_check_hostname", "ssl_cipher", "ssl_disabled", "ssl_key"), _TLS),
+    **dict.fromkeys(("ssl_verify_cert", "ssl_verify_identity"), _TLS),
+    **dict.fromkeys(_SECRET_OPTIONS, _SECRET),
+}
+"""Options of PyMySQL and SQLAlchemy that are refused, and what to do instead."""
+
+_SERVER: Final = re.compile(r"([\w+]+)://(?:[^:/]*(?::[^@]*)?@)?")
+"""Scheme, user and password as SQLAlchemy finds them: the password ends at its first ``@``."""
+
+_SECONDS: Final = re.compile("[0-9]{1,9}")
+
+Options: TypeAlias = list[tuple[str, str]]
+
+
+class BadAddress(ValueError):
+    """What is wrong with a URL, in words that follow its name, and the remedy."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.problem, self.remedy = problem, remedy
+
+
+def sink_url(text: str) -> URL:
+    """Return the checked URL; ConfigError says what is wrong with it."""
+    try:
+        return read_address(text)
+    except BadAddress as bad:
+        raise ConfigError(f"the sink's url {bad.problem}", remedy=bad.remedy) from None
+
+
+def read_address(text: str) -> URL:
+    """Return the URL of a supported sink, with options that do no harm; BadAddress for everything else."""
+    server = _SERVER.match(text)
+    if server is not None and server[1] in MYSQL and "@" in text[server.end() :]:
+        raise BadAddress("has an '@' that ends neither user nor password", QUOTED)
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        # Not chained: the library's words may hold the password.
+        raise BadAddress("is not a URL of a database", f"{URL_FORM}. {QUOTED}" if "@" in text else URL_FORM) from None
+    # The library leaves out the options that have no value.
+    options = parse_qsl(text.rpartition("@")[2].partition("?")[2], keep_blank_values=True)
+    if url.drivername in MYSQL:
+        _check_server(url, options)
+    elif url.drivername in SQLITE:
+        _check_file(url, options)
+    else:
+        raise _unsupported(url.drivername)
+    return url
+
+
+def connect_timeout_of(url: URL, usual_s: int) -> int:
+    """Return how long a connection may take to open: what the checked URL says, else ``usual_s``."""
+    return int(str(url.query.get(CONNECT_TIMEOUT, usual_s)))
+
+
+def _unsupported(driver: str) -> BadAddress:
+    choices = (*MYSQL, SQLITE[0])
+    near = [name for name in choices if name.startswith(driver)] or get_close_matches(driver, choices, n=1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    return BadAddress(f"names a kind of database that is not supported: {driver!r}", hint + URL_FORM)
+
+
+def _check_server(url: URL, options: Options) -> None:
+    names = [name for name, _ in options]
+    for option, value in options:
+        if option in _SECRET_OPTIONS:
+            raise BadAddress(f"holds a secret in its option {option!r}", _SECRET)
+        if option not in HARMLESS:
+            raise BadAddress(f"has an option that the applier does not take: {option!r}", _INSTEAD.get(option) or _nearest(option))
+        if names.count(option) > 1 or not value:
+            raise BadAddress(f"does not give its option {option!r} one value", "Give it once, with a value, or leave it out")
+        if option == CONNECT_TIMEOUT and not (_SECONDS.fullmatch(value) and 1 <= int(value) <= MAX_CONNECT_TIMEOUT_S):
+            raise BadAddress(f"has a wrong value of {option!r}", f"Give whole seconds, from 1 to {MAX_CONNECT_TIMEOUT_S}")
+    if not url.host and "unix_socket" not in names:
+        raise BadAddress("names no host", URL_FORM)
+
+
+def _nearest(option: str) -> str:
+    near = get_close_matches(option, sorted(HARMLESS), n=1)
+    return f"Did you mean {near[0]!r}?" if near else f"Remove it; there are: {', '.join(sorted(HARMLESS))}"
+
+
+def _check_file(url: URL, options: Options) -> None:
+    if url.host or url.username or url.password or url.port:
+        raise BadAddress("names a host, which a file has not", FILE_FORM)
+    if not url.database or url.database == ":memory:" or ("mode", "memory") in options:
+        raise BadAddress("names no file", f"Progress must outlive the process. {FILE_FORM}")
+    if url.database.startswith("file:"):
+        raise BadAddress("names the file by SQLite's own URI", FILE_FORM)
+    if options:
+        raise BadAddress(
+            f"has an option that a SQLite sink does not take: {options[0][0]!r}", "Remove it: the applier opens the file itself"
+        )
