@@ -46,7 +46,7 @@ SET SESSION explicit_defaults_for_timestamp = :value;
 -- set_sql_auto_is_null: "key IS NULL" means just that
 SET SESSION sql_auto_is_null = :value;
 
--- set_max_error_count: every warning is shown, so every warning is judged
+-- set_max_error_count: every warning is shown, so every warning is judged (MySQL: for administrators only)
 SET SESSION max_error_count = :value;
 
 -- set_sql_notes: silent roundings are notes
@@ -82,8 +82,8 @@ SELECT CONNECTION_ID();
 -- session_kill: end a session; what it had not committed is rolled back
 KILL :session_id;
 
--- max_allowed_packet: the largest statement that the server takes, in bytes
-SELECT @@max_allowed_packet;
+-- limits: the largest statement that the server takes, in bytes, and how many warnings of a statement it shows
+SELECT @@max_allowed_packet, @@max_error_count;
 
 -- schema_exists: whether the bookkeeping schema is there
 SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = :schema_name;

@@ -3,6 +3,9 @@
 Fast tests need no server. Integration tests ask for ``mysql_url`` or ``kafka`` and are skipped, with a plain word at the end of
 the run, where there is no Docker engine. Under xdist each worker starts servers of its own: that takes seconds, and a test that
 restarts its server disturbs no other.
+
+A test that asks for a database runs on every server of the MySQL family (``tests.rig.database.Kind``), once each. What is slow and shows
+nothing of the server says so: ``@pytest.mark.on_one_server("mariadb", reason="…")``.
 """
 
 import os
@@ -14,9 +17,8 @@ from hypothesis import HealthCheck, settings
 
 from applier.simulator.broker import MockBroker
 from tests.rig.certificate import Certificates, make_certificates
+from tests.rig.database import Database, Databases, Kind
 from tests.rig.kafka import Kafka, own_kafka, running_kafka
-from tests.rig.least_privilege import make_user
-from tests.rig.mariadb import Mariadb, own_mariadb, running_mariadb
 from tests.rig.server import REQUIRE_SERVERS
 
 # No deadlines: a machine under load is not a defect of the code.
@@ -25,31 +27,44 @@ settings.load_profile("applier")
 
 TESTS = Path(__file__).parent
 TIERS = ("integration", "e2e")
-SERVER_FIXTURES = {"kafka", "mariadb", "mysql_url", "least_privileged_url", "encrypted_kafka", "encrypted_mariadb"}
+SERVER_FIXTURES = {"kafka", "encrypted_kafka", "databases", "database_kind"}
+"""The tests that ask for the others ask for these."""
 
 
 @pytest.fixture(scope="session")
-def mariadb() -> Iterator[Mariadb]:
-    """A MariaDB that can be restarted."""
-    with running_mariadb() as server:
-        yield server
+def databases() -> Iterator[Databases]:
+    """All database servers of this process, for tests that choose among them."""
+    with Databases() as servers:
+        yield servers
 
 
 @pytest.fixture(scope="session")
-def mysql_url(mariadb: Mariadb) -> str:
-    """SQLAlchemy URL of a MariaDB user with all privileges. The server is shared: use schemas of your own and drop them."""
-    return mariadb.url
+def database_kind(request: pytest.FixtureRequest) -> Kind:
+    """Which server of the MySQL family a test runs on: one after the other (``pytest_generate_tests``)."""
+    return Kind(request.param)
 
 
 @pytest.fixture(scope="session")
-def least_privileged_url(mysql_url: str) -> str:
+def database(databases: Databases, database_kind: Kind) -> Database:
+    """A MariaDB or a MySQL that can be restarted."""
+    return databases.plain(database_kind)
+
+
+@pytest.fixture(scope="session")
+def mysql_url(database: Database) -> str:
+    """SQLAlchemy URL of a user with all privileges. The server is shared: use schemas of your own and drop them."""
+    return database.url
+
+
+@pytest.fixture(scope="session")
+def least_privileged_url(database: Database) -> str:
     """The same server for the program under test: the user of sql/grants.sql, who may do what that file grants and nothing else.
 
     Give this URL to what is tested (``write_config(url=least_privileged_url)``, ``SinkSettings``), and leave ``mysql_url`` to whoever
     prepares, looks on, or compares (``clear_sink``, ``fence_of``, oracles, ``wrong_in``): schemas beside tests.rig.least_privilege's
     REPLICATED are closed to it.
     """
-    return make_user(mysql_url)
+    return database.least_privileged_url
 
 
 @pytest.fixture(scope="session")
@@ -66,10 +81,9 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 
 @pytest.fixture(scope="session")
-def encrypted_mariadb(certificates: Certificates) -> Iterator[Mariadb]:
-    """A MariaDB that takes connections with TLS only."""
-    with own_mariadb(certificates) as server:
-        yield server
+def encrypted_database(databases: Databases, database_kind: Kind, certificates: Certificates) -> Database:
+    """A MariaDB or a MySQL that takes connections with TLS only."""
+    return databases.encrypted(database_kind, certificates)
 
 
 @pytest.fixture(scope="session")
@@ -84,6 +98,20 @@ def mock_kafka() -> Iterator[str]:
     """``host:port`` of librdkafka's mock cluster in a process of its own. It is shared: use topics of your own (four partitions each)."""
     with MockBroker() as broker:
         yield broker.bootstrap_servers
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Let a test that asks for a database run on each kind of server, or on the one that its mark names."""
+    if "database_kind" in metafunc.fixturenames:
+        mark = metafunc.definition.get_closest_marker("on_one_server")
+        kinds = [_chosen(*mark.args, **mark.kwargs)] if mark else list(Kind)
+        metafunc.parametrize("database_kind", kinds, indirect=True, scope="session", ids=str)
+
+
+def _chosen(kind: str, *, reason: str) -> Kind:
+    if not reason:
+        raise pytest.UsageError("on_one_server needs a reason")
+    return Kind(kind)
 
 
 @pytest.hookimpl(tryfirst=True)

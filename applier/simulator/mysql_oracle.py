@@ -113,7 +113,7 @@ def money_total(connection: "pymysql.connections.Connection[Any]", schema_map: S
     sums = " UNION ALL ".join(f"SELECT balance FROM {name}" for name in names)
     try:
         ((total,),) = _rows(connection, f"SELECT COALESCE(SUM(balance), 0) FROM ({sums}) AS balances")
-    except pymysql.err.ProgrammingError as error:
+    except pymysql.err.MySQLError as error:
         if error.args[0] in (pymysql.constants.ER.NO_SUCH_TABLE, pymysql.constants.ER.BAD_DB_ERROR):
             return None
         raise

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from applier.simulator.bulk import BulkHistory
 from tests.rig.checkpoint import CheckpointReader
+from tests.rig.database import GIVEN as GIVEN_DATABASE
 from tests.rig.kafka import GIVEN as GIVEN_KAFKA
 from tests.rig.kafka import Kafka
 from tests.rig.live_feed import FeedOptions, LiveFeed, feeding
-from tests.rig.mariadb import GIVEN as GIVEN_MARIADB
 from tests.rig.process_tree import cpu_by_role
 from tests.rig.program import Program, daemon
 from tests.rig.server import GivenServer
@@ -98,9 +98,9 @@ def main() -> None:
     rows_per_s = float(sys.argv[1]) if len(sys.argv) > 1 else 1000
     seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 120
     resolved_every_s = float(sys.argv[3]) if len(sys.argv) > 3 else 1.0
-    servers, url = os.environ.get(GIVEN_KAFKA), os.environ.get(GIVEN_MARIADB)
+    servers, url = os.environ.get(GIVEN_KAFKA), os.environ.get(GIVEN_DATABASE)
     if servers is None or url is None:
-        print(f"latency: skipped: needs {GIVEN_KAFKA} and {GIVEN_MARIADB} (make servers)")
+        print(f"latency: skipped: needs {GIVEN_KAFKA} and {GIVEN_DATABASE} (make servers)")
         return
     topic = f"latency-{os.getpid()}"
     Kafka(servers, GivenServer(GIVEN_KAFKA)).create_topic(topic, 4, message_timestamp_type="LogAppendTime")

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from applier.simulator.history import History, HistoryOptions
 from tests.rig.checkpoint import CheckpointReader
+from tests.rig.database import GIVEN as GIVEN_DATABASE
 from tests.rig.kafka import GIVEN as GIVEN_KAFKA
 from tests.rig.kafka import Kafka
 from tests.rig.live_feed import FeedOptions, LiveFeed, feeding
-from tests.rig.mariadb import GIVEN as GIVEN_MARIADB
 from tests.rig.process_tree import Process, Role, processes, session
 from tests.rig.program import Program, daemon
 from tests.rig.server import GivenServer
@@ -112,9 +112,9 @@ def main() -> int:
     windows = int(sys.argv[1]) if len(sys.argv) > 1 else 3000
     rows_per_s = float(sys.argv[2]) if len(sys.argv) > 2 else 150
     resolved_every_s = float(sys.argv[3]) if len(sys.argv) > 3 else 0.2
-    servers, url = os.environ.get(GIVEN_KAFKA), os.environ.get(GIVEN_MARIADB)
+    servers, url = os.environ.get(GIVEN_KAFKA), os.environ.get(GIVEN_DATABASE)
     if servers is None or url is None:
-        print(f"soak: skipped: needs {GIVEN_KAFKA} and {GIVEN_MARIADB} (make servers)")
+        print(f"soak: skipped: needs {GIVEN_KAFKA} and {GIVEN_DATABASE} (make servers)")
         return 0
     topic = f"soak-{os.getpid()}"
     Kafka(servers, GivenServer(GIVEN_KAFKA)).create_topic(topic, 4, retention_ms="-1")

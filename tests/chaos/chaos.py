@@ -1,6 +1,6 @@
 """The long fault run: so many faults, drawn from a seed, first under a local master, then on a standalone Spark cluster.
 
-    chaos.py [faults] [seed] [minutes]
+    chaos.py [faults] [seed] [minutes] [mariadb|mysql]
 
 After so many minutes, if they are given, no further fault begins, and the verdict is of those that there were. Servers of its own are
 containers, or processes with APPLIER_TEST_SERVERS=process. Prints a count by kind and the verdict; ends with 1 if anything is not as it
@@ -17,12 +17,12 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from tests.rig.database import Database, Kind, own_database
 from tests.rig.fault import Fault, Stage, user_of
 from tests.rig.fault_run import FEED, Verdict, live_history, run_faults
 from tests.rig.kafka import Kafka, own_kafka
 from tests.rig.least_privilege import make_user
 from tests.rig.live_feed import LiveFeed
-from tests.rig.mariadb import Mariadb, own_mariadb
 from tests.rig.program import write_config
 from tests.rig.spark_cluster import cluster_for
 from tests.rig.supervisor import supervised
@@ -36,7 +36,7 @@ WEIGHTS = {
     Fault.DRIVER_AT_DDL: 5,
     Fault.WORKER: 6,
     Fault.JVM: 3,
-    Fault.MARIADB: 5,
+    Fault.DATABASE: 5,
     Fault.KAFKA: 5,
     Fault.CONNECTIONS: 6,
     Fault.LOCK: 1,
@@ -53,12 +53,12 @@ def draw(rng: random.Random, weights: dict[Fault, int], number: int) -> list[Fau
     return faults
 
 
-def run_part(mariadb: Mariadb, kafka: Kafka, faults: Sequence[Fault], seed: int, within_s: float, *, on_a_cluster: bool) -> Verdict:
+def run_part(database: Database, kafka: Kafka, faults: Sequence[Fault], seed: int, within_s: float, *, on_a_cluster: bool) -> Verdict:
     """Run one replica from its beginning through the faults."""
     topic = f"live-{seed}"
     kafka.create_topic(topic, FEED.partitions, retention_ms="-1")
-    clear_sink(mariadb.url)
-    url = make_user(mariadb.url)
+    clear_sink(database.url)
+    url = make_user(database.url)
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         config = write_config(
@@ -69,7 +69,7 @@ def run_part(mariadb: Mariadb, kafka: Kafka, faults: Sequence[Fault], seed: int,
         supervisor = stack.enter_context(supervised(config))
         stage = Stage(
             supervisor=supervisor,
-            mariadb=mariadb,
+            database=database,
             kafka=kafka,
             user=user_of(url),
             lock_s=LOCK_S,
@@ -94,15 +94,16 @@ def show(title: str, verdict: Verdict) -> None:
 
 def main() -> int:
     number, seed, minutes = (int(sys.argv[place]) if len(sys.argv) > place else default for place, default in ((1, 40), (2, 1), (3, 0)))
+    kind = Kind(sys.argv[4]) if len(sys.argv) > 4 else Kind.MARIADB
     rng = random.Random(seed)
     on_cluster = round(number * CLUSTER_SHARE)
     parts = (("local master", WEIGHTS, number - on_cluster), ("standalone cluster", ON_A_CLUSTER, on_cluster))
     total: Counter[Fault] = Counter()
     wrong = 0
-    with own_mariadb() as mariadb, own_kafka() as kafka:
+    with own_database(kind) as database, own_kafka() as kafka:
         for place, (title, weights, count) in enumerate(parts):
             within_s = 60 * minutes * count / number if minutes else math.inf
-            verdict = run_part(mariadb, kafka, draw(rng, weights, count), seed * 100 + place, within_s, on_a_cluster=place == 1)
+            verdict = run_part(database, kafka, draw(rng, weights, count), seed * 100 + place, within_s, on_a_cluster=place == 1)
             show(title, verdict)
             total += verdict.faults
             wrong += len(verdict.wrong)

@@ -8,12 +8,12 @@ import random
 
 import pytest
 
+from tests.rig.database import own_database
 from tests.rig.fault import Fault, Stage, user_of
 from tests.rig.fault_run import FEED, live_history, run_faults
 from tests.rig.kafka import own_kafka
 from tests.rig.least_privilege import make_user
 from tests.rig.live_feed import LiveFeed
-from tests.rig.mariadb import own_mariadb
 from tests.rig.program import write_config
 from tests.rig.spark_cluster import cluster_for
 from tests.rig.supervisor import supervised
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.integration, pytest.mark.timeout(180
 
 TOPIC = "live"
 SEED = 4
-ONCE = (Fault.DRIVER, Fault.DRIVER_AT_DDL, Fault.WORKER, Fault.JVM, Fault.MARIADB, Fault.KAFKA, Fault.CONNECTIONS, Fault.LOCK)
+ONCE = (Fault.DRIVER, Fault.DRIVER_AT_DDL, Fault.WORKER, Fault.JVM, Fault.DATABASE, Fault.KAFKA, Fault.CONNECTIONS, Fault.LOCK)
 ON_A_CLUSTER = (Fault.EXECUTOR, Fault.WORKER)
 TWICE = (Fault.WORKER, Fault.CONNECTIONS)
 LOCK_S = 3
@@ -31,22 +31,22 @@ SOME_READS = 200
 
 
 @pytest.fixture(scope="module")
-def servers():
-    with own_mariadb() as mariadb, own_kafka() as kafka:
-        yield mariadb, kafka
+def servers(database_kind):
+    with own_database(database_kind) as database, own_kafka() as kafka:
+        yield database, kafka
 
 
 def test_ten_faults_of_every_kind_change_nothing(servers, tmp_path):
-    mariadb, kafka = servers
+    database, kafka = servers
     kafka.create_topic(TOPIC, FEED.partitions, retention_ms="-1")
-    url = make_user(mariadb.url)
+    url = make_user(database.url)
     config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=url, topics=[TOPIC], rows=2000, lock_timeout_s=60)
     faults = [*ONCE, *TWICE]
     rng = random.Random(SEED)
     rng.shuffle(faults)
     feed = LiveFeed(kafka.bootstrap_servers, TOPIC, live_history(SEED), FEED)
     with supervised(config) as supervisor:
-        stage = Stage(supervisor=supervisor, mariadb=mariadb, kafka=kafka, user=user_of(url), lock_s=LOCK_S, rng=rng)
+        stage = Stage(supervisor=supervisor, database=database, kafka=kafka, user=user_of(url), lock_s=LOCK_S, rng=rng)
         verdict = run_faults(stage, feed, faults, print)
     assert verdict.wrong == []
     assert sum(verdict.faults.values()) == len(faults)
@@ -55,16 +55,16 @@ def test_ten_faults_of_every_kind_change_nothing(servers, tmp_path):
 
 
 def test_an_executor_and_a_python_worker_of_a_cluster_die_and_change_nothing(servers, tmp_path):
-    mariadb, kafka = servers
+    database, kafka = servers
     topic = f"{TOPIC}-on-a-cluster"
     kafka.create_topic(topic, FEED.partitions, retention_ms="-1")
-    clear_sink(mariadb.url)
-    url = make_user(mariadb.url)
+    clear_sink(database.url)
+    url = make_user(database.url)
     config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=url, topics=[topic], rows=2000, lock_timeout_s=60)
     feed = LiveFeed(kafka.bootstrap_servers, topic, live_history(SEED), FEED)
     rng = random.Random(SEED)
     with cluster_for(config, workers=2) as cluster, supervised(config) as supervisor:
-        stage = Stage(supervisor=supervisor, mariadb=mariadb, kafka=kafka, user=user_of(url), lock_s=LOCK_S, rng=rng, cluster=cluster)
+        stage = Stage(supervisor=supervisor, database=database, kafka=kafka, user=user_of(url), lock_s=LOCK_S, rng=rng, cluster=cluster)
         verdict = run_faults(stage, feed, ON_A_CLUSTER, print)
     assert verdict.wrong == []
     assert set(verdict.faults) == set(ON_A_CLUSTER)

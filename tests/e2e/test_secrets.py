@@ -36,10 +36,10 @@ NOBODY = "127.0.0.1:1"
 class Place:
     """Two encrypted servers, a feed, and the secrets of the way between them."""
 
-    def __init__(self, directory, kafka, mariadb, certificates):
-        self.directory, self.kafka, self.mariadb, self.certificates = directory, kafka, mariadb, certificates
+    def __init__(self, directory, kafka, database, certificates):
+        self.directory, self.kafka, self.database, self.certificates = directory, kafka, database, certificates
         self.port = free_port()
-        own = make_url(make_user(mariadb.url))
+        own = make_url(make_user(database.url))
         self.password, self.url = own.password, own.set(password=None).render_as_string()
         self.world = small_upstream(91, f"secret-{uuid4().hex[:8]}", transactions=30)
         for topic, partitions in self.world.topics.items():
@@ -77,17 +77,17 @@ def _lines(values):
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory, encrypted_kafka, encrypted_mariadb, certificates):
-    clear_sink(encrypted_mariadb.url)
-    yield Place(tmp_path_factory.mktemp("secrets"), encrypted_kafka, encrypted_mariadb, certificates)
-    clear_sink(encrypted_mariadb.url)
+def place(tmp_path_factory, encrypted_kafka, encrypted_database, certificates):
+    clear_sink(encrypted_database.url)
+    yield Place(tmp_path_factory.mktemp("secrets"), encrypted_kafka, encrypted_database, certificates)
+    clear_sink(encrypted_database.url)
 
 
 def test_a_daemon_between_encrypted_servers_tells_its_secrets_to_no_process_and_no_log(place):
     # One secret from the environment, the others from files.
     config = place.write("right", sink={"password_file": None})
     with daemon(config, APPLIER_DEBUG="1", APPLIER_SINK__PASSWORD=place.password) as program:
-        assert program.reaches(lambda: checkpoint_of(place.mariadb.url) == place.world.final_ts), program.wait()
+        assert program.reaches(lambda: checkpoint_of(place.database.url) == place.world.final_ts), program.wait()
         driver, *others = program.alive()
         commands = [seen(process, "cmdline") for process in (driver, *others)]
         environments = [seen(process, "environ") for process in others]
@@ -105,7 +105,7 @@ def test_a_daemon_between_encrypted_servers_tells_its_secrets_to_no_process_and_
     assert [
         found for text in (*commands, *environments, *answers, status.stdout, ended.stdout, ended.stderr) if (found := place.shown(text))
     ] == []
-    assert place.world.wrong_in(place.mariadb.url) == []
+    assert place.world.wrong_in(place.database.url) == []
 
 
 def seen(process, what):

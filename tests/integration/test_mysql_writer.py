@@ -64,17 +64,17 @@ def test_rows_and_progress_are_one_transaction(shop: Replica, mysql_url: str) ->
         ("(id,e,v) VALUES (2,0,'toolong')", 1265, "v"),
         ("(id,n) VALUES (2,'secret')", 1366, None),
         ("(id,at) VALUES (2,'secret')", 1265, "at"),
-        ("(id,ts) VALUES (2,'2020-02-31 00:00:00')", 1265, "ts"),
+        ("(id,ts) VALUES (2,'2020-02-31 00:00:00')", {1265, 1264}, "ts"),
     ],
 )
 def test_a_value_that_the_database_would_alter_stops_with_its_place_and_nothing_is_written(
-    shop: Replica, mysql_url: str, statement: str, code: int, column: str | None
+    shop: Replica, mysql_url: str, statement: str, code: int | set[int], column: str | None
 ) -> None:
     outcome = shop.write(f"REPLACE INTO {SHOP}.t (id) VALUES (1)", f"REPLACE INTO {SHOP}.t {statement}")
     assert outcome.state is WriteState.FAILED
     error = outcome.error
     assert isinstance(error, FatalSinkError)
-    assert error.facts["code"] == code
+    assert error.facts["code"] in (code if isinstance(code, set) else {code})  # MariaDB's code, and MySQL's
     assert error.facts.get("column") == column
     assert (error.facts["table"], error.facts["min_ts"], error.facts["max_ts"]) == (f"{SHOP}.t", shop.ts, shop.ts)
     assert error.remedy

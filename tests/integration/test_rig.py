@@ -6,8 +6,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from sqlalchemy import NullPool, create_engine, text
 
+from tests.rig.database import VERSIONS, Database, kind_of
 from tests.rig.kafka import Kafka
-from tests.rig.mariadb import Mariadb
 
 
 @pytest.fixture
@@ -38,11 +38,12 @@ def consume(kafka: Kafka, topic: str, partition: int, count: int) -> list[bytes]
     return [message.value() for message in messages]
 
 
-def test_mariadb_is_of_the_version_that_the_project_names(mysql_url):
-    assert run_sql(mysql_url, "SELECT VERSION()")[0][0].startswith("10.11.")
+def test_a_database_is_of_the_kind_and_version_that_the_project_names(database: Database):
+    assert kind_of(database.url) is database.kind
+    assert run_sql(database.url, "SELECT VERSION()")[0][0].startswith(f"{VERSIONS[database.kind].number}.")
 
 
-def test_mariadb_user_may_create_users_and_schemas_and_write_four_byte_text(mysql_url):
+def test_the_user_may_create_users_and_schemas_and_write_four_byte_text(mysql_url):
     schema = f"rig_{uuid4().hex[:8]}"
     rows = run_sql(
         mysql_url,
@@ -58,12 +59,12 @@ def test_mariadb_user_may_create_users_and_schemas_and_write_four_byte_text(mysq
 
 
 @pytest.mark.parametrize("how", ["restart", "crash"])
-def test_mariadb_keeps_what_was_committed_and_its_address_over_a(how, mariadb: Mariadb):
+def test_a_database_keeps_what_was_committed_and_its_address_over_a(how, database: Database):
     schema = f"rig_{uuid4().hex[:8]}"
-    run_sql(mariadb.url, f"CREATE SCHEMA {schema}", f"CREATE TABLE {schema}.t (a INT)", f"INSERT INTO {schema}.t VALUES (7)")
-    getattr(mariadb, how)()
-    rows = run_sql(mariadb.url, f"SELECT a FROM {schema}.t")
-    run_sql(mariadb.url, f"DROP SCHEMA {schema}")
+    run_sql(database.url, f"CREATE SCHEMA {schema}", f"CREATE TABLE {schema}.t (a INT)", f"INSERT INTO {schema}.t VALUES (7)")
+    getattr(database, how)()
+    rows = run_sql(database.url, f"SELECT a FROM {schema}.t")
+    run_sql(database.url, f"DROP SCHEMA {schema}")
     assert rows == [(7,)]
 
 

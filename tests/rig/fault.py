@@ -12,8 +12,8 @@ import pymysql
 from sqlalchemy import make_url
 
 from applier.simulator.mysql_oracle import connect
+from tests.rig.database import Database
 from tests.rig.kafka import Kafka
-from tests.rig.mariadb import Mariadb
 from tests.rig.process_tree import Process, Role, processes, session
 from tests.rig.server import Server
 from tests.rig.spark_cluster import Cluster
@@ -33,9 +33,9 @@ class Fault(StrEnum):
     WORKER = "python worker killed"
     JVM = "jvm killed"
     EXECUTOR = "executor killed"
-    MARIADB = "mariadb killed and started"
+    DATABASE = "database killed and started"
     KAFKA = "kafka killed and started"
-    CONNECTIONS = "mariadb's connections killed"
+    CONNECTIONS = "the database's connections killed"
     LOCK = "progress row locked"
 
 
@@ -44,7 +44,7 @@ class Stage:
     """What can be hurt. ``lock_s``: how long somebody keeps the progress row."""
 
     supervisor: Supervisor
-    mariadb: Mariadb
+    database: Database
     kafka: Kafka
     user: str
     lock_s: float
@@ -85,8 +85,8 @@ class Stage:
             time.sleep(POLL_S)
         self.rng.choice(found).signal(signal.SIGKILL)
 
-    def _crash_mariadb(self) -> None:
-        self._crash(self.mariadb.server)
+    def _crash_database(self) -> None:
+        self._crash(self.database.server)
 
     def _crash_kafka(self) -> None:
         self._crash(self.kafka.server)
@@ -97,14 +97,14 @@ class Stage:
         server.start()
 
     def _kill_connections(self) -> None:
-        with closing(connect(self.mariadb.url)) as connection, connection.cursor() as cursor:
+        with closing(connect(self.database.url)) as connection, connection.cursor() as cursor:
             cursor.execute("SELECT id FROM information_schema.processlist WHERE user = %s AND id <> CONNECTION_ID()", (self.user,))
             for (number,) in cursor.fetchall():
                 with suppress(pymysql.MySQLError):  # it has ended by itself
                     cursor.execute(f"KILL {number}")
 
     def _lock_progress(self) -> None:
-        with closing(connect(self.mariadb.url)) as connection, connection.cursor() as cursor:
+        with closing(connect(self.database.url)) as connection, connection.cursor() as cursor:
             cursor.execute("SELECT * FROM applier.progress FOR UPDATE")
             time.sleep(self.lock_s)
             connection.rollback()
@@ -116,7 +116,7 @@ _MAKERS: dict[Fault, Callable[[Stage], None]] = {
     Fault.WORKER: Stage._kill_worker,
     Fault.JVM: Stage._kill_jvm,
     Fault.EXECUTOR: Stage._kill_executor,
-    Fault.MARIADB: Stage._crash_mariadb,
+    Fault.DATABASE: Stage._crash_database,
     Fault.KAFKA: Stage._crash_kafka,
     Fault.CONNECTIONS: Stage._kill_connections,
     Fault.LOCK: Stage._lock_progress,

@@ -53,7 +53,7 @@ def run_faults(
     """
     until = time.monotonic() + within_s
     verdict = Verdict()
-    url = stage.mariadb.url
+    url = stage.database.url
     with CheckpointReader(url, NAME) as checkpoint, reading_money(url, patient=True) as reader:
         with feeding(feed):
             _recover(checkpoint, feed, stage.supervisor)
@@ -86,7 +86,7 @@ def _recover(checkpoint: CheckpointReader, feed: LiveFeed, supervisor: Superviso
 
 
 def _judge(verdict: Verdict, stage: Stage, feed: LiveFeed, reader: MoneyReader) -> None:
-    url, supervisor = stage.mariadb.url, stage.supervisor
+    url, supervisor = stage.database.url, stage.supervisor
     verdict.exits.update(supervisor.exits)
     verdict.steps, verdict.rows, verdict.money_reads = len(feed.steps), sum(len(step.rows) for step in feed.steps), reader.reads
     verdict.wrong += [f"the daemon ended with {ended.code}: {ended.stderr[-2000:]}" for ended in supervisor.unexpected]

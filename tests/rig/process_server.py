@@ -77,6 +77,12 @@ class ProcessServer:
         return (self._directory / "out").read_text(encoding="utf-8", errors="replace")[-4000:]
 
 
+def require_program(name: str) -> None:
+    """Skip where the server is not installed."""
+    if shutil.which(name) is None and shutil.which(name, path="/usr/sbin") is None:
+        unavailable(f"{name} is not installed, and {CHOSEN} asks for servers as processes")
+
+
 def jars(name: str) -> str:
     """Return the directory of a server's jars; skip where they were not fetched."""
     directory = SETTINGS.parents[2] / "build" / name

@@ -32,10 +32,14 @@ def quote_table(schema: str, table: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MysqlDialect:
-    """Renders statements. ``max_packet_bytes`` is the server's ``max_allowed_packet``; ``max_rows`` bounds one statement."""
+    """Renders statements. ``max_packet_bytes`` is the server's ``max_allowed_packet``; ``max_rows`` bounds one statement.
+
+    ``max_warnings`` is the session's ``max_error_count``: a statement that raises more is refused, because not all can be judged.
+    """
 
     max_packet_bytes: int = 16 * 1024 * 1024
     max_rows: int = 1000
+    max_warnings: int = 65_535
 
     def literal(self, column: ColumnDescription, mysql_type: int, flags: int) -> Literal:
         """Return the function that renders values of wire type ``mysql_type`` for ``column``."""
@@ -63,7 +67,12 @@ class MysqlDialect:
         """Render multi-row REPLACEs from row texts."""
         names = ",".join(map(quote_identifier, columns))
         head = f"REPLACE INTO {quote_table(table.schema, table.table)} ({names}) VALUES "  # noqa: S608 -- as above
-        yield from _Cutter(table, self.max_packet_bytes, self.max_rows).cut(head, rows, ",", "")
+        yield from _Cutter(table, self.max_packet_bytes, self._rows_within_warnings(table)).cut(head, rows, ",", "")
+
+    def _rows_within_warnings(self, table: TableDescription) -> int:
+        """Return how many rows a REPLACE may have: each ENUM may raise a harmless warning (ordinal 0), and the statement one more."""
+        enums = sum(bool(column.labels) and not column.is_set for column in table.columns)
+        return self.max_rows if not enums else max(1, min(self.max_rows, (self.max_warnings - 1) // enums))
 
 
 def _stands_apart(table: TableDescription, columns: Sequence[str]) -> Callable[[Sequence[str]], bool]:

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from applier.errors import FatalSinkError, InvariantViolation
 from applier.sinks.address import connect_timeout_of, sink_url
 from applier.sinks.mysql.encryption import tls_arguments
-from applier.sinks.mysql.errors import translate
+from applier.sinks.mysql.errors import code_of, translate
 from applier.sinks.port import SinkSettings, Tls
 from applier.sinks.queries import load_queries
 
@@ -32,6 +32,7 @@ CONNECT_TIMEOUT_S = 10
 WRITER_IDLE_S = 600
 """A frozen writer holds the progress row no longer than this. Not shorter: between two statements a shuffle may be read."""
 DAY_S = 86_400
+_PRIVILEGE_NEEDED: Final = 1227
 YEAR_S = 365 * DAY_S
 _UTC: Final = frozenset({"UTC", "Z", "ETC/UTC", "-00:00"})
 
@@ -229,6 +230,9 @@ def _set(connection: Connection, name: str, value: str | float) -> None:
     try:
         connection.execute(QUERIES[f"set_{name}"], {"value": value})
     except SQLAlchemyError as error:
+        if (name, code_of(error)) == ("max_error_count", _PRIVILEGE_NEEDED):
+            # MySQL lets administrators only set it. The dialect keeps the number of warnings that a statement may raise below it.
+            return
         raise translate(error, "fixing the session's settings", variable=name, value=value) from error
 
 
@@ -273,6 +277,7 @@ def _idle_s(purpose: Purpose) -> int:
             return DAY_S
 
 
-def max_allowed_packet(connection: Connection) -> int:
-    """Return the largest statement that the server takes, in bytes."""
-    return int(connection.execute(QUERIES["max_allowed_packet"]).scalar_one())
+def limits(connection: Connection) -> tuple[int, int]:
+    """Return the largest statement that the server takes, in bytes, and how many warnings of a statement it shows."""
+    max_packet_bytes, max_warnings = connection.execute(QUERIES["limits"]).one()
+    return int(max_packet_bytes), int(max_warnings)

@@ -22,7 +22,7 @@ from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.owned import commit_owned
 from applier.sinks.mysql.ownership import Ownership
 from applier.sinks.mysql.registry import release_lock, take_lock
-from applier.sinks.mysql.session import QUERIES, Purpose, discard, max_allowed_packet, open_session, transaction
+from applier.sinks.mysql.session import QUERIES, Purpose, discard, limits, open_session, transaction
 from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
 from applier.sinks.overview import Overview, look
 from applier.sinks.port import Aside, DdlState, Fence, LedgerEntry, Progress, ProgressCommit, SinkSettings, WriteOutcome
@@ -47,9 +47,10 @@ class MysqlSink:
 
     @property
     def dialect(self) -> MysqlDialect:
-        """The rendering part, which knows the server's largest packet."""
+        """The rendering part, which knows the server's limits."""
         if self._dialect is None:
-            self._dialect = MysqlDialect(max_packet_bytes=self._read(max_allowed_packet, "reading max_allowed_packet"))
+            max_packet_bytes, max_warnings = self._read(limits, "reading the server's limits")
+            self._dialect = MysqlDialect(max_packet_bytes=max_packet_bytes, max_warnings=max_warnings)
         return self._dialect
 
     @property

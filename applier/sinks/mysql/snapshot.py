@@ -21,6 +21,7 @@ from sqlalchemy.exc import DBAPIError
 from applier.events import TableName
 from applier.sinks.mysql.catalogue import holds_row, schema_spelling, spellings
 from applier.sinks.mysql.dialect import quote_identifier, quote_table
+from applier.sinks.mysql.file_name import file_name
 from applier.sinks.mysql.session import read_bytes
 
 _COUNTERS: Final = re.compile(r" AUTO_INCREMENT=\d+| /\*T!\[auto_rand_base\] AUTO_RANDOM_BASE=\d+ \*/")
@@ -29,8 +30,7 @@ _SCHEMA: Final = text(
 )
 _TABLE: Final = text("SELECT * FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :table")
 _PARTITIONS: Final = text("SELECT * FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :table")
-# InnoDB keeps names as file names: `my-table` is my@002dtable. A partition's name follows after #P# (MySQL 8: #p#).
-_FILE_NAME: Final = text("SELECT CAST(CONVERT(:schema USING filename) AS BINARY), CAST(CONVERT(:table USING filename) AS BINARY)")
+# A partition's name follows after #P# (MySQL: #p#).
 _INNODB: Final = (
     text("SELECT NAME, TABLE_ID FROM information_schema.INNODB_SYS_TABLES WHERE LEFT(NAME, CHAR_LENGTH(:name)) = :name"),
     text("SELECT NAME, TABLE_ID FROM information_schema.INNODB_TABLES WHERE LEFT(NAME, CHAR_LENGTH(:name)) = :name"),
@@ -128,8 +128,7 @@ def _variables(connection: Connection, query: TextClause) -> str:
 
 
 def _innodb_ids(connection: Connection, actual: TableName) -> dict[str, int] | None:
-    schema, table = connection.execute(_FILE_NAME, {"schema": actual.schema, "table": actual.table}).one()
-    prefix = f"{schema.decode()}/{table.decode()}"
+    prefix = f"{file_name(actual.schema)}/{file_name(actual.table)}"
     ids = {}
     for name, table_id in _innodb_tables(connection, prefix):
         rest = name[len(prefix) :].casefold()
