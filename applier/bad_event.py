@@ -18,7 +18,10 @@ WHOLE_RECORD: Final = -1
 """Stands for the event's index where a record cannot be taken apart."""
 
 MAX_SET_ASIDE: Final = 100
-"""Per range and per transaction. More of them are no accident: something systematic is wrong, and the operator must know."""
+"""Per range and per transaction, besides what is stored already. More are no accident: something systematic is wrong."""
+
+STORED_AT_ONCE: Final = 1_000
+"""Events that one transaction stores without rows beside it: an operator may skip an upstream transaction of any size."""
 
 _OF_THE_PLACE: Final = frozenset({"topic", "partition", "offset", "event", "schema", "table", "commit_ts", "min_ts", "max_ts"})
 

@@ -311,6 +311,7 @@ class Engine:
             self.coordinator.saved(step)
 
     def _note_set_aside(self, outcome: WriteOutcome) -> None:
+        self._set_aside.note_stored(outcome.set_aside, self.progress)
         for event in outcome.set_aside:
             self._watcher.note("set aside", **event.facts)
 

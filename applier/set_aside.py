@@ -29,9 +29,9 @@ class SetAside:
 
     def reload(self, progress: Progress) -> None:
         """Read what matters from ``progress`` on."""
-        held: dict[Stream, set[int]] = defaultdict(set)
+        stored: dict[Stream, set[tuple[int, int]]] = defaultdict(set)
         for entry in self._desk.entries():
-            held[entry.event.place.stream].add(entry.event.place.offset)
+            stored[entry.event.place.stream].add(entry.event.place[1:])
         skipped: dict[Stream, dict[tuple[int, int], str]] = defaultdict(dict)
         skipped_ts: dict[tuple[Ts, FoldedName | None], str] = {}
         for word in self._desk.words():
@@ -41,14 +41,25 @@ class SetAside:
                 skipped_ts[word.commit_ts, word.table] = word.said_by
         self._common = Tolerance(unreadable=self._unreadable, skipped_ts=skipped_ts)
         self._tolerances = {}
-        for stream in held.keys() | skipped.keys():
+        for stream in stored.keys() | skipped.keys():
             position = progress.positions.get(stream)
             first = 0 if position is None else position.next_offset
             self._tolerances[stream] = replace(
                 self._common,
-                held=frozenset(offset for offset in held[stream] if offset >= first),
+                stored=frozenset(place for place in stored[stream] if place[0] >= first),
                 skipped={place: said_by for place, said_by in skipped[stream].items() if place[0] >= first},
             )
+
+    def note_stored(self, events: Iterable[BadEvent], progress: Progress) -> None:
+        """Know what this run has just stored: ranges that are merged are read again. What lies below the positions is not read again."""
+        found: dict[Stream, set[tuple[int, int]]] = defaultdict(set)
+        for event in events:
+            found[event.place.stream].add(event.place[1:])
+        for stream, places in found.items():
+            known, position = self.tolerance_of(stream), progress.positions.get(stream)
+            first = 0 if position is None else position.next_offset
+            stored = frozenset(place for place in known.stored | places if place[0] >= first)
+            self._tolerances[stream] = replace(known, stored=stored)
 
     def tolerance_of(self, stream: Stream) -> Tolerance:
         """Return what a listener of ``stream`` may pass by."""
@@ -60,9 +71,9 @@ class SetAside:
         return (ddl.commit_ts, ddl.name.fold()) in words or (ddl.commit_ts, None) in words
 
     def aside(self, events: Iterable[BadEvent], reader: RangeReader) -> Aside | None:
-        """Return what a transaction is to store; None for nothing.
+        """Return what a transaction is to store; None for nothing. The listeners have counted what was not to be expected.
 
         The records go through this process, one by one: there are few, and where nothing else is written there is no task to do it.
         """
         found = tuple(events)
-        return Aside(partial(record_of, reader), found) if found else None
+        return Aside(partial(record_of, reader), found, at_most=None) if found else None

@@ -97,10 +97,9 @@ WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND s
 UPDATE applier.ddl_ledger SET before_state = '', error = ''
 WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state = 'intent';
 
--- quarantine_state: whether an event was set aside before, and what has become of it
-SELECT state FROM applier.quarantine
-WHERE name = :name AND topic = :topic AND partition_number = :partition_number AND record_offset = :record_offset
-AND event_index = :event_index AND piece = 0;
+-- quarantine_stored: which events of some records of a stream were set aside before, whatever has become of them
+SELECT record_offset, event_index FROM applier.quarantine
+WHERE name = :name AND topic = :topic AND partition_number = :partition_number AND record_offset IN :record_offsets AND piece = 0;
 
 -- quarantine_store: one piece of an event that is set aside
 INSERT INTO applier.quarantine

@@ -38,14 +38,17 @@ class Replica:
     quarantines: frozenset[str] = frozenset()
     """What is set aside: any of "unreadable" and "rejected"."""
 
-    def catch_up(self, *, start_ts: int = NO_TS, until_ts: int | None = None, **options) -> CatchupResult:
-        settings = EngineSettings(
+    def settings(self, *, until_ts: int | None = None) -> EngineSettings:
+        return EngineSettings(
             policy=self.policy,
             buckets=3,
             until_ts=None if until_ts is None else Ts(until_ts),
             ddl_policy=self.ddl_policy,
             aside=AsidePolicy(unreadable="unreadable" in self.quarantines, refused="rejected" in self.quarantines),
         )
+
+    def catch_up(self, *, start_ts: int = NO_TS, until_ts: int | None = None, **options) -> CatchupResult:
+        settings = self.settings(until_ts=until_ts)
         with open_sink(SinkSettings(url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0)) as sink:
             runner = LocalRunner(self.source.reader)
             catchup = Catchup(Parts(self.source, self.wrap(sink), runner), settings, self.observer)
@@ -55,10 +58,10 @@ class Replica:
 
     def follow(self, stop: Stop, *, retry_for_s: float = 60.0) -> None:
         """Run as a daemon until ``stop`` is wished; the source decides when that is."""
-        settings = EngineSettings(policy=self.policy, buckets=3, ddl_policy=self.ddl_policy)
         with open_sink(SinkSettings(url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0)) as sink:
             self.runner = LocalRunner(self.source.reader)
-            daemon = Daemon(Parts(self.source, self.wrap(sink), self.runner), settings, Monitor(self.observer, self.monitored), stop)
+            parts = Parts(self.source, self.wrap(sink), self.runner)
+            daemon = Daemon(parts, self.settings(), Monitor(self.observer, self.monitored), stop)
             try:
                 daemon.begin(RunOptions(start_ts=NO_TS, retry_for_s=retry_for_s))
                 daemon.follow(retry_for_s)

@@ -6,9 +6,11 @@ confirmed as durable: the checkpoint does with ``applied`` and ``executed``. Aft
 new coordinator from what the sink says.
 """
 
+from collections import deque
 from collections.abc import Collection, Mapping
+from itertools import islice
 
-from applier.bad_event import BadEvent
+from applier.bad_event import STORED_AT_ONCE, BadEvent
 from applier.coordinator.admission import Admission
 from applier.coordinator.barriers import Barriers
 from applier.coordinator.cache import Cache
@@ -55,7 +57,7 @@ class Coordinator:
         # Ranges with a greater number may hold rows at the checkpoint that its group lacked; after a restart that is every range.
         self._group = 0
         # No position may pass them before they are stored, so that comes before every other step.
-        self._bad_events: tuple[BadEvent, ...] = ()
+        self._bad_events: deque[BadEvent] = deque()
         self._step: CoordinatorStep | None = None
         self._step_group = 0
         self._is_listed = self._is_fresh = False
@@ -198,7 +200,7 @@ class Coordinator:
         for joined in reading.take(report, ddls):
             self._admission.judge(joined, self._checkpoint_ts)
         self._cache.add(report)
-        self._bad_events += report.bad_events
+        self._bad_events.extend(report.bad_events)
         self._is_fresh = False
 
     def _reading(self, range_id: RangeId) -> Reading:
@@ -268,7 +270,9 @@ class Coordinator:
         return step
 
     def _progress_step(self) -> SaveProgress:
-        return SaveProgress(positions=self._positions(self._checkpoint_ts), bad_events=self._bad_events)
+        bad_events = tuple(islice(self._bad_events, STORED_AT_ONCE))
+        is_last = len(bad_events) == len(self._bad_events)
+        return SaveProgress(positions=self._positions(self._checkpoint_ts) if is_last else {}, bad_events=bad_events)
 
     def _must_be_idle(self) -> None:
         if self._step is not None:
@@ -358,7 +362,8 @@ class Coordinator:
     def saved(self, step: SaveProgress) -> None:
         """The positions are durable."""
         self._take_back(step)
-        self._bad_events = self._bad_events[len(step.bad_events) :]
+        for _ in step.bad_events:
+            self._bad_events.popleft()
         self._advance(self._checkpoint_ts, step.positions)
 
     def named(self, step: NeedNames, existing: Collection[FoldedName]) -> None:

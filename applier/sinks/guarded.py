@@ -4,10 +4,11 @@ Each try stands behind a savepoint. A statement that is refused is halved until 
 2 log2(n) further statements per bad row.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from applier.bad_event import MAX_SET_ASIDE, BadEvent, named, reason_of
+from applier.bad_event import BadEvent, EventPlace, named, reason_of
 from applier.errors import FatalSinkError, RowRefused
 from applier.planner.parts import StatementParts
 from applier.planner.port import Statement
@@ -20,19 +21,28 @@ class Guard:
 
     ``execute`` runs a statement (RowRefused: none of its effects must stay); ``savepoint`` sets the one that ``roll_back`` goes back to;
     ``aside``: what the transaction sets aside besides. If that may be refused rows, they are collected, and all others are written;
-    otherwise the first such row is the transaction's end.
+    otherwise the first such row is the transaction's end. ``stored`` tells which events the quarantine has already: rows at the
+    checkpoint are applied again after a restart, and refused again.
     """
 
     execute: Callable[[Statement], None]
     savepoint: Callable[[], None]
     roll_back: Callable[[], None]
     aside: Aside | None
+    stored: Callable[[Iterable[EventPlace]], AbstractSet[EventPlace]]
     refused: list[BadEvent] = field(default_factory=list)
+    _unexpected: int = 0
+    _uncounted: list[BadEvent] = field(default_factory=list)
 
     @property
     def _taker(self) -> Aside | None:
         """What takes refused rows; None if nothing does."""
         return self.aside if self.aside is not None and self.aside.takes_refused else None
+
+    def begin(self) -> None:
+        """Count what the planner has set aside. FatalSinkError if that is more than an accident makes."""
+        for event in self.aside.events if self.aside is not None else ():
+            self._count(event)
 
     def run(self, statement: Statement) -> int:
         """Run a statement and return how many rows were written.
@@ -59,20 +69,25 @@ class Guard:
 
     def _refuse(self, parts: StatementParts, error: RowRefused) -> None:
         (row,) = parts.rows
-        if (taker := self._taker) is None:
+        if self._taker is None:
             raise named(error, row, parts.key) from error
         self.refused.append(replace(row, error=reason_of(error)))
-        if (excess := too_many((*taker.events, *self.refused))) is not None:
-            raise excess
+        self._count(self.refused[-1])
 
-
-def too_many(bad: Sequence[BadEvent]) -> FatalSinkError | None:
-    """Return the error of a transaction with more bad rows than an accident makes, which names the last one; None if there are few."""
-    if len(bad) <= MAX_SET_ASIDE:
-        return None
-    return FatalSinkError(
-        f"more than {MAX_SET_ASIDE} rows of one transaction would be set aside",
-        remedy="So many are no accident: compare the sink's tables with upstream's",
-        reason=bad[-1].error,
-        **bad[-1].facts,
-    )
+    def _count(self, event: BadEvent) -> None:
+        """Count a bad row. Only where all of them would be too many the quarantine is asked which of them it has."""
+        at_most = None if self.aside is None else self.aside.at_most
+        self._uncounted.append(event)
+        if at_most is None or self._unexpected + len(self._uncounted) <= at_most:
+            return
+        stored = self.stored(event.place for event in self._uncounted)
+        self._unexpected += sum(event.place not in stored for event in self._uncounted)
+        self._uncounted.clear()
+        if self._unexpected > at_most:
+            raise FatalSinkError(
+                f"more than {at_most} rows of one transaction would be set aside",
+                remedy="So many are no accident: compare the sink's tables with upstream's. "
+                "`applier skip --ts … --table …` leaves out one upstream transaction",
+                reason=event.error,
+                **event.facts,
+            )

@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
-from applier.bad_event import AsideState, BadEvent, EventPlace, KeptRecord
+from applier.bad_event import MAX_SET_ASIDE, AsideState, BadEvent, EventPlace, KeptRecord
 from applier.coordinator.messages import DdlIdentity, StreamPosition
 from applier.events import DdlEvent, FoldedName, TableName
 from applier.planner.catalogue import TableDescription
@@ -106,13 +106,14 @@ class Aside:
     """What a transaction stores in the quarantine beside its rows. Made where it is used: it crosses to no other process.
 
     ``record_of`` reads the record of an event from Kafka; SourceError if it is gone. ``takes_refused``: what the database refuses is
-    stored too; otherwise it stops the transaction.
+    stored too; otherwise it stops the transaction. ``at_most``: events that the quarantine does not have yet (None: however many).
     """
 
     record_of: Callable[[BadEvent], KeptRecord]
     events: tuple[BadEvent, ...] = ()
     settled: tuple[Settlement, ...] = ()
     takes_refused: bool = True
+    at_most: int | None = MAX_SET_ASIDE
 
 
 class DdlState(StrEnum):

@@ -5,9 +5,11 @@ progress, behind the lock of the progress row, so that an entry is there once ho
 what the driver asks, the same for every dialect: each call is a transaction of its own.
 """
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -26,6 +28,8 @@ PIECE_BYTES: Final = 256 * 1024
 """The smallest max_allowed_packet in use is 1 MiB, and a binary literal may need twice its bytes."""
 MAX_NAME: Final = 192
 """What the columns hold; the names of a broken record may be longer."""
+MAX_LISTED: Final = 1000
+"""Offsets in one statement: SQLite takes some 32,000 values."""
 ANYWHERE: Final = Stream("", -1)
 """The stream of a word that holds for a timestamp."""
 
@@ -72,15 +76,39 @@ class Quarantine:
                 raise FatalSinkError(
                     "the entry was settled by somebody else meanwhile", remedy="See: applier quarantine list --all", place=settlement.place
                 )
-        events = (*aside.events, *refused)
-        return tuple(event for event in events if self.store(connection, event, aside.record_of(event)))
+        events = {event.place: event for event in (*refused, *aside.events)}
+        known = self.stored(connection, events)
+        new = sorted((event for place, event in events.items() if place not in known), key=lambda event: event.place)
+        for _, of_record in groupby(new, key=lambda event: event.place[:2]):
+            some = list(of_record)
+            data = _encode(aside.record_of(some[0]))
+            for event in some:
+                self._insert(connection, event, data)
+        return tuple(new)
+
+    def stored(self, connection: Connection, places: Iterable[EventPlace]) -> frozenset[EventPlace]:
+        """Tell which events are there already, whatever has become of them: a statement per stream and ``MAX_LISTED`` records."""
+        offsets: dict[Stream, set[Offset]] = defaultdict(set)
+        for stream, offset, _ in places:
+            offsets[stream].add(offset)
+        found: set[EventPlace] = set()
+        for stream, some in offsets.items():
+            listed = sorted(some)
+            for start in range(0, len(listed), MAX_LISTED):
+                values = self._of_stream(stream) | {"record_offsets": listed[start : start + MAX_LISTED]}
+                rows = connection.execute(self.bookkeeping.query("quarantine_stored"), values)
+                found.update(EventPlace(stream, Offset(row.record_offset), row.event_index) for row in rows)
+        return frozenset(found)
 
     def store(self, connection: Connection, event: BadEvent, record: KeptRecord) -> bool:
         """Store an event; False if it is there already, whatever has become of it. The caller holds the progress row."""
-        key = self._key(event.place)
-        if connection.execute(self.bookkeeping.query("quarantine_state"), key).first() is not None:
+        if event.place in self.stored(connection, [event.place]):
             return False
-        data = _encode(record)
+        self._insert(connection, event, _encode(record))
+        return True
+
+    def _insert(self, connection: Connection, event: BadEvent, data: bytes) -> None:
+        key = self._key(event.place)
         facts = {
             "schema_name": _storable(event.schema)[:MAX_NAME],
             "table_name": _storable(event.table)[:MAX_NAME],
@@ -92,7 +120,6 @@ class Quarantine:
         for piece, start in enumerate(range(0, len(data), PIECE_BYTES)):
             values = key | facts | {"piece": piece, "record": data[start : start + PIECE_BYTES]}
             connection.execute(self.bookkeeping.query("quarantine_store"), values)
-        return True
 
     def entries(self, connection: Connection) -> list[QuarantineEntry]:
         """Return all entries in the order in which they were found."""
@@ -129,13 +156,10 @@ class Quarantine:
         return [_word(row) for row in connection.execute(self.bookkeeping.query("skip_read"), {"name": self.bookkeeping.name})]
 
     def _key(self, place: EventPlace) -> dict[str, Any]:
-        return {
-            "name": self.bookkeeping.name,
-            "topic": place.stream.topic,
-            "partition_number": place.stream.partition,
-            "record_offset": place.offset,
-            "event_index": place.event,
-        }
+        return self._of_stream(place.stream) | {"record_offset": place.offset, "event_index": place.event}
+
+    def _of_stream(self, stream: Stream) -> dict[str, Any]:
+        return {"name": self.bookkeeping.name, "topic": stream.topic, "partition_number": stream.partition}
 
 
 @dataclass(frozen=True, slots=True)

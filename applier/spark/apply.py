@@ -19,7 +19,6 @@ from applier.planner import STOP, AsidePolicy, SegmentWindow, TransactionSet, co
 from applier.planner.catalogue import TableDescription
 from applier.planner.port import Dialect, Statement
 from applier.protocol import decode_key, image_decoder
-from applier.sinks.guarded import too_many
 from applier.sinks.port import Aside, Fence, ProgressCommit, WriteOutcome, Writer, WriteState
 from applier.spark.kept import record_of
 from applier.spark.listen import RangeFailure
@@ -143,8 +142,6 @@ def write(plan: ApplyPlan, planned: Iterable[Planned], reader: RangeReader) -> W
         else:
             first = item
             break
-    if (excess := too_many(bad)) is not None:
-        return WriteOutcome(state=WriteState.FAILED, error=excess)
     aside = Aside(partial(record_of, reader), tuple(bad), takes_refused=plan.policy.refused)
     outcome = plan.writer.write(plan.fence, _statements(first, rest), plan.commit, aside)
     return replace(outcome, transactions=count_transactions(sets)) if outcome.state is WriteState.COMMITTED else outcome

@@ -99,6 +99,7 @@ class _Listener:
         stream, tolerance = task.range.stream, task.tolerance
         self._placer = Placer(stream) if tolerance.is_none else TolerantPlacer(stream, tolerance)
         self._bad: dict[EventPlace, BadEvent] = {}
+        self._unexpected = 0
         self._building = [_Building() for _ in range(task.buckets)]
         self._full: list[PackedChunk] = []
         self._tables: dict[int, _Table] = {}
@@ -157,10 +158,15 @@ class _Listener:
             self._set_aside(event)
 
     def _set_aside(self, event: BadEvent) -> None:
-        self._bad[event.place] = event
-        if event.state is AsideState.HELD and event.commit_ts:
+        """Report an event that is not in the quarantine yet. What the operator has skipped is no accident, however much it is."""
+        is_held = event.state is AsideState.HELD
+        if is_held and event.commit_ts:
             self._note_early(event.place.offset, event.commit_ts)
-        if len(self._bad) > MAX_SET_ASIDE:
+        if event.place[1:] in self._task.tolerance.stored or event.place in self._bad:
+            return
+        self._bad[event.place] = event
+        self._unexpected += is_held
+        if self._unexpected > MAX_SET_ASIDE:
             raise SourceError(
                 f"more than {MAX_SET_ASIDE} events of one range would be set aside",
                 remedy="So many are no accident: see what `applier inspect` says of them, and where they come from",

@@ -25,19 +25,20 @@ MAYBE_DDL: Final = "; what it held is not known: had it been a DDL, rows after i
 class Tolerance:
     """What may be passed by in one stream.
 
-    ``unreadable``: whatever cannot be read. ``held``: offsets of which the quarantine holds something already. ``skipped``: (offset, event)
-    -> who said so, ``WHOLE_RECORD`` for every event there. ``skipped_ts``: (commit_ts, table, None for any) -> who said so.
+    ``unreadable``: whatever cannot be read. ``stored``: (offset, event) of what the quarantine has already, whatever has become of it.
+    ``skipped``: (offset, event) -> who said so, ``WHOLE_RECORD`` for every event there. ``skipped_ts``: (commit_ts, table, None for any)
+    -> who said so.
     """
 
     unreadable: bool = False
-    held: frozenset[int] = frozenset()
+    stored: frozenset[tuple[int, int]] = frozenset()
     skipped: Mapping[tuple[int, int], str] = field(default_factory=dict)
     skipped_ts: Mapping[tuple[Ts, FoldedName | None], str] = field(default_factory=dict)
 
     @property
     def is_none(self) -> bool:
         """Whether nothing may be passed by."""
-        return not (self.unreadable or self.held or self.skipped or self.skipped_ts)
+        return not (self.unreadable or self.stored or self.skipped or self.skipped_ts)
 
 
 STRICT: Final = Tolerance()
@@ -50,6 +51,7 @@ class TolerantPlacer:
     def __init__(self, stream: Stream, tolerance: Tolerance) -> None:
         self._stream, self._tolerance = stream, tolerance
         self._placer = Placer(stream)
+        self._stored_offsets = frozenset(offset for offset, _ in tolerance.stored)
         self._skipped_offsets = frozenset(offset for offset, _ in tolerance.skipped)
         self._skipped_times = frozenset(ts for ts, _ in tolerance.skipped_ts)
         self.indices: list[int] | None = None
@@ -87,7 +89,7 @@ class TolerantPlacer:
             return _bad(place, event, f"skipped by the operator ({said_by})", AsideState.SKIPPED)
         if not isinstance(event, Unplaced):
             return event
-        if not self._tolerance.unreadable and place.offset not in self._tolerance.held:
+        if not self._tolerance.unreadable and place.offset not in self._stored_offsets:
             raise event.error
         return _bad(place, event, reason_of(event.error) + _consequence(event), AsideState.HELD)
 

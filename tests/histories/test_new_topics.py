@@ -6,8 +6,8 @@ from applier.errors import NeedsOperator
 from applier.position import Stream
 from applier.simulator.memory import FakeSource
 from applier.stop import Stop
-from applier.telemetry import SilentObserver
 from tests.handwritten import CREATE_SCHEMA, KEY, PLAIN, ddl, everywhere, log_of, resolved, row, rows_of
+from tests.programs import PROGRAMS, WishesTheEnd, catch_up
 from tests.replica import sqlite_replica
 from tests.wire import column
 
@@ -43,29 +43,6 @@ def positions_of(replica):
     return {stream for stream in replica.stored_positions() if stream.topic == "other"}
 
 
-class WishesTheEnd(SilentObserver):
-    """Wishes the end when it has seen a phase ``looks`` times in a row."""
-
-    def __init__(self, stop, phase, looks=1):
-        self._stop, self._phase, self._looks, self._seen = stop, phase, looks, 0
-
-    def update(self, snapshot):
-        self._seen = self._seen + 1 if snapshot.phase == self._phase else 0
-        if self._seen == self._looks:
-            self._stop.wish()
-
-
-def catch_up(replica):
-    return replica.catch_up()
-
-
-def follow(replica):
-    """Run as a daemon until there is nothing to do."""
-    stop = Stop()
-    replica.observer = WishesTheEnd(stop, "idle", looks=3)
-    replica.follow(stop)
-
-
 def missed(replica, program):
     with pytest.raises(NeedsOperator) as stop:
         program(replica)
@@ -74,7 +51,7 @@ def missed(replica, program):
     return facts["topic"], facts["partition"], facts["offset"], facts["commit_ts"], facts["checkpoint_ts"]
 
 
-@pytest.mark.parametrize("program", [catch_up, follow])
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_every_partition_of_a_new_topic_is_compared_with_the_checkpoint(tmp_path, program):
     replica = replica_at_500(tmp_path)
     add(replica, (FIRST, EXTRA), (FIRST, resolved(700)), (SECOND, extra(100, 1)), (SECOND, extra(101, 2)), (SECOND, resolved(700)))
@@ -83,7 +60,7 @@ def test_every_partition_of_a_new_topic_is_compared_with_the_checkpoint(tmp_path
     assert positions_of(replica) == set()
 
 
-@pytest.mark.parametrize("program", [catch_up, follow])
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_rows_of_other_tables_before_it_do_not_hide_a_missed_row(tmp_path, program):
     replica = replica_at_500(tmp_path)
     add(replica, (FIRST, EXTRA), (FIRST, extra(610, 1)), (FIRST, extra(100, 2)), (FIRST, resolved(700)))
@@ -118,7 +95,7 @@ def test_a_run_that_ends_while_it_reads_the_beginning_does_not_make_the_topic_kn
     assert missed(replica, catch_up) == ("other", 0, 0, 100, 500)
 
 
-@pytest.mark.parametrize("program", [catch_up, follow])
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_positions_that_are_saved_while_there_are_only_resolved_events_do_not_make_the_topic_known(tmp_path, program):
     replica = replica_at_500(tmp_path)
     begun = [(FIRST, resolved(60)), (SECOND, resolved(60))]
@@ -139,7 +116,7 @@ def test_one_partition_that_has_promised_more_does_not_speak_for_the_others(tmp_
     assert missed(replica, catch_up) == ("other", 1, 1, 100, 500)
 
 
-@pytest.mark.parametrize("program", [catch_up, follow])
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_a_topic_that_begins_above_the_checkpoint_joins_whole(tmp_path, program):
     replica = replica_at_500(tmp_path)
     add(
@@ -157,7 +134,7 @@ def test_a_topic_that_begins_above_the_checkpoint_joins_whole(tmp_path, program)
     assert positions_of(replica) == {FIRST, SECOND}
 
 
-@pytest.mark.parametrize("program", [catch_up, follow])
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_a_partition_that_was_empty_until_the_topic_was_known_may_begin_with_replays(tmp_path, program):
     replica = replica_at_500(tmp_path)
     joined = [(FIRST, EXTRA), (FIRST, extra(610, 1)), (FIRST, resolved(700))]

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.bad_event import BadEvent
+from applier.bad_event import BadEvent, EventPlace
 from applier.errors import ApplierError, InvariantViolation, RowRefused, SinkError, UnknownOutcome
 from applier.events import TableName
 from applier.failpoint import reach
@@ -62,7 +62,8 @@ class MysqlWriter:
             roll_back(connection)
             return WriteOutcome(state=refusal)
         try:
-            guard = _guard(connection, aside)
+            guard = self._guard(connection, aside)
+            guard.begin()
             rows = _run(guard, statements)
             stored = self._store(connection, aside, guard.refused)
             self._advance(connection, fence, commit)
@@ -118,6 +119,21 @@ class MysqlWriter:
         except (SQLAlchemyError, OSError) as error:
             raise _ours(error, "writing to the quarantine") from None
 
+    def _stored(self, connection: Connection, places: Iterable[EventPlace]) -> frozenset[EventPlace]:
+        try:
+            return Quarantine(self._bookkeeping).stored(connection, places)
+        except (SQLAlchemyError, OSError) as error:
+            raise _ours(error, "reading the quarantine") from None
+
+    def _guard(self, connection: Connection, aside: Aside | None) -> Guard:
+        return Guard(
+            lambda statement: _execute(connection, statement),
+            savepoint=lambda: _control(connection, "SAVEPOINT applier_rows"),
+            roll_back=lambda: _control(connection, "ROLLBACK TO SAVEPOINT applier_rows"),
+            aside=aside,
+            stored=lambda places: self._stored(connection, places),
+        )
+
     def _commit(self, connection: Connection, outcome: WriteOutcome) -> WriteOutcome:
         try:
             connection.commit()
@@ -154,15 +170,6 @@ def _run(guard: Guard, statements: Iterable[Statement]) -> int:
         _check_order(statement, replaced)
         rows += guard.run(statement)
     return rows
-
-
-def _guard(connection: Connection, aside: Aside | None) -> Guard:
-    return Guard(
-        lambda statement: _execute(connection, statement),
-        savepoint=lambda: _control(connection, "SAVEPOINT applier_rows"),
-        roll_back=lambda: _control(connection, "ROLLBACK TO SAVEPOINT applier_rows"),
-        aside=aside,
-    )
 
 
 def _execute(connection: Connection, statement: Statement) -> None:

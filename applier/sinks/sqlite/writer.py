@@ -1,13 +1,16 @@
 """The executor side: one segment in one transaction of the file."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from applier.bad_event import EventPlace
 from applier.errors import ApplierError, UnknownOutcome
 from applier.failpoint import reach
 from applier.planner.port import Statement
@@ -49,9 +52,11 @@ class SqliteWriter:
             if refusal is not None:
                 transaction.rollback()
                 return WriteOutcome(state=refusal)
-            guard = _guard(raw(connection), aside)
+            quarantine = Quarantine(bookkeeping)
+            guard = _guard(raw(connection), aside, partial(quarantine.stored, connection))
+            guard.begin()
             rows = sum(map(guard.run, statements))
-            stored = Quarantine(bookkeeping).store_all(connection, aside, guard.refused)
+            stored = quarantine.store_all(connection, aside, guard.refused)
             bookkeeping.advance(connection, fence, commit)
             reach("write.before_commit")
             try:
@@ -68,7 +73,7 @@ def unknown_outcome(error: DBAPIError | sqlite3.Error) -> UnknownOutcome:
     return UnknownOutcome(message, remedy=known.remedy, **known.facts)
 
 
-def _guard(connection: sqlite3.Connection, aside: Aside | None) -> Guard:
+def _guard(connection: sqlite3.Connection, aside: Aside | None, stored: Callable[[Iterable[EventPlace]], AbstractSet[EventPlace]]) -> Guard:
     def execute(statement: Statement) -> None:
         try:
             connection.execute(statement.text)
@@ -80,6 +85,7 @@ def _guard(connection: sqlite3.Connection, aside: Aside | None) -> Guard:
         savepoint=lambda: _execute(connection, "SAVEPOINT applier_rows"),
         roll_back=lambda: _execute(connection, "ROLLBACK TO applier_rows"),
         aside=aside,
+        stored=stored,
     )
 
 

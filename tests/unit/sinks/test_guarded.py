@@ -20,7 +20,8 @@ NOT_STORED = replace(STORED, takes_refused=False)
 class Database:
     """Takes rows but the ``refused`` ones; what was done since the savepoint can be undone."""
 
-    def __init__(self, refused):
+    def __init__(self, refused, stored=()):
+        self.stored, self.asked = frozenset(stored), 0
         self.refused, self.rows, self.kept, self.tries = frozenset(refused), [], 0, 0
 
     def execute(self, statement):
@@ -37,7 +38,11 @@ class Database:
         def roll_back():
             del self.rows[self.kept :]
 
-        return Guard(self.execute, savepoint=savepoint, roll_back=roll_back, aside=aside)
+        def stored(places):
+            self.asked += 1
+            return {place for place in places if place.offset in self.stored}
+
+        return Guard(self.execute, savepoint=savepoint, roll_back=roll_back, aside=aside, stored=stored)
 
 
 def statement_of(number):
@@ -123,7 +128,9 @@ def test_other_errors_come_through_at_once():
     def execute(_):
         raise RetryableSinkError("deadlock")
 
-    guard = Guard(execute, savepoint=lambda: None, roll_back=lambda: pytest.fail("the transaction is gone"), aside=STORED)
+    guard = Guard(
+        execute, savepoint=lambda: None, roll_back=lambda: pytest.fail("the transaction is gone"), aside=STORED, stored=lambda _: set()
+    )
     with pytest.raises(RetryableSinkError):
         guard.run(statement_of(8))
 
@@ -139,5 +146,36 @@ def test_more_refused_rows_than_an_accident_makes_are_an_error():
 def test_rows_that_the_planner_has_set_aside_count_too():
     planned = statement_of(MAX_SET_ASIDE - 1).parts.rows
     with pytest.raises(FatalSinkError, match=str(MAX_SET_ASIDE)) as caught:
-        Database({0, 3}).guard(replace(STORED, events=planned)).run(statement_of(8))
+        run(Database({0, 3}).guard(replace(STORED, events=planned)), statement_of(8))
     assert caught.value.facts["offset"] == 3
+
+
+def test_more_rows_than_an_accident_makes_stop_before_the_first_statement():
+    planned = statement_of(MAX_SET_ASIDE + 1).parts.rows
+    database = Database(set())
+    with pytest.raises(FatalSinkError, match=str(MAX_SET_ASIDE)):
+        run(database.guard(replace(STORED, events=planned)), statement_of(8))
+    assert database.tries == 0
+
+
+def test_rows_that_the_quarantine_has_already_do_not_count():
+    planned = statement_of(180).parts.rows
+    database = Database(range(200), stored=range(150))
+    guard = run(database.guard(replace(STORED, events=planned[:60])), statement_of(200))
+    assert len(guard.refused) == 200
+    assert database.asked <= 5
+    with pytest.raises(FatalSinkError) as caught:
+        run(Database(range(300), stored=range(150)).guard(), statement_of(300))
+    assert caught.value.facts["offset"] == 150 + MAX_SET_ASIDE
+
+
+def test_the_quarantine_is_not_asked_about_few_rows():
+    database = Database(range(MAX_SET_ASIDE))
+    run(database.guard(), statement_of(MAX_SET_ASIDE))
+    assert database.asked == 0
+
+
+def run(guard, statement):
+    guard.begin()
+    guard.run(statement)
+    return guard

@@ -1,0 +1,30 @@
+"""Both programs over a replica in this process, for tests that must hold in each: the catch-up, and the daemon until it is idle."""
+
+from applier.stop import Stop
+from applier.telemetry import SilentObserver
+
+
+class WishesTheEnd(SilentObserver):
+    """Wishes the end when it has seen a phase ``looks`` times in a row."""
+
+    def __init__(self, stop, phase, looks=1):
+        self._stop, self._phase, self._looks, self._seen = stop, phase, looks, 0
+
+    def update(self, snapshot):
+        self._seen = self._seen + 1 if snapshot.phase == self._phase else 0
+        if self._seen == self._looks:
+            self._stop.wish()
+
+
+def catch_up(replica):
+    return replica.catch_up()
+
+
+def follow(replica):
+    """Run as a daemon until there is nothing to do."""
+    stop = Stop()
+    replica.observer = WishesTheEnd(stop, "idle", looks=3)
+    replica.follow(stop)
+
+
+PROGRAMS = [catch_up, follow]
