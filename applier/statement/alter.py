@@ -4,7 +4,7 @@ from applier.events import TableName
 from applier.statement.cursor import Cursor, NotUnderstood
 from applier.statement.model import Statement, StatementKind
 
-_CLAUSES = frozenset(
+CLAUSE_WORDS = frozenset(
     """ADD ALGORITHM ALTER ANALYZE ATTRIBUTES AUTO_ID_CACHE AUTO_INCREMENT AUTO_RANDOM_BASE AUTOEXTEND_SIZE AVG_ROW_LENGTH CACHE CHANGE
     CHARACTER CHARSET CHECK CHECKSUM COALESCE COLLATE COMMENT COMPRESSION CONNECTION CONVERT DEFAULT DELAY_KEY_WRITE DISABLE DROP ENABLE
     ENCRYPTION ENGINE ENGINE_ATTRIBUTE EXCHANGE FIRST FORCE INSERT_METHOD KEY_BLOCK_SIZE LAST LOCK MAX_ROWS MERGE MIN_ROWS MODIFY NOCACHE
@@ -52,9 +52,9 @@ class _AlterClauses:
     def read(self, cursor: Cursor) -> None:
         """Read one clause and the comma behind it."""
         head = cursor.peek()
-        if self._in_list and head not in _CLAUSES:
+        if self._in_list and head not in CLAUSE_WORDS:
             self._skip(cursor)
-        elif head not in _CLAUSES:
+        elif head not in CLAUSE_WORDS:
             raise NotUnderstood
         elif cursor.accept("EXCHANGE", "PARTITION"):
             cursor.identifier()

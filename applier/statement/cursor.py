@@ -8,6 +8,7 @@ import re
 from typing import NamedTuple
 
 from applier.events import DdlEvent, TableName
+from applier.statement.comment import as_tidb_reads
 
 
 class NotUnderstood(Exception):
@@ -15,10 +16,17 @@ class NotUnderstood(Exception):
 
 
 class Token(NamedTuple):
-    """``kind`` is word, quoted (an identifier, unescaped), string, or the mark itself."""
+    """``kind`` is word, quoted (an identifier, unescaped), string, or the mark itself; ``start`` and ``end`` are its place in the text."""
 
     kind: str
     text: str
+    start: int = -1
+    end: int = -1
+
+    @property
+    def keyword(self) -> str:
+        """The keyword that it may be, in upper case; the mark or class of what cannot be one."""
+        return self.text.upper() if self.kind == "word" else self.kind
 
 
 TOKEN = re.compile(
@@ -38,16 +46,16 @@ TOKEN = re.compile(
 def scan(text: str) -> list[Token]:
     """Cut a text into tokens, without comments and trailing semicolons; NotUnderstood if a quote never closes."""
     tokens = []
-    for match in TOKEN.finditer(text):
-        kind = match.lastgroup or ""
+    for match in TOKEN.finditer(as_tidb_reads(text)):
+        kind, found, (start, end) = match.lastgroup or "", match.group(), match.span()
         if kind == "open":
             raise NotUnderstood
         if kind == "quoted":
-            tokens.append(Token(kind, match.group()[1:-1].replace("``", "`")))
+            tokens.append(Token(kind, found[1:-1].replace("``", "`"), start, end))
         elif kind == "word":
-            tokens.append(Token(kind, match.group()))
+            tokens.append(Token(kind, found, start, end))
         elif kind != "blank":
-            tokens.append(Token(match.group() if kind == "mark" else kind, match.group()))
+            tokens.append(Token(found if kind == "mark" else kind, found, start, end))
     while tokens and tokens[-1].kind == ";":
         tokens.pop()
     return tokens
@@ -65,8 +73,7 @@ class Cursor:
         """The keyword, mark or class of the next token; '' at the end."""
         if self._at == len(self._tokens):
             return ""
-        kind, text = self._tokens[self._at]
-        return text.upper() if kind == "word" else kind
+        return self._tokens[self._at].keyword
 
     def at_identifier(self) -> bool:
         """Whether the next token can be a name."""
@@ -81,15 +88,15 @@ class Cursor:
 
     def word(self) -> str:
         """Step over a keyword and return it in upper case."""
-        kind, text = self.next()
-        if kind != "word":
+        token = self.next()
+        if token.kind != "word":
             raise NotUnderstood
-        return text.upper()
+        return token.keyword
 
     def accept(self, *words: str) -> bool:
         """Step over ``words`` if they all come next."""
         ahead = self._tokens[self._at : self._at + len(words)]
-        if tuple(t.text.upper() if t.kind == "word" else t.kind for t in ahead) != words:
+        if tuple(token.keyword for token in ahead) != words:
             return False
         self._at += len(words)
         return True
@@ -109,10 +116,10 @@ class Cursor:
 
     def identifier(self) -> str:
         """Step over a name, quoted or not."""
-        kind, text = self.next()
-        if kind not in {"quoted", "word"}:
+        token = self.next()
+        if token.kind not in {"quoted", "word"}:
             raise NotUnderstood
-        return text
+        return token.text
 
     def table(self) -> TableName:
         """Step over the name of a table; unqualified ones belong to the event's schema."""

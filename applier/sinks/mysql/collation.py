@@ -5,6 +5,7 @@ a REPLACE of the one would silently delete the other. No server lets a session c
 Only definitions are (CREATE and ALTER of tables and schemas); expressions in parentheses are left alone.
 """
 
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from applier.statement.cursor import TOKEN
@@ -35,12 +36,21 @@ def with_tidb_collations(query: str) -> str:
     words = _words(query)
     if len(words) < 2 or words[0].text not in _VERBS or words[1].text not in _OBJECTS:
         return query
-    collated = {word.clause for word in words if word.text == "COLLATE"}
+    collated = {word.clause for word in words if word.text == "COLLATE"} | _binary_clauses(words)
     for name in reversed(list(_charsets(words))):
         collation = TIDB_DEFAULTS.get(name.text.strip("`'\"").casefold())
         if collation and name.clause and name.clause not in collated:
             query = f"{query[: name.end]} COLLATE {collation}{query[name.end :]}"
     return query
+
+
+def _binary_clauses(words: list[_Word]) -> set[int]:
+    """Return the clauses in which the charset is followed, or preceded, by BINARY: that is its binary collation already."""
+    named = {word.end for word in _charsets(words)}
+    after = {word.clause for before, word in pairwise(words) if before.end in named and word.text == "BINARY"}
+    return after | {
+        before.clause for before, word in pairwise(words) if before.text == "BINARY" and word.text in {"CHARACTER", "CHARSET", "CHAR"}
+    }
 
 
 def _charsets(words: list[_Word]) -> list[_Word]:

@@ -22,6 +22,7 @@ from applier.sinks.ledger import Ledger
 from applier.sinks.mysql.errors import Verdict, code_of, is_database_error, is_known, meaning_of, translate
 from applier.sinks.mysql.owned import commit_owned
 from applier.sinks.mysql.ownership import Ownership
+from applier.sinks.mysql.partition import refuse_other_rows
 from applier.sinks.mysql.snapshot import has_changed, has_moved, snapshot
 from applier.sinks.mysql.statement import blockers, run_statement, wait_until_ended
 from applier.sinks.mysql.wish import DROPS, is_fulfilled
@@ -105,6 +106,8 @@ class DdlRunner:
         def work(connection: Connection) -> tuple[Fence, _Begun, bool]:
             self._hold(connection, fence)
             left = next((entry for entry in self._ledger.intents(connection) if entry.identity == identity), None)
+            if left is None:
+                refuse_other_rows(connection, ddl)
             begun = _Begun(identity, ddl, snapshot(connection, _names(ddl)) if left is None else left.before)
             if left is None:
                 self._ledger.intent(connection, identity, ddl, begun.before)

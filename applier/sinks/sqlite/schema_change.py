@@ -19,6 +19,7 @@ from applier.sinks.sqlite.rebuild import Moment, change_columns
 from applier.sinks.sqlite.table_parser import parse_create_table, parse_index, parse_name
 from applier.sinks.sqlite.tokens import BY_HAND, Cursor
 from applier.sinks.sqlite.view import create_view
+from applier.statement.comment import as_tidb_reads
 
 _INDEX_KINDS: Final = ("UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "COLUMNAR", "HYBRID")
 
@@ -56,7 +57,7 @@ class SchemaChange:
     def __init__(self, connection: sqlite3.Connection, ddl: DdlEvent, zone: str) -> None:
         self._connection, self._ddl = connection, ddl
         self._moment = Moment(ddl.commit_ts, zone)
-        self._cursor = Cursor(ddl.query)
+        self._cursor = Cursor(as_tidb_reads(ddl.query))
 
     def run(self) -> None:
         """Execute the statement."""

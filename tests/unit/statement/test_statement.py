@@ -101,7 +101,7 @@ def test_the_statements_of_the_wire_records(record):
         ("ALTER DATABASE `n` COLLATE utf8mb4_bin", K.ALTER_SCHEMA, {"schema": "n"}),
         ("ALTER DATABASE CHARACTER SET utf8mb4", K.ALTER_SCHEMA, {"schema": "S"}),
         ("DROP SCHEMA IF EXISTS n", K.DROP_SCHEMA, {"schema": "n", "if_exists": True}),
-        ("# one\n-- two\n/* three */ DROP /*! four */ TABLE a -- five", K.DROP_TABLE, {"drops": "a"}),
+        ("# one\n-- two\n/* three */ DROP /*T! four */ TABLE a -- five", K.DROP_TABLE, {"drops": "a"}),
         ("DROP TABLE `a``b`", K.DROP_TABLE, {"drops": "a`b"}),
         ("DROP TABLE 1a.2b", K.DROP_TABLE, {"drops": "1a.2b"}),
     ],

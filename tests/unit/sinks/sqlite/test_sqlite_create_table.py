@@ -23,6 +23,11 @@ def test_mysqls_words_are_kept_in_the_schema_itself(file):
     assert file.types() == {"id": "bigint NOT NULL", "name": "varchar(20) DEFAULT 'a'", "kind": "enum('x','y') NOT NULL"}
 
 
+def test_what_tidb_executes_in_a_comment_is_executed_here_too(file):
+    file.ddl("CREATE TABLE `t` (`id` BIGINT PRIMARY KEY /*!50100 , `v` INT */ /*M!100100 , `m` INT */)")
+    assert [name for name, *_ in file.columns()] == ["id", "v"]
+
+
 TYPES = [
     ("TINYINT(1)", "INTEGER", "tinyint(1)"),
     ("BOOLEAN", "INTEGER", "tinyint(1)"),

@@ -1,0 +1,104 @@
+"""Edits of a statement's text: everything outside of them stays byte by byte as it is."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from typing import Final, NamedTuple
+
+from applier.statement.cursor import Token
+
+
+class Edit(NamedTuple):
+    """The text from ``start`` to ``end`` becomes ``text``."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Action(Enum):
+    """What happens to marked tokens."""
+
+    DROP = "drop"
+    TIDB = "tidb"
+    """They move into a comment that only TiDB executes."""
+    REPLACE = "replace"
+
+
+class Mark(NamedTuple):
+    """The tokens from ``first`` to ``last`` (indexes), and what happens to them."""
+
+    first: int
+    last: int
+    action: Action
+    text: str = ""
+
+
+Span = tuple[int, int]
+"""First and last index of tokens."""
+
+
+def edited(text: str, edits: Iterable[Edit]) -> str:
+    """Return the text with all edits made; they must not overlap."""
+    for start, end, new in sorted(edits, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
+
+
+def list_edits(text: str, tokens: Sequence[Token], items: Sequence[Span], marks: Iterable[Mark]) -> Iterator[Edit]:
+    """Edit a list with commas between its items. An item that goes as a whole takes one comma with it, so that the list stays one."""
+    fates = [_Item(span, [mark for mark in marks if span[0] <= mark.first <= span[1]]) for span in items]
+    is_first = True
+    for index, item in enumerate(fates):
+        whole = item.whole
+        if whole is None:
+            is_first = False
+            yield from (_mark_edit(text, tokens, mark) for mark in item.marks)
+            continue
+        is_followed = any(other.whole is not Action.DROP for other in fates[index + 1 :])
+        commas = (", ", "") if not is_first else ("", " ," if is_followed else "")
+        yield from _whole_edits(text, tokens, item, commas)
+        comma = item.span[0] - 1 if not is_first else item.span[1] + 1
+        if not is_first or index + 1 < len(fates):
+            yield Edit(tokens[comma].start, tokens[comma].end, "")
+
+
+class _Item(NamedTuple):
+    span: Span
+    marks: list[Mark]
+
+    @property
+    def whole(self) -> Action | None:
+        """What happens to all of its tokens: DROP or TIDB; None if some of them stay."""
+        at = self.span[0]
+        for mark in sorted(self.marks):
+            if mark.first != at or mark.action is Action.REPLACE:
+                return None
+            at = mark.last + 1
+        if at <= self.span[1]:
+            return None
+        return Action.TIDB if any(mark.action is Action.TIDB for mark in self.marks) else Action.DROP
+
+
+def _whole_edits(text: str, tokens: Sequence[Token], item: _Item, commas: tuple[str, str]) -> Iterator[Edit]:
+    """Edit an item of which nothing stays; the first and the last that TiDB gets carry the comma that TiDB must see."""
+    kept = [mark for mark in item.marks if mark.action is Action.TIDB]
+    for mark in item.marks:
+        before = commas[0] if kept and mark is kept[0] else ""
+        after = commas[1] if kept and mark is kept[-1] else ""
+        yield _mark_edit(text, tokens, mark, before, after)
+
+
+def _mark_edit(text: str, tokens: Sequence[Token], mark: Mark, before: str = "", after: str = "") -> Edit:
+    start, end = tokens[mark.first].start, tokens[mark.last].end
+    match mark.action:
+        case Action.REPLACE:
+            return Edit(start, end, mark.text)
+        case Action.TIDB:
+            # Token by token: a comment inside would end the one around it.
+            inside = " ".join(text[token.start : token.end] for token in tokens[mark.first : mark.last + 1])
+            return Edit(start, end, f"{TIDB_ONLY[0]}{before}{inside}{after}{TIDB_ONLY[1]}")
+        case Action.DROP:
+            return Edit(start - 1 if text[start - 1 : start] in {" ", "\n", "\t"} else start, end, "")
+
+
+TIDB_ONLY: Final = ("/*T! ", " */")

@@ -1,0 +1,46 @@
+"""Refuses what would touch other rows of a partition than upstream has touched: KEY deals rows to partitions otherwise in TiDB.
+
+TiDB takes a CRC-32 of the key, MySQL and MariaDB a hash of their own: the partition p0 of the two holds different rows. That matters to
+TRUNCATE and EXCHANGE PARTITION only; HASH, RANGE and LIST mean the same everywhere.
+"""
+
+from typing import Final
+
+from sqlalchemy import Connection, text
+
+from applier.errors import NeedsOperator
+from applier.events import DdlEvent
+from applier.sinks.mysql.catalogue import spellings
+from applier.statement import StatementKind, parse_ddl
+from applier.statement.cursor import Token, scan
+
+_PARTITIONS: Final = text("SELECT * FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :table")
+_OWN_HASHES: Final = frozenset({"KEY", "LINEAR KEY", "LINEAR HASH"})
+
+
+def refuse_other_rows(connection: Connection, ddl: DdlEvent) -> None:
+    """Raise NeedsOperator if the DDL empties or exchanges a partition that holds other rows here than upstream."""
+    statement = parse_ddl(ddl)
+    if statement is None or not statement.needs:
+        return
+    is_exchange = statement.kind is StatementKind.EXCHANGE_PARTITION
+    if not is_exchange and not (statement.kind is StatementKind.ALTER_TABLE and _truncates(scan(ddl.query))):
+        return
+    actual = spellings(connection, statement.needs[:1]).get(statement.needs[0].fold())
+    if actual is None:
+        return
+    rows = connection.execute(_PARTITIONS, {"schema": actual.schema, "table": actual.table}).mappings()
+    partitions = [{name.upper(): value for name, value in row.items()} for row in rows]
+    if any(row["PARTITION_METHOD"] in _OWN_HASHES and row.get("TIDB_PARTITION_ID") is None for row in partitions):
+        raise NeedsOperator(
+            "the sink deals rows to this table's partitions otherwise than upstream, so the DDL would change other rows",
+            remedy="Make the table's rows those of upstream by hand, then skip the DDL (`applier skip --ts … --table …`)",
+            table=str(actual),
+            commit_ts=ddl.commit_ts,
+            query=ddl.query,
+        )
+
+
+def _truncates(tokens: list[Token]) -> bool:
+    words = [token.keyword for token in tokens]
+    return any(words[at : at + 2] == ["TRUNCATE", "PARTITION"] for at in range(len(words)))
