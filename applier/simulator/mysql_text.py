@@ -64,7 +64,7 @@ def literal(column: Column, value: Value) -> str:
     if kind is TypeClass.DECIMAL:
         return str(value)
     raw = str(value).encode()
-    return f"CONVERT(X'{raw.hex()}' USING utf8mb4)" if raw else "''"
+    return f"_utf8mb4 X'{raw.hex()}'" if raw else "''"
 
 
 def default_text(column: Column) -> str:

@@ -77,10 +77,10 @@ def test_a_table_of_the_file_that_was_dropped_by_hand(tmp_path, mock_kafka):
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory, kafka, mysql_url):
-    """A replica on MariaDB whose late records are there; each test damages it, and repairs what it has damaged."""
+    """A replica on a real server whose late records are there; each test damages it, and repairs what it has damaged."""
     clear_sink(mysql_url)
     servers = kafka.bootstrap_servers
-    made = half_way(tmp_path_factory.mktemp("mariadb"), servers, mysql_url, create=lambda world: world.create_topics(servers))
+    made = half_way(tmp_path_factory.mktemp("server"), servers, mysql_url, create=lambda world: world.create_topics(servers))
     made.play(made.late)
     yield made
     clear_sink(mysql_url)

@@ -1,4 +1,4 @@
-"""Eight histories from a real Kafka to a real MariaDB, over every dispatcher and 1 to 8 partitions: identical, keys and indexes included.
+"""Eight histories from a real Kafka to a real database, over every dispatcher and 1 to 8 partitions: identical, keys and indexes included.
 
 Five run in this process, for speed; three are the program on Spark, while a reader adds up the money in consistent snapshots.
 """
@@ -37,7 +37,7 @@ def played(seed, servers):
 
 
 @pytest.mark.parametrize("seed", IN_PROCESS)
-def test_a_history_ends_identical_on_mariadb(seed, kafka, mysql_url, least_privileged_url):
+def test_a_history_ends_identical_on_a_real_server(seed, kafka, mysql_url, least_privileged_url):
     world = played(seed, kafka.bootstrap_servers)
     clear_sink(mysql_url)
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=tuple(world.topics), group_id=NAME)

@@ -1,4 +1,4 @@
-"""The program against a MariaDB that commits and does not say so: a proxy cuts the writer's connection behind its COMMIT."""
+"""The program against a server that commits and does not say so: a proxy cuts the writer's connection behind its COMMIT."""
 
 from collections import defaultdict
 from contextlib import closing

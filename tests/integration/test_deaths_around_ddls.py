@@ -1,6 +1,6 @@
 """The engine dies at each named point around a DDL of each type; the next one goes on: the statement has run once, and the tables show it.
 
-In this process, on a MariaDB: five tables per type, and at each of them the death comes at another point.
+In this process, on real servers: five tables per type, and at each of them the death comes at another point.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""DDLs on a real MariaDB: once, whatever the crash; done only if the catalogue shows it; in the event's schema and time."""
+"""DDLs on real servers: once, whatever the crash; done only if the catalogue shows it; in the event's schema and time."""
 
 import json
 import logging

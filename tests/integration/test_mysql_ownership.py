@@ -1,4 +1,4 @@
-"""Owning a replica on a real MariaDB: two processes, kill -9, frozen owners, lost locks."""
+"""Owning a replica on real servers: two processes, kill -9, frozen owners, lost locks."""
 
 import logging
 import os

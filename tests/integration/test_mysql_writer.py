@@ -1,4 +1,4 @@
-"""The writer on a real MariaDB: all or nothing, under the fence, and honest about what it does not know."""
+"""The writer on real servers: all or nothing, under the fence, and honest about what it does not know."""
 
 from collections.abc import Iterator
 from typing import Any

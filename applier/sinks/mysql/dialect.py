@@ -78,9 +78,12 @@ class MysqlDialect:
 def _stands_apart(table: TableDescription, columns: Sequence[str]) -> Callable[[Sequence[str]], bool]:
     """Return the test for keys that must be compared one by one (a third of the speed of a list).
 
-    A NULL part: ``IN`` never finds it. Of several columns, text beyond ASCII: MariaDB (10.11) does not convert it to the column's
-    character set and misses the row. Text as hexadecimal: one binary constant makes a whole list be compared as binary.
+    A NULL part: ``IN`` never finds it. Text as hexadecimal: one binary constant makes a whole list be compared as binary. Of several
+    columns, text beyond ASCII: MariaDB (10.11) does not convert it to the column's character set and misses the row. Of several columns,
+    ENUM and SET: MySQL (9.7) compares their texts with the ordinals and misses the row.
     """
+    if len(columns) > 1 and any(column.labels for column in table.columns if column.name in columns):
+        return lambda _: True
     binary = {column.name for column in table.columns if column.binary}
     texts = [index for index, column in enumerate(columns) if column not in binary]
 

@@ -84,6 +84,29 @@ def test_a_key_of_several_columns_that_stands_alone_is_written_twice_because_mar
     assert deletes(["a", "b"], [["1", "2"]]) == [("DELETE FROM `sh``op`.`orders` WHERE (`a`,`b`) IN ((1,2),(1,2))", 1)]
 
 
+@pytest.mark.parametrize("is_set", [False, True], ids=["enum", "set"])
+def test_ordinals_in_a_compound_key_stand_apart_because_mysql_misses_them_in_a_list(*, is_set: bool) -> None:
+    ordinals = ColumnDescription(name="e", sql_type="", nullable=False, labels=("1", "x"), is_set=is_set)
+    table = TableDescription(schema="s", table="t", columns=(ordinals,), unique_keys=())
+    dialect = MysqlDialect()
+    assert list(dialect.deletes(table, ["e", "id"], [["2", "1"], ["1", "2"]])) == [
+        ("DELETE FROM `s`.`t` WHERE (`e`<=>2 AND `id`<=>1) OR (`e`<=>1 AND `id`<=>2)", 2)
+    ]
+    assert list(dialect.deletes(table, ["e"], [["2"], ["1"]])) == [("DELETE FROM `s`.`t` WHERE `e` IN (2,1)", 2)]
+
+
+def test_a_replace_raises_no_more_warnings_than_the_session_shows() -> None:
+    def rows_of(enums: int, **limits: int) -> list[int]:
+        columns = tuple(ColumnDescription(name=f"e{n}", sql_type="", nullable=True, labels=("x",)) for n in range(enums))
+        table = TableDescription(schema="s", table="t", columns=columns, unique_keys=())
+        return [rows for _, rows in MysqlDialect(**limits).replaces(table, ["id"], ["(0)"] * 1000)]
+
+    assert rows_of(3) == [1000]
+    assert rows_of(1, max_warnings=1024) == [1000]
+    assert rows_of(3, max_warnings=1024) == [341, 341, 318]
+    assert rows_of(2, max_warnings=0) == [1] * 1000
+
+
 def test_text_beyond_ascii_in_a_compound_key_stands_apart_because_mariadb_misses_it_in_a_list() -> None:
     assert deletes(["a", "b"], [["1", "'é'"]]) == [("DELETE FROM `sh``op`.`orders` WHERE (`a`<=>1 AND `b`<=>'é')", 1)]
     assert deletes(["b"], [["'é'"], ["'e'"]]) == [("DELETE FROM `sh``op`.`orders` WHERE `b` IN ('é','e')", 2)]
