@@ -21,6 +21,10 @@ GRANT PROCESS ON *.* TO 'applier'@'%';
 -- make such views may act as any other. Set create_view = "skip" under [ddl], or grant SET USER (MariaDB), SET_USER_ID (MySQL 8.0),
 -- SET_ANY_DEFINER and ALLOW_NONEXISTENT_DEFINER (MySQL 8.4), RESTRICTED_USER_ADMIN or SUPER (TiDB).
 
+-- Optional, not given here (MySQL): a server with sql_generate_invisible_primary_key = ON stops the applier at its start, and one with
+-- sql_require_primary_key = ON at the first table without a primary key. Set them to OFF, or GRANT SESSION_VARIABLES_ADMIN ON *.*: the
+-- applier then does it for its own sessions.
+
 -- Each replicated schema: rows (REPLACE and DELETE; no row is updated), then DDL. CREATE and DROP also allow CREATE SCHEMA and DROP SCHEMA
 -- of that name; SHOW VIEW lets a view be compared before and after its DDL. In a schema's name write \_ for _ (`my\_shop`.*): a bare _
 -- stands for any character.

@@ -55,6 +55,33 @@ SET SESSION sql_notes = :value;
 -- set_max_statement_time: a DDL takes as long as it takes (MariaDB)
 SET SESSION max_statement_time = :value;
 
+-- set_max_execution_time: the same for SELECT (MySQL)
+SET SESSION max_execution_time = :value;
+
+-- set_sql_select_limit: what is read is read whole
+SET SESSION sql_select_limit = :value;
+
+-- set_sql_safe_updates: the server shall not refuse a DELETE because of the plan it made
+SET SESSION sql_safe_updates = :value;
+
+-- set_unique_checks: a REPLACE finds every row that it collides with
+SET SESSION unique_checks = :value;
+
+-- set_completion_type: COMMIT neither begins a transaction nor ends the session
+SET SESSION completion_type = :value;
+
+-- set_lc_messages: the names in an error's message are found by the English words around them
+SET SESSION lc_messages = :value;
+
+-- set_restrict_fk_on_non_standard_key: a foreign key to an index that is not unique, as TiDB takes it (MySQL 8.4)
+SET SESSION restrict_fk_on_non_standard_key = :value;
+
+-- set_sql_generate_invisible_primary_key: no column that upstream does not have (MySQL: for administrators only)
+SET SESSION sql_generate_invisible_primary_key = :value;
+
+-- set_sql_require_primary_key: a table has the keys that it has upstream (MySQL: for administrators only)
+SET SESSION sql_require_primary_key = :value;
+
 -- set_innodb_lock_wait_timeout: seconds that a row lock is waited for
 SET SESSION innodb_lock_wait_timeout = :value;
 

@@ -1,4 +1,4 @@
-"""The quarantine through Spark, on a real Kafka and a real database: what is bad is stored once though the program dies around it, and retried."""
+"""The quarantine through Spark, on a real Kafka and real databases: what is bad is stored once though the program dies, and retried."""
 
 import json
 import signal

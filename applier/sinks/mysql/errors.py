@@ -68,6 +68,8 @@ MEANINGS: Final[dict[int, Meaning]] = {
     1213: _RETRY,  # deadlock
     1412: _RETRY,  # table definition changed
     1637: _RETRY,  # too many transactions
+    3032: _RETRY,  # offline mode (MySQL): the server is being served
+    3101: _RETRY,  # the group's certification rolled back (MySQL Group Replication)
     2002: Meaning(Verdict.RETRY, _REACH, shows_names=True),
     2003: Meaning(Verdict.RETRY, _REACH, shows_names=True),
     2005: Meaning(Verdict.RETRY, _REACH, shows_names=True),
@@ -94,6 +96,7 @@ MEANINGS: Final[dict[int, Meaning]] = {
     2006: _LOST,
     2013: _LOST,
     2055: _LOST,
+    3169: _LOST,  # killed (MySQL)
     4031: _LOST,  # idle for too long (MySQL 8)
     8501: _LOST,  # TiDB: outcome undetermined
     # A DDL that found its result.
@@ -154,6 +157,9 @@ MEANINGS: Final[dict[int, Meaning]] = {
     1526: Meaning(Verdict.FATAL, "Give the sink's table the partitions that it has upstream", of_rows=True),
     1906: _WRONG_VALUE,
     3105: _WRONG_VALUE,
+    3140: _WRONG_VALUE,  # no JSON (MySQL)
+    3144: _WRONG_VALUE,  # JSON of binary text (MySQL)
+    3157: _WRONG_VALUE,  # JSON that is too deep (MySQL)
     3819: Meaning(Verdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True, of_rows=True),
     4025: Meaning(Verdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True, of_rows=True),
     # DDL that this server does not take.
@@ -163,6 +169,7 @@ MEANINGS: Final[dict[int, Meaning]] = {
         Verdict.FATAL, "Use a server that has the collation, or change the sink by hand, then `applier ddl done`", shows_names=True
     ),
     1286: Meaning(Verdict.FATAL, "Change the sink by hand, then `applier ddl done`", shows_names=True),
+    3750: Meaning(Verdict.FATAL, "Set sql_require_primary_key = OFF on the server, or give the sink's user SESSION_VARIABLES_ADMIN"),
 }
 UNKNOWN: Final = Meaning(Verdict.FATAL, "See the database's manual for the code, and its log")
 

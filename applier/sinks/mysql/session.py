@@ -32,7 +32,10 @@ CONNECT_TIMEOUT_S = 10
 WRITER_IDLE_S = 600
 """A frozen writer holds the progress row no longer than this. Not shorter: between two statements a shuffle may be read."""
 DAY_S = 86_400
+UNLIMITED: Final = 2**64 - 1
 _PRIVILEGE_NEEDED: Final = 1227
+_DISPENSABLE: Final = frozenset({"max_error_count", "sql_require_primary_key"})
+"""The dialect keeps the number of warnings that a statement may raise below the server's; a DDL that is refused has a remedy (3750)."""
 YEAR_S = 365 * DAY_S
 _UTC: Final = frozenset({"UTC", "Z", "ETC/UTC", "-00:00"})
 
@@ -189,10 +192,9 @@ def _engine(url: str, tls: Tls, purpose: Purpose, read_timeout_s: int, lease_s: 
 def _fix(connection: Connection, settings: SinkSettings, purpose: Purpose) -> None:
     """Set what differs, and read it again: a proxy between, or a limit of the server, may have changed what arrived."""
     wanted = _variables(settings, purpose)
-    different = _different(connection, wanted)
-    for name in different:
-        _set(connection, name, wanted[name])
-    remaining = _different(connection, wanted) if different else {}
+    _set(connection, "sql_select_limit", UNLIMITED)  # first: it cuts SHOW VARIABLES off too
+    different = [name for name in _different(connection, wanted) if _set(connection, name, wanted[name])]
+    remaining = _different(connection, {name: wanted[name] for name in different}) if different else {}
     for name, found in remaining.items():
         raise FatalSinkError(
             "the server does not keep a setting of the session",
@@ -218,7 +220,7 @@ def _is_equal(present: str, wanted: str | float) -> bool:
     """Compare as servers show values: numbers with decimals, lists in an order of their own, switches as words or digits."""
     if not isinstance(wanted, str):
         try:
-            return float(present) == wanted
+            return float(present) == float(wanted)
         except ValueError:
             return False
     switches = {"1": "on", "0": "off"}
@@ -226,14 +228,15 @@ def _is_equal(present: str, wanted: str | float) -> bool:
     return sorted(switches.get(shown, shown).split(",")) == sorted(wanted.casefold().split(","))
 
 
-def _set(connection: Connection, name: str, value: str | float) -> None:
+def _set(connection: Connection, name: str, value: str | float) -> bool:
+    """Return False where MySQL lets only administrators set a variable that the sink can do without."""
     try:
         connection.execute(QUERIES[f"set_{name}"], {"value": value})
     except SQLAlchemyError as error:
-        if (name, code_of(error)) == ("max_error_count", _PRIVILEGE_NEEDED):
-            # MySQL lets administrators only set it. The dialect keeps the number of warnings that a statement may raise below it.
-            return
+        if name in _DISPENSABLE and code_of(error) == _PRIVILEGE_NEEDED:
+            return False
         raise translate(error, "fixing the session's settings", variable=name, value=value) from error
+    return True
 
 
 def _variables(settings: SinkSettings, purpose: Purpose) -> dict[str, str | float]:
@@ -257,6 +260,14 @@ def _variables(settings: SinkSettings, purpose: Purpose) -> dict[str, str | floa
         "max_error_count": 65535,
         "sql_notes": "ON",
         "max_statement_time": 0,
+        "max_execution_time": 0,
+        "sql_safe_updates": "OFF",
+        "unique_checks": "ON",
+        "completion_type": "NO_CHAIN",
+        "lc_messages": "en_US",
+        "restrict_fk_on_non_standard_key": "OFF",
+        "sql_generate_invisible_primary_key": "OFF",
+        "sql_require_primary_key": "OFF",
         "innodb_lock_wait_timeout": settings.lock_wait_timeout_s,
         "lock_wait_timeout": settings.lock_wait_timeout_s,
         "wait_timeout": _idle_s(purpose),
