@@ -50,6 +50,8 @@ HOSTILE = [
     "a" * 255,
 ]
 FINITE = [0.0, 1.0, -1.5, 0.1, 1 / 3, 1e22, 1e-7, 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, 123456789.12345679, -1e-300]
+GREATEST_FLOATS = [3.4028235e38, -3.4028235e38, 3.4028233e38, 1.1754944e-38, 1e-45, -1e-45, 1.17549421e-38, 16777216.0, 9.999999e20]
+"""Bounds of FLOAT as they come on the wire: shortest texts, the first two of which are greater than what they stand for."""
 FLOATS32 = [struct.unpack("<f", struct.pack("<f", value))[0] for value in (3.14, 0.1, 1e-38, 3.4028234e38, -1 / 3, 16777217.0, 1e-45, 0.0)]
 
 
@@ -89,6 +91,9 @@ CASES = [
     Case("double", 5, 1, FINITE),
     Case("float", 4, 1, FLOATS32, read="CAST(v AS DOUBLE)"),
     Case("float", 4, 1, [3.14, 0.1, 1e-7], read="CAST(v AS DOUBLE)", stored=lambda v: struct.unpack("<f", struct.pack("<f", v))[0]),
+    Case("float", 4, 1, GREATEST_FLOATS, read="CAST(v AS DOUBLE)", stored=lambda v: struct.unpack("<f", struct.pack("<f", v))[0]),
+    Case("double", 4, 1, GREATEST_FLOATS),
+    Case("double", 5, 1, [-1.7976931348623157e308, -5e-324, 2.2250738585072011e-308, 9007199254740993.0, 1e21, 1e-6]),
     Case("decimal(65,30)", 246, 1, ["1." + "0" * 29 + "1", "-" + "9" * 35 + "." + "9" * 30, "0." + "0" * 30], read="CAST(v AS CHAR)"),
     Case("decimal(40,0)", 246, 1, ["9007199254740993", "9007199254740992", "9" * 40, "-1"], read="CAST(v AS CHAR)"),
     Case("decimal(10,2)", 246, 1, ["0.10", "-12345678.90", "1.00"], read="CAST(v AS CHAR)"),

@@ -3,14 +3,14 @@
 The texts are whole statements: run them without parameters, so that no driver looks for ``%`` or ``:name`` in them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from applier.errors import RowRefused
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import Literal, RowLiteral, WireColumn
-from applier.sinks.mysql.literals import literal_of
+from applier.sinks.mysql.literals import comparable_of, literal_of
 from applier.sinks.mysql.row import row_literal_of
 
 TARGET_BYTES = 1024 * 1024
@@ -52,10 +52,12 @@ class MysqlDialect:
     def deletes(self, table: TableDescription, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, int]]:
         """Render DELETEs by key, in lists where servers look keys up rightly in lists (see ``_stands_apart``)."""
         quoted = [quote_identifier(column) for column in columns]
+        if labelled := _labelled(table, columns):
+            rows = _by_label(rows, labelled)
         head = f"DELETE FROM {quote_table(table.schema, table.table)} WHERE "  # noqa: S608 -- this is where SQL is rendered
         listed = f"({','.join(quoted)}) IN (" if len(quoted) > 1 else f"{quoted[0]} IN ("
         cutter = _Cutter(table, self.max_packet_bytes, min(self.max_rows, MAX_KEYS))
-        for apart, group in groupby(rows, key=_stands_apart(table, columns)):
+        for apart, group in groupby(rows, key=_stands_apart(table, columns, frozenset(labelled))):
             if apart:
                 yield from cutter.cut(head, (_compared(quoted, row) for row in group), " OR ", "")
             elif len(quoted) > 1:
@@ -75,20 +77,38 @@ class MysqlDialect:
         return self.max_rows if not enums else max(1, min(self.max_rows, (self.max_warnings - 1) // enums))
 
 
-def _stands_apart(table: TableDescription, columns: Sequence[str]) -> Callable[[Sequence[str]], bool]:
+def _labelled(table: TableDescription, columns: Sequence[str]) -> dict[int, Callable[[str], str]]:
+    """Return how the literals of ENUM and SET columns among ``columns`` are compared, by the column's place.
+
+    By their labels: a mask with bit 63 is equal to no unsigned number on any server. What an empty label would not tell apart stays
+    a number.
+    """
+    by_name = {column.name: column for column in table.columns}
+    found = {place: by_name[name] for place, name in enumerate(columns) if name in by_name}
+    return {place: comparable_of(column) for place, column in found.items() if column.labels}
+
+
+def _by_label(rows: Iterable[Sequence[str]], labelled: Mapping[int, Callable[[str], str]]) -> Iterator[Sequence[str]]:
+    for row in rows:
+        yield [labelled[place](literal) if place in labelled else literal for place, literal in enumerate(row)]
+
+
+def _stands_apart(table: TableDescription, columns: Sequence[str], labelled: Collection[int]) -> Callable[[Sequence[str]], bool]:
     """Return the test for keys that must be compared one by one (a third of the speed of a list).
 
-    A NULL part: ``IN`` never finds it. Text as hexadecimal: one binary constant makes a whole list be compared as binary. Of several
-    columns, text beyond ASCII: MariaDB (10.11) does not convert it to the column's character set and misses the row. Of several columns,
-    ENUM and SET: MySQL (9.7) compares their texts with the ordinals and misses the row.
+    A NULL part: ``IN`` never finds it. Text as hexadecimal: one binary constant makes a whole list be compared as binary. An ENUM or SET
+    as a number (see ``_labelled``). Of several columns, text beyond ASCII: MariaDB (10.11) does not convert it to the column's character
+    set and misses the row. Of several columns, ENUM and SET: MySQL (9.7) misses the row by its number, MariaDB scans for its label.
     """
-    if len(columns) > 1 and any(column.labels for column in table.columns if column.name in columns):
+    if len(columns) > 1 and labelled:
         return lambda _: True
     binary = {column.name for column in table.columns if column.binary}
     texts = [index for index, column in enumerate(columns) if column not in binary]
 
     def stands_apart(row: Sequence[str]) -> bool:
         if "NULL" in row or any(row[index].startswith("x'") for index in texts):
+            return True
+        if labelled and not row[0].startswith("'"):
             return True
         return len(row) > 1 and not all(map(str.isascii, row))
 

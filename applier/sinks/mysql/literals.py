@@ -6,13 +6,16 @@ A literal stands in REPLACE lists and in comparisons with key columns, and must 
 * FLOAT is written as the double that equals the stored 32-bit number: ``f IN (3.14)`` never finds a FLOAT 3.14.
 * DOUBLE carries an exponent, without which a literal is a DECIMAL; a negative zero keeps its sign only as a string.
 * Text is a character string without ``_binary`` (open_protocol.md 2.6); bytes, and text that is not UTF-8, are hexadecimal.
-* ENUM and SET are ordinals and bit masks; as strings they would be matched against the labels first.
+* ENUM and SET are written as ordinals and bit masks; as strings they would be matched against the labels first. In comparisons they are
+  labels, as far as those tell them apart.
 
 The session must not have NO_BACKSLASH_ESCAPES, and its character set is utf8mb4. The functions raise TypeError, ValueError or
 AttributeError where a value is not of the type that was asked for.
 """
 
 import re
+from collections.abc import Callable
+from functools import lru_cache
 from struct import Struct
 from typing import Any, Final
 
@@ -30,6 +33,9 @@ STRINGS = frozenset({15, 249, 250, 251, 252, 253, 254})
 TEXTS = frozenset({7, 10, 11, 12, 14, 225, 245})
 """TIMESTAMP, DATE, TIME, DATETIME, NEWDATE, VECTOR, JSON: always text."""
 
+SIGN_BIT: Final = 63
+MASK_BITS: Final = 64
+
 _DECIMAL_TEXT: Final = re.compile(r"-?[0-9]{1,65}(?:\.[0-9]{1,30})?")
 _ESCAPES: Final = str.maketrans({"\0": "\\0", "'": "\\'", "\\": "\\\\"})
 _FLOAT32: Final = Struct("<f")
@@ -45,8 +51,13 @@ def literal_of(column: ColumnDescription, mysql_type: int, flags: int) -> Litera
     if mysql_type in TEXTS:
         return text
     if mysql_type in FLOATS:
-        return float32 if column.sql_type.casefold().startswith("float") else float64
+        return float32 if is_float32(column) else float64
     return _rare(column, mysql_type)
+
+
+def is_float32(column: ColumnDescription) -> bool:
+    """Tell whether the sink keeps 32-bit numbers in the column."""
+    return column.sql_type.casefold().startswith("float")
 
 
 def _rare(column: ColumnDescription, mysql_type: int) -> Literal:
@@ -86,6 +97,29 @@ def _bounded(most: int, column: ColumnDescription) -> Literal:
         return int.__repr__(value)
 
     return ordinal
+
+
+def comparable_of(column: ColumnDescription) -> Callable[[str], str]:
+    """Return the function from a literal of an ENUM or SET ``column`` to the one that it is compared with.
+
+    A label; the number where a label is empty, which several numbers may be; as a signed one, as servers read it from a SET.
+    """
+    if not column.is_set:
+        ordinals = {str(ordinal): text(label) for ordinal, label in enumerate(column.labels, 1) if label}
+        return lambda literal: ordinals.get(literal, literal)
+
+    has_empty = "" in column.labels
+
+    @lru_cache(maxsize=4096)
+    def of_mask(literal: str) -> str:
+        if literal == "NULL":
+            return literal
+        mask = int(literal)
+        if has_empty:
+            return str(mask - (mask >> SIGN_BIT << MASK_BITS))
+        return text(",".join(label for bit, label in enumerate(column.labels) if mask >> bit & 1))
+
+    return of_mask
 
 
 def float64(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 One ``%`` formats all columns of a row in C, and a few searches over the whole text prove that no value needed more care than that:
 as many quotes as the template has, no backslash, no NUL byte, no lone surrogate, no negative zero. A row that fails the proof, or holds
-a NULL, is rendered column by column. Measured with five columns (CPython 3.11): 0.8 microseconds instead of 1.5.
+a NULL or the greatest FLOAT, is rendered column by column. Measured with five columns (CPython 3.11): 0.8 microseconds instead of 1.5.
 
 In a REPLACE list a quoted DECIMAL is exact, and a bare float is a decimal literal of at most 21 places that the server rounds
 correctly: what ``literals`` guards against beyond that are comparisons.
@@ -10,10 +10,14 @@ correctly: what ``literals`` guards against beyond that are comparisons.
 
 from collections.abc import Sequence
 from operator import call
+from typing import Final
 
 from applier.events import Flag, Value
 from applier.planner.port import RowLiteral, WireColumn
-from applier.sinks.mysql.literals import DECIMAL, FLOATS, INTEGERS, STRINGS, TEXTS, literal_of
+from applier.sinks.mysql.literals import DECIMAL, FLOATS, INTEGERS, STRINGS, TEXTS, is_float32, literal_of
+
+GREATEST_FLOAT: Final = "3.4028235e+38"
+"""The shortest text of the greatest FLOAT, as it comes on the wire: as a number it is greater than that, and out of range."""
 
 
 def row_literal_of(columns: Sequence[WireColumn]) -> RowLiteral:
@@ -37,7 +41,11 @@ def row_literal_of(columns: Sequence[WireColumn]) -> RowLiteral:
             return exact(values)
         return row
 
-    return fast
+    def fast_with_floats(values: tuple[Value, ...]) -> str:
+        row = fast(values)
+        return exact(values) if GREATEST_FLOAT in row else row
+
+    return fast_with_floats if any(is_float32(column) for column, _, _ in columns) else fast
 
 
 def _format(column: WireColumn) -> str:

@@ -183,6 +183,8 @@ def _ordinal_literal(column: ColumnDescription) -> Literal:
         if isinstance(value, int):
             if not 0 <= value < len(rendered):
                 raise _unknown_label(column, value)
+            if not value and "" in column.labels:
+                raise _ambiguous(column, value)
             return rendered[value]
         return plain(value)
 
@@ -190,10 +192,14 @@ def _ordinal_literal(column: ColumnDescription) -> Literal:
 
 
 def _mask_literal(column: ColumnDescription) -> Literal:
+    nothing = sum(1 << bit for bit, label in enumerate(column.labels) if not label)
+
     @lru_cache(maxsize=4096)
     def labelled(mask: int) -> str:
         if mask >> len(column.labels):
             raise _unknown_label(column, mask)
+        if mask and mask == nothing:
+            raise _ambiguous(column, mask)
         return text(",".join(label for bit, label in enumerate(column.labels) if mask >> bit & 1))
 
     def render(value: Value) -> str:
@@ -237,6 +243,16 @@ def _unknown_label(column: ColumnDescription, value: int) -> RowRefused:
     return RowRefused(
         "the value stands for a label that the sink's column does not have",
         remedy="A DDL of upstream is missing in the sink: compare the two, and make the change by hand",
+        column=column.name,
+        declared=column.sql_type,
+        ordinal=value,
+    )
+
+
+def _ambiguous(column: ColumnDescription, value: int) -> RowRefused:
+    return RowRefused(
+        "the sink keeps labels, and the column has an empty one: this value would look like another one",
+        remedy="Use a MySQL, MariaDB or TiDB sink for the table, or give the empty label a text upstream",
         column=column.name,
         declared=column.sql_type,
         ordinal=value,
