@@ -4,6 +4,7 @@ Asks the sink and remembers; writes nothing. What is new is recorded by the engi
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from applier.coordinator.beginning import refuse_rows_of_others, unknown_tables
 from applier.coordinator.messages import TableRows
@@ -19,7 +20,7 @@ class SinkTables:
     """The tables of one sink. Not thread-safe."""
 
     def __init__(self, sink: Sink) -> None:
-        self._sink = sink
+        self._sink, self._reserved = sink, sink.reserved
         self._catalogue: dict[FoldedName, TableDescription] = {}
 
     def forget(self) -> None:
@@ -34,15 +35,23 @@ class SinkTables:
             self._catalogue |= self._sink.describe(missing)
         return {folded: self._catalogue[folded] for folded in names if folded in self._catalogue}
 
-    def new_with_rows(self, tables: Iterable[TableRows], progress: Progress) -> frozenset[FoldedName]:
-        """Check the tables of a segment that the replica has not touched before, and return them, to be recorded."""
+    def new_with_rows(self, tables: Sequence[TableRows], progress: Progress) -> frozenset[FoldedName]:
+        """Check the tables of a segment, and return those that the replica has not touched before, to be recorded.
+
+        NeedsOperator if one is reserved, or holds rows that are not the replica's.
+        """
+        for table in tables:
+            if self._reserved.holds(table.name):
+                self._reserved.refuse_rows(table.name, **_place(table))
         return self._new([table.name for table in tables], progress)
 
     def new_with_ddl(self, ddl: DdlEvent, progress: Progress) -> frozenset[FoldedName]:
         """Check the tables that a DDL makes, changes or takes over; return those to record, names that a RENAME gives included.
 
-        Tables that it merely mentions (a view's, the target of a foreign key) are checked when something of their own comes.
+        NeedsOperator if one is reserved, or holds rows that are not the replica's. Tables that it merely mentions (a view's, the target
+        of a foreign key) are checked when something of their own comes.
         """
+        self._reserved.refuse_ddl(ddl)
         statement = parse_ddl(ddl)
         if statement is None:
             return self._new([ddl.name], progress)
@@ -73,12 +82,15 @@ def refuse_keyless(tables: Iterable[TableRows]) -> None:
     """Stop at rows that have no handle key. NeedsOperator with the place of one of them."""
     for table in tables:
         if not table.handle_key:
-            place = {} if table.stream is None else {"topic": table.stream.topic, "partition": table.stream.partition}
             raise NeedsOperator(
                 "rows of a table without a key cannot be applied exactly once",
                 remedy='Give the table a primary key upstream, or leave it out of the changefeed (keyless = "stop")',
                 table=str(table.name),
-                **place,
-                offset=table.first_offset,
-                commit_ts=table.min_ts,
+                **_place(table),
             )
+
+
+def _place(table: TableRows) -> dict[str, Any]:
+    """Name the first of the rows."""
+    place = {} if table.stream is None else {"topic": table.stream.topic, "partition": table.stream.partition}
+    return place | {"offset": table.first_offset, "commit_ts": table.min_ts}

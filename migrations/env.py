@@ -1,19 +1,18 @@
 """Alembic's entry: runs the migrations on the SQLAlchemy connection that the caller passes, never on one of its own.
 
-Called by ``applier.sinks.migration`` only. The version table lies with the bookkeeping: ``applier.schema_version``, in SQLite
-``applier_schema_version``.
+Called by ``applier.sinks.migration`` only, which says where the bookkeeping lies; the version table lies with it.
 """
 
 from alembic import context
 
 connection = context.config.attributes["connection"]
-is_sqlite = connection.dialect.name == "sqlite"
+place = context.config.attributes["place"]
 
 context.configure(
     connection=connection,
-    version_table="applier_schema_version" if is_sqlite else "schema_version",
-    version_table_schema=None if is_sqlite else "applier",
-    transactional_ddl=is_sqlite,
+    version_table=f"{place.prefix}schema_version",
+    version_table_schema=place.schema,
+    transactional_ddl=connection.dialect.name == "sqlite",
 )
 with context.begin_transaction():
     context.run_migrations()

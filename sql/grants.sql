@@ -8,7 +8,7 @@
 -- With a host or a network in place of '%', and REQUIRE SSL (or REQUIRE X509) behind the password, where the server has a certificate.
 CREATE USER IF NOT EXISTS 'applier'@'%' IDENTIFIED BY 'choose-a-password';
 
--- Bookkeeping. CREATE, ALTER, INDEX and DROP are for migrations only: leave them out if an administrator runs `applier migrate` after
+-- Bookkeeping, in the schema that [sink] schema names (applier, if it names none). CREATE, ALTER, INDEX and DROP are for migrations only: leave them out if an administrator runs `applier migrate` after
 -- each upgrade of the applier. (With no revision to apply, the applier changes nothing here.)
 GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX, DROP ON applier.* TO 'applier'@'%';
 

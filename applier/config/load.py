@@ -96,17 +96,22 @@ def _remedy(detail: ErrorDetails, key: tuple[str, ...]) -> str:
             return ""
 
 
+def _keys(model: type[BaseModel]) -> list[str]:
+    """Return the keys of a section as they are written."""
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
 def _nearest_key(key: tuple[str, ...]) -> str:
     """Suggest the nearest key of the same section, or the section where a key of that very name is."""
     model: Any = Config
     for part in key[:-1]:
         model = _model_of(model, part)
-    siblings = list(model.model_fields)
+    siblings = _keys(model)
     near = get_close_matches(key[-1], siblings, n=1)
     if near:
         return f"Did you mean {'.'.join((*key[:-1], near[0]))}?"
     for section in Config.model_fields:
         inner = _model_of(Config, section)
-        if inner is not None and key[-1] in inner.model_fields:
+        if inner is not None and key[-1] in _keys(inner):
             return f"Did you mean {section}.{key[-1]}?"
     return f"The keys here are: {', '.join(siblings)}"

@@ -14,6 +14,7 @@ from applier.config.value import (
     Listen,
     Whole,
     available,
+    check_schema,
     check_servers,
     check_time_zone,
     check_topics,
@@ -28,6 +29,7 @@ from applier.errors import ConfigError
 from applier.kafka.settings import OWNED_PROPERTIES, KafkaSettings
 from applier.position import MAX_TS, Ts
 from applier.sinks.port import SinkSettings, Tls, TlsMode
+from applier.sinks.queries import SCHEMA
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Patience = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -144,6 +146,9 @@ class SinkConfig(_Section):
     max_transaction_rows: Annotated[Whole, Field(ge=1)] = 100_000
     keyless: Keyless = Keyless.STOP
     on_rejected_row: OnBadEvent = OnBadEvent.STOP
+    # Under another name here: pydantic's models have an attribute of this one.
+    bookkeeping_schema: Annotated[str, Field(alias="schema"), AfterValidator(check_schema)] = SCHEMA
+    """Where the bookkeeping lies: a schema of its own, in SQLite the prefix of its tables."""
 
     @field_validator("url")
     @classmethod
@@ -311,6 +316,7 @@ class Config(_Section):
             url=self.sink.full_url(),
             tls=self.sink.tls,
             name=self.name,
+            schema=self.sink.bookkeeping_schema,
             time_zone=self.source.time_zone,
             lease_s=self.run.lease_s,
             lock_timeout_s=self.run.lock_timeout_s,

@@ -15,11 +15,13 @@ from pydantic_core import PydanticCustomError
 from sqlalchemy.engine import URL
 
 from applier.sinks.address import BadAddress, read_address
+from applier.sinks.reserved import SYSTEM_SCHEMAS
 
 UNITS: Final = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1024, "mib": 1024**2, "gib": 1024**3, "tib": 1024**4}
 SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 ZONE_OFFSET: Final = re.compile(r"[+-](0\d|1[0-4]):[0-5]\d")
 """What MySQL accepts as ``time_zone`` besides names."""
+SCHEMA_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}", re.ASCII)
 SERVER: Final = re.compile(r"(?:[A-Z_]+://)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?")
 TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 LISTEN: Final = re.compile(r"(?:(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+)):)?(?P<port>\d{1,5})")
@@ -77,6 +79,15 @@ def check_time_zone(value: str) -> str:
         hint = f"Did you mean {near[0]!r}?" if near else 'Give "UTC", an offset such as "+08:00", or a name such as "Asia/Shanghai".'
         raise refuse(f"is not a time zone: {value!r}", f"{hint} It is the zone of the TiCDC server") from None
     return value
+
+
+def check_schema(name: str) -> str:
+    """Accept a name that every sink takes without a question, and that is not the database's own."""
+    if not SCHEMA_NAME.fullmatch(name):
+        raise refuse(f"is not the name of a schema: {name!r}", "Give 1 to 48 letters, digits and '_', with a letter first")
+    if name.casefold() in SYSTEM_SCHEMAS or name.casefold().startswith("sqlite"):
+        raise refuse(f"is a name of the database's own: {name!r}", "Choose a schema that nobody else uses, for instance applier")
+    return name
 
 
 def check_servers(value: str) -> str:

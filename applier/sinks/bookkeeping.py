@@ -21,7 +21,7 @@ from applier.errors import FatalSinkError, Fenced, InvariantViolation, Retryable
 from applier.events import FoldedName
 from applier.position import Offset, Stream, Ts
 from applier.sinks.port import Fence, Owner, Progress, ProgressCommit, WriteState
-from applier.sinks.queries import load_queries
+from applier.sinks.queries import SCHEMA, load_queries
 
 MAX_INTEGER = 2**63 - 1
 MAX_READS = 10
@@ -82,6 +82,8 @@ class Bookkeeping:
 
     name: str
     dialect: str
+    schema: str = SCHEMA
+    """Where its tables lie; in SQLite the prefix of their names."""
 
     # Progress and fence
 
@@ -213,7 +215,7 @@ class Bookkeeping:
 
     def query(self, name: str) -> TextClause:
         """Return a named statement for this dialect."""
-        return load_queries(self.dialect)[name]
+        return load_queries(self.dialect, schema=self.schema)[name]
 
     def _run(self, connection: Connection, query: str, **values: object) -> CursorResult[Any]:
         return connection.execute(self.query(query), {"name": self.name, **values})

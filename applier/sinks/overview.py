@@ -52,8 +52,8 @@ def look(connection: Connection, ledger: Ledger, judge: Callable[[OwnerRow], Own
 
     ``judge`` knows how one sees in this database whether the owner lives.
     """
-    migration.check(connection)
     books = ledger.bookkeeping
+    migration.check(connection, books.schema)
     updated = connection.execute(books.query("progress_updated"), {"name": books.name}).scalar_one_or_none()
     owner = books.owner(connection)
     return Overview(

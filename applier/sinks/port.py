@@ -16,6 +16,8 @@ from applier.events import DdlEvent, FoldedName, TableName
 from applier.planner.catalogue import TableDescription
 from applier.planner.port import Dialect, Statement
 from applier.position import Stream, Ts
+from applier.sinks.queries import SCHEMA
+from applier.sinks.reserved import Reserved
 
 if TYPE_CHECKING:
     from applier.sinks.overview import Overview
@@ -53,6 +55,8 @@ class SinkSettings:
     url: str = field(repr=False)
     tls: Tls = Tls()
     name: str = "replica"
+    schema: str = SCHEMA
+    """Where the bookkeeping lies; in SQLite the prefix of its tables."""
     time_zone: str = "UTC"
     lease_s: float = 15.0
     lock_timeout_s: float = 30.0
@@ -193,6 +197,11 @@ class Sink(Protocol):
     @property
     def dialect(self) -> Dialect:
         """The rendering part, for executors."""
+        ...
+
+    @property
+    def reserved(self) -> Reserved:
+        """The schemas that upstream's events must not touch: the bookkeeping's and the database's own."""
         ...
 
     @property

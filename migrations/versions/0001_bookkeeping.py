@@ -10,7 +10,7 @@ floating point, so there the columns have no affinity (declared BLOB): integers 
 from typing import Any
 
 import sqlalchemy as sa
-from alembic import op
+from alembic import context, op
 from sqlalchemy.dialects import mysql
 from sqlalchemy.types import TypeEngine
 
@@ -51,12 +51,12 @@ def moment() -> TypeEngine[Any]:
 
 def table(name: str, *columns: sa.Column[Any], key: tuple[str, ...]) -> None:
     """Create one bookkeeping table under the name that the database's dialect has for it."""
-    is_sqlite = op.get_context().dialect.name == "sqlite"
+    place = context.config.attributes["place"]
     op.create_table(
-        f"applier_{name}" if is_sqlite else name,
+        f"{place.prefix}{name}",
         *columns,
         sa.PrimaryKeyConstraint(*key),
-        schema=None if is_sqlite else "applier",
+        schema=place.schema,
         if_not_exists=True,
         mysql_engine="InnoDB",
         mysql_charset="utf8mb4",

@@ -6,7 +6,7 @@ Like 0001, every step can be repeated after a death half-way: MySQL commits each
 from typing import Any
 
 import sqlalchemy as sa
-from alembic import op
+from alembic import context, op
 from sqlalchemy.dialects import mysql
 from sqlalchemy.types import TypeEngine
 
@@ -43,9 +43,7 @@ def column(name: str, kind: TypeEngine[Any], *, nullable: bool = False) -> sa.Co
 
 def upgrade() -> None:
     """Add two columns and a table."""
-    is_sqlite = op.get_context().dialect.name == "sqlite"
-    schema = None if is_sqlite else "applier"
-    prefix = "applier_" if is_sqlite else ""
+    schema, prefix = context.config.attributes["place"]
     quarantine = f"{prefix}quarantine"
     present = {known["name"] for known in sa.inspect(op.get_bind()).get_columns(quarantine, schema=schema)}
     for added in (column("settled_at", moment(), nullable=True), column("settled_by", text(255), nullable=True)):

@@ -27,6 +27,7 @@ from applier.sinks.mysql.snapshot import has_changed, has_moved, snapshot
 from applier.sinks.mysql.statement import blockers, run_statement, wait_until_ended
 from applier.sinks.mysql.wish import DROPS, is_fulfilled
 from applier.sinks.port import DdlState, Fence, ProgressCommit, SinkSettings
+from applier.sinks.reserved import SYSTEM_SCHEMAS, Reserved
 from applier.statement import Statement, StatementKind, parse_ddl
 
 LOCK_WAIT_TIMEOUT = 1205
@@ -176,6 +177,7 @@ class DdlRunner:
 
         FatalSinkError; RetryableSinkError if it may pass (a lock that somebody holds for long): the intent is settled at a new beginning.
         """
+        Reserved(self._settings.schema, SYSTEM_SCHEMAS).refuse_ddl(begun.ddl)
         try:
             for attempt in stamina.retry_context(on=DdlNotRun, attempts=self._settings.retries + 1, timeout=None):
                 with attempt:

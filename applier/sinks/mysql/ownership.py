@@ -25,6 +25,7 @@ from applier.sinks.mysql.registry import SessionRegistry, end_holder, lock_holde
 from applier.sinks.mysql.session import Purpose, discard, open_session, session_id, transaction
 from applier.sinks.overview import OwnerState, OwnerView
 from applier.sinks.port import SinkSettings
+from applier.sinks.queries import SCHEMA
 from applier.sinks.waiting import tell_wait
 
 LOCK_SLICE_S = 1
@@ -49,6 +50,15 @@ class _Stillness:
         return beat is not None and now_s - self._since_s > self._limit_s
 
 
+def lock_name(settings: SinkSettings) -> str:
+    """Return the name of a replica's lock. Such names have at most 64 characters and ignore case; a replica's may be longer and does not.
+
+    Replicas of one name in two bookkeeping schemas are two. Some servers ignore the case of a schema's name.
+    """
+    replica = settings.name if settings.schema == SCHEMA else f"{settings.schema.casefold()}\0{settings.name}"
+    return f"applier:{sha256(replica.encode()).hexdigest()[:40]}"
+
+
 class Ownership:
     """One run's ownership of one replica. Used from the main thread only."""
 
@@ -56,8 +66,7 @@ class Ownership:
         self._settings, self._bookkeeping = settings, bookkeeping
         self._registry = SessionRegistry(bookkeeping)
         self.run_id = uuid4().hex
-        # Names of locks have at most 64 characters and ignore case; the replica's name may be longer and does not.
-        self._lock_name = f"applier:{sha256(settings.name.encode()).hexdigest()[:40]}"
+        self._lock_name = lock_name(settings)
         self._heartbeat = Heartbeat(settings, bookkeeping, self.run_id, self._lock_name)
         self._connection: Connection | None = None
         self._token = ""

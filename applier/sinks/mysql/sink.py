@@ -15,6 +15,7 @@ from applier.position import Ts
 from applier.sinks import migration
 from applier.sinks.bookkeeping import Bookkeeping, of_epoch
 from applier.sinks.ledger import Ledger
+from applier.sinks.moved import refuse_moved
 from applier.sinks.mysql import catalogue
 from applier.sinks.mysql.ddl import DdlRunner
 from applier.sinks.mysql.dialect import MysqlDialect
@@ -22,11 +23,13 @@ from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.owned import commit_owned
 from applier.sinks.mysql.ownership import Ownership
 from applier.sinks.mysql.registry import release_lock, take_lock
-from applier.sinks.mysql.session import QUERIES, Purpose, discard, limits, open_session, transaction
+from applier.sinks.mysql.session import FILE, QUERIES, Purpose, discard, limits, open_session, transaction
 from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
 from applier.sinks.overview import Overview, look
 from applier.sinks.port import Aside, DdlState, Fence, LedgerEntry, Progress, ProgressCommit, SinkSettings, WriteOutcome
 from applier.sinks.quarantine import Quarantine, QuarantineDesk
+from applier.sinks.queries import load_queries
+from applier.sinks.reserved import SYSTEM_SCHEMAS, Reserved
 
 T = TypeVar("T")
 
@@ -38,7 +41,7 @@ class MysqlSink:
 
     def __init__(self, settings: SinkSettings) -> None:
         self._settings = settings
-        self._bookkeeping = Bookkeeping(settings.name, "mysql")
+        self._bookkeeping = Bookkeeping(settings.name, "mysql", settings.schema)
         self._ledger = Ledger(self._bookkeeping)
         self._ownership = Ownership(settings, self._bookkeeping)
         self._ddl = DdlRunner(settings, self._ledger, self._ownership)
@@ -54,12 +57,17 @@ class MysqlSink:
         return self._dialect
 
     @property
+    def reserved(self) -> Reserved:
+        """The schemas that upstream's events must not touch."""
+        return Reserved(self._settings.schema, SYSTEM_SCHEMAS)
+
+    @property
     def writer(self) -> MysqlWriter:
         """The writing part."""
         return MysqlWriter(self._settings)
 
     def migrate(self) -> Sequence[str]:
-        """Create or upgrade the schema ``applier``; return the revisions that were applied."""
+        """Create or upgrade the bookkeeping's schema; return the revisions that were applied."""
 
         def work(connection: Connection) -> Sequence[str]:
             if not take_lock(connection, MIGRATION_LOCK, self._settings.lock_timeout_s):
@@ -67,9 +75,10 @@ class MysqlSink:
                 raise RetryableSinkError(message, remedy="Try again in a moment")
             try:
                 # Not asked for where it exists: the user may lack the privilege then.
-                if not connection.execute(QUERIES["schema_exists"], {"schema_name": migration.SCHEMA}).scalar_one():
-                    connection.execute(QUERIES["schema_create"])
-                return migration.upgrade(connection)
+                schema = self._settings.schema
+                if not connection.execute(QUERIES["schema_exists"], {"schema_name": schema}).scalar_one():
+                    connection.execute(load_queries("mysql", FILE, schema)["schema_create"])
+                return migration.upgrade(connection, schema)
             finally:
                 release_lock(connection, MIGRATION_LOCK)
 
@@ -77,7 +86,7 @@ class MysqlSink:
 
     def acquire(self, *, take_over: bool = False) -> None:
         """Own the replica. Fenced names the owner; FatalSinkError if the bookkeeping tables are missing or old."""
-        self._read(migration.check, "looking for the bookkeeping tables")
+        self._read(lambda connection: migration.check(connection, self._settings.schema), "looking for the bookkeeping tables")
         self._ownership.acquire(take_over=take_over)
 
     def load(self) -> Progress | None:
@@ -90,7 +99,10 @@ class MysqlSink:
 
         def work(connection: Connection) -> Progress:
             # After an unknown outcome the row may be there already: then it is ours.
-            return self._bookkeeping.load(connection) or self._bookkeeping.begin(connection, self._ownership.run_id, start_ts)
+            if present := self._bookkeeping.load(connection):
+                return present
+            refuse_moved(connection, self._bookkeeping)
+            return self._bookkeeping.begin(connection, self._ownership.run_id, start_ts)
 
         return self._repeated(work, "beginning the replica")
 

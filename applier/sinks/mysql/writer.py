@@ -79,7 +79,7 @@ class MysqlWriter:
 
     @property
     def _bookkeeping(self) -> Bookkeeping:
-        return Bookkeeping(self.settings.name, "mysql")
+        return Bookkeeping(self.settings.name, "mysql", self.settings.schema)
 
     def _locked(self, fence: Fence) -> tuple[Connection, FenceState]:
         """Return a session that holds the progress row. A kept session may have died of idleness: then a new one, once."""

@@ -25,9 +25,11 @@ from applier.position import Ts
 from applier.sinks import migration
 from applier.sinks.bookkeeping import Bookkeeping, FenceState, of_epoch
 from applier.sinks.ledger import Ledger
+from applier.sinks.moved import refuse_moved
 from applier.sinks.overview import Overview, look
 from applier.sinks.port import Aside, DdlState, Fence, LedgerEntry, Progress, ProgressCommit, SinkSettings, WriteOutcome
 from applier.sinks.quarantine import Quarantine, QuarantineDesk
+from applier.sinks.reserved import Reserved
 from applier.sinks.sqlite import catalogue
 from applier.sinks.sqlite.dialect import SqliteDialect
 from applier.sinks.sqlite.ownership import FileLock
@@ -46,7 +48,7 @@ class SqliteSink:
         self._zone = _checked_zone(settings.time_zone)
         self._name, self._timeout_s = settings.name, settings.lock_wait_timeout_s
         self._engine = open_engine(self._path, settings.lock_wait_timeout_s)
-        self._bookkeeping = Bookkeeping(settings.name, "sqlite")
+        self._bookkeeping = Bookkeeping(settings.name, "sqlite", settings.schema)
         self._ledger = Ledger(self._bookkeeping)
         self._lock = FileLock(self._path, lease_s=settings.lease_s, timeout_s=settings.lock_timeout_s)
         self._run_id = uuid4().hex
@@ -59,23 +61,28 @@ class SqliteSink:
         return SqliteDialect()
 
     @property
+    def reserved(self) -> Reserved:
+        """Nothing: names of upstream's tables have a dot in the file, those of the bookkeeping and of SQLite have none."""
+        return Reserved("", frozenset())
+
+    @property
     def writer(self) -> SqliteWriter:
         """The writing part, for executors on this machine."""
-        return SqliteWriter(self._path, self._name, self._timeout_s)
+        return SqliteWriter(self._path, self._bookkeeping, self._timeout_s)
 
     # Run and progress
 
     def migrate(self) -> Sequence[str]:
         """Create the file and the bookkeeping tables, or upgrade them; return the revisions that were applied."""
         with transaction(self._engine, path=str(self._path)) as connection:
-            return migration.upgrade(connection)
+            return migration.upgrade(connection, self._bookkeeping.schema)
 
     def acquire(self, *, take_over: bool = False) -> None:
         """Own the replica: take the file's lock, then a new epoch. Fenced names the owner; a dead one's lock is free at once."""
         self._lock.acquire(take_over=take_over)
         try:
             with transaction(self._engine, path=str(self._path)) as connection:
-                migration.check(connection)
+                migration.check(connection, self._bookkeeping.schema)
                 self._epoch = self._bookkeeping.claim(connection, self._run_id, socket.gethostname(), os.getpid())
         except BaseException:
             self._lock.release()
@@ -90,6 +97,7 @@ class SqliteSink:
     def begin(self, start_ts: Ts) -> Progress:
         """Create the progress row of a new replica."""
         with transaction(self._engine) as connection:
+            refuse_moved(connection, self._bookkeeping)
             return self._bookkeeping.begin(connection, self._run_id, start_ts)
 
     def raise_epoch(self) -> Progress:

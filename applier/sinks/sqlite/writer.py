@@ -27,7 +27,7 @@ class SqliteWriter:
     """Writes a segment from any process of the machine that holds the file."""
 
     path: Path
-    name: str
+    bookkeeping: Bookkeeping
     lock_wait_timeout_s: int
 
     def write(self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, aside: Aside | None = None) -> WriteOutcome:
@@ -45,19 +45,18 @@ class SqliteWriter:
     def _write(
         self, connection: Connection, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, aside: Aside | None
     ) -> WriteOutcome:
-        bookkeeping = Bookkeeping(self.name, "sqlite")
         # The block rolls back unless it commits, also when a statement or the planner behind the iterator raises.
         with connection.begin() as transaction:
-            refusal = bookkeeping.lock(connection, fence).refusal
+            refusal = self.bookkeeping.lock(connection, fence).refusal
             if refusal is not None:
                 transaction.rollback()
                 return WriteOutcome(state=refusal)
-            quarantine = Quarantine(bookkeeping)
+            quarantine = Quarantine(self.bookkeeping)
             guard = _guard(raw(connection), aside, partial(quarantine.stored, connection))
             guard.begin()
             rows = sum(map(guard.run, statements))
             stored = quarantine.store_all(connection, aside, guard.refused)
-            bookkeeping.advance(connection, fence, commit)
+            self.bookkeeping.advance(connection, fence, commit)
             reach("write.before_commit")
             try:
                 transaction.commit()

@@ -40,6 +40,7 @@ consistency = "transaction"
 max_transaction_rows = 7
 keyless = "stop"
 on_rejected_row = "stop"
+schema = "books"
 [ddl]
 truncate_table = "stop"
 add_index = "skip"
@@ -111,6 +112,25 @@ def test_a_lock_timeout_of_zero_means_to_look_once(tmp_path):
 def test_one_number_of_partitions_holds_for_every_topic(tmp_path):
     text = WHOLE.replace("partitions = { one = 3 }", "partitions = 4")
     assert load(tmp_path, text).source.required_partitions() == {"one": 4, "two": 4}
+
+
+def test_the_bookkeeping_lies_where_the_configuration_says(tmp_path):
+    assert load(tmp_path).sink_settings().schema == "applier"
+    assert load(tmp_path, with_key("sink", 'schema = "Books_2"')).sink_settings().schema == "Books_2"
+    assert load(tmp_path, environment={"APPLIER_SINK__SCHEMA": "books"}).sink_settings().schema == "books"
+
+
+@pytest.mark.parametrize(
+    "name", ["", "1a", "a-b", "a.b", "a`b", "a" * 49, "_a", "é", "a b", "MySQL", "sys", "information_schema", "sqlite_x"]
+)
+def test_the_bookkeeping_does_not_lie_in_a_schema_that_a_sink_could_not_take(tmp_path, name):
+    error = refusal(tmp_path, with_key("sink", f'schema = "{name}"'))
+    assert error.facts["key"] == "sink.schema"
+    assert "schema" in error.remedy or "letters" in error.remedy
+
+
+def test_a_misspelled_schema_is_told_its_right_name(tmp_path):
+    assert "sink.schema" in refusal(tmp_path, with_key("sink", 'shema = "books"')).remedy
 
 
 def test_the_group_id_is_the_operators_choice(tmp_path):

@@ -1,0 +1,71 @@
+"""The schemas that upstream's events must not touch: that of the bookkeeping, and those in which the database keeps itself.
+
+A cascade of replicas has such events: the applier behind another one sees the first one's bookkeeping among upstream's tables, and a
+``DROP DATABASE applier`` there would take the bookkeeping here. Names are compared without regard to case, as TiDB does.
+"""
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from applier.errors import NeedsOperator
+from applier.events import DdlEvent, TableName
+from applier.statement import parse_ddl
+from applier.statement.cursor import NotUnderstood, scan
+
+SYSTEM_SCHEMAS: Final = frozenset({"mysql", "information_schema", "performance_schema", "sys", "metrics_schema", "inspection_schema"})
+"""Of MySQL, MariaDB and TiDB. TiCDC never sends events on them."""
+
+_ELSEWHERE: Final = (
+    'Let the bookkeeping lie elsewhere ([sink] schema = "…"; README, "The schema of the bookkeeping"), or leave the schema out of the '
+    "changefeed and this event out with `applier skip`"
+)
+_LEAVE_OUT: Final = "Leave the schema out of the changefeed, and this event out with `applier skip`"
+
+
+class Reserved(NamedTuple):
+    """``bookkeeping`` is the name of its schema ('': it needs none); ``system`` are casefolded names."""
+
+    bookkeeping: str
+    system: frozenset[str]
+
+    def holds(self, table: TableName) -> bool:
+        """Tell whether the table lies in a reserved schema."""
+        folded = table.schema.casefold()
+        return folded in self.system or (folded == self.bookkeeping.casefold() != "")
+
+    def refuse_rows(self, table: TableName, **place: object) -> None:
+        """Raise NeedsOperator if the table lies in a reserved schema."""
+        self._refuse([table.schema], mentions=(), facts={"table": str(table), **place})
+
+    def refuse_ddl(self, ddl: DdlEvent) -> None:
+        """Raise NeedsOperator if the DDL touches a reserved schema. Reading a system schema (a view does) is allowed."""
+        statement = parse_ddl(ddl)
+        facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query}
+        if statement is None:
+            self._refuse([ddl.schema, *_schemas_in(ddl.query)], mentions=(), facts=facts)
+            return
+        mentioned = {name.schema for name in statement.mentions}
+        touched = [name.schema for name in statement.names if name not in statement.mentions]
+        self._refuse([ddl.schema, statement.schema, *touched], mentions=mentioned, facts=facts)
+
+    def _refuse(self, schemas: Iterable[str], *, mentions: Iterable[str], facts: dict[str, object]) -> None:
+        own = self.bookkeeping.casefold()
+        names = {schema.casefold() for schema in schemas}
+        if own and own in names | {schema.casefold() for schema in mentions}:
+            message = "an event of upstream is about the schema in which the applier keeps its bookkeeping"
+            raise NeedsOperator(message, remedy=_ELSEWHERE, schema=self.bookkeeping, **facts)
+        for schema in sorted(names & self.system):
+            message = "an event of upstream is about a schema of the database itself"
+            raise NeedsOperator(message, remedy=_LEAVE_OUT, schema=schema, **facts)
+
+
+def _schemas_in(query: str) -> list[str]:
+    """Return the names of schemas in a text that is not understood: what stands before a dot, or behind DATABASE or SCHEMA."""
+    try:
+        tokens = scan(query)
+    except NotUnderstood:
+        return []
+    qualifiers = [token.text for token, following in pairwise(tokens) if following.kind == "."]
+    wholes = [token.text for at, token in enumerate(tokens) if {t.keyword for t in tokens[max(0, at - 4) : at]} & {"DATABASE", "SCHEMA"}]
+    return qualifiers + wholes
