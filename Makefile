@@ -21,7 +21,7 @@ env: ## make or refresh .venv
 demo: env ## embedded broker, simulated upstream, SQLite: shows the whole thing in a minute
 	@.venv/bin/applier demo $(DEMO_ARGS)
 
-test: env ## all tests; those on real Kafka and MariaDB where a Docker engine answers
+test: env ## all tests; those on real Kafka, MariaDB and MySQL where a Docker engine answers
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 fast: env ## tests that need no server
@@ -46,8 +46,8 @@ bench: env ## measure; prints figures, asserts nothing
 soak: env ## the daemon on a live feed for CYCLES windows: is its memory flat? (needs servers, as bench does)
 	@PYTHONPATH=. $(PY) tests/bench/soak.py $(or $(CYCLES),3000)
 
-chaos: env ## FAULTS faults from SEED (none begins after MINUTES), under a local master and on a cluster, on servers of its own
-	@PYTHONPATH=. $(PY) tests/chaos/chaos.py $(or $(FAULTS),40) $(or $(SEED),1) $(MINUTES)
+chaos: env ## FAULTS faults from SEED (none begins after MINUTES), under a local master and on a cluster, on a DATABASE (mariadb, mysql) of its own
+	@PYTHONPATH=. $(PY) tests/chaos/chaos.py $(or $(FAULTS),40) $(or $(SEED),1) $(or $(MINUTES),0) $(or $(DATABASE),mariadb)
 
 wheel: env ## build dist/applier-*.whl
 	@rm -rf dist
@@ -60,7 +60,7 @@ check-wheel: wheel ## install the wheel into a fresh environment and look at it
 images: ## build the test images where no registry is reachable (root, Docker, debootstrap, mvn)
 	@docker/images/build
 
-servers: ## MariaDB and Kafka by hand, without Docker, until Ctrl-C (mariadbd, java, mvn)
+servers: ## a database and Kafka by hand, without Docker, until Ctrl-C (mariadbd or mysqld, java, mvn)
 	@tests/rig/servers
 
 clean: ## remove what was built and cached; .venv stays

@@ -1,6 +1,6 @@
--- The least privileges of the applier's user on MySQL, MariaDB and TiDB. Run it as an administrator, with your own user, password
--- and schemas in place of the examples; the last block once for each replicated schema. The applier's tests on a server run as a user
--- that was made by this very file.
+-- The least privileges of the applier's user on MySQL and MariaDB (and TiDB: by its manual, untested). Run it as an administrator, with
+-- your own user, password and schemas in place of the examples; the last block once for each replicated schema. The applier's tests on
+-- MySQL and MariaDB run as a user that was made by this very file.
 --
 -- No privilege is needed for GET_LOCK, for KILL of the user's own sessions, and for the session variables that the applier sets.
 -- So give this user to nobody else.
@@ -15,7 +15,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX, DROP ON applier.* TO
 -- Optional, recommended: the ids of tables, by which an EXCHANGE PARTITION that a crash interrupted is settled without asking
 -- you, and the name of the session that blocks a DDL. It also shows other sessions' statements.
 GRANT PROCESS ON *.* TO 'applier'@'%';
--- On MySQL 8 that name is found in GRANT SELECT ON performance_schema.* as well.
+-- On MySQL that name is found in GRANT SELECT ON performance_schema.* as well.
 
 -- Optional, not given here: a view whose DEFINER is another user than this one stops the applier (exit code 4), because a user that may
 -- make such views may act as any other. Set create_view = "skip" under [ddl], or grant SET USER (MariaDB), SET_USER_ID (MySQL 8.0),

@@ -1,4 +1,4 @@
--- The bookkeeping tables as they are now, for MySQL, MariaDB and TiDB.
+-- The bookkeeping tables as they are now, for MySQL and MariaDB (and TiDB, untested).
 -- Made by migrations/; a test proves that migrations from zero give exactly this. Change both together.
 
 CREATE SCHEMA IF NOT EXISTS applier DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

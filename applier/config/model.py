@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 DEFAULT_LISTEN: Final = Listen(LOOPBACK, 9464)
 DDL_TYPES: Final = frozenset(DDL_TYPE_NAMES.values())
 LOCAL_THREADS: Final = re.compile(r"local(?:\[(\*|\d+)(?:,\s*\d+)?\])?$")
-LOCAL_REMEDY: Final = 'Set spark.master = "local[*]", or use a MySQL, MariaDB or TiDB sink'
-SUBMITTED_REMEDY: Final = 'Call spark-submit with --master "local[*]", or use a MySQL, MariaDB or TiDB sink'
+LOCAL_REMEDY: Final = 'Set spark.master = "local[*]", or use a MySQL or MariaDB sink'
+SUBMITTED_REMEDY: Final = 'Call spark-submit with --master "local[*]", or use a MySQL or MariaDB sink'
 CLUSTER_BUCKETS: Final = 16
 """A cluster's cores are not known before it is asked: enough for one replica, whose single writer is the ceiling."""
 
