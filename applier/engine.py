@@ -42,6 +42,7 @@ from applier.spark.apply import RangeContent
 from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.spark.port import Runner
 from applier.stop import Stop
+from applier.table_check import Acceptance
 from applier.telemetry import Tally, Watcher
 from applier.telemetry.retries import RETRY, failure_facts
 from applier.topic_identity import TopicIdentity
@@ -61,6 +62,8 @@ class EngineSettings:
     ddl_policy: Mapping[str, str] = field(default_factory=dict)
     aside: AsidePolicy = STOP
     """What is set aside instead of stopping the run."""
+    accept: Acceptance = field(default_factory=Acceptance)
+    """Differences between the sink's tables and upstream's that the operator accepts."""
     apply_attempts: int = 8
     until_ts: Ts | None = None
 
@@ -82,7 +85,7 @@ class Engine:
         self._watcher, self._stop = watcher, stop
         self.tally = Tally()
         self._ahead = ListenAhead(parts.runner, lambda: self.tally.durations.timed("listen"), stop.event)
-        self._tables = SinkTables(parts.sink)
+        self._tables = SinkTables(parts.sink, settings.accept, watcher.note)
         self._topics = TopicIdentity(parts.source)
         rules = WriteRules(buckets=settings.buckets, attempts=settings.apply_attempts, policy=settings.aside)
         self._writer = SegmentWriter(parts.sink, parts.runner, self._tables, rules)
@@ -142,6 +145,7 @@ class Engine:
     def _build(self, progress: Progress) -> None:
         self.progress = progress
         self._tables.forget()
+        self._tables.check_known(progress.known_tables)
         self._contents.clear()
         self._runner.release_all()
         self._set_aside.reload(progress)
@@ -381,7 +385,7 @@ class Engine:
             error.facts |= step.place.facts
             raise
         self.progress = self._loaded()
-        self._tables.forget()
+        self._tables.executed(ddl)
         self.tally.ddls += 1
         self._watcher.note("ddl skipped" if is_skipped else "ddl done", commit_ts=ddl.commit_ts, table=str(ddl.name), query=ddl.query)
         self.coordinator.executed(step)

@@ -23,6 +23,7 @@ from applier.position import Offset, Place, Stream, Ts, physical_ms
 from applier.protocol import Placed, Placer, Unplaced, decode_key, image_decoder
 from applier.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
 from applier.sinks.port import Aside, Progress, ProgressCommit, Settlement, Sink, WriteState
+from applier.table_check import Acceptance
 
 BY_HAND = "Bring the row to what upstream holds by hand, and settle the entry with `applier quarantine drop`"
 
@@ -49,9 +50,9 @@ class _Row:
 class Readmission:
     """Applies events of one replica's quarantine. The sink must have been acquired."""
 
-    def __init__(self, source: Source, sink: Sink, by: str) -> None:
+    def __init__(self, source: Source, sink: Sink, by: str, accept: Acceptance | None = None) -> None:
         self._source, self._sink, self._by = source, sink, by
-        self._tables = SinkTables(sink)
+        self._tables = SinkTables(sink, accept)
 
     def readmit(self, place: EventPlace) -> int:
         """Apply the event, mark it as retried in the same transaction, and return how many rows were written.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import stamina
 
 from applier.coordinator.messages import ApplySegment, RangeId
-from applier.errors import InvariantViolation, RetryableSinkError, RowRefused
+from applier.errors import InvariantViolation, NeedsOperator, RetryableSinkError, RowRefused
 from applier.planner import AsidePolicy, SegmentWindow
 from applier.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
 from applier.sinks.port import Aside, Fence, ProgressCommit, Sink, WriteOutcome, WriteState
@@ -52,6 +52,10 @@ class SegmentWriter:
     def _written(self, plan: ApplyPlan) -> WriteOutcome:
         try:
             return self._repeated(lambda: self._runner.apply(plan))
+        except NeedsOperator as error:
+            if (explained := self._tables.explained(error, plan.tables)) is None:
+                raise
+            return self._written(replace(plan, tables=explained))
         except RowRefused as error:
             if "offset" in error.facts:
                 raise

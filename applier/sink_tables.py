@@ -1,9 +1,12 @@
 """The sink's tables, as the engine must know them: what they look like, which ones are the replica's own, and what tells their rows apart.
 
 Asks the sink and remembers; writes nothing. What is new is recorded by the engine, in the transaction of the rows or of the DDL.
+A table is checked (``TableGuard``) whenever the sink is asked what it looks like: before its first row, and before its first row after
+each of its DDLs. ``check_known`` does it for all tables of the replica at each start.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from applier.coordinator.beginning import refuse_rows_of_others, unknown_tables
@@ -13,27 +16,71 @@ from applier.events import DdlEvent, FoldedName, TableName
 from applier.planner import rekey_of
 from applier.planner.catalogue import TableDescription
 from applier.sinks.port import Progress, Sink
-from applier.statement import parse_ddl
+from applier.statement import parse_ddl, touches
+from applier.table_check import Acceptance
+from applier.table_guard import TableGuard
+
+
+def _silent(_message: str, /, **_facts: Any) -> None:
+    pass
 
 
 class SinkTables:
-    """The tables of one sink. Not thread-safe."""
+    """The tables of one sink. Not thread-safe. ``note`` tells which differences were accepted."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: Sink, accept: Acceptance | None = None, note: Callable[..., None] = _silent) -> None:
         self._sink, self._reserved = sink, sink.reserved
+        self._guard = TableGuard(sink, accept or Acceptance(), note)
         self._catalogue: dict[FoldedName, TableDescription] = {}
 
     def forget(self) -> None:
-        """Ask the sink anew: after a DDL, and when everything is rebuilt from it."""
+        """Ask the sink anew: when everything is rebuilt from it."""
         self._catalogue.clear()
 
+    def executed(self, ddl: DdlEvent) -> None:
+        """Ask the sink anew about the tables that a DDL touches: it has been run."""
+        self._guard.learn(ddl)
+        touched = touches(ddl)
+        if touched is None:
+            self._catalogue.clear()
+            return
+        schemas = {name.schema for name in touched if not name.table}
+        for folded in [folded for folded in self._catalogue if folded in touched or folded.schema in schemas]:
+            del self._catalogue[folded]
+
+    def check_known(self, known: Collection[FoldedName]) -> None:
+        """Check all tables that the replica has touched, at a start. NeedsOperator."""
+        self._guard.check([TableName(*folded) for folded in known], {})
+
     def describe(self, tables: Iterable[TableRows]) -> dict[FoldedName, TableDescription]:
-        """Describe the tables that exist; the planner names a missing one with a row's place."""
-        names = {table.name.fold(): table.name for table in tables}
-        missing = [name for folded, name in names.items() if folded not in self._catalogue]
+        """Describe the tables that exist; the planner names a missing one with a row's place. NeedsOperator from the table check."""
+        names = {table.name.fold(): table for table in tables}
+        missing = [table for folded, table in names.items() if folded not in self._catalogue]
         if missing:
-            self._catalogue |= self._sink.describe(missing)
+            self._guard.check(
+                [table.name for table in missing], {table.name.fold(): {"table": str(table.name), **_place(table)} for table in missing}
+            )
+            described = self._sink.describe([table.name for table in missing])
+            self._catalogue |= {folded: self._compared(folded, table) for folded, table in described.items()}
         return {folded: self._catalogue[folded] for folded in names if folded in self._catalogue}
+
+    def explained(
+        self, error: NeedsOperator, tables: Mapping[FoldedName, TableDescription]
+    ) -> Mapping[FoldedName, TableDescription] | None:
+        """Return ``tables`` without the unique index that ``error`` is about if upstream has made it after all; else None.
+
+        The wire's flags may be stale (open_protocol.md 2.5). Upstream's statements are asked only now: they may be many.
+        """
+        for folded, table in tables.items():
+            for index in table.unique_indexes if str(folded) == str(error.facts.get("table", "")).casefold() else ():
+                if index.name == error.facts.get("index") and self._guard.allows_unique_index(folded, index):
+                    rest = replace(table, unique_indexes=tuple(other for other in table.unique_indexes if other != index))
+                    self._catalogue[folded] = rest
+                    return {**tables, folded: rest}
+        return None
+
+    def _compared(self, folded: FoldedName, table: TableDescription) -> TableDescription:
+        return replace(table, unique_indexes=()) if self._guard.accepts_unique_indexes(folded) else table
 
     def new_with_rows(self, tables: Sequence[TableRows], progress: Progress) -> frozenset[FoldedName]:
         """Check the tables of a segment, and return those that the replica has not touched before, to be recorded.

@@ -26,7 +26,7 @@ GRANT PROCESS ON *.* TO 'applier'@'%';
 -- applier then does it for its own sessions.
 
 -- Each replicated schema: rows (REPLACE and DELETE; no row is updated), then DDL. CREATE and DROP also allow CREATE SCHEMA and DROP SCHEMA
--- of that name; SHOW VIEW lets a view be compared before and after its DDL. In a schema's name write \_ for _ (`my\_shop`.*): a bare _
--- stands for any character.
+-- of that name; SHOW VIEW lets a view be compared before and after its DDL; TRIGGER lets the table check see triggers, which would change
+-- rows (the applier makes none). In a schema's name write \_ for _ (`my\_shop`.*): a bare _ stands for any character.
 GRANT SELECT, INSERT, DELETE ON shop.* TO 'applier'@'%';
-GRANT CREATE, ALTER, INDEX, DROP, REFERENCES, CREATE VIEW, SHOW VIEW ON shop.* TO 'applier'@'%';
+GRANT CREATE, ALTER, INDEX, DROP, REFERENCES, CREATE VIEW, SHOW VIEW, TRIGGER ON shop.* TO 'applier'@'%';

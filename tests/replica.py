@@ -15,6 +15,7 @@ from applier.sinks.factory import open_sink
 from applier.sinks.port import DdlState, Sink, SinkSettings
 from applier.sinks.quarantine import SkipWord
 from applier.stop import Stop
+from applier.table_check import Acceptance, DifferenceKind
 from applier.telemetry import Observer, SilentObserver
 from applier.telemetry.monitor import Monitor, MonitorSettings
 from tests.local_runner import LocalRunner
@@ -37,6 +38,8 @@ class Replica:
     monitored: MonitorSettings = field(default_factory=MonitorSettings)
     quarantines: frozenset[str] = frozenset()
     """What is set aside: any of "unreadable" and "rejected"."""
+    accept: dict[str, tuple[DifferenceKind, ...]] = field(default_factory=dict)
+    """``[sink.accept]``: differences from upstream's tables that do not stop the replica."""
 
     def settings(self, *, until_ts: int | None = None) -> EngineSettings:
         return EngineSettings(
@@ -45,6 +48,7 @@ class Replica:
             until_ts=None if until_ts is None else Ts(until_ts),
             ddl_policy=self.ddl_policy,
             aside=AsidePolicy(unreadable="unreadable" in self.quarantines, refused="rejected" in self.quarantines),
+            accept=Acceptance(self.accept),
         )
 
     def catch_up(self, *, start_ts: int = NO_TS, until_ts: int | None = None, **options) -> CatchupResult:
@@ -92,6 +96,10 @@ class Replica:
 
     def done_ddls(self):
         return sorted((entry.ddl.commit_ts, entry.ddl.query) for entry in self.ledger() if entry.state is DdlState.DONE)
+
+
+STRICT = {"shop.orders": (DifferenceKind.TRIGGER,)}
+"""``accept`` of a replica whose table refuses rows by a trigger."""
 
 
 def sqlite_replica(directory: Path, source: Source, **more) -> Replica:

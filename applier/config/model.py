@@ -30,6 +30,7 @@ from applier.kafka.settings import OWNED_PROPERTIES, KafkaSettings
 from applier.position import MAX_TS, Ts
 from applier.sinks.port import SinkSettings, Tls, TlsMode
 from applier.sinks.queries import SCHEMA
+from applier.table_check import Acceptance, DifferenceKind, check_pattern
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Patience = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from applier.engine import EngineSettings
 
 DEFAULT_LISTEN: Final = Listen(LOOPBACK, 9464)
+DIFFERENCES: Final = frozenset(str(kind) for kind in DifferenceKind)
 DDL_TYPES: Final = frozenset(DDL_TYPE_NAMES.values())
 LOCAL_THREADS: Final = re.compile(r"local(?:\[(\*|\d+)(?:,\s*\d+)?\])?$")
 LOCAL_REMEDY: Final = 'Set spark.master = "local[*]", or use a MySQL or MariaDB sink'
@@ -149,12 +151,25 @@ class SinkConfig(_Section):
     # Under another name here: pydantic's models have an attribute of this one.
     bookkeeping_schema: Annotated[str, Field(alias="schema"), AfterValidator(check_schema)] = SCHEMA
     """Where the bookkeeping lies: a schema of its own, in SQLite the prefix of its tables."""
+    accept: dict[str, tuple[DifferenceKind, ...]] = Field(default_factory=dict)
+    """Table (``*`` and ``?`` are wild) -> differences from upstream's table that do not stop the replica."""
 
     @field_validator("url")
     @classmethod
     def _is_a_sink(cls, url: SecretStr) -> SecretStr:
         parse_url(url.get_secret_value())
         return url
+
+    @field_validator("accept", mode="before")
+    @classmethod
+    def _know_tables_and_differences(cls, accept: Any) -> Any:
+        for table, names in accept.items() if isinstance(accept, dict) else ():
+            if problem := check_pattern(table):
+                raise refuse(f"{table!r} {problem}", 'For instance "shop.orders" = ["trigger"]')
+            for name in names if isinstance(names, list | tuple) else ():
+                if name not in DIFFERENCES:
+                    raise refuse(f"names no difference of a table: {name!r}", nearest(str(name), DIFFERENCES))
+        return accept
 
     @model_validator(mode="after")
     def _is_one_password_and_one_tls(self) -> Self:
@@ -179,6 +194,11 @@ class SinkConfig(_Section):
     def tls(self) -> Tls:
         """TLS to the database."""
         return tls_of(self.tls_mode, self.tls_ca, self.tls_cert, self.tls_key)
+
+    @property
+    def acceptance(self) -> Acceptance:
+        """Which differences between the sink's tables and upstream's do not stop the replica."""
+        return Acceptance(self.accept)
 
     @property
     def address(self) -> str:
@@ -305,6 +325,7 @@ class Config(_Section):
             ddl_policy=self.ddl,
             until_ts=until_ts,
             apply_attempts=apply_attempts,
+            accept=self.sink.acceptance,
             aside=AsidePolicy(
                 unreadable=self.source.on_unreadable is OnBadEvent.QUARANTINE, refused=self.sink.on_rejected_row is OnBadEvent.QUARANTINE
             ),

@@ -13,6 +13,7 @@ from applier.errors import FatalSinkError, NeedsOperator, ProtocolError
 from applier.events import STRING_TYPES, ColumnShape, Flag, FoldedName, Shape
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.position import Stream
+from applier.table_check import extra_unique_index, unique_index_difference
 
 
 class Origin(NamedTuple):
@@ -80,6 +81,13 @@ class BoundColumn:
     index: int
     wire: ColumnShape
     sink: ColumnDescription
+
+
+def refuse_extra_unique_index(shape: Shape, description: TableDescription, facts: Mapping[str, Any]) -> None:
+    """Stop before a row is written that a unique index of the sink, which upstream lacks, would let replace another row. NeedsOperator."""
+    index = extra_unique_index(shape, description.unique_indexes)
+    if index is not None:
+        raise unique_index_difference(index.name).stop(index=index.name, **facts)
 
 
 def bind_row(shape: Shape, description: TableDescription, facts: Mapping[str, Any]) -> tuple[BoundColumn, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from applier.events import FoldedName
+from applier.table_check import UniqueIndex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,7 @@ class TableDescription:
     """A table of the sink.
 
     ``unique_keys`` are column names per unique index without prefix lengths, expressions or nullable columns, the primary key first.
+    ``unique_indexes`` are all unique indexes that upstream is not known to have: rows are compared with them.
     """
 
     schema: str
@@ -34,6 +36,7 @@ class TableDescription:
     columns: tuple[ColumnDescription, ...]
     unique_keys: tuple[tuple[str, ...], ...]
     primary_key: tuple[str, ...] = ()
+    unique_indexes: tuple[UniqueIndex, ...] = ()
 
     @property
     def folded(self) -> FoldedName:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from applier.errors import ApplierError, ProtocolError
 from applier.events import FoldedName, Value
-from applier.planner.binding import BoundColumn, Origin, bind_columns, bind_row, corrected, key_names
+from applier.planner.binding import BoundColumn, Origin, bind_columns, bind_row, corrected, key_names, refuse_extra_unique_index
 from applier.planner.catalogue import TableDescription
 from applier.planner.compaction import COMMIT_TS, OFFSET, Key, KeyReader, KeyReaders, Version
 from applier.planner.port import Dialect, ImageDecoder, ImageDecoders, Literal, RowDialect, RowLiteral, WireColumn
@@ -77,7 +77,9 @@ class TableRenderer:
 
     def _row_renderer(self, origin: Origin, version: Version) -> tuple[ImageDecoder, Pick, RowLiteral]:
         shape = corrected(origin.shape, self.description)
-        columns = bind_row(shape, self.description, origin.facts(COMMIT_TS(version), OFFSET(version)))
+        facts = origin.facts(COMMIT_TS(version), OFFSET(version))
+        refuse_extra_unique_index(shape, self.description, facts)
+        columns = bind_row(shape, self.description, facts)
         indexes = [column.index for column in columns]
         take: Pick = tuple if indexes == list(range(len(shape.columns))) else pick(indexes)
         return self._decoders(shape), take, row_literal(columns, self.dialect)

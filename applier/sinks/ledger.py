@@ -29,6 +29,15 @@ class Ledger:
         """Return all entries by ts; those of one ts in the order in which they began."""
         return self._entries(connection, "ledger_read")
 
+    def statements(self, connection: Connection) -> list[DdlEvent]:
+        """Return the statements that were run, by ts."""
+        rows = connection.execute(self.bookkeeping.query("ledger_statements"), {"name": self.bookkeeping.name})
+        ddls = [
+            DdlEvent(commit_ts=Ts(int(ts)), schema=schema, table=table, query=query, ddl_type=kind)
+            for ts, schema, table, kind, query in rows
+        ]
+        return sorted(ddls, key=lambda ddl: ddl.commit_ts)
+
     def intents(self, connection: Connection) -> list[LedgerEntry]:
         """Return the DDLs that were begun and not ended, in the order in which they have to run."""
         return self._entries(connection, "ledger_intents")

@@ -18,6 +18,7 @@ from applier.planner.port import Dialect, Statement
 from applier.position import Stream, Ts
 from applier.sinks.queries import SCHEMA
 from applier.sinks.reserved import Reserved
+from applier.table_check import SinkTable
 
 if TYPE_CHECKING:
     from applier.sinks.overview import Overview
@@ -236,6 +237,13 @@ class Sink(Protocol):
         """Describe the sink's tables; missing ones are left out."""
         ...
 
+    def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
+        """Examine the sink's tables, views and the like for the table check; missing ones are left out.
+
+        May be asked for all tables of a replica at once: the number of statements does not depend on them.
+        """
+        ...
+
     def has_rows(self, table: TableName) -> bool:
         """Tell whether the table exists and holds a row."""
         ...
@@ -246,6 +254,10 @@ class Sink(Protocol):
 
     def ledger(self) -> Sequence[LedgerEntry]:
         """Read the whole ledger, by ts."""
+        ...
+
+    def statements(self) -> Sequence[DdlEvent]:
+        """Read the statements that were run for upstream, by ts. Without their other facts: there may be tens of thousands."""
         ...
 
     def run_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:

@@ -81,7 +81,7 @@ def test_a_commit_whose_answer_was_lost_is_neither_repeated_nor_lost(tmp_path, k
     with proxy_to(url.host, url.port) as proxy, reading_money(mysql_url) as reader:
         proxy.cut_segments = CUT
         through = url.set(port=proxy.port).render_as_string(hide_password=False)
-        ended = run(write_config(tmp_path, url=through, **places))
+        ended = run(write_config(tmp_path, url=through, accept={"bank.transfers": ["trigger"]}, **places))
     assert ended.result["checkpoint_ts"] == world.final_ts
     assert frozenset(proxy.cuts) == CUT
     # The epoch tells of both runs and of each answer that was lost.

@@ -15,8 +15,9 @@ from applier.simulator.memory import FakeSource
 from applier.simulator.producer_options import LogRecord
 from applier.sinks.factory import open_sink
 from applier.sinks.port import SinkSettings
+from applier.table_check import Acceptance
 from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
-from tests.replica import sqlite_replica
+from tests.replica import STRICT, sqlite_replica
 from tests.wire import column, head, record
 
 BEGINNING = (*everywhere(CREATE_SCHEMA), *everywhere(ddl(10, "CREATE TABLE orders (id INT PRIMARY KEY, n INT)")), *everywhere(resolved(11)))
@@ -42,7 +43,7 @@ def replica_of(tmp_path, *placed, **more):
     log = log_of(*BEGINNING, *placed)
     source = FakeSource(log, hidden=True)
     source.advance(len(BEGINNING))
-    replica = sqlite_replica(tmp_path, source, quarantines=frozenset({"rejected", "unreadable"}), **more)
+    replica = sqlite_replica(tmp_path, source, quarantines=frozenset({"rejected", "unreadable"}), accept=STRICT, **more)
     replica.catch_up()
     source.advance(len(placed))
     execute(tmp_path, "CREATE TRIGGER strict BEFORE INSERT ON \"shop.orders\" WHEN NEW.n >= 100 BEGIN SELECT RAISE(ABORT, 'too much'); END")
@@ -54,7 +55,7 @@ def replica_of(tmp_path, *placed, **more):
 def readmit(replica, place=PLACE):
     with open_sink(SinkSettings(url=replica.url, name=replica.name, lock_timeout_s=0.2)) as sink:
         sink.acquire()
-        return Readmission(replica.source, sink, "me@here").readmit(place)
+        return Readmission(replica.source, sink, "me@here", Acceptance(replica.accept)).readmit(place)
 
 
 def state(replica, place=PLACE):
@@ -191,7 +192,7 @@ def test_records_that_have_expired_since_keep_it_out(tmp_path):
     late = ms << 18
     placed = (*BEGINNING, (ONE, order(late, 1, 100)), *everywhere(resolved(late + 1)))
     log = [LogRecord(r.stream, r.key, r.value, n if n < len(BEGINNING) else ms + n) for n, r in enumerate(log_of(*placed))]
-    replica = sqlite_replica(tmp_path, FakeSource(log, hidden=True), quarantines=frozenset({"rejected"}))
+    replica = sqlite_replica(tmp_path, FakeSource(log, hidden=True), quarantines=frozenset({"rejected"}), accept=STRICT)
     replica.source.advance(len(BEGINNING))
     replica.catch_up()
     execute(tmp_path, "CREATE TRIGGER strict BEFORE INSERT ON \"shop.orders\" WHEN NEW.n >= 100 BEGIN SELECT RAISE(ABORT, 'too much'); END")

@@ -11,7 +11,7 @@ from applier.simulator.memory import FakeSource
 from applier.sinks.quarantine import SkipWord
 from tests.faulty_sink import Faults, FaultySink
 from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
-from tests.replica import sqlite_replica
+from tests.replica import STRICT, sqlite_replica
 from tests.wire import column, head, record
 
 REJECTED = frozenset({"rejected"})
@@ -28,7 +28,7 @@ def replica_of(tmp_path, *placed, quarantines=REJECTED, refuses="NEW.n >= 100", 
     """A replica that has seen the beginning, and whose table then became stricter than upstream's."""
     source = FakeSource(log_of(*BEGINNING, *placed), hidden=True)
     source.advance(len(BEGINNING))
-    replica = sqlite_replica(tmp_path, source, quarantines=quarantines, **more)
+    replica = sqlite_replica(tmp_path, source, quarantines=quarantines, accept=STRICT, **more)
     replica.catch_up()
     source.advance(len(placed))
     with sqlite3.connect(tmp_path / "replica.db") as connection:

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +52,7 @@ def write_config(
     lease_s: float = 2.0,
     lock_timeout_s: float = 0,
     master: str = "local[1]",
+    accept: Mapping[str, Sequence[str]] | None = None,
 ) -> Path:
     """Write ``applier.toml`` into ``directory``: short leases, small segments, a JVM that starts quickly."""
     path = directory / "applier.toml"
@@ -65,7 +66,8 @@ def write_config(
             lock_timeout_s=lock_timeout_s,
             master=master,
             directory=directory,
-        ),
+        )
+        + "".join(["[sink.accept]\n", *(f"{json.dumps(table)} = {json.dumps(kinds)}\n" for table, kinds in (accept or {}).items())]),
         encoding="utf-8",
     )
     return path

@@ -15,6 +15,7 @@ from sqlalchemy import table as sql_table
 from applier.errors import FatalSinkError
 from applier.events import FoldedName, TableName
 from applier.planner.catalogue import ColumnDescription, TableDescription
+from applier.table_check import UniqueIndex
 
 _SCHEMAS: Final = text("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA")
 _TABLES: Final = text("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema")
@@ -95,9 +96,11 @@ def _describe(connection: Connection, actual: TableName) -> TableDescription:
     columns = tuple(_column(dict(row)) for row in connection.execute(_COLUMNS, place).mappings())
     nullable = {column.name for column in columns if column.nullable}
     keys: dict[str, tuple[str, ...]] = {}
+    unique: list[UniqueIndex] = []
     indexes = [{name.upper(): value for name, value in row.items()} for row in connection.execute(_INDEXES, place).mappings()]
     for name, parts in groupby(indexes, key=lambda part: str(part["INDEX_NAME"])):
         members = list(parts)
+        unique.append(UniqueIndex(name, tuple(part["COLUMN_NAME"] for part in members if part["COLUMN_NAME"] is not None)))
         if all(map(_is_plain, members)) and not nullable.intersection(part["COLUMN_NAME"] for part in members):
             keys[name] = tuple(part["COLUMN_NAME"] for part in members)
     return TableDescription(
@@ -106,6 +109,7 @@ def _describe(connection: Connection, actual: TableName) -> TableDescription:
         columns=columns,
         unique_keys=tuple(keys.values()),
         primary_key=keys.get("PRIMARY", ()),
+        unique_indexes=tuple(unique),
     )
 
 

@@ -20,6 +20,7 @@ from applier.sinks.mysql import catalogue
 from applier.sinks.mysql.ddl import DdlRunner
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.errors import translate
+from applier.sinks.mysql.examination import examine
 from applier.sinks.mysql.owned import commit_owned
 from applier.sinks.mysql.ownership import Ownership
 from applier.sinks.mysql.registry import release_lock, take_lock
@@ -30,6 +31,7 @@ from applier.sinks.port import Aside, DdlState, Fence, LedgerEntry, Progress, Pr
 from applier.sinks.quarantine import Quarantine, QuarantineDesk
 from applier.sinks.queries import load_queries
 from applier.sinks.reserved import SYSTEM_SCHEMAS, Reserved
+from applier.table_check import SinkTable
 
 T = TypeVar("T")
 
@@ -121,6 +123,10 @@ class MysqlSink:
         """Describe the sink's tables; missing ones are left out."""
         return self._read(lambda connection: catalogue.describe(connection, tables), "reading the catalogue")
 
+    def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
+        """Examine the sink's tables for the table check; missing ones are left out."""
+        return self._read(lambda connection: examine(connection, tables), "examining tables")
+
     def has_rows(self, table: TableName) -> bool:
         """Tell whether the table exists and holds a row."""
         return self._read(lambda connection: catalogue.has_rows(connection, table), "looking for rows", table=str(table))
@@ -132,6 +138,10 @@ class MysqlSink:
     def ledger(self) -> Sequence[LedgerEntry]:
         """Read the whole ledger, by ts."""
         return self._read(self._ledger.read, "reading the ledger")
+
+    def statements(self) -> Sequence[DdlEvent]:
+        """Read the statements that were run for upstream, by ts."""
+        return self._read(self._ledger.statements, "reading the ledger")
 
     def run_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:
         """Write intent, run the statement, write done."""

@@ -16,6 +16,7 @@ from applier.sinks.sqlite.column_parser import parse_mysql_definition, parse_mys
 from applier.sinks.sqlite.column_type import Family
 from applier.sinks.sqlite.definition import MARK, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition
 from applier.sinks.sqlite.names import PRIMARY, compose, quote, table_name, upstream_index
+from applier.table_check import UniqueIndex
 
 FOREIGN: Final = "sqlite "
 """Begins the ``sql_type`` of a column of a table that the applier did not make: affinity, then the declared type."""
@@ -144,6 +145,7 @@ def _describe(connection: sqlite3.Connection, entry: StoredObject) -> TableDescr
         columns=columns,
         unique_keys=tuple(dict.fromkeys([primary, *keys] if primary else keys)),
         primary_key=primary,
+        unique_indexes=_unique_indexes(connection, entry.stored, primary),
     )
 
 
@@ -182,6 +184,17 @@ def affinity_of(declared: str) -> str:
     if not upper or "BLOB" in upper or upper == "ANY":
         return "BLOB"
     return "REAL" if any(word in upper for word in ("REAL", "FLOA", "DOUB")) else "NUMERIC"
+
+
+def _unique_indexes(connection: sqlite3.Connection, stored: str, primary: tuple[str, ...]) -> tuple[UniqueIndex, ...]:
+    """Return the unique indexes, partial ones too. The key that is the rowid has none of its own."""
+    rows = connection.execute('SELECT name, origin FROM pragma_index_list(?) WHERE "unique"', (stored,)).fetchall()
+    own = tuple(
+        UniqueIndex(upstream_index(name), tuple(part.column for part in _plain_parts(connection, name) if part.column))
+        for name, origin in rows
+        if origin != "pk"
+    )
+    return (UniqueIndex(PRIMARY, primary), *own) if primary else own
 
 
 def _unique_keys(connection: sqlite3.Connection, stored: str) -> list[tuple[str, ...]]:

@@ -32,10 +32,12 @@ from applier.sinks.quarantine import Quarantine, QuarantineDesk
 from applier.sinks.reserved import Reserved
 from applier.sinks.sqlite import catalogue
 from applier.sinks.sqlite.dialect import SqliteDialect
+from applier.sinks.sqlite.examination import examine
 from applier.sinks.sqlite.ownership import FileLock
 from applier.sinks.sqlite.schema_change import apply_ddl
 from applier.sinks.sqlite.session import database_path, open_engine, raw, snapshot, transaction
 from applier.sinks.sqlite.writer import SqliteWriter, unknown_outcome
+from applier.table_check import SinkTable
 
 T = TypeVar("T")
 
@@ -122,6 +124,11 @@ class SqliteSink:
         with snapshot(self._engine, self._path) as connection:
             return catalogue.describe(raw(connection), tables)
 
+    def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
+        """Examine the sink's tables for the table check; missing ones are left out."""
+        with snapshot(self._engine, self._path) as connection:
+            return examine(raw(connection), tables)
+
     def has_rows(self, table: TableName) -> bool:
         """Tell whether the table exists and holds a row."""
         with snapshot(self._engine, self._path) as connection:
@@ -133,6 +140,11 @@ class SqliteSink:
         """Read the whole ledger, by ts."""
         with snapshot(self._engine, self._path) as connection:
             return self._ledger.read(connection)
+
+    def statements(self) -> Sequence[DdlEvent]:
+        """Read the statements that were run for upstream, by ts."""
+        with snapshot(self._engine, self._path) as connection:
+            return self._ledger.statements(connection)
 
     def run_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:
         """Run the statement, write it as done and move the progress, in one transaction; return the fence that now holds.

@@ -19,11 +19,12 @@ from applier.position import Stream
 from applier.simulator.kafka import play
 from applier.sinks.port import DdlState
 from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, ddl, everywhere, log_of, resolved, row
-from tests.replica import sqlite_replica
+from tests.replica import STRICT, sqlite_replica
 from tests.wire import column, head
 
 BEGINNING = (*everywhere(CREATE_SCHEMA), *everywhere(ddl(10, "CREATE TABLE orders (id INT PRIMARY KEY, n INT)")), *everywhere(resolved(11)))
 """Offsets 0 to 2 of both streams."""
+ACCEPT = '[sink.accept]\n"shop.orders" = ["trigger"]\n'
 CONFIG, SOURCE, SINK, OPERATOR = 2, 3, 4, 6
 
 
@@ -48,7 +49,7 @@ class Stage:
 
     def catch_up(self, *quarantines, **more):
         with KafkaSource(KafkaSettings(bootstrap_servers=self.servers, topics=(self.topic,), group_id="test")) as source:
-            self.replica = sqlite_replica(self.directory, source, quarantines=frozenset(quarantines))
+            self.replica = sqlite_replica(self.directory, source, quarantines=frozenset(quarantines), accept=STRICT)
             return self.replica.catch_up(**more)
 
     def run(self, command, *options):
@@ -57,7 +58,9 @@ class Stage:
     def run_from_environment(self, monkeypatch, command, *options):
         """Run a command whose file names another replica, and whose environment says what is right."""
         path = self.directory / "elsewhere.toml"
-        path.write_text(f'name = "elsewhere"\n[sink]\nurl = "sqlite:///{self.directory}/elsewhere.db"\n[run]\nlock_timeout_s = 0.2\n')
+        path.write_text(
+            f'name = "elsewhere"\n[sink]\nurl = "sqlite:///{self.directory}/elsewhere.db"\n{ACCEPT}[run]\nlock_timeout_s = 0.2\n'
+        )
         said = {
             "APPLIER_NAME": "replica",
             "APPLIER_SOURCE__BOOTSTRAP_SERVERS": self.servers,
@@ -87,7 +90,7 @@ def stage(tmp_path, mock_kafka):
     topic = f"bad-{uuid4().hex[:8]}"
     (tmp_path / "applier.toml").write_text(
         f'[source]\nbootstrap_servers = "{mock_kafka}"\ntopics = ["{topic}"]\n[sink]\nurl = "sqlite:///{tmp_path}/replica.db"\n'
-        "[run]\nlock_timeout_s = 0.2\n"
+        f"{ACCEPT}[run]\nlock_timeout_s = 0.2\n"
     )
     return Stage(tmp_path, mock_kafka, topic)
 

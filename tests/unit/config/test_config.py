@@ -10,7 +10,9 @@ import pytest
 
 from applier.config import load_config
 from applier.errors import ConfigError
+from applier.events import FoldedName
 from applier.position import Ts
+from applier.table_check import DifferenceKind
 
 MINIMAL = """
 [source]
@@ -41,6 +43,8 @@ max_transaction_rows = 7
 keyless = "stop"
 on_rejected_row = "stop"
 schema = "books"
+[sink.accept]
+"shop.orders" = ["trigger", "engine"]
 [ddl]
 truncate_table = "stop"
 add_index = "skip"
@@ -142,6 +146,8 @@ def test_the_engine_gets_its_limits_and_the_policy_of_each_ddl_type(tmp_path):
     settings = load(tmp_path, WHOLE).engine_settings(until_ts=Ts(9))
 
     assert settings.ddl_policy == {"truncate_table": "stop", "add_index": "skip"}
+    assert settings.accept.accepts(FoldedName("shop", "orders"), DifferenceKind.ENGINE)
+    assert not settings.accept.accepts(FoldedName("shop", "orders"), DifferenceKind.VIEW)
     assert settings.until_ts == 9
     policy = settings.policy
     assert (policy.required_partitions, policy.segment_rows, policy.cached_bytes) == ({"one": 3}, 7, 3 * 512 * 1024**2)
@@ -293,6 +299,9 @@ def test_every_missing_key_is_named_at_once(tmp_path):
         ("sink", 'consistency = "row"', 'sink.consistency "row" is not available yet', '"transaction"'),
         ("sink", 'keyless = "best_effort"', 'sink.keyless "best_effort" is not available yet', '"stop"'),
         ("sink", "max_transaction_rows = 0", "sink.max_transaction_rows is not right", ""),
+        ("sink.accept", '"shop.orders" = ["triger"]', "sink.accept names no difference of a table: 'triger'", "'trigger'"),
+        ("sink.accept", '"orders" = ["trigger"]', "sink.accept 'orders' is not a table", '"shop.orders" = ["trigger"]'),
+        ("sink.accept", '"shop.orders" = "trigger"', "sink.accept is not right: input should be a valid tuple", ""),
         ("ddl", 'truncate_tabel = "stop"', "ddl names no DDL type: 'truncate_tabel'", "'truncate_table'"),
         ("ddl", 'add_index = "ignore"', "ddl.add_index is not right: input should be 'apply', 'skip' or 'stop'", ""),
         ("run", 'memory = "2 gigs"', "run.memory is not a size: '2 gigs'", "2GiB"),
@@ -401,3 +410,4 @@ def test_the_example_that_the_project_ships_holds_only_keys_that_exist(tmp_path,
     config = load(tmp_path, text)
     assert config.source.topics == ("changefeed",)
     assert bool(config.ddl) == uncommented
+    assert bool(config.sink.accept) == uncommented

@@ -1,0 +1,56 @@
+"""What the table check wants to know of MySQL's, MariaDB's and TiDB's tables, read in a number of statements that does not depend on them.
+
+What can lose rows without a word: the kind of a table, its engine, its triggers, and the collations of its unique keys. Errors of the
+database come out as SQLAlchemy's.
+"""
+
+from collections.abc import Collection
+from typing import Final
+
+from sqlalchemy import Connection, text
+
+from applier.events import FoldedName, TableName
+from applier.sinks.mysql.grants import TriggerSight
+from applier.sinks.mysql.structure import TableStructure
+from applier.sinks.mysql.structure_reader import read_structures
+from applier.table_check import FoldingColumn, SinkTable
+
+_ENGINES: Final = text("SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES'")
+_LABELS: Final = frozenset({"enum", "set"})
+"""Types whose labels have a collation, but whose values are numbers."""
+
+
+def examine(connection: Connection, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
+    """Examine the tables that exist, views and the like too."""
+    structures = read_structures(connection, tables)
+    if not structures:
+        return {}
+    engines = frozenset(str(engine).casefold() for engine in connection.scalars(_ENGINES))
+    sight = TriggerSight.of(connection)
+    names = {name.fold(): name for name in tables}
+    return {
+        folded: _examined(names[folded], structure, engines, shows_triggers=sight.shows(names[folded]))
+        for folded, structure in structures.items()
+    }
+
+
+def _examined(name: TableName, structure: TableStructure, engines: frozenset[str], *, shows_triggers: bool) -> SinkTable:
+    unique = {part.column.casefold() for index in structure.indexes if index.unique for part in index.parts if part.column is not None}
+    return SinkTable(
+        name=name,
+        kind=structure.kind.upper(),
+        engine=structure.engine,
+        has_transactions=structure.engine.casefold() in engines,
+        triggers=tuple(sorted(trigger.name for trigger in structure.triggers)),
+        shows_triggers=shows_triggers,
+        folding=tuple(
+            FoldingColumn(column.name, column.collation)
+            for column in structure.columns
+            if column.name.casefold() in unique and column.data_type not in _LABELS and _folds(column.collation)
+        ),
+    )
+
+
+def _folds(collation: str) -> bool:
+    """Tell whether a collation takes texts for equal that differ in more than trailing spaces: all but the binary ones may."""
+    return bool(collation) and collation != "binary" and not collation.endswith("_bin")

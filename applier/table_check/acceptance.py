@@ -1,0 +1,32 @@
+"""Which differences of which tables an operator accepts: ``[sink.accept]``."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from applier.events import FoldedName
+from applier.table_check.difference import DifferenceKind
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Patterns of ``schema.table`` (``*`` any characters, ``?`` one, without regard to case), and what is accepted of such tables."""
+
+    patterns: Mapping[str, tuple[DifferenceKind, ...]] = field(default_factory=dict)
+
+    def accepts(self, table: FoldedName, kind: DifferenceKind) -> bool:
+        """Tell whether the operator accepts differences of this kind on this table."""
+        return any(kind in kinds and _compiled(pattern).fullmatch(str(table)) for pattern, kinds in self.patterns.items())
+
+
+def check_pattern(pattern: str) -> str:
+    """Return what is wrong with a pattern, '' if nothing is."""
+    schema, dot, table = pattern.partition(".")
+    return "" if schema and dot and table else 'is not a table: write "schema.table", with * for any characters'
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    wild = {"*": ".*", "?": "."}
+    return re.compile("".join(wild.get(sign) or re.escape(sign) for sign in pattern.casefold()), re.DOTALL)
