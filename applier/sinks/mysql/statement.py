@@ -11,6 +11,7 @@ from applier.events import DdlEvent
 from applier.position import physical_ms
 from applier.sinks.mysql.errors import Verdict, meaning_of, translate
 from applier.sinks.mysql.rewrite import sink_statement
+from applier.sinks.mysql.schema_default import schema_as_upstreams
 from applier.sinks.mysql.session import QUERIES, driver_of, execute_text, roll_back, transaction
 from applier.statement import StatementKind, parse_ddl
 
@@ -33,7 +34,8 @@ def run_statement(connection: Connection, ddl: DdlEvent) -> None:
         driver_of(connection).select_db(ddl.schema)
     _set_clock(connection, ddl)
     try:
-        _execute(connection, sink_statement(ddl))
+        with schema_as_upstreams(connection, ddl):
+            _execute(connection, sink_statement(ddl))
     except Exception as error:
         if meaning_of(error).verdict is Verdict.RETRY:
             facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "blocked_by": blockers(connection, ddl.schema)}

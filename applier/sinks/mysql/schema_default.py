@@ -1,0 +1,108 @@
+"""Gives a schema the character set and collation that upstream's has: its tables without their own take them.
+
+``CREATE DATABASE`` on a schema that exists answers 1007, or a note, whatever its defaults are. Under ``utf8mb4_general_ci`` the keys
+``bob`` and ``Bob`` are one row; upstream's TiDB gives a schema ``utf8mb4_bin`` unless the statement says otherwise.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, text
+
+from applier.errors import NeedsOperator
+from applier.events import DdlEvent
+from applier.sinks.mysql.catalogue import schema_spelling
+from applier.sinks.mysql.collation import TIDB_DEFAULTS
+from applier.sinks.mysql.dialect import quote_identifier
+from applier.sinks.mysql.errors import code_of
+from applier.sinks.mysql.session import execute_text, transaction
+from applier.statement import StatementKind, parse_ddl
+from applier.statement.comment import as_tidb_reads
+from applier.statement.cursor import Token, scan
+
+SCHEMA_EXISTS: Final = 1007
+_NAME: Final = re.compile(r"[a-z0-9_]+")
+_DEFAULT: Final = text(
+    "SELECT DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = :schema"
+)
+_TABLES: Final = text("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema")
+
+
+class SchemaDefault(NamedTuple):
+    """A character set, and a collation; '' is the character set's own, which is the same upstream and here."""
+
+    character_set: str
+    collation: str = ""
+
+    def is_that_of(self, other: "SchemaDefault") -> bool:
+        """Tell whether the other one is this one, whichever name of utf8mb3 they use."""
+        mine, its = self.spelled(), other.spelled()
+        return mine.character_set == its.character_set and mine.collation in {"", its.collation}
+
+    def spelled(self) -> "SchemaDefault":
+        """Return it under the newer names of utf8mb3."""
+        names = (name.casefold() for name in self)
+        return SchemaDefault(*("utf8mb3" + name[4:] if name == "utf8" or name.startswith("utf8_") else name for name in names))
+
+
+@contextmanager
+def schema_as_upstreams(connection: Connection, ddl: DdlEvent) -> Iterator[None]:
+    """Run CREATE DATABASE in the block: a schema that exists gets upstream's default if it is empty.
+
+    NeedsOperator if it holds tables and has another default. Other DDLs just run.
+    """
+    statement = parse_ddl(ddl)
+    if statement is None or statement.kind is not StatementKind.CREATE_SCHEMA:
+        yield
+        return
+    try:
+        yield
+    except Exception as error:
+        if code_of(error) != SCHEMA_EXISTS:
+            raise
+    with transaction(connection):
+        schema = schema_spelling(connection, statement.schema) or statement.schema
+        found = SchemaDefault(*map(str, connection.execute(_DEFAULT, {"schema": schema}).one()))
+        is_empty = connection.execute(_TABLES, {"schema": schema}).scalar_one() == 0
+    wanted = default_of(ddl.query)
+    if wanted.is_that_of(found):
+        return
+    change = f"ALTER DATABASE {quote_identifier(schema)} CHARACTER SET {wanted.character_set}"
+    change += f" COLLATE {wanted.collation}" if wanted.collation else ""
+    if not is_empty:
+        raise _differs(ddl, schema, found, change)
+    execute_text(connection, change)
+
+
+def default_of(query: str) -> SchemaDefault:
+    """Return what a CREATE DATABASE gives its schema upstream."""
+    tokens = scan(as_tidb_reads(query))
+    words = [token.keyword for token in tokens]
+    character_set = collation = ""
+    for at, word in enumerate(words):
+        if word in {"CHARSET", "SET"}:
+            character_set = _value(tokens, at)
+        elif word == "COLLATE":
+            collation = _value(tokens, at)
+    if not character_set:
+        character_set = collation.partition("_")[0] if collation else "utf8mb4"
+    return SchemaDefault(character_set, collation or TIDB_DEFAULTS.get(character_set, ""))
+
+
+def _value(tokens: list[Token], at: int) -> str:
+    at += 2 if tokens[at + 1 : at + 2] and tokens[at + 1].kind == "=" else 1
+    name = tokens[at].text.strip("'\"").casefold() if at < len(tokens) else ""
+    return name if _NAME.fullmatch(name) else ""
+
+
+def _differs(ddl: DdlEvent, schema: str, found: SchemaDefault, change: str) -> NeedsOperator:
+    return NeedsOperator(
+        "the sink has this schema already, with tables in it, and its character set or collation is not upstream's",
+        remedy=f"Compare the collations of its tables with upstream's, and correct them; then run `{change}` in the sink, and start again",
+        schema=schema,
+        found=f"{found.character_set} {found.collation}",
+        commit_ts=ddl.commit_ts,
+        query=ddl.query,
+    )
