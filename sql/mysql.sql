@@ -136,8 +136,15 @@ SET SESSION timestamp = :seconds;
 -- timestamp_reset: the clock again
 SET SESSION timestamp = DEFAULT;
 
--- running_statement: sessions that still execute this statement
-SELECT id FROM information_schema.processlist WHERE info = :statement AND id <> CONNECTION_ID();
+-- running_mysql: this session, and those that still execute this statement (MySQL; its information_schema.processlist cannot be read
+-- while any session executes a statement with a character of four bytes)
+SELECT id FROM performance_schema.processlist WHERE id = CONNECTION_ID() OR info = :statement;
+
+-- running_mariadb: the same (MariaDB, whose info has question marks for such characters)
+SELECT id FROM information_schema.processlist WHERE id = CONNECTION_ID() OR info_binary = CAST(:statement AS BINARY);
+
+-- running_tidb: the same (TiDB)
+SELECT id FROM information_schema.processlist WHERE id = CONNECTION_ID() OR info = :statement;
 
 -- tidb_jobs: jobs of this statement that TiDB has not ended
 SELECT job_id FROM information_schema.ddl_jobs

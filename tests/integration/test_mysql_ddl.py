@@ -16,7 +16,7 @@ from applier.errors import FatalSinkError, Fenced, NeedsOperator, RetryableSinkE
 from applier.events import DdlEvent
 from applier.position import ts_at
 from applier.sinks.mysql.ddl import LOCK_WAIT_TIMEOUT
-from applier.sinks.mysql.statement import wait_until_ended
+from applier.sinks.mysql.statement import _sessions_with, wait_until_ended
 from applier.sinks.port import DdlState
 from applier.statement import identity
 from applier.telemetry.retries import retries_noted
@@ -359,6 +359,19 @@ def test_a_ddl_whose_session_was_killed_is_run_again(shop: Replica, url: str, no
     assert {"running a DDL" in reason for _, _, reason in notes.heard} == {True}
     assert "`v` int" in definitions(url)["t"]
     assert states(shop) == [DdlState.DONE]
+
+
+def test_a_statement_with_characters_of_four_bytes_is_seen_as_long_as_it_runs(url: str, shop: Replica) -> None:
+    # Read from outside as the applier reads: MySQL's information_schema.processlist cannot be read meanwhile.
+    left = "DO SLEEP(3) /* \N{GRINNING FACE} */ + LENGTH('\N{GRINNING FACE}')"
+    connection = shop.sink._ownership.connection
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(run, url, left)
+        while not _sessions_with(connection, left):
+            assert not running.done()
+        assert _sessions_with(connection, "DO SLEEP(3) /* another */") == []
+        wait_until_ended(connection, DdlEvent(commit_ts=ts_at(datetime.now(UTC)), schema="", table="", query=left, ddl_type=0))
+        assert running.done() or running.exception(1) is None
 
 
 def test_a_statement_that_a_dead_run_left_is_waited_for_with_few_words(url: str, shop: Replica, caplog: pytest.LogCaptureFixture) -> None:

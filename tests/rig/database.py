@@ -45,6 +45,10 @@ VERSIONS = {
 """The README names these versions as tested."""
 
 
+PROCESS_LIST = {Kind.MARIADB: "information_schema.processlist", Kind.MYSQL: "performance_schema.processlist"}
+"""MySQL's own information_schema.processlist cannot be read while a session executes a statement with a character of four bytes."""
+
+
 @dataclass(frozen=True)
 class Database:
     """``url`` is the SQLAlchemy URL of a user with all privileges, without a database."""

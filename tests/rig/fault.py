@@ -12,7 +12,7 @@ import pymysql
 from sqlalchemy import make_url
 
 from applier.simulator.mysql_oracle import connect
-from tests.rig.database import Database
+from tests.rig.database import PROCESS_LIST, Database
 from tests.rig.kafka import Kafka
 from tests.rig.process_tree import Process, Role, processes, session
 from tests.rig.server import Server
@@ -98,7 +98,8 @@ class Stage:
 
     def _kill_connections(self) -> None:
         with closing(connect(self.database.url)) as connection, connection.cursor() as cursor:
-            cursor.execute("SELECT id FROM information_schema.processlist WHERE user = %s AND id <> CONNECTION_ID()", (self.user,))
+            sessions = PROCESS_LIST[self.database.kind]
+            cursor.execute(f"SELECT id FROM {sessions} WHERE user = %s AND id <> CONNECTION_ID()", (self.user,))
             for (number,) in cursor.fetchall():
                 with suppress(pymysql.MySQLError):  # it has ended by itself
                     cursor.execute(f"KILL {number}")

@@ -7,18 +7,21 @@ from typing import Final
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
+from applier.errors import FatalSinkError
 from applier.events import DdlEvent
 from applier.position import physical_ms
 from applier.sinks.mysql.errors import Verdict, meaning_of, translate
 from applier.sinks.mysql.rewrite import sink_statement
 from applier.sinks.mysql.schema_default import schema_as_upstreams
-from applier.sinks.mysql.session import QUERIES, driver_of, execute_text, roll_back, transaction
+from applier.sinks.mysql.session import QUERIES, driver_of, execute_text, roll_back, session_id, transaction
 from applier.statement import StatementKind, parse_ddl
 
 POLL_S: Final = 0.5
 """Seconds between two looks at a statement that a dead run's session still executes."""
 LONGEST_SILENCE_S: Final = 300.0
 """Seconds at most between two words about it: the first come soon, each after twice the time of the one before."""
+
+_RUNNING: Final = ("running_mysql", "running_mariadb", "running_tidb")
 
 _log = logging.getLogger(__name__)
 
@@ -92,12 +95,24 @@ def wait_until_ended(connection: Connection, ddl: DdlEvent) -> None:
         time.sleep(POLL_S)
 
 
+def _sessions_with(connection: Connection, statement: str) -> list[int]:
+    """Return the other sessions of ours that execute a statement, from whichever list of sessions the server has."""
+    own = session_id(connection)
+    for query in _RUNNING:
+        try:
+            with transaction(connection):
+                found = set(connection.execute(QUERIES[query], {"statement": statement}).scalars())
+        except (SQLAlchemyError, OSError) as error:
+            if query == _RUNNING[-1] or meaning_of(error).verdict is Verdict.LOST:
+                raise translate(error, "looking for a running DDL") from error
+            continue
+        if own in found:  # a list without this session is switched off
+            return sorted(found - {own})
+    raise FatalSinkError("the server does not list this session", remedy="Connect to the server itself and not to a proxy")
+
+
 def _running(connection: Connection, statement: str) -> list[int]:
-    try:
-        with transaction(connection):
-            found = list(connection.execute(QUERIES["running_statement"], {"statement": statement}).scalars())
-    except (SQLAlchemyError, OSError) as error:
-        raise translate(error, "looking for a running DDL") from error
+    found = _sessions_with(connection, statement)
     try:
         with transaction(connection):
             return found + list(connection.execute(QUERIES["tidb_jobs"], {"statement": statement}).scalars())
