@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from applier.config import Config
 from applier.engine import Engine, EngineSettings, Parts
 from applier.errors import ApplierError
+from applier.owner_watch import OwnerWatch
 from applier.parts import as_submitted, begin, open_parts
 from applier.position import Ts
 from applier.retrying import is_transient, retrying
@@ -81,6 +82,19 @@ def quiet_if_stopped(stop: Stop, monitor: Monitor) -> Iterator[None]:
         monitor.note("stops before it could be tried again", reason=error.message)
 
 
+@contextmanager
+def _ending_with_its_cause(stop: Stop) -> Iterator[None]:
+    """Raise the error that the end was wished for, also in the place of what that end has broken."""
+    try:
+        yield
+    except ApplierError as error:
+        if stop.cause is not None:
+            raise stop.cause from error
+        raise
+    if stop.cause is not None:
+        raise stop.cause
+
+
 class Daemon:
     """One run over given parts."""
 
@@ -88,24 +102,33 @@ class Daemon:
         self._parts, self._monitor, self._stop = parts, monitor, stop
         self._engine = monitor.engine = Engine(parts, settings, monitor, stop)
         self._saved_at = time.monotonic()
+        self._watch = OwnerWatch(parts.sink, self._end)
 
     def begin(self, options: RunOptions) -> None:
         """Own the replica and take it up."""
+        self._watch.start()
         begin(self._parts, self._engine, start_ts=options.start_ts, take_over=options.take_over)
 
     def follow(self, retry_for_s: float, *, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Cycle until the end is wished, then save the progress. ``meanwhile`` is called again and again."""
-        while not self._stop.is_wished:
-            meanwhile()
-            for attempt in retrying(self._stop, retry_for_s, self._monitor):
-                with attempt:
-                    self._go_on()
+        with _ending_with_its_cause(self._stop):
+            while not self._stop.is_wished:
+                meanwhile()
+                for attempt in retrying(self._stop, retry_for_s, self._monitor):
+                    with attempt:
+                        self._go_on()
         self._save()
         self._monitor.note("stopped", checkpoint_ts=self._engine.progress.checkpoint_ts)
 
     def close(self) -> None:
         """Let go of what runs beside."""
+        self._watch.stop()
         self._engine.close()
+
+    def _end(self, error: Exception) -> None:
+        """End at once, in whatever the main thread waits: another run owns the replica, or the heartbeat cannot go on."""
+        self._monitor.deposed()
+        self._stop.end_with(error)
 
     def _go_on(self) -> None:
         """Cycle once, and on while it is not shown that a failure has passed: until the replica moves on, or there is nothing to do.

@@ -174,6 +174,7 @@ class Engine:
         return is_busy
 
     def _cycle(self) -> bool:
+        self._check_owner()
         if self._failure is not None:
             self._resume(self._failure)
         self._topics.check_if_due(self.progress.topic_ids)

@@ -29,6 +29,8 @@ class Stop:
 
     def __init__(self) -> None:
         self.event = Event()
+        self.cause: Exception | None = None
+        """The error that the run ends with, whatever else happens at its end; None: it ends in good order."""
 
     @property
     def is_wished(self) -> bool:
@@ -37,6 +39,11 @@ class Stop:
 
     def wish(self) -> None:
         """Ask for the end."""
+        self.event.set()
+
+    def end_with(self, cause: Exception) -> None:
+        """Ask for the end because of an error."""
+        self.cause = cause
         self.event.set()
 
     def pause(self, duration_s: float) -> None:

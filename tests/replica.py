@@ -38,6 +38,8 @@ class Replica:
     monitored: MonitorSettings = field(default_factory=MonitorSettings)
     quarantines: frozenset[str] = frozenset()
     """What is set aside: any of "unreadable" and "rejected"."""
+    monitor: Monitor | None = None
+    """That of the daemon that has begun last."""
     accept: dict[str, tuple[DifferenceKind, ...]] = field(default_factory=dict)
     """``[sink.accept]``: differences from upstream's tables that do not stop the replica."""
 
@@ -65,7 +67,8 @@ class Replica:
         with open_sink(SinkSettings(url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0)) as sink:
             self.runner = LocalRunner(self.source.reader)
             parts = Parts(self.source, self.wrap(sink), self.runner)
-            daemon = Daemon(parts, self.settings(), Monitor(self.observer, self.monitored), stop)
+            self.monitor = Monitor(self.observer, self.monitored)
+            daemon = Daemon(parts, self.settings(), self.monitor, stop)
             try:
                 daemon.begin(RunOptions(start_ts=NO_TS, retry_for_s=retry_for_s))
                 daemon.follow(retry_for_s)

@@ -299,6 +299,11 @@ class Sink(Protocol):
         """Return the error of the heartbeat (lock lost, fenced) if there is one."""
         ...
 
+    @property
+    def heartbeat_error(self) -> Exception | None:
+        """Why this run may not go on, as far as the heartbeat knows. Any thread may ask, as often as it likes: nobody else is asked."""
+        ...
+
     def close(self) -> None:
         """Release the lock and the connections."""
         ...

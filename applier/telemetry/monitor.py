@@ -73,6 +73,7 @@ class Monitor:
         self._logged_ts: Ts | None = None
         self.records_total = 0
         """Records between the replica's position at the start and the ends that were known then; 0: not known."""
+        self._is_deposed = False
         self.live = LiveState(replica=settings.replica, started_at_s=self._clock.unix_s(), seen_at_s=self._began_s)
 
     @property
@@ -113,6 +114,17 @@ class Monitor:
     def quarantined(self, events: int) -> None:
         """Hear how many events wait in quarantine."""
         self.live = replace(self.live, quarantined=events)
+
+    # --- what other threads ask and tell ---------------------------------------------------------------------------
+
+    def deposed(self) -> None:
+        """Hear that the run does not own its replica any more: from now on it is not ready."""
+        self._is_deposed = True
+
+    def shown(self) -> LiveState:
+        """Return the state for whoever asks over HTTP."""
+        live = self.live
+        return replace(live, is_ready=False) if self._is_deposed else live
 
     # --- what a vigil asks, in its own thread ----------------------------------------------------------------------
 

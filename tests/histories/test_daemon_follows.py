@@ -1,12 +1,15 @@
 """The daemon in this process: it follows a log that grows, through faults of source and sink, and ends when it is asked to."""
 
+import time
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from threading import Thread
 
 import pytest
 import stamina
 
 from applier import daemon, engine, topic_identity
-from applier.errors import FatalSinkError, Fenced, JobLost, NeedsOperator, RetryableSinkError, SourceError
+from applier.errors import ApplierError, FatalSinkError, Fenced, JobLost, NeedsOperator, RetryableSinkError, SourceError
 from applier.simulator.history import History, HistoryOptions
 from applier.simulator.memory import FakeSource, MemoryReader
 from applier.simulator.oracle import compare, open_oracle
@@ -396,3 +399,51 @@ def test_a_wish_to_end_is_heeded_before_the_next_step_and_the_next_run_goes_on_f
     assert len(replica.done_ddls()) == 2
     replica.catch_up()
     assert_identical(replica, history, producer)
+
+
+class QuietSource(FakeSource):
+    """Shows a whole log; after the first looks it is quiet, or away for ever."""
+
+    def __init__(self, log, *, away_after=None):
+        super().__init__(log)
+        self._left = away_after
+
+    def listing(self):
+        if self._left is not None:
+            self._left -= 1
+            if self._left < 0:
+                raise SourceError("kafka does not answer", kind="unreachable")
+        return super().listing()
+
+
+@pytest.mark.parametrize("away_after", [None, 30], ids=["idle", "waiting for kafka"])
+def test_a_run_that_is_taken_over_while_nothing_arrives_ends_by_its_next_heartbeat(away_after, tmp_path):
+    *_, log = world(531)
+    replica, stop = sqlite_replica(tmp_path, QuietSource(log, away_after=away_after)), Stop()
+    ended = Future()
+
+    def run():
+        try:
+            ended.set_result(replica.follow(stop, retry_for_s=600))
+        except ApplierError as error:
+            ended.set_exception(error)
+
+    thread = Thread(target=run)
+    thread.start()
+    try:
+        wait_for(lambda: replica.monitor is not None and replica.monitor.live.is_ready)
+        with open_sink(SinkSettings(url=replica.url, name=replica.name, lease_s=2.0)) as other:
+            other.acquire(take_over=True)
+            with pytest.raises(Fenced, match="another run owns"):
+                ended.result(timeout=5)
+        assert not replica.monitor.shown().is_ready
+    finally:
+        stop.wish()
+        thread.join()
+
+
+def wait_for(is_so):
+    give_up = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < give_up
+        time.sleep(0.02)

@@ -110,6 +110,16 @@ def test_a_run_that_was_taken_over_does_not_take_its_successors_progress_for_its
         assert successor.load() is not None
 
 
+def test_the_heartbeat_knows_of_a_take_over_without_being_asked(url: str, least_privileged_url: str) -> None:
+    with replica(least_privileged_url) as first, MysqlSink(settings(least_privileged_url)) as successor:
+        assert first.sink.heartbeat_error is None
+        successor.acquire(take_over=True)
+        deadline = time.monotonic() + LEASE_S
+        while first.sink.heartbeat_error is None and time.monotonic() < deadline:
+            time.sleep(LEASE_S / 100)
+        assert isinstance(first.sink.heartbeat_error, Fenced)
+
+
 def test_a_frozen_writer_loses_its_transaction_and_writes_nothing_when_it_wakes(url: str, least_privileged_url: str) -> None:
     with started(least_privileged_url, "write") as zombie:
         assert word(zombie) == "ready"

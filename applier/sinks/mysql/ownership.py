@@ -119,6 +119,11 @@ class Ownership:
             return error
         return None
 
+    @property
+    def heartbeat_error(self) -> Exception | None:
+        """What the heartbeat has found out; for any thread."""
+        return self._heartbeat.error
+
     def ensure(self) -> None:
         """Take the lock again if the owner's session is lost. Errors: those of ``retake``."""
         try:

@@ -181,6 +181,11 @@ class MysqlSink:
         """Return why this run may not go on; a lock that was lost is taken again."""
         return self._ownership.lost()
 
+    @property
+    def heartbeat_error(self) -> Exception | None:
+        """Why this run may not go on, as far as the heartbeat knows."""
+        return self._ownership.heartbeat_error
+
     def close(self) -> None:
         """Release the lock and end the sessions."""
         self._ownership.release()

@@ -117,6 +117,11 @@ class SqliteSink:
         """Return the error of the heartbeat, if another run has taken the lock."""
         return self._lock.lost
 
+    @property
+    def heartbeat_error(self) -> Exception | None:
+        """Why this run may not go on, as far as the heartbeat knows."""
+        return self._lock.lost
+
     # Catalogue
 
     def describe(self, tables: Collection[TableName]) -> dict[FoldedName, TableDescription]:

@@ -85,14 +85,14 @@ def test_a_key_of_several_columns_that_stands_alone_is_written_twice_because_mar
 
 
 @pytest.mark.parametrize("is_set", [False, True], ids=["enum", "set"])
-def test_ordinals_in_a_compound_key_stand_apart_because_mysql_misses_them_in_a_list(*, is_set: bool) -> None:
+def test_labels_in_a_compound_key_stand_apart_because_mysql_misses_ordinals_in_a_list_and_mariadb_scans_for_labels(*, is_set: bool) -> None:
     ordinals = ColumnDescription(name="e", sql_type="", nullable=False, labels=("1", "x"), is_set=is_set)
     table = TableDescription(schema="s", table="t", columns=(ordinals,), unique_keys=())
     dialect = MysqlDialect()
     assert list(dialect.deletes(table, ["e", "id"], [["2", "1"], ["1", "2"]])) == [
-        ("DELETE FROM `s`.`t` WHERE (`e`<=>2 AND `id`<=>1) OR (`e`<=>1 AND `id`<=>2)", 2)
+        ("DELETE FROM `s`.`t` WHERE (`e`<=>'x' AND `id`<=>1) OR (`e`<=>'1' AND `id`<=>2)", 2)
     ]
-    assert list(dialect.deletes(table, ["e"], [["2"], ["1"]])) == [("DELETE FROM `s`.`t` WHERE `e` IN (2,1)", 2)]
+    assert list(dialect.deletes(table, ["e"], [["2"], ["1"]])) == [("DELETE FROM `s`.`t` WHERE `e` IN ('x','1')", 2)]
 
 
 def test_a_replace_raises_no_more_warnings_than_the_session_shows() -> None:

@@ -1,0 +1,43 @@
+"""Watches, from a thread of its own, whether this run still owns its replica: the main thread may pause, or wait for Kafka or a job."""
+
+from collections.abc import Callable
+from threading import Event, Thread
+from typing import Final, Protocol
+
+LOOK_S: Final = 0.2
+"""Between two looks at what the heartbeat knows; they ask nobody."""
+
+
+class Owned(Protocol):
+    """A sink with a heartbeat."""
+
+    @property
+    def heartbeat_error(self) -> Exception | None:
+        """Why this run may not go on."""
+        ...
+
+
+class OwnerWatch:
+    """Calls ``on_lost`` once, in its own thread, when the heartbeat of ``sink`` has found out that this run may not go on."""
+
+    def __init__(self, sink: Owned, on_lost: Callable[[Exception], None]) -> None:
+        self._sink, self._on_lost = sink, on_lost
+        self._is_over = Event()
+        self._thread = Thread(target=self._watch, name="applier-owner-watch", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the watch."""
+        self._is_over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._is_over.wait(LOOK_S):
+            error = self._sink.heartbeat_error
+            if error is not None:
+                self._on_lost(error)
+                return
