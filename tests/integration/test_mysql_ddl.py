@@ -361,6 +361,19 @@ def test_a_ddl_whose_session_was_killed_is_run_again(shop: Replica, url: str, no
     assert states(shop) == [DdlState.DONE]
 
 
+def test_a_partition_is_exchanged_although_a_column_was_added_to_one_table_only(url: str, shop: Replica) -> None:
+    # MySQL adds the column without writing the rows anew, and refuses the EXCHANGE then (1731).
+    shop.ddl("CREATE TABLE p (a INT PRIMARY KEY, b INT) PARTITION BY RANGE (a) (PARTITION p0 VALUES LESS THAN (10))", "p")
+    shop.write(f"REPLACE INTO {SHOP}.p VALUES (1, 1)")
+    shop.ddl("ALTER TABLE p ADD COLUMN c INT DEFAULT 5", "p")
+    shop.ddl("CREATE TABLE x (a INT PRIMARY KEY, b INT, c INT DEFAULT 5)", "x")
+    shop.write(f"REPLACE INTO {SHOP}.x VALUES (3, 3, 3)")
+    shop.ddl("ALTER TABLE p EXCHANGE PARTITION p0 WITH TABLE x", "p")
+    assert read(url, f"SELECT * FROM {SHOP}.p") == [(3, 3, 3)]
+    assert read(url, f"SELECT * FROM {SHOP}.x") == [(1, 1, 5)]
+    assert set(states(shop)) == {DdlState.DONE}
+
+
 def test_a_statement_with_characters_of_four_bytes_is_seen_as_long_as_it_runs(url: str, shop: Replica) -> None:
     # Read from outside as the applier reads: MySQL's information_schema.processlist cannot be read meanwhile.
     left = "DO SLEEP(3) /* \N{GRINNING FACE} */ + LENGTH('\N{GRINNING FACE}')"

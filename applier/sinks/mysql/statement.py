@@ -4,23 +4,26 @@ import logging
 import time
 from typing import Final
 
+import pymysql
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.errors import FatalSinkError
 from applier.events import DdlEvent
 from applier.position import physical_ms
-from applier.sinks.mysql.errors import Verdict, meaning_of, translate
+from applier.sinks.mysql.dialect import quote_table
+from applier.sinks.mysql.errors import Verdict, code_of, meaning_of, translate
 from applier.sinks.mysql.rewrite import sink_statement
 from applier.sinks.mysql.schema_default import schema_as_upstreams
 from applier.sinks.mysql.session import QUERIES, driver_of, execute_text, roll_back, session_id, transaction
-from applier.statement import StatementKind, parse_ddl
+from applier.statement import Statement, StatementKind, parse_ddl
 
 POLL_S: Final = 0.5
 """Seconds between two looks at a statement that a dead run's session still executes."""
 LONGEST_SILENCE_S: Final = 300.0
 """Seconds at most between two words about it: the first come soon, each after twice the time of the one before."""
 
+_UNLIKE: Final = 1731
 _RUNNING: Final = ("running_mysql", "running_mariadb", "running_tidb")
 
 _log = logging.getLogger(__name__)
@@ -38,7 +41,7 @@ def run_statement(connection: Connection, ddl: DdlEvent) -> None:
     _set_clock(connection, ddl)
     try:
         with schema_as_upstreams(connection, ddl):
-            _execute(connection, sink_statement(ddl))
+            _send(connection, sink_statement(ddl), statement)
     except Exception as error:
         if meaning_of(error).verdict is Verdict.RETRY:
             facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "blocked_by": blockers(connection, ddl.schema)}
@@ -46,6 +49,16 @@ def run_statement(connection: Connection, ddl: DdlEvent) -> None:
         raise
     with transaction(connection):
         connection.execute(QUERIES["timestamp_reset"])
+
+
+def _send(connection: Connection, query: str, statement: Statement | None) -> None:
+    try:
+        _execute(connection, query)
+    except pymysql.err.MySQLError as error:
+        if statement is None or not _are_unlike_inside(error):
+            raise
+        _rebuild(connection, statement)
+        _execute(connection, query)
 
 
 def _execute(connection: Connection, query: str) -> None:
@@ -59,6 +72,18 @@ def _execute(connection: Connection, query: str) -> None:
             driver.autocommit(False)
         raise
     driver.autocommit(False)
+
+
+def _are_unlike_inside(error: pymysql.err.MySQLError) -> bool:
+    """Tell whether an EXCHANGE was refused because MySQL has added or dropped a column of one table without writing its rows anew."""
+    return code_of(error) == _UNLIKE and "INSTANT COLUMN" in str(error.args[-1])
+
+
+def _rebuild(connection: Connection, statement: Statement) -> None:
+    """Write the tables of an EXCHANGE anew: MySQL has no way to add a column that EXCHANGE would take, and upstream has no such rule."""
+    for name in statement.needs:
+        _log.info("rebuilding a table before its partition is exchanged", extra={"table": str(name)})
+        _execute(connection, f"ALTER TABLE {quote_table(name.schema, name.table)} FORCE")
 
 
 def _set_clock(connection: Connection, ddl: DdlEvent) -> None:
