@@ -53,13 +53,13 @@ class LazyRunner:
 
     def release(self, ranges: Collection[RangeId]) -> None:
         """Release, if there is anything."""
-        if self._made is not None:
-            self._made.release(ranges)
+        if (runner := self._present()) is not None:
+            runner.release(ranges)
 
     def release_all(self) -> None:
         """Release everything, if there is anything."""
-        if self._made is not None:
-            self._made.release_all()
+        if (runner := self._present()) is not None:
+            runner.release_all()
 
     def close(self) -> None:
         """Stop the runner if it was started."""
@@ -67,6 +67,11 @@ class LazyRunner:
             self._is_closed = True
             if self._made is not None:
                 self._made.close()
+
+    def _present(self) -> Runner | None:
+        """Return the runner if there is one. It may be lost or closed right after; what is released then is released already."""
+        with self._making:
+            return self._made
 
     def _runner(self) -> Runner:
         with self._making:

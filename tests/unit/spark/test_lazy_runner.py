@@ -1,7 +1,7 @@
 """Spark is started by the first range, in the thread that listens; closing meanwhile leaves nothing behind."""
 
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from threading import Event, Thread
 
 import pytest
 
@@ -124,3 +124,39 @@ def test_too_many_losses_lately_are_no_accident_and_old_ones_are_forgotten():
         runner.listen([])
     now[0] = PERIOD_S
     assert isinstance(runner.listen([])[0], RangeFailure)
+
+
+class Kept(Ended):
+    """A runner that is lost at its next listening, and that may be asked to release something until it is closed."""
+
+    def release(self, ranges):
+        assert not self.closed, "the runner was closed before"
+
+    def release_all(self):
+        assert not self.closed, "the runner was closed before"
+
+
+class LosesItself(LazyRunner):
+    """Lets another thread lose the runner as soon as one method has looked at it, at each look where the lock does not forbid that."""
+
+    looks = 0
+
+    def __getattribute__(self, name):
+        value = super().__getattribute__(name)
+        if name == "_made" and value is not None and type(self).looks:
+            type(self).looks -= 1
+            loser = Thread(target=self.listen, args=([],))
+            if not super().__getattribute__("_making").locked():
+                loser.start()
+                loser.join()
+        return value
+
+
+@pytest.mark.parametrize("release", [lambda runner: runner.release([]), lambda runner: runner.release_all()])
+def test_a_runner_that_is_lost_while_something_is_released_is_looked_at_once(release):
+    made = Kept()
+    runner = LosesItself(lambda: made)
+    runner._runner()
+    LosesItself.looks = 1
+    release(runner)
+    assert made.closed == 0, "it is looked at under the lock: nobody loses it meanwhile"
