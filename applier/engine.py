@@ -38,7 +38,7 @@ from applier.set_aside import SetAside
 from applier.sink_tables import SinkTables
 from applier.sinks.port import DdlState, Fence, Progress, ProgressCommit, Sink, WriteOutcome, WriteState
 from applier.spark.ahead import ListenAhead
-from applier.spark.apply import RangeContent
+from applier.spark.handover import RangeContent
 from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.spark.port import Runner
 from applier.stop import Stop
@@ -253,7 +253,7 @@ class Engine:
 
     def _failed(self, errors: Sequence[ApplierError]) -> None:
         """Raise what stopped a listener, what will not pass by itself first; a job that was lost is no reason to stop."""
-        error = min(errors, key=is_transient)
+        error = min(errors, key=_urgency)
         if isinstance(error, JobLost):
             self._rebuild(error)
             return
@@ -405,6 +405,13 @@ class Engine:
         if progress is None:
             raise NeedsOperator("the progress row is gone from the sink", remedy="Restore the sink from a backup, or make the replica anew")
         return progress
+
+
+def _urgency(error: ApplierError) -> int:
+    """Order errors: what will not pass by itself, then those after which nothing is cached any more, then those of single ranges."""
+    if not is_transient(error):
+        return 0
+    return 1 if isinstance(error, SparkEnded) else 2 if isinstance(error, JobLost) else 3
 
 
 def _fenced(fence: Fence) -> ApplierError:

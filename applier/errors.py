@@ -80,6 +80,10 @@ class JobLost(ApplierError):
     """Spark gave a whole job up (its executors were lost too often). What it wrote is known to the sink only: everything is rebuilt."""
 
 
+class InputCut(JobLost):
+    """The input of a task ended before the marker that counts it: nothing of it may become durable."""
+
+
 class SparkEnded(ApplierError):
     """Spark itself is gone: no further job can run in this process. What was written is known to the sink only."""
 

@@ -16,12 +16,14 @@ from applier.telemetry.retries import failure_facts
 FIRST_WAIT_S: Final = 0.25
 JITTER_S: Final = 0.25
 LONGEST_WAIT_S: Final = 15.0
+PASSING: Final = frozenset({"unreachable", "listener_died"})
+"""Kinds of a SourceError that may pass: a broker comes back, and memory that was short is freed."""
 
 
 def is_transient(error: BaseException) -> bool:
     """Tell whether an error may pass by itself."""
     if isinstance(error, SourceError):
-        return error.facts.get("kind") == "unreachable"
+        return error.facts.get("kind") in PASSING
     return isinstance(error, RetryableSinkError | UnknownOutcome | JobLost | SparkEnded)
 
 

@@ -10,7 +10,8 @@ from applier.errors import InvariantViolation, NeedsOperator, RetryableSinkError
 from applier.planner import AsidePolicy, SegmentWindow
 from applier.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
 from applier.sinks.port import Aside, Fence, ProgressCommit, Sink, WriteOutcome, WriteState
-from applier.spark.apply import ApplyPlan, RangeContent
+from applier.spark.apply import ApplyPlan
+from applier.spark.handover import RangeContent
 from applier.spark.port import Runner
 
 ASIDE_REMEDY = 'or set sink.on_rejected_row = "quarantine": such rows are set aside, and everything else is applied'

@@ -36,11 +36,11 @@ class LocalRunner:
 
     def apply(self, plan: ApplyPlan) -> WriteOutcome:
         plan = pickle.loads(pickle.dumps(plan))  # noqa: S301
-        buckets: dict[int, list] = defaultdict(list)
+        reducers: dict[int, list] = defaultdict(list)
         for range_id in plan.ranges:
             for bucketed in select(plan, self._read(range_id)):
-                buckets[bucketed[0]].append(bucketed)
-        planned: list[Planned] = [item for bucket in sorted(buckets) for item in render(plan, buckets[bucket])]
+                reducers[bucketed[0]].append(bucketed)
+        planned: list[Planned] = [item for reducer in range(plan.reducers) for item in render(plan, reducer, reducers[reducer])]
         planned = pickle.loads(pickle.dumps(planned))  # noqa: S301
         return write(plan, iter(sorted(planned, key=lambda item: item[0])), pickle.loads(self._reader))  # noqa: S301
 

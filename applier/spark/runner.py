@@ -3,9 +3,14 @@
 A range is one RDD of one partition: its persisted chunks are the listeners' cache, rebuilt from Kafka by lineage if an executor
 dies. Listening and applying are called from two threads and run as two jobs at once, in pools of the fair scheduler. Reports come
 back through an accumulator, so that caching a range sends no chunk anywhere.
+
+What Spark delivers may be cut short anywhere, results on their way to the driver too: ``handover`` says how tasks find out.
 """
 
+import re
+import struct
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from pickle import UnpicklingError
 from typing import Any, Final
 
 from py4j.protocol import Py4JError, Py4JNetworkError
@@ -14,18 +19,20 @@ from pyspark import RDD, AccumulatorParam, SparkContext, StorageLevel
 from applier.chunk import PackedChunk
 from applier.coordinator.messages import RangeId
 from applier.errors import ApplierError, JobLost, SparkEnded
+from applier.failpoint import reach
 from applier.kafka.port import RangeReader
 from applier.sinks.port import WriteOutcome, WriteState
 from applier.spark.apply import ApplyPlan, Planned, render, select, write
+from applier.spark.carried import CarriedPlan, carried
+from applier.spark.culprit import CulpritSearch, JobFailed
 from applier.spark.gateway import hush_jvm
+from applier.spark.handover import received
 from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure, listen
 from applier.spark.loss import UNANSWERED, end_context, ranges_lost
 from applier.spark.worker import prepare_worker
 
-SMALL_SEGMENT_ROWS = 5_000
-"""Below it, one task does everything: two shuffles cost more than the parallelism gives."""
-
 STOPPED: Final = ("stopped SparkContext", "SparkContext was shut down")
+NAMED_TASK: Final = re.compile(r"Task (\d+) in stage \S+ failed \d+ times")
 ENDED_REMEDY: Final = "See the lines above and the system's log (out of memory? spark.driver.memory under [spark.conf]), and start again"
 
 
@@ -50,11 +57,13 @@ class SparkRunner:
         self._cached: dict[RangeId, RDD[Any]] = {}
         # One for all jobs: Spark never forgets an accumulator.
         self._outcomes = context.accumulator([], _Outcomes())
+        self._search = CulpritSearch(self._listen)
 
     def listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:
-        """Run one listener per range in one job."""
-        if not tasks:
-            return []
+        """Run one listener per range in one job; where it fails whole, in several, so that the range that made it fail does so alone."""
+        return self._search.listen(tasks)
+
+    def _listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome] | JobFailed:
         self._outcomes.value = []
         try:
             self._context.setLocalProperty("spark.scheduler.pool", "listen")
@@ -65,10 +74,11 @@ class SparkRunner:
             if not self._has_failed(error):
                 raise
             self.release([task.range for task in tasks])
-            return [RangeFailure(task.range, _job_failed(error)) for task in tasks]
-        # Not every range need have reported: a task that Spark repeats after its range was cached does not listen again.
-        found = {outcome.range: outcome for outcome in self._outcomes.value}
-        reported = [found.get(task.range) or RangeFailure(task.range, _not_reported()) for task in tasks]
+            return JobFailed(_job_failed(error), _named_task(error))
+        heard: dict[RangeId, list[ListenOutcome]] = {}
+        for outcome in self._outcomes.value:
+            heard.setdefault(outcome.range, []).append(outcome)
+        reported = [_one_outcome(task.range, heard.get(task.range, [])) for task in tasks]
         self.release([outcome.range for outcome in reported if isinstance(outcome, RangeFailure)])
         return reported
 
@@ -91,17 +101,19 @@ class SparkRunner:
     def _apply(self, plan: ApplyPlan) -> WriteOutcome:
         self._context.setLocalProperty("spark.scheduler.pool", "apply")
         cached = self._context.union([self._cached[range_id] for range_id in plan.ranges])
-        if plan.rows <= SMALL_SEGMENT_ROWS:
-            planned = cached.coalesce(1).mapPartitions(_select_and_render(plan))
-        else:
-            planned = (
-                cached.mapPartitions(lambda elements: select(plan, elements))
-                .partitionBy(plan.buckets * plan.parts, _same)
-                .mapPartitions(lambda bucketed: render(plan, bucketed))
-                .repartitionAndSortWithinPartitions(1)
-            )
-        outcome: WriteOutcome = planned.mapPartitions(_write(plan, self._reader)).collect()[0]
-        return outcome
+        with carried(self._context, plan) as plan_of:
+            if plan.is_small:
+                planned = cached.coalesce(1).mapPartitions(_select_and_render(plan_of))
+            else:
+                planned = (
+                    cached.mapPartitions(lambda elements: select(plan_of(), elements))
+                    .partitionBy(plan.reducers, _same)
+                    .mapPartitionsWithIndex(lambda reducer, bucketed: render(plan_of(), reducer, bucketed))
+                    .partitionBy(1, _same)
+                    .mapPartitions(_fed, preservesPartitioning=True)
+                    .repartitionAndSortWithinPartitions(1, _same)  # in this partition: it has the partitioner already
+                )
+            return _only(planned.mapPartitions(_write(plan_of, self._reader)))
 
     def release(self, ranges: Collection[RangeId]) -> None:
         """Unpersist the ranges' RDDs."""
@@ -116,6 +128,7 @@ class SparkRunner:
 
     def release_all(self) -> None:
         """Unpersist every range."""
+        self._search.forget()
         self.release(list(self._cached))
 
     def close(self) -> None:
@@ -142,19 +155,38 @@ def _materialize(context: SparkContext, ranges: list[RDD[Any]]) -> None:
     context.union(ranges)._jrdd.count()  # noqa: SLF001 - RDD.count() would pass every chunk through a Python worker once more
 
 
-def _select_and_render(plan: ApplyPlan) -> Any:
+def _select_and_render(plan_of: CarriedPlan) -> Any:
     def run(elements: Iterable[Any]) -> Iterator[Planned]:
-        return iter(sorted(render(plan, select(plan, elements)), key=_sort_key))
+        plan = plan_of()
+        return iter(sorted(render(plan, 0, select(plan, _fed(elements))), key=_sort_key))
 
     return run
 
 
-def _write(plan: ApplyPlan, reader: RangeReader) -> Any:
+def _fed(elements: Iterable[Any]) -> Iterator[Any]:
+    """Yield what the task that writes is fed with. Before it asks for the first element, everything that it needs was made."""
+    reach("write.before_input")
+    yield from received(elements)
+
+
+def _write(plan_of: CarriedPlan, reader: RangeReader) -> Any:
     def run(planned: Iterable[Planned]) -> list[WriteOutcome]:
         prepare_worker("write")
-        return [write(plan, planned, reader)]
+        return [write(plan_of(), planned, reader)]
 
     return run
+
+
+def _only(written: RDD[WriteOutcome]) -> WriteOutcome:
+    """Run the job and return its outcome. Where that does not arrive whole, the sink must be asked what was written."""
+    try:
+        outcomes = written.collect()
+    except (EOFError, struct.error, UnpicklingError):
+        outcomes = []
+    if len(outcomes) == 1:
+        return outcomes[0]
+    error = JobLost("the outcome of a write did not arrive", remedy="See the logs of the driver and of the executors")
+    return WriteOutcome(state=WriteState.REBUILD, error=error)
 
 
 def _sort_key(planned: Planned) -> int:
@@ -186,5 +218,26 @@ def _cause(text: str) -> str:
     return first if first == last else f"{first} … {last}"
 
 
-def _not_reported() -> ApplierError:
-    return JobLost("a range was read, but its report did not arrive", remedy="See the logs of the driver and of the executors")
+def _named_task(error: Exception) -> int | None:
+    """Return the number of the task for which Spark gave a job up, if it names one: the number of its range among those of the job."""
+    named = NAMED_TASK.search(str(getattr(error, "java_exception", error)))
+    return int(named[1]) if named else None
+
+
+def _one_outcome(range_id: RangeId, outcomes: Sequence[ListenOutcome]) -> ListenOutcome:
+    """Return what the listener of a range has reported.
+
+    It need not have reported: a task that Spark repeats after its range was cached does not listen again. Or several copies of a task
+    have: then a report counts more than a failure, since what is cached is compared with it when it is applied.
+    """
+    reports = [outcome for outcome in outcomes if not isinstance(outcome, RangeFailure)]
+    if outcomes and all(report == reports[0] for report in reports):
+        return (reports or outcomes)[0]
+    error = JobLost(
+        "a range was read, but " + ("its reports contradict one another" if reports else "its report did not arrive"),
+        remedy="See the logs of the driver and of the executors",
+        topic=range_id.stream.topic,
+        partition=range_id.stream.partition,
+        offset=range_id.start,
+    )
+    return RangeFailure(range_id, error)

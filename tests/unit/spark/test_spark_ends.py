@@ -6,16 +6,17 @@ import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 
 from applier.coordinator.messages import RangeId
-from applier.errors import JobLost, SparkEnded
+from applier.errors import JobLost, SourceError, SparkEnded
 from applier.position import Offset, Stream, Ts
 from applier.simulator.memory import MemoryReader
 from applier.sinks.port import WriteState
+from applier.spark.culprit import TRIES_ALONE
 from applier.spark.listen import ListenTask, RangeFailure
 from applier.spark.runner import SparkRunner
 
 RANGE = RangeId(Stream("feed", 0), Offset(0), Offset(5))
 TASK = ListenTask(range=RANGE, floor_ts=Ts(0), buckets=1)
-PLAN = SimpleNamespace(ranges={RANGE: None}, rows=1)
+PLAN = SimpleNamespace(ranges={RANGE: None}, is_small=True)
 RAISED = "PythonException: [PYTHON_EXCEPTION] Traceback:\n  File x\nMemoryError: too much\n SQLSTATE: 38000\n\tat org.x\n\tat x"
 
 
@@ -92,15 +93,16 @@ def test_a_defect_of_ours_is_not_taken_for_the_end_of_spark():
         runner.apply(PLAN)
 
 
-def test_a_job_that_spark_gave_up_is_lost_with_what_was_raised_and_leaves_nothing_cached():
+def test_a_job_that_spark_gave_up_blames_its_only_range_with_what_was_raised_and_leaves_nothing_cached():
     spark = BrokenSpark(Py4JError(RAISED))
     runner = SparkRunner(spark, MemoryReader({}))
     (outcome,) = runner.listen([TASK])
-    assert isinstance(outcome.error, JobLost)
+    assert isinstance(outcome.error, SourceError)
     assert outcome.error.facts["cause"].endswith("MemoryError: too much")
-    assert spark.released == 1
+    assert spark.released == TRIES_ALONE
     runner._cached[RANGE] = spark
-    assert runner.apply(PLAN).state is WriteState.REBUILD
+    written = runner.apply(PLAN)
+    assert (written.state, type(written.error)) == (WriteState.REBUILD, JobLost)
 
 
 def test_ranges_that_another_spark_had_cached_are_a_reason_to_rebuild():

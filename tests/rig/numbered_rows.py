@@ -1,0 +1,59 @@
+"""Ranges of numbered rows of one table, made where they are read: a listener's input without a broker, for tests and measurements."""
+
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from applier.coordinator.messages import RangeId
+from applier.errors import SourceError
+from applier.kafka.port import Record
+from applier.position import Offset, Stream, Ts
+from applier.spark.listen import ListenTask
+
+BATCH = 1000
+FIRST_TS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedRows:
+    """A reader: partition p holds the rows p * ``rows`` … of ``width`` bytes, each of a commit_ts of its own.
+
+    ``log``: where each read of a range is noted; ``deadly``: the partition whose reading kills the process; ``silent``: while this file
+    exists, the source does not answer.
+    """
+
+    rows: int
+    width: int = 10
+    log: Path | None = None
+    deadly: int | None = None
+    silent: Path | None = None
+
+    def read(self, range_id: RangeId) -> Iterator[list[Record]]:
+        partition = range_id.stream.partition
+        if self.log is not None:
+            with self.log.open("a", encoding="utf-8") as log:
+                log.write(f"{partition}\n")
+        if self.silent is not None and self.silent.exists():
+            raise SourceError("kafka does not answer", kind="unreachable", topic="feed", partition=partition, offset=range_id.start)
+        for first in range(range_id.start, range_id.end, BATCH):
+            yield [self._record(partition, number) for number in range(first, min(first + BATCH, range_id.end))]
+        if partition == self.deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def tasks(self, partitions: int, buckets: int) -> list[ListenTask]:
+        """Return one task per partition, for all of its rows."""
+        ranges = [RangeId(Stream("feed", partition), Offset(0), Offset(self.rows)) for partition in range(partitions)]
+        return [ListenTask(range=range_id, floor_ts=Ts(1), buckets=buckets) for range_id in ranges]
+
+    def _record(self, partition: int, number: int) -> Record:
+        key = b'{"ts":%d,"scm":"shop","tbl":"orders","t":1}' % (FIRST_TS + number)
+        # Digits that neither repeat nor follow one another: what Spark compresses keeps its size.
+        text = (b"%d" % (7 ** (number % 97 + 500) * (partition * self.rows + number + 1)))[: self.width]
+        value = b'{"u":{"id":{"t":3,"h":true,"f":11,"v":%d},"name":{"t":15,"f":64,"v":"%s"}}}' % (partition * self.rows + number, text)
+        return Record(Offset(number), _framed(key), _framed(value, count=False))
+
+
+def _framed(data: bytes, *, count: bool = True) -> bytes:
+    return ((1).to_bytes(8, "big") if count else b"") + len(data).to_bytes(8, "big") + data

@@ -1,0 +1,206 @@
+"""Segments through a real Spark of this machine into a SQLite file, for what only Spark itself can show. Prints one line of JSON.
+
+python -m tests.rig.spark_segment CASE DIRECTORY
+"""
+
+import json
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pyspark import SparkContext, StorageLevel
+
+from applier.coordinator.messages import RangeReport
+from applier.events import FoldedName, TableName
+from applier.failpoint import VARIABLE
+from applier.planner import SegmentWindow
+from applier.planner.catalogue import ColumnDescription
+from applier.position import Ts
+from applier.sinks.factory import open_sink
+from applier.sinks.port import ProgressCommit, Sink, SinkSettings, WriteOutcome, WriteState
+from applier.spark.apply import ApplyPlan
+from applier.spark.handover import RangeContent
+from applier.spark.listen import ListenOutcome
+from applier.spark.runner import SparkRunner
+from applier.spark.session import start_context
+from tests.rig.numbered_rows import FIRST_TS, NumberedRows
+from tests.rig.spark_cluster import FROM_THE_CHECKOUT
+
+BUCKETS = 6
+PARTITIONS = 3
+CONF = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+PIECEMEAL = {
+    "spark.reducer.maxSizeInFlight": "64k",
+    "spark.reducer.maxReqsInFlight": "1",
+    "spark.shuffle.io.maxRetries": "0",
+    "spark.locality.wait": "0s",
+    "spark.shuffle.readHostLocalDisk": "false",
+}
+"""The writer's input is fetched block by block, so that most of it is not in its JVM yet when the writer is stopped."""
+MANY, WIDE = 20_000, 300
+REBUILDS = 5
+SEGMENTS = 12
+EMPTY: Mapping[str, str] = MappingProxyType({})
+MASTER = sys.argv[3] if len(sys.argv) > 3 else "local[2]"
+CATALOGUE = 1500
+"""Tables of a large plan: more than 1 MiB."""
+
+
+class Stage:
+    """One Spark, one sink, one table ``shop.orders``."""
+
+    def __init__(self, directory: Path, sink: Sink, reader: NumberedRows, conf: Mapping[str, str] = EMPTY) -> None:
+        self.directory, self.sink, self.reader = directory, sink, reader
+        local = {"spark.local.dir": str(directory / "spark")}
+        self.context: SparkContext = start_context("test", MASTER, CONF | local | dict(conf))
+        self.runner = SparkRunner(self.context, reader)
+        with closing(sqlite3.connect(directory / "replica.db")) as connection:
+            connection.execute('CREATE TABLE "shop.orders" (id INTEGER PRIMARY KEY, name TEXT)')
+
+    def listen(self, partitions: int = PARTITIONS) -> list[ListenOutcome]:
+        return list(self.runner.listen(self.reader.tasks(partitions, BUCKETS)))
+
+    def plan(self, reports: list[ListenOutcome], after: int, upto: int, *, rows: int, tables: int = 0) -> ApplyPlan:
+        """Plan the rows of commit_ts in (after, upto]; with the descriptions of so many further tables."""
+        described = self.sink.describe([TableName("shop", "orders")])
+        (orders,) = described.values()
+        described |= {FoldedName("shop", f"t{n}"): replace(orders, table=f"t{n}", columns=_columns(n)) for n in range(tables)}
+        progress = self.sink.load()
+        assert progress is not None
+        return ApplyPlan(
+            window=SegmentWindow(after_ts=Ts(after), upto_ts=Ts(upto), again=False, settled_tables=frozenset()),
+            ranges={report.range: RangeContent.of(report) for report in reports if isinstance(report, RangeReport)},
+            tables=described,
+            rekeyed={},
+            rows=rows,
+            buckets=BUCKETS,
+            dialect=self.sink.dialect,
+            writer=self.sink.writer,
+            fence=progress.fence,
+            commit=ProgressCommit(checkpoint_ts=Ts(upto), positions={}),
+        )
+
+    def apply(self, plan: ApplyPlan) -> dict[str, Any]:
+        return _told(self.runner.apply(plan))
+
+    def rows(self) -> int:
+        with closing(sqlite3.connect(self.directory / "replica.db")) as connection:
+            return int(connection.execute('SELECT COUNT(*) FROM "shop.orders"').fetchone()[0])
+
+
+def _columns(table: int) -> tuple[ColumnDescription, ...]:
+    return tuple(ColumnDescription(name=f"c{number}", sql_type=f"varchar({table})", nullable=True) for number in range(20))
+
+
+def _told(outcome: WriteOutcome) -> dict[str, Any]:
+    return {"state": outcome.state, "rows": outcome.rows, "error": type(outcome.error).__name__, "text": str(outcome.error)}
+
+
+def large_plans(directory: Path, sink: Sink) -> dict[str, Any]:
+    """Apply many segments whose plans are large, small and shuffled ones in turn, and look at what Spark keeps."""
+    stage = Stage(directory, sink, NumberedRows(SEGMENTS))
+    reports = stage.listen()
+    found = []
+    for number in range(SEGMENTS):
+        after = FIRST_TS - 1 + number
+        found.append(stage.apply(stage.plan(reports, after, after + 1, rows=1 if number % 2 else 10_000, tables=CATALOGUE)))
+    return {
+        "states": sorted({one["state"] for one in found}),
+        "rows": stage.rows(),
+        "files": _files(stage),
+        "kept_bytes": _kept_bytes(stage),
+    }
+
+
+def _files(stage: Stage) -> int:
+    """Count the files that PySpark has made for what it sends."""
+    return sum(1 for path in Path(stage.context._temp_dir).rglob("*") if path.is_file())
+
+
+def _kept_bytes(stage: Stage) -> int:
+    """Return how much of Spark's storage memory is used once nothing is cached and its cleaner has seen what nobody refers to any more."""
+    stage.runner.release_all()
+    least = sys.maxsize
+    for _ in range(10):
+        stage.context._jvm.System.gc()
+        time.sleep(0.2)
+        most_and_left = stage.context._jsc.sc().getExecutorMemoryStatus().values().head()
+        least = min(least, most_and_left._1() - most_and_left._2())
+    return least
+
+
+def stopped_writer(directory: Path, sink: Sink) -> dict[str, Any]:
+    """Apply one large segment, whose writer stops before its first element; the test does something to its input, and lets it go on."""
+    conf = dict(FROM_THE_CHECKOUT) | PIECEMEAL | {f"spark.executorEnv.{VARIABLE}": "write.before_input:1:stop"}
+    stage = Stage(directory, sink, NumberedRows(MANY, WIDE), conf)
+    stage.context.setLogLevel("WARN")  # Spark says of each failed fetch
+    outcomes = []
+    while not outcomes or (outcomes[-1]["state"] == WriteState.REBUILD and len(outcomes) < REBUILDS):
+        stage.runner.release_all()
+        outcomes.append(stage.apply(stage.plan(stage.listen(), 0, FIRST_TS + MANY, rows=PARTITIONS * MANY)))
+    return {"outcomes": outcomes, "rows": stage.rows()}
+
+
+def poisonous_range(directory: Path, sink: Sink) -> dict[str, Any]:
+    """Listen twice to ranges one of which kills its worker; note which were read how often."""
+    log = directory / "reads"
+    stage = Stage(directory, sink, NumberedRows(40, log=log, deadly=1))
+    told = []
+    for _ in range(2):
+        log.write_text("", encoding="utf-8")
+        outcomes = stage.listen(6)
+        reads = log.read_text(encoding="utf-8").split()
+        facts = [
+            None if isinstance(outcome, RangeReport) else outcome.error.facts | {"type": type(outcome.error).__name__}
+            for outcome in outcomes
+        ]
+        told.append({"failures": facts, "reads": {partition: reads.count(partition) for partition in sorted(set(reads))}})
+    return {"listened": told, "cached": sorted(range_id.stream.partition for range_id in stage.runner._cached)}
+
+
+def failure_in_cache(directory: Path, sink: Sink) -> dict[str, Any]:
+    """Lose a cached range while the source is silent: what its second listener caches is a failure. Then let the source answer again."""
+    silent = directory / "silent"
+    stage = Stage(directory, sink, NumberedRows(40, silent=silent))
+    reports = stage.listen()
+    _lose(stage)
+    silent.touch()
+    first = stage.apply(stage.plan(reports, 0, 100, rows=10_000))
+    silent.unlink()
+    stage.runner.release_all()
+    second = stage.apply(stage.plan(stage.listen(), 0, 100, rows=10_000))
+    return {"first": first, "second": second, "rows": stage.rows()}
+
+
+def _lose(stage: Stage) -> None:
+    """Drop the blocks of all cached ranges, as the death of an executor does."""
+    for rdd in stage.runner._cached.values():
+        rdd._jrdd.unpersist(True)
+        rdd._jrdd.persist(stage.context._getJavaStorageLevel(StorageLevel.MEMORY_AND_DISK))
+
+
+CASES: dict[str, Callable[[Path, Sink], dict[str, Any]]] = {
+    "large_plans": large_plans,
+    "stopped_writer": stopped_writer,
+    "poisonous_range": poisonous_range,
+    "failure_in_cache": failure_in_cache,
+}
+
+
+def main() -> None:
+    case, directory = CASES[sys.argv[1]], Path(sys.argv[2])
+    with open_sink(SinkSettings(url=f"sqlite:///{directory}/replica.db")) as sink:
+        sink.migrate()
+        sink.acquire()
+        sink.begin(Ts(0))
+        print(json.dumps(case(directory, sink), default=str))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""A range that ends its listener fails alone, with its place; the ranges beside it are read."""
+
+import pytest
+
+from applier.coordinator.messages import RangeId, RangeReport
+from applier.errors import JobLost, SourceError, SparkEnded
+from applier.position import Offset, Stream, Ts
+from applier.retrying import is_transient
+from applier.spark.culprit import MAX_FAILED_JOBS, TRIES_ALONE, CulpritSearch, JobFailed
+from applier.spark.listen import ListenTask, RangeFailure
+
+
+def task(partition, end=10):
+    return ListenTask(range=RangeId(Stream("feed", partition), Offset(5), Offset(end)), floor_ts=Ts(1), buckets=1)
+
+
+class Spark:
+    """Jobs fail while they hold one of ``deadly``; Spark names the task, or (``is_vague``) does not. An accident happens ``once``."""
+
+    def __init__(self, *deadly, once=(), is_vague=False, error=None):
+        self.deadly, self.once, self.is_vague = set(deadly), set(once), is_vague
+        self.error = error or JobLost("spark gave a job up", cause="the worker crashed")
+        self.jobs = []
+
+    def __call__(self, tasks):
+        partitions = [one.range.stream.partition for one in tasks]
+        self.jobs.append(partitions)
+        for number, partition in enumerate(partitions):
+            if partition in self.deadly | self.once:
+                self.once.discard(partition)
+                return JobFailed(self.error, None if self.is_vague else number)
+        return [RangeReport(range=one.range, resolved_ts=Ts(1)) for one in tasks]
+
+
+def failed(outcomes):
+    return [outcome.range.stream.partition for outcome in outcomes if isinstance(outcome, RangeFailure)]
+
+
+def test_a_job_that_succeeds_is_the_only_one():
+    spark = Spark()
+    tasks = [task(n) for n in range(5)]
+    assert [outcome.range for outcome in CulpritSearch(spark).listen(tasks)] == [one.range for one in tasks]
+    assert spark.jobs == [[0, 1, 2, 3, 4]]
+
+
+def test_nothing_is_listened_to_without_ranges():
+    spark = Spark()
+    assert CulpritSearch(spark).listen([]) == []
+    assert spark.jobs == []
+
+
+@pytest.mark.parametrize("is_vague", [True, False])
+@pytest.mark.parametrize("deadly", [{0}, {3}, {6}, {1, 5}])
+def test_only_the_deadly_ranges_fail_and_outcomes_keep_their_order(deadly, is_vague):
+    tasks = [task(n) for n in range(7)]
+    outcomes = CulpritSearch(Spark(*deadly, is_vague=is_vague)).listen(tasks)
+    assert failed(outcomes) == sorted(deadly)
+    assert [outcome.range for outcome in outcomes] == [one.range for one in tasks]
+
+
+def test_the_error_names_stream_and_offsets_and_what_spark_said_and_may_pass():
+    (outcome,) = CulpritSearch(Spark(3)).listen([task(3, end=20)])
+    assert isinstance(outcome.error, SourceError)
+    assert outcome.error.facts == {
+        "kind": "listener_died", "topic": "feed", "partition": 3, "offset": 5, "end": 20, "cause": "the worker crashed"
+    }  # fmt: skip
+    assert outcome.error.remedy
+    assert is_transient(outcome.error)
+
+
+def test_an_accident_is_not_the_ranges_fault():
+    spark = Spark(once={2})
+    assert failed(CulpritSearch(spark).listen([task(n) for n in range(4)])) == []
+    assert spark.jobs == [[0, 1, 2, 3], [0, 1, 3], [2]]
+
+
+def test_a_range_that_is_alone_is_tried_again_before_it_is_blamed():
+    spark = Spark(once={0})
+    assert failed(CulpritSearch(spark).listen([task(0)])) == []
+    spark = Spark(0)
+    assert failed(CulpritSearch(spark).listen([task(0)])) == [0]
+    assert spark.jobs == [[0]] * TRIES_ALONE
+
+
+def test_a_culprit_that_is_planned_again_has_a_job_of_its_own_until_it_is_read():
+    spark = Spark(1)
+    search = CulpritSearch(spark)
+    search.listen([task(n) for n in range(3)])
+    spark.jobs.clear()
+    assert failed(search.listen([task(0), task(1, end=30), task(2)])) == [1]
+    assert spark.jobs == [[0, 2], [1]], "the others are read once, in a job that does not fail"
+    spark.deadly.clear()
+    assert failed(search.listen([task(0), task(1), task(2)])) == []
+    spark.jobs.clear()
+    search.listen([task(0), task(1), task(2)])
+    assert spark.jobs == [[0, 1, 2]]
+
+
+def test_nobody_is_suspected_once_everything_is_planned_again():
+    spark = Spark(1)
+    search = CulpritSearch(spark)
+    search.listen([task(0), task(1)])
+    search.forget()
+    spark.jobs.clear()
+    search.listen([task(0), task(1)])
+    assert spark.jobs[0] == [0, 1]
+
+
+def test_where_every_job_fails_no_range_is_blamed_for_long():
+    spark = Spark(*range(200))
+    outcomes = CulpritSearch(spark).listen([task(n) for n in range(200)])
+    assert failed(outcomes) == list(range(200))
+    assert len(spark.jobs) == MAX_FAILED_JOBS + 1
+    assert any(isinstance(outcome.error, JobLost) for outcome in outcomes)
+
+
+def test_a_spark_that_has_ended_is_not_asked_again():
+    spark = Spark(1, error=SparkEnded("gone"))
+    outcomes = CulpritSearch(spark).listen([task(n) for n in range(3)])
+    assert all(isinstance(outcome.error, SparkEnded) for outcome in outcomes)
+    assert len(spark.jobs) == 1
