@@ -31,6 +31,9 @@ SET SESSION transaction_isolation = :value;
 -- set_tx_isolation: the same on MariaDB before 11.1
 SET SESSION tx_isolation = :value;
 
+-- set_collation_connection: the collation of texts in a view or a generated column is TiDB's default, not the server's
+SET SESSION collation_connection = :value;
+
 -- set_character_set_server: a schema that a DDL creates without a charset gets TiDB's default
 SET SESSION character_set_server = :value;
 

@@ -361,6 +361,12 @@ def test_a_ddl_whose_session_was_killed_is_run_again(shop: Replica, url: str, no
     assert states(shop) == [DdlState.DONE]
 
 
+def test_texts_in_a_view_have_tidbs_default_collation(url: str, shop: Replica) -> None:
+    shop.ddl("CREATE VIEW w AS SELECT 'a' AS x", "w")
+    collations = read(url, f"SELECT COLLATION_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = '{SHOP}' AND TABLE_NAME = 'w'")
+    assert collations == [("utf8mb4_bin",)]
+
+
 def test_a_partition_is_exchanged_although_a_column_was_added_to_one_table_only(url: str, shop: Replica) -> None:
     # MySQL adds the column without writing the rows anew, and refuses the EXCHANGE then (1731).
     shop.ddl("CREATE TABLE p (a INT PRIMARY KEY, b INT) PARTITION BY RANGE (a) (PARTITION p0 VALUES LESS THAN (10))", "p")

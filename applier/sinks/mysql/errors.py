@@ -169,6 +169,7 @@ MEANINGS: Final[dict[int, Meaning]] = {
         Verdict.FATAL, "Use a server that has the collation, or change the sink by hand, then `applier ddl done`", shows_names=True
     ),
     1286: Meaning(Verdict.FATAL, "Change the sink by hand, then `applier ddl done`", shows_names=True),
+    6136: Meaning(Verdict.FATAL, "Give the sink's column the type LONGTEXT: MySQL takes no text for a VECTOR", shows_names=True),
     3750: Meaning(Verdict.FATAL, "Set sql_require_primary_key = OFF on the server, or give the sink's user SESSION_VARIABLES_ADMIN"),
 }
 UNKNOWN: Final = Meaning(Verdict.FATAL, "See the database's manual for the code, and its log")

@@ -246,6 +246,7 @@ def _variables(settings: SinkSettings, purpose: Purpose) -> dict[str, str | floa
         "character_set_client": "utf8mb4",
         "character_set_connection": "utf8mb4",
         "character_set_results": "utf8mb4",
+        "collation_connection": "utf8mb4_bin",
         "sql_mode": SQL_MODE,
         # Servers know the name UTC only if the zone tables are loaded.
         "time_zone": "+00:00" if settings.time_zone.upper() in _UTC else settings.time_zone,
