@@ -297,7 +297,7 @@ class Engine:
         )
         with self._doing("applying"), self.tally.durations.timed("apply"):
             outcome = self._writer.write(step, self._contents, self.progress.fence, commit)
-        if not self._confirmed(outcome, step.upto_ts):
+        if not self._confirmed(outcome, commit):
             return
         self._note_set_aside(outcome)
         self.tally.rows += outcome.rows
@@ -311,7 +311,7 @@ class Engine:
         aside = self._set_aside.aside(step.bad_events, self._source.reader)
         with self._doing("applying"), self.tally.durations.timed("save"):
             outcome = self._writer.save(self.progress.fence, commit, aside)
-        if self._confirmed(outcome, self.progress.checkpoint_ts):
+        if self._confirmed(outcome, commit):
             self._note_set_aside(outcome)
             self.coordinator.saved(step)
 
@@ -320,15 +320,15 @@ class Engine:
         for event in outcome.set_aside:
             self._watcher.note("set aside", **event.facts)
 
-    def _confirmed(self, outcome: WriteOutcome, upto_ts: Ts) -> bool:
+    def _confirmed(self, outcome: WriteOutcome, commit: ProgressCommit) -> bool:
         """Read the progress back; False if everything was rebuilt from it because the outcome is not what was meant."""
         if outcome.state is WriteState.FENCED:
             raise _fenced(self.progress.fence)
         if outcome.state is WriteState.REBUILD:
             self._rebuild(outcome.error or UnknownOutcome("the sink is at another window than this run"))
             return False
-        self.progress = self._loaded()
-        if self.progress.checkpoint_ts != upto_ts:
+        self.progress = self._loaded(commit)
+        if self.progress.checkpoint_ts != commit.checkpoint_ts:
             self._rebuild(UnknownOutcome("the sink's checkpoint is not the one that was meant"))
             return False
         return True
@@ -378,14 +378,15 @@ class Engine:
                 if is_skipped:
                     self._sink.skip_ddl(fence, step.identity, ddl, after=after)
                 else:
-                    self._sink.run_ddl(fence, step.identity, ddl, before=self._before(step), after=after)
+                    before = self._before(step)
+                    self._sink.run_ddl(fence, step.identity, ddl, before=before, after=after)
         except UnknownOutcome as error:
             self._rebuild(error)
             return
         except ApplierError as error:
             error.facts |= step.place.facts
             raise
-        self.progress = self._loaded()
+        self.progress = self._loaded(after if is_skipped else before)
         self._tables.executed(ddl)
         self.tally.ddls += 1
         self._watcher.note("ddl skipped" if is_skipped else "ddl done", commit_ts=ddl.commit_ts, table=str(ddl.name), query=ddl.query)
@@ -400,8 +401,12 @@ class Engine:
             topic_ids=self._topics.ids,
         )
 
-    def _loaded(self) -> Progress:
-        progress = self._sink.load()
+    def _loaded(self, commit: ProgressCommit | None = None) -> Progress:
+        """Read the progress. Behind a ``commit`` of this run the known tables are known: there may be thousands, and they only grow."""
+        known = None if commit is None else self.progress.known_tables
+        if commit is not None and commit.known_tables and known is not None:
+            known |= commit.known_tables
+        progress = self._sink.load(known_tables=known)
         if progress is None:
             raise NeedsOperator("the progress row is gone from the sink", remedy="Restore the sink from a backup, or make the replica anew")
         return progress

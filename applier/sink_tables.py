@@ -5,6 +5,7 @@ A table is checked (``TableGuard``) whenever the sink is asked what it looks lik
 each of its DDLs. ``check_known`` does it for all tables of the replica at each start.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -44,9 +45,10 @@ class SinkTables:
         if touched is None:
             self._catalogue.clear()
             return
-        schemas = {name.schema for name in touched if not name.table}
-        for folded in [folded for folded in self._catalogue if folded in touched or folded.schema in schemas]:
-            del self._catalogue[folded]
+        for folded in touched:
+            self._catalogue.pop(folded, None)
+        if schemas := {name.schema for name in touched if not name.table}:
+            self._catalogue = {folded: found for folded, found in self._catalogue.items() if folded.schema not in schemas}
 
     def check_known(self, known: Collection[FoldedName]) -> None:
         """Check all tables that the replica has touched, at a start. NeedsOperator."""
@@ -117,12 +119,11 @@ class SinkTables:
 
 def rekeyed_tables(tables: Sequence[TableRows], described: dict[FoldedName, TableDescription]) -> dict[FoldedName, tuple[str, ...]]:
     """Return the keys of the tables whose events cannot be trusted about theirs."""
-    rekeyed = {}
-    for folded, description in described.items():
-        key = rekey_of([table for table in tables if table.name.fold() == folded], description)
-        if key is not None:
-            rekeyed[folded] = key
-    return rekeyed
+    reported: dict[FoldedName, list[TableRows]] = defaultdict(list)
+    for table in tables:
+        reported[table.name.fold()].append(table)
+    keys = {folded: rekey_of(reported[folded], description) for folded, description in described.items()}
+    return {folded: key for folded, key in keys.items() if key is not None}
 
 
 def refuse_keyless(tables: Iterable[TableRows]) -> None:

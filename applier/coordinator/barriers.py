@@ -4,8 +4,10 @@ Broadcast copies, replays and the other wording of an upgraded producer collapse
 not. The ledger's identities are never forgotten: a DDL below the checkpoint that the ledger does not know was missed.
 """
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator
+from heapq import heappop, heappush
+from typing import Final
 
 from applier.coordinator.beginning import FROM_DUMP_TO_REPLICA
 from applier.coordinator.messages import DdlArrival, NeedNames
@@ -16,11 +18,15 @@ from applier.events import DdlEvent, DdlIdentity, FoldedName
 from applier.position import Offset, Place, Stream, Ts
 from applier.statement import identity, same_ddl
 
+MAX_SPELLINGS: Final = 3
+"""Of one DDL whose identity is kept: an upgraded producer words some differently."""
+FEW: Final = 1_000
+
 
 class Barriers:
-    """The pending DDLs of all streams."""
+    """The pending DDLs of all streams. What a step costs does not depend on how many wait: a feed may begin with thousands."""
 
-    __slots__ = ("_arrivals", "_known", "_names", "_order", "_start_ts", "pending")
+    __slots__ = ("_arrivals", "_known", "_names", "_order", "_parsed", "_start_ts", "_times", "_waiting", "pending")
 
     def __init__(self, settled: Iterable[DdlIdentity], start_ts: Ts) -> None:
         self._start_ts = start_ts
@@ -29,7 +35,11 @@ class Barriers:
         for key in settled:
             self._known[key.ts, key.name].append(key)
         self._arrivals: dict[Stream, dict[DdlIdentity, tuple[Offset, int]]] = defaultdict(dict)
-        self._order: list[DdlIdentity] = []
+        self._waiting: dict[Ts, set[DdlIdentity]] = defaultdict(set)
+        self._times: list[Ts] = []  # a heap of the keys of _waiting
+        self._parsed: dict[DdlEvent, DdlIdentity] = {}
+        # Of the DDLs of one ts, as long as no further one is admitted.
+        self._order: deque[DdlIdentity] = deque()
         self._names: frozenset[FoldedName] | None = None
 
     def admit(self, stream: Stream, arrival: DdlArrival, begun_ts: Ts) -> DdlIdentity | None:
@@ -39,7 +49,7 @@ class Barriers:
         """
         if is_in_dump(arrival.ddl.commit_ts, self._start_ts):
             return None
-        found = identity(arrival.ddl)
+        found = self._identity(arrival.ddl)
         key = self._known_as(found)
         if key in self.pending and key.touches is None and found.touches is not None:
             self.pending[key] = arrival.ddl  # the same DDL in words that are understood
@@ -49,10 +59,27 @@ class Barriers:
             if is_missed(key.ts, begun_ts):
                 raise _missed(stream, arrival, begun_ts)
             self._known[key.ts, key.name].append(key)
-            self.pending[key] = arrival.ddl
+            self._await(key, arrival.ddl)
         place = (arrival.offset, arrival.index)
         self._arrivals[stream][key] = min(self._arrivals[stream].get(key, place), place)
         return key
+
+    def _identity(self, ddl: DdlEvent) -> DdlIdentity:
+        """Identify a DDL. Most are broadcast copies of one that waits: to parse is what costs."""
+        found = self._parsed.get(ddl)
+        if found is None:
+            if len(self._parsed) > MAX_SPELLINGS * len(self.pending) + FEW:
+                self._parsed = {ddl: self._parsed[ddl] for ddl in self.pending.values() if ddl in self._parsed}
+            found = self._parsed[ddl] = identity(ddl)
+        return found
+
+    def _await(self, key: DdlIdentity, ddl: DdlEvent) -> None:
+        self.pending[key] = ddl
+        if key.ts not in self._waiting:
+            heappush(self._times, key.ts)
+        self._waiting[key.ts].add(key)
+        if self._order and self._order[0].ts == key.ts:
+            self._order.clear()
 
     def _known_as(self, key: DdlIdentity) -> DdlIdentity:
         """Return the identity under which a DDL is known already, an exactly equal one first; else ``key``."""
@@ -66,17 +93,16 @@ class Barriers:
 
     def next_ts(self, watermark: Ts) -> Ts | None:
         """Return the ts of the next DDL that may run."""
-        return min((key.ts for key in self.pending if is_due(key.ts, watermark)), default=None)
+        return self._times[0] if self._times and is_due(self._times[0], watermark) else None
 
     def first_at(self, ts: Ts) -> DdlIdentity | NeedNames:
         """Return the DDL of ``ts`` that runs first, or ask for names. NeedsOperator if the order cannot be known."""
-        waiting = {key for key in self.pending if key.ts == ts}
-        if set(self._order) != waiting:
-            groups = entangled(self._queues(waiting), self.pending)
+        if not (self._order and self._order[0].ts == ts):
+            groups = entangled(self._queues(self._waiting[ts]), self.pending)
             several = [queue for group in groups if len(group) > 1 for queue in group]
             if several and self._names is None:
                 return NeedNames(tables_to_ask(several, self.pending))
-            self._order = [key for group in groups for key in self._ordered(group)]
+            self._order = deque(key for group in groups for key in self._ordered(group))
             self._names = None
         return self._order[0]
 
@@ -89,12 +115,14 @@ class Barriers:
         A DDL that two topics hold (a changed dispatcher, then a replay) counts in the first.
         """
         queues: dict[str, Queue] = {}
+        taken: set[DdlIdentity] = set()
         for stream in sorted(self._arrivals):
             arrivals = self._arrivals[stream]
-            here = tuple(sorted(keys & arrivals.keys(), key=lambda key: arrivals[key]))
-            if here and stream.topic not in queues:
-                elsewhere = {key for queue in queues.values() for key in queue}
-                queues[stream.topic] = tuple(key for key in here if key not in elsewhere)
+            if stream.topic in queues or keys.isdisjoint(arrivals):
+                continue
+            here = sorted(keys & arrivals.keys(), key=lambda key: arrivals[key])
+            queues[stream.topic] = tuple(key for key in here if key not in taken)
+            taken.update(here)
         return [queue for queue in queues.values() if queue]
 
     def name(self, existing: Collection[FoldedName]) -> None:
@@ -104,7 +132,13 @@ class Barriers:
     def settle(self, key: DdlIdentity) -> None:
         """Know a DDL as done or skipped."""
         del self.pending[key]
-        self._order = [other for other in self._order if other != key]
+        self._waiting[key.ts].remove(key)
+        while self._times and not self._waiting[self._times[0]]:
+            del self._waiting[heappop(self._times)]
+        if self._order and self._order[0] == key:
+            self._order.popleft()
+        else:
+            self._order.clear()
         for arrivals in self._arrivals.values():
             arrivals.pop(key, None)
 

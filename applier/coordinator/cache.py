@@ -1,8 +1,14 @@
-"""The cached ranges: which rows lie where, as far as reports tell. The rows themselves are elsewhere; nothing here is per row."""
+"""The cached ranges: which rows lie where, as far as reports tell. The rows themselves are elsewhere; nothing here is per row.
+
+The checkpoint only moves on, so the ranges are swept once: one is opened when a segment reaches its first commit_ts, and so is each
+table in it; both are left when the checkpoint passes their last. What a step costs depends on what lies open at its time, not on all
+that is cached: ten thousand DDLs are ten thousand steps.
+"""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable
+from heapq import heappop, heappush
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -24,13 +30,18 @@ class Selection(NamedTuple):
 class Cache:
     """All ranges that listeners hold, numbered in the order of their reports."""
 
-    __slots__ = ("_empty", "_number", "_ranges", "_ranges_of", "bytes", "bytes_of")
+    __slots__ = ("_ahead", "_empty", "_ends", "_names", "_number", "_open", "_ranges", "_spent", "bytes", "bytes_of")
 
     def __init__(self) -> None:
         self._number = 0
         self._ranges: dict[RangeId, tuple[int, RangeReport]] = {}
         self._empty: list[RangeId] = []
-        self._ranges_of: Counter[Stream] = Counter()
+        self._spent: dict[RangeId, None] = {}
+        self._names: dict[Stream, set[RangeId]] = {}
+        self._open: dict[RangeId, _OpenRange] = {}
+        # Heaps of (first or last commit_ts, number, range). A range that was dropped is left in them until it comes up.
+        self._ahead: list[tuple[Ts, int, RangeId]] = []
+        self._ends: list[tuple[Ts, int, RangeId]] = []
         self.bytes = 0
         self.bytes_of: Counter[Stream] = Counter()
 
@@ -41,7 +52,7 @@ class Cache:
 
     def ranges_of(self, stream: Stream) -> int:
         """How many ranges with rows a stream has."""
-        return self._ranges_of[stream]
+        return len(self._names.get(stream, ()))
 
     def add(self, report: RangeReport) -> None:
         """Take a range in. One without rows can be released at once."""
@@ -53,6 +64,9 @@ class Cache:
 
     def _keep(self, number: int, report: RangeReport) -> None:
         self._ranges[report.range] = (number, report)
+        heappush(self._ahead, (report.min_ts, number, report.range))
+        heappush(self._ends, (report.max_ts, number, report.range))
+        self._names.setdefault(report.range.stream, set()).add(report.range)
         self._count(report, 1)
 
     def _drop(self, name: RangeId) -> bool:
@@ -60,17 +74,22 @@ class Cache:
         if name not in self._ranges:
             return False
         self._count(self._ranges.pop(name)[1], -1)
+        self._names[name.stream].remove(name)
+        self._open.pop(name, None)
+        self._spent.pop(name, None)
         return True
+
+    def _is_here(self, name: RangeId, number: int) -> bool:
+        return name in self._ranges and self._ranges[name][0] == number
 
     def _count(self, report: RangeReport, sign: int) -> None:
         stream = report.range.stream
-        self._ranges_of[stream] += sign
         self.bytes += sign * report.bytes
         self.bytes_of[stream] += sign * report.bytes
 
     def names_of(self, stream: Stream) -> list[RangeId]:
         """Name the ranges with rows of a stream, in offset order."""
-        return sorted(name for name in self._ranges if name.stream == stream)
+        return sorted(self._names.get(stream, ()))
 
     def read_rows(self, names: Iterable[RangeId]) -> int:
         """How many rows were read in those ranges that are still here, replays included."""
@@ -94,7 +113,11 @@ class Cache:
 
     def spent(self, checkpoint_ts: Ts) -> tuple[RangeId, ...]:
         """Name the ranges that can be released: their rows are below the checkpoint, or they have none."""
-        return (*self._empty, *(name for name, (_, report) in self._ranges.items() if is_spent(report.max_ts, checkpoint_ts)))
+        while self._ends and is_spent(self._ends[0][0], checkpoint_ts):
+            _, number, name = heappop(self._ends)
+            if self._is_here(name, number):
+                self._spent[name] = None
+        return (*self._empty, *self._spent)
 
     def remove(self, ranges: tuple[RangeId, ...]) -> None:
         """Drop ranges that were released."""
@@ -106,19 +129,32 @@ class Cache:
     def has_latecomer(self, ts: Ts, since: int, settled: frozenset[FoldedName]) -> bool:
         """Whether a range that was reported after number ``since`` may hold a row at ``ts`` that must be applied with its group."""
         return any(
-            number > since and may_hold(ts, report.min_ts, report.max_ts) and any(_is_at(ts, table, settled) for table in report.tables)
-            for number, report in self._ranges.values()
+            opened.number > since
+            and may_hold(ts, opened.report.min_ts, opened.report.max_ts)
+            and any(_is_at(ts, table, settled) for table in opened.tables(ts, ts))
+            for opened in self._opened(ts, ts)
         )
+
+    def _opened(self, after_ts: Ts, upto_ts: Ts) -> list["_OpenRange"]:
+        """Return the ranges that may hold rows between two commit_ts (inclusive); ``after_ts`` never steps back."""
+        while self._ahead and self._ahead[0][0] <= upto_ts:
+            _, number, name = heappop(self._ahead)
+            if self._is_here(name, number):
+                self._open[name] = _OpenRange(number, self._ranges[name][1])
+        for name in [name for name, opened in self._open.items() if is_spent(opened.report.max_ts, after_ts)]:
+            del self._open[name]
+        return list(self._open.values())
 
     def select(self, after_ts: Ts, upto_ts: Ts, settled: frozenset[FoldedName] | None) -> Selection:
         """Choose what a segment needs; with ``settled`` (not None) the group at ``after_ts`` too, except for those tables."""
         ranges, rows = [], 0
         tables: dict[tuple[TableName, tuple[str, ...], tuple[str, ...]], TableRows] = {}
-        for name, (_, report) in self._ranges.items():
-            mine = [table for table in report.tables if _is_wanted(table, after_ts, upto_ts, settled)]
+        for opened in self._opened(after_ts, upto_ts):
+            report = opened.report
             most = rows_at_most(report, after_ts, upto_ts) + (_rows_at(report, after_ts) if settled is not None else 0)
-            if mine and most:
-                ranges.append(name)
+            mine = [table for table in opened.tables(after_ts, upto_ts) if _is_wanted(table, after_ts, upto_ts, settled)] if most else []
+            if mine:
+                ranges.append(report.range)
                 rows += most
                 for table in mine:
                     key = (table.name, table.handle_key, table.bytes_key)
@@ -130,7 +166,7 @@ class Cache:
 
         Counts are known at up to 64 points per range, so the estimate may be off by a 64th of each range.
         """
-        if sum(rows_at_most(report, after_ts, upto_ts) for _, report in self._ranges.values()) <= max_rows:
+        if sum(rows_at_most(opened.report, after_ts, upto_ts) for opened in self._opened(after_ts, upto_ts)) <= max_rows:
             return upto_ts
         total, end = 0, None
         for ts, rows in sorted(self._increments(after_ts, upto_ts).items()):
@@ -142,13 +178,32 @@ class Cache:
     def _increments(self, after_ts: Ts, upto_ts: Ts) -> Counter[Ts]:
         """Count rows by the points at which counts are known."""
         increments: Counter[Ts] = Counter()
-        for _, report in self._ranges.values():
-            before = _counted(report, after_ts)
-            for ts, rows in report.row_counts:
+        for opened in self._opened(after_ts, upto_ts):
+            before = _counted(opened.report, after_ts)
+            for ts, rows in opened.report.row_counts:
                 if is_in_segment(ts, after_ts, upto_ts):
                     increments[ts] += rows - before
                     before = rows
         return increments
+
+
+class _OpenRange:
+    """A range that the sweep has reached: its tables wait in the order of their first commit_ts until it reaches them too."""
+
+    __slots__ = ("_open", "_waiting", "number", "report")
+
+    def __init__(self, number: int, report: RangeReport) -> None:
+        self.number, self.report = number, report
+        self._waiting = sorted(report.tables, key=lambda table: table.min_ts, reverse=True)
+        self._open: list[TableRows] = []
+
+    def tables(self, after_ts: Ts, upto_ts: Ts) -> list[TableRows]:
+        """Return the tables that may have rows between two commit_ts (inclusive), and perhaps others."""
+        while self._waiting and self._waiting[-1].min_ts <= upto_ts:
+            self._open.append(self._waiting.pop())
+        if any(is_spent(table.max_ts, after_ts) for table in self._open):
+            self._open = [table for table in self._open if not is_spent(table.max_ts, after_ts)]
+        return self._open
 
 
 def rows_at_most(report: RangeReport, after_ts: Ts, upto_ts: Ts) -> int:

@@ -389,4 +389,4 @@ class Coordinator:
         self._checkpoint_ts = checkpoint_ts
         self._stored |= stored
         for stream, position in stored.items():
-            self._streams[stream].drop_spent(checkpoint_ts, self._barriers.pending, position.next_offset)
+            self._streams[stream].drop_spent(checkpoint_ts, position.next_offset)

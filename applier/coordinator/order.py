@@ -7,6 +7,7 @@ they leave the same marks. No order, or several with different results, is the o
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from applier.errors import NeedsOperator
@@ -24,24 +25,46 @@ Queue: TypeAlias = tuple[DdlIdentity, ...]
 
 def entangled(queues: Sequence[Queue], ddls: Mapping[DdlIdentity, DdlEvent]) -> list[list[Queue]]:
     """Part the topics' queues into groups that share no names: only inside of a group the order matters."""
-    touched = {key: touches(ddls[key]) for queue in queues for key in queue}
-    groups: list[list[Queue]] = []
+    groups: list[_Group] = []
     for queue in queues:
-        apart, joined = [], [queue]
+        joined = _Group.of(queue, ddls)
+        apart = []
         for group in groups:
-            meets = any(_overlap(touched[a], touched[b]) for other in group for a in queue for b in other)
-            if meets:
-                joined += group
+            if joined.meets(group):
+                joined.join(group)
             else:
                 apart.append(group)
         groups = [*apart, joined]
-    return groups
+    return [group.queues for group in groups]
 
 
-def _overlap(one: frozenset[FoldedName] | None, other: frozenset[FoldedName] | None) -> bool:
-    if one is None or other is None:
-        return True
-    return any(is_covered(name, other) for name in one) or any(is_covered(name, one) for name in other)
+@dataclass(slots=True)
+class _Group:
+    """Queues with the names that they touch (``every``: all names), and the schemas of these names."""
+
+    queues: list[Queue]
+    names: set[FoldedName]
+    schemas: set[FoldedName]
+    every: bool
+
+    @classmethod
+    def of(cls, queue: Queue, ddls: Mapping[DdlIdentity, DdlEvent]) -> "_Group":
+        touched = [touches(ddls[key]) for key in queue]
+        names = {name for some in touched if some is not None for name in some}
+        return cls([queue], names, {FoldedName(name.schema, "") for name in names}, None in touched)
+
+    def meets(self, other: "_Group") -> bool:
+        """Whether a name is in both, itself or through its schema."""
+        if self.every or other.every:
+            return True
+        return not (self.names.isdisjoint(other.names) and self.schemas.isdisjoint(other.names) and other.schemas.isdisjoint(self.names))
+
+    def join(self, other: "_Group") -> None:
+        """Take another group's queues and names."""
+        self.queues += other.queues
+        self.names |= other.names
+        self.schemas |= other.schemas
+        self.every |= other.every
 
 
 def is_covered(name: FoldedName, touched: frozenset[FoldedName]) -> bool:

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from applier.coordinator.messages import RangeId, RangeReport, Step
 from applier.coordinator.pace import Pace
@@ -43,31 +43,25 @@ class PlacedDdl(NamedTuple):
     key: DdlIdentity
 
 
-class _Held(NamedTuple):
-    hold: tuple[Step, ...]
-    ddls: tuple[PlacedDdl, ...]
-
-    def first(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], done: DdlIdentity | None) -> Offset | None:
-        """Return the first record that a restart at ``checkpoint_ts`` must read again; ``done`` counts as settled."""
-        offsets = [
-            ddl.offset for ddl in self.ddls if ddl.key in pending and ddl.key != done and ddl_holds_offset(ddl.key.ts, checkpoint_ts)
-        ]
-        stair = bisect_left(self.hold, 1, key=lambda step: int(holds_offset(step.value, checkpoint_ts)))
-        if stair < len(self.hold):
-            offsets.append(self.hold[stair].offset)
-        return min(offsets, default=None)
+Stairs: TypeAlias = tuple[Step, ...]
+"""The hold line of a range, as its report gives it; not empty."""
 
 
-def _joined(held: list[_Held]) -> _Held:
-    stairs = [stair for one in held for stair in one.hold]
-    hold = (Step(stairs[0].offset, max(stair.value for stair in stairs)),) if stairs else ()
-    return _Held(hold, tuple(ddl for one in held for ddl in one.ddls))
+def _first_held(stairs: Stairs, checkpoint_ts: Ts) -> Offset | None:
+    """Return the first record of a range with a row or resolved event that a restart at ``checkpoint_ts`` must read again."""
+    at = bisect_left(stairs, 1, key=lambda step: int(holds_offset(step.value, checkpoint_ts)))
+    return stairs[at].offset if at < len(stairs) else None
+
+
+def _joined(held: list[Stairs]) -> Stairs:
+    return (Step(held[0][0].offset, max(stair.value for stairs in held for stair in stairs)),)
 
 
 class Reading:
     """The state of reading one stream from ``start``; ``resolved_ts`` begins at the checkpoint."""
 
     __slots__ = (
+        "_ddls",
         "_forgotten",
         "_held",
         "_outstanding",
@@ -93,7 +87,8 @@ class Reading:
         self._outstanding: set[RangeId] = set()
         self._forgotten: list[RangeId] = []
         self._reported: dict[Offset, tuple[RangeReport, tuple[PlacedDdl, ...]]] = {}
-        self._held: deque[_Held] = deque()
+        self._held: deque[Stairs] = deque()
+        self._ddls: deque[PlacedDdl] = deque()
 
     @property
     def outstanding(self) -> int:
@@ -141,8 +136,9 @@ class Reading:
         self.fallbacks += is_behind_promise(oldest, self.resolved_ts)
         self.resolved_ts = max(self.resolved_ts, report.resolved_ts)
         self.prefix = report.range.end
-        if report.hold or ddls:
-            self._held.append(_Held(report.hold, ddls))
+        self._ddls.extend(ddls)
+        if report.hold:
+            self._held.append(report.hold)
         if len(self._held) > MAX_HELD:
             self._thin_out()
 
@@ -156,17 +152,30 @@ class Reading:
 
         ``pending`` are the DDLs that are not settled, of which ``done`` counts as settled.
         """
-        for held in self._held:
-            offset = held.first(checkpoint_ts, pending, done)
-            if offset is not None:
-                return max(offset, self._passed)
-        return self.prefix
+        offsets = [
+            offset for offset in (self._first_row(checkpoint_ts), self._first_ddl(checkpoint_ts, pending, done)) if offset is not None
+        ]
+        return max(min(offsets), self._passed) if offsets else self.prefix
 
-    def drop_spent(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], stored: Offset) -> None:
+    def _first_row(self, checkpoint_ts: Ts) -> Offset | None:
+        """Return the first record with a row or resolved event that holds the stored offset."""
+        found = (_first_held(stairs, checkpoint_ts) for stairs in self._held)
+        return next((offset for offset in found if offset is not None), None)
+
+    def _first_ddl(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], done: DdlIdentity | None) -> Offset | None:
+        """Return the first DDL that holds the stored offset. Those in front that are settled never will again: each is looked at once."""
+        while self._ddls and self._ddls[0].key not in pending:
+            self._ddls.popleft()
+        holding = (
+            ddl.offset for ddl in self._ddls if ddl.key != done and ddl.key in pending and ddl_holds_offset(ddl.key.ts, checkpoint_ts)
+        )
+        return next(holding, None)
+
+    def drop_spent(self, checkpoint_ts: Ts, stored: Offset) -> None:
         """Forget what can never hold the stored offset again, now that the checkpoint stands at ``checkpoint_ts``.
 
         It never goes back behind ``stored``: stairs that are joined later would stand for offsets that did not matter any more.
         """
         self._passed = max(self._passed, stored)
-        while self._held and self._held[0].first(checkpoint_ts, pending, None) is None:
+        while self._held and _first_held(self._held[0], checkpoint_ts) is None:
             self._held.popleft()

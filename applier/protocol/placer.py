@@ -20,12 +20,12 @@ from applier.protocol.framing import split_record
 from applier.protocol.head import ROW, Head, read_head
 from applier.protocol.row_key import canonical_float, encode_key
 from applier.protocol.salvage import Unplaced, markers_of
-from applier.protocol.shape_codec import Matcher, compile_matcher, intern_shape
+from applier.protocol.shape_codec import Matcher, begin_range, compile_matcher, intern_shape
 
 Placed = PlacedRow | DdlEvent | ResolvedEvent | AdminEvent
 
-MAX_TABLES = 4096
-"""Tables whose shapes a placer remembers; the oldest is forgotten."""
+MAX_TABLES = 65_536
+"""Tables whose shapes a placer remembers; the oldest is forgotten. Each takes some hundred bytes."""
 
 MAX_TABLE_SHAPES = 8
 """Shapes tried per table before the exact way: whole images, deletes with keys only, and some that column changes leave behind."""
@@ -50,6 +50,7 @@ class Placer:
     """Places the records of one stream. Not thread-safe; compiled shapes are shared by the process."""
 
     def __init__(self, stream: Stream) -> None:
+        begin_range()
         self._stream = stream
         self._tables: dict[tuple[str, str], list[Matcher]] = {}
         self._last_json = b""

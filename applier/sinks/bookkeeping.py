@@ -87,16 +87,17 @@ class Bookkeeping:
 
     # Progress and fence
 
-    def load(self, connection: Connection) -> Progress | None:
+    def load(self, connection: Connection, known_tables: frozenset[FoldedName] | None = None) -> Progress | None:
         """Read the progress as one moment shows it, without waiting for a writer; None before ``begin``.
 
+        ``known_tables``, if given, are not read: a replica has ten thousand of them, and each commit reads the progress back.
         RetryableSinkError if a writer commits again and again in between.
         """
         for _ in range(MAX_READS):
             row = self._progress(connection, "progress_read")
             if row is None:
                 return None
-            progress = self._collect(connection, row)
+            progress = self._collect(connection, row, known_tables)
             if self._progress(connection, "progress_read") == row:
                 return progress
         message = "the progress changes faster than it can be read"
@@ -124,14 +125,10 @@ class Bookkeeping:
             message = "the progress cannot be moved so"
             raise InvariantViolation(message, replica=self.name, stored=row, fence=fence, checkpoint_ts=commit.checkpoint_ts)
         self._write_streams(connection, commit)
-        for table in sorted(commit.known_tables):
-            self._run(
-                connection,
-                "known_table_write",
-                schema_name=table.schema,
-                table_name=table.table,
-                since_ts=self.number(commit.checkpoint_ts),
-            )
+        since = {"name": self.name, "since_ts": self.number(commit.checkpoint_ts)}
+        tables = [since | {"schema_name": table.schema, "table_name": table.table} for table in sorted(commit.known_tables)]
+        if tables:
+            connection.execute(self.query("known_table_write"), tables)
         moved = self._run(
             connection,
             "progress_advance",
@@ -231,15 +228,17 @@ class Bookkeeping:
             raise InvariantViolation(message, replica=self.name)
         return self._collect(connection, row)
 
-    def _collect(self, connection: Connection, row: ProgressRow) -> Progress:
+    def _collect(self, connection: Connection, row: ProgressRow, known_tables: frozenset[FoldedName] | None = None) -> Progress:
         streams = self._streams(connection)
+        if known_tables is None:
+            known_tables = frozenset(FoldedName(row.schema_name, row.table_name) for row in self._run(connection, "known_table_read"))
         return Progress(
             fence=row.fence,
             checkpoint_ts=row.checkpoint_ts,
             start_ts=row.start_ts,
             positions={stream: stored.position for stream, stored in streams.items()},
             topic_ids={stream.topic: stored.topic_id for stream, stored in streams.items() if stored.topic_id},
-            known_tables=frozenset(FoldedName(row.schema_name, row.table_name) for row in self._run(connection, "known_table_read")),
+            known_tables=known_tables,
         )
 
     def _own(self, connection: Connection, run_id: str) -> OwnerRow:

@@ -218,8 +218,8 @@ class Sink(Protocol):
         """Own the replica: lock, heartbeat, a new epoch. Fenced (exit 5) names the owner if it cannot be had in lock_timeout_s."""
         ...
 
-    def load(self) -> Progress | None:
-        """Read the progress; None before the first ``begin``.
+    def load(self, *, known_tables: frozenset[FoldedName] | None = None) -> Progress | None:
+        """Read the progress; None before the first ``begin``. ``known_tables`` are taken as they are, if given: they only ever grow.
 
         Fenced if another run has become the owner since ``acquire``: its epoch must not be taken for ours.
         """

@@ -285,13 +285,13 @@ def test_a_run_that_is_taken_over_before_it_looks_at_its_progress_writes_no_more
         def heartbeat_lost(self):
             return None
 
-        def load(self):
+        def load(self, **options):
             self._looks += 1
             if self._looks == looks:
                 with open_sink(SinkSettings(url=replica.url)) as successor:
                     successor.acquire(take_over=True)
                     left.append(successor.load())
-            return self._sink.load()
+            return self._sink.load(**options)
 
     replica = sqlite_replica(tmp_path, LiveSource(log), wrap=FrozenBeforeItLooks)
     with pytest.raises(Fenced):

@@ -91,9 +91,9 @@ class MysqlSink:
         self._read(lambda connection: migration.check(connection, self._settings.schema), "looking for the bookkeeping tables")
         self._ownership.acquire(take_over=take_over)
 
-    def load(self) -> Progress | None:
+    def load(self, *, known_tables: frozenset[FoldedName] | None = None) -> Progress | None:
         """Read the progress; None before the first ``begin``. Fenced if another run has become the owner."""
-        progress: Progress | None = self._read(self._bookkeeping.load, "reading the progress")
+        progress = self._read(lambda connection: self._bookkeeping.load(connection, known_tables), "reading the progress")
         return of_epoch(progress, self._ownership.epoch, self._settings.name)
 
     def begin(self, start_ts: Ts) -> Progress:

@@ -91,10 +91,10 @@ class SqliteSink:
             raise
         self._is_owner = True
 
-    def load(self) -> Progress | None:
+    def load(self, *, known_tables: frozenset[FoldedName] | None = None) -> Progress | None:
         """Read the progress; None before the first ``begin``. Fenced if another run has become the owner."""
         with snapshot(self._engine, self._path) as connection:
-            return of_epoch(self._bookkeeping.load(connection), self._epoch, self._name)
+            return of_epoch(self._bookkeeping.load(connection, known_tables), self._epoch, self._name)
 
     def begin(self, start_ts: Ts) -> Progress:
         """Create the progress row of a new replica."""
