@@ -47,7 +47,6 @@ MANY, WIDE = 20_000, 300
 REBUILDS = 5
 SEGMENTS = 12
 EMPTY: Mapping[str, str] = MappingProxyType({})
-MASTER = sys.argv[3] if len(sys.argv) > 3 else "local[2]"
 CATALOGUE = 1500
 """Tables of a large plan: more than 1 MiB."""
 
@@ -58,7 +57,7 @@ class Stage:
     def __init__(self, directory: Path, sink: Sink, reader: NumberedRows, conf: Mapping[str, str] = EMPTY) -> None:
         self.directory, self.sink, self.reader = directory, sink, reader
         local = {"spark.local.dir": str(directory / "spark")}
-        self.context: SparkContext = start_context("test", MASTER, CONF | local | dict(conf))
+        self.context: SparkContext = start_context("test", _master(), CONF | local | dict(conf))
         self.runner = SparkRunner(self.context, reader)
         with closing(sqlite3.connect(directory / "replica.db")) as connection:
             connection.execute('CREATE TABLE "shop.orders" (id INTEGER PRIMARY KEY, name TEXT)')
@@ -92,6 +91,10 @@ class Stage:
     def rows(self) -> int:
         with closing(sqlite3.connect(self.directory / "replica.db")) as connection:
             return int(connection.execute('SELECT COUNT(*) FROM "shop.orders"').fetchone()[0])
+
+
+def _master() -> str:
+    return sys.argv[3] if len(sys.argv) > 3 else "local[2]"
 
 
 def _columns(table: int) -> tuple[ColumnDescription, ...]:
