@@ -6,10 +6,11 @@ statements that TiDB prints; unqualified names belong to the event's schema. The
 
 from applier.ddl_type import ddl_type_name
 from applier.events import DdlEvent, DdlIdentity, FoldedName
-from applier.statement.grammar import parse_ddl
+from applier.statement.cursor import Site
+from applier.statement.grammar import parse_ddl, read_ddl
 from applier.statement.model import Statement, StatementKind
 
-__all__ = ["Statement", "StatementKind", "ddl_type_name", "identity", "parse_ddl", "same_ddl", "touches"]
+__all__ = ["Site", "Statement", "StatementKind", "ddl_type_name", "identity", "parse_ddl", "read_ddl", "same_ddl", "touches"]
 
 
 def touches(ddl: DdlEvent) -> frozenset[FoldedName] | None:

@@ -31,7 +31,7 @@ def alter(cursor: Cursor) -> Statement:
 
 def _alter_schema(cursor: Cursor) -> Statement:
     options = {"DEFAULT", "CHARACTER", "CHARSET", "COLLATE", "ENCRYPTION", "PLACEMENT", "SET", "READ"}
-    schema = cursor.ddl.schema if cursor.peek() in options else cursor.identifier()
+    schema = cursor.ddl.schema if cursor.peek() in options else cursor.schema()
     cursor.rest()
     return Statement(kind=StatementKind.ALTER_SCHEMA, schema=schema)
 
@@ -78,7 +78,7 @@ class _AlterClauses:
             cursor.identifier()
         else:
             cursor.accept_any("TO", "AS", "=")
-            self._renamed = cursor.table()
+            self._renamed = cursor.table(is_new_name=True)
         if not cursor.accept(","):
             cursor.finish()
 

@@ -61,13 +61,30 @@ def scan(text: str) -> list[Token]:
     return tokens
 
 
-class Cursor:
-    """A place in the tokens of one statement; methods that do not find what they look for raise NotUnderstood."""
+class Site(NamedTuple):
+    """A place where a statement names a table, or with ``table`` None a schema. ``schema`` is None where it is not written.
 
-    __slots__ = ("_at", "_tokens", "ddl")
+    ``is_new_name``: of a RENAME. ``alias`` is what a view's query calls the table.
+    """
+
+    name: TableName
+    schema: Token | None
+    table: Token | None
+    is_new_name: bool = False
+    alias: Token | None = None
+
+
+class Cursor:
+    """A place in the tokens of one statement; methods that do not find what they look for raise NotUnderstood.
+
+    ``sites`` are the tables and schemas that were stepped over, in order.
+    """
+
+    __slots__ = ("_at", "_tokens", "ddl", "sites")
 
     def __init__(self, tokens: list[Token], ddl: DdlEvent) -> None:
         self._tokens, self._at, self.ddl = tokens, 0, ddl
+        self.sites: list[Site] = []
 
     def peek(self) -> str:
         """The keyword, mark or class of the next token; '' at the end."""
@@ -116,15 +133,31 @@ class Cursor:
 
     def identifier(self) -> str:
         """Step over a name, quoted or not."""
+        return self._identifier().text
+
+    def _identifier(self) -> Token:
         token = self.next()
         if token.kind not in {"quoted", "word"}:
             raise NotUnderstood
+        return token
+
+    def table(self, *, is_new_name: bool = False) -> TableName:
+        """Step over the name of a table; unqualified ones belong to the event's schema."""
+        first = self._identifier()
+        schema, table = (first, self._identifier()) if self.accept(".") else (None, first)
+        name = TableName(self.ddl.schema if schema is None else schema.text, table.text)
+        self.sites.append(Site(name, schema, table, is_new_name))
+        return name
+
+    def schema(self) -> str:
+        """Step over the name of a schema."""
+        token = self._identifier()
+        self.sites.append(Site(TableName(token.text, ""), token, None))
         return token.text
 
-    def table(self) -> TableName:
-        """Step over the name of a table; unqualified ones belong to the event's schema."""
-        first = self.identifier()
-        return TableName(first, self.identifier()) if self.accept(".") else TableName(self.ddl.schema, first)
+    def alias(self) -> None:
+        """Step over what a view's query calls the table before."""
+        self.sites[-1] = self.sites[-1]._replace(alias=self._identifier())
 
     def tables(self) -> tuple[TableName, ...]:
         """Step over a list of tables."""

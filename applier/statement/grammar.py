@@ -5,19 +5,25 @@ from dataclasses import replace
 
 from applier.events import DdlEvent, TableName
 from applier.statement.alter import alter
-from applier.statement.cursor import Cursor, NotUnderstood, scan
+from applier.statement.cursor import Cursor, NotUnderstood, Site, scan
 from applier.statement.model import Statement, StatementKind
 
 
 def parse_ddl(ddl: DdlEvent) -> Statement | None:
     """Read the statement of a DDL; None if it is not wholly understood. Never raises."""
+    found = read_ddl(ddl)
+    return None if found is None else found[0]
+
+
+def read_ddl(ddl: DdlEvent) -> tuple[Statement, tuple[Site, ...]] | None:
+    """Read the statement of a DDL, and the places of the names in its text; None if it is not wholly understood. Never raises."""
     try:
         cursor = Cursor(scan(ddl.query), ddl)
         statement = _STATEMENTS[cursor.word()](cursor)
         cursor.finish()
     except (NotUnderstood, KeyError):
         return None
-    return statement
+    return statement, tuple(cursor.sites)
 
 
 _INDEX_WORDS = ("UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "COLUMNAR", "HYBRID", "CLUSTERED", "NONCLUSTERED")
@@ -53,7 +59,7 @@ def _create_options(cursor: Cursor) -> None:
 
 def _create_schema(cursor: Cursor) -> Statement:
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
-    schema = cursor.identifier()
+    schema = cursor.schema()
     cursor.rest()
     return Statement(kind=StatementKind.CREATE_SCHEMA, schema=schema, if_not_exists=if_not_exists)
 
@@ -104,10 +110,8 @@ def _view_sources(cursor: Cursor) -> list[TableName]:
         if not cursor.at_identifier() or cursor.peek() == "SELECT":
             return found
         found.append(cursor.table())
-        if cursor.accept("AS"):
-            cursor.identifier()
-        elif cursor.peek() == "quoted":
-            cursor.next()
+        if cursor.accept("AS") or cursor.peek() == "quoted":
+            cursor.alias()
         if not cursor.accept(","):
             return found
 
@@ -130,7 +134,7 @@ def _drop(cursor: Cursor) -> Statement:
     if_exists = cursor.accept("IF", "EXISTS")
     match what:
         case "DATABASE" | "SCHEMA":
-            return Statement(kind=StatementKind.DROP_SCHEMA, schema=cursor.identifier(), if_exists=if_exists)
+            return Statement(kind=StatementKind.DROP_SCHEMA, schema=cursor.schema(), if_exists=if_exists)
         case "TABLE" | "TABLES" | "VIEW":
             kind = StatementKind.DROP_VIEW if what == "VIEW" else StatementKind.DROP_TABLE
             names = cursor.tables()
@@ -153,7 +157,7 @@ def _rename(cursor: Cursor) -> Statement:
     while True:
         old = cursor.table()
         cursor.expect("TO")
-        pairs.append((old, cursor.table()))
+        pairs.append((old, cursor.table(is_new_name=True)))
         if not cursor.accept(","):
             return Statement(kind=StatementKind.RENAME_TABLE, renames=tuple(pairs))
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, exists, literal, quoted_name, select, text
 from sqlalchemy import table as sql_table
 
-from applier.errors import FatalSinkError
+from applier.errors import NeedsOperator
 from applier.events import FoldedName, TableName
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.table_check import UniqueIndex
@@ -37,7 +37,7 @@ _CONTROL: Final = {"0": "\0", "n": "\n", "r": "\r"}
 
 
 def describe(connection: Connection, tables: Collection[TableName]) -> dict[FoldedName, TableDescription]:
-    """Describe the tables; missing ones are left out. FatalSinkError: the server has several tables of one folded name."""
+    """Describe the tables; missing ones are left out. NeedsOperator: the server has several tables of one folded name."""
     return {folded: _describe(connection, actual) for folded, actual in spellings(connection, tables).items()}
 
 
@@ -68,6 +68,20 @@ def spellings(connection: Connection, tables: Collection[TableName]) -> dict[Fol
     return found
 
 
+def namesakes(connection: Connection, names: Collection[TableName]) -> dict[FoldedName, list[TableName]]:
+    """Find tables, and their schemas (as table ''), without regard to case; return all that there are of each name."""
+    found: dict[FoldedName, list[TableName]] = {}
+    schemas = _folded(connection.scalars(_SCHEMAS)) if names else {}
+    for folded_schema in {name.schema.casefold() for name in names} & schemas.keys():
+        found[FoldedName(folded_schema, "")] = [TableName(schema, "") for schema in schemas[folded_schema]]
+        wanted = {name.table.casefold() for name in names if name.table and name.schema.casefold() == folded_schema}
+        for schema in schemas[folded_schema] if wanted else ():
+            present = _folded(connection.scalars(_TABLES, {"schema": schema}))
+            for table in wanted & present.keys():
+                found.setdefault(FoldedName(folded_schema, table), []).extend(TableName(schema, spelling) for spelling in present[table])
+    return found
+
+
 def schema_spelling(connection: Connection, schema: str) -> str | None:
     """Return how the server spells a schema, None if it has none of that name."""
     return _one_of(_folded(connection.scalars(_SCHEMAS)).get(schema.casefold(), []), schema)
@@ -83,7 +97,7 @@ def _folded(names: Iterable[str]) -> dict[str, list[str]]:
 def _one_of(candidates: list[str], wanted: str) -> str | None:
     if len(candidates) <= 1 or wanted in candidates:
         return wanted if wanted in candidates else next(iter(candidates), None)
-    raise FatalSinkError(
+    raise NeedsOperator(
         "the sink has names that differ only in case, and none is spelled as upstream spells it",
         remedy="Drop or rename the ones that are not upstream's",
         wanted=wanted,

@@ -24,6 +24,7 @@ from applier.sinks.mysql.owned import commit_owned
 from applier.sinks.mysql.ownership import Ownership
 from applier.sinks.mysql.partition import refuse_other_rows
 from applier.sinks.mysql.snapshot import has_changed, has_moved, snapshot
+from applier.sinks.mysql.spelling import spelled_in_sink
 from applier.sinks.mysql.statement import blockers, run_statement, wait_until_ended
 from applier.sinks.mysql.wish import DROPS, is_fulfilled
 from applier.sinks.port import DdlState, Fence, ProgressCommit, SinkSettings
@@ -108,6 +109,8 @@ class DdlRunner:
             self._hold(connection, fence)
             left = next((entry for entry in self._ledger.intents(connection) if entry.identity == identity), None)
             if left is None:
+                # Before anything is written: which of two namesakes is meant must not be decided by who is dropped later.
+                spelled_in_sink(connection, ddl)
                 refuse_other_rows(connection, ddl)
             begun = _Begun(identity, ddl, snapshot(connection, _names(ddl)) if left is None else left.before)
             if left is None:

@@ -7,9 +7,11 @@ what is made for a comparison are then the same text.
 from applier.events import DdlEvent
 from applier.sinks.mysql.clauses import without_ignored_clauses
 from applier.sinks.mysql.collation import with_tidb_collations
+from applier.sinks.mysql.spelling import NOTHING, Spellings, respelled
 from applier.statement.comment import as_tidb_reads
 
 
-def sink_statement(ddl: DdlEvent) -> str:
-    """Return the statement of a DDL as the sink shall run it."""
-    return with_tidb_collations(without_ignored_clauses(as_tidb_reads(ddl.query), ddl.ddl_type))
+def sink_statement(ddl: DdlEvent, spelled: Spellings = NOTHING) -> str:
+    """Return the statement of a DDL as the sink shall run it. ``spelled``: its names as the sink spells them, as far as they exist."""
+    statement = with_tidb_collations(without_ignored_clauses(as_tidb_reads(ddl.query), ddl.ddl_type))
+    return respelled(statement, ddl, spelled)

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from dataclasses import replace
 from typing import Final
 
 import pymysql
@@ -9,13 +10,14 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.errors import FatalSinkError
-from applier.events import DdlEvent
+from applier.events import DdlEvent, FoldedName
 from applier.position import physical_ms
 from applier.sinks.mysql.dialect import quote_table
 from applier.sinks.mysql.errors import Verdict, code_of, meaning_of, translate
 from applier.sinks.mysql.rewrite import sink_statement
 from applier.sinks.mysql.schema_default import schema_as_upstreams
 from applier.sinks.mysql.session import QUERIES, driver_of, execute_text, roll_back, session_id, transaction
+from applier.sinks.mysql.spelling import spelled_in_sink
 from applier.statement import Statement, StatementKind, parse_ddl
 
 POLL_S: Final = 0.5
@@ -34,14 +36,18 @@ def run_statement(connection: Connection, ddl: DdlEvent) -> None:
 
     If a lock wait timed out, the sessions that hold the lock are logged.
     """
-    statement = parse_ddl(ddl)
+    with transaction(connection):
+        spelled = spelled_in_sink(connection, ddl)
+    schema = spelled.get(FoldedName(ddl.schema.casefold(), ""), ddl.name).schema
+    query = sink_statement(ddl, spelled)
+    statement = parse_ddl(replace(ddl, schema=schema, query=query))
     is_of_schema = statement is not None and statement.kind in {StatementKind.CREATE_SCHEMA, StatementKind.DROP_SCHEMA}
-    if ddl.schema and not is_of_schema:
-        driver_of(connection).select_db(ddl.schema)
+    if schema and not is_of_schema:
+        driver_of(connection).select_db(schema)
     _set_clock(connection, ddl)
     try:
         with schema_as_upstreams(connection, ddl):
-            _send(connection, sink_statement(ddl), statement)
+            _send(connection, query, statement)
     except Exception as error:
         if meaning_of(error).verdict is Verdict.RETRY:
             facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "blocked_by": blockers(connection, ddl.schema)}
@@ -111,9 +117,14 @@ def blockers(connection: Connection, schema: str) -> str:
 
 def wait_until_ended(connection: Connection, ddl: DdlEvent) -> None:
     """Wait until no session of ours executes the DDL any more: a server goes on after its client has died."""
-    statement = sink_statement(ddl)
+    try:
+        with transaction(connection):
+            # The names may be others by now: a part of a list of RENAMEs, or of DROPs, has run.
+            statements = sorted({sink_statement(ddl), sink_statement(ddl, spelled_in_sink(connection, ddl))})
+    except (SQLAlchemyError, OSError) as error:
+        raise translate(error, "looking for a running DDL") from error
     told_at_s, silence_s = time.monotonic(), 0.0
-    while running := _running(connection, statement):
+    while running := [session for statement in statements for session in _running(connection, statement)]:
         if time.monotonic() - told_at_s >= silence_s:
             _log.warning("waiting for a ddl that an earlier run has begun", extra={"sessions": running})
             told_at_s, silence_s = time.monotonic(), min(max(2 * silence_s, POLL_S), LONGEST_SILENCE_S)

@@ -10,7 +10,8 @@ import sqlglot
 from sqlglot import ErrorLevel, exp
 from sqlglot.errors import SqlglotError
 
-from applier.events import TableName
+from applier.events import FoldedName, TableName
+from applier.sinks.sqlite.catalogue import StoredObject, find_objects
 from applier.sinks.sqlite.names import Sql, compose, quote, quote_all, stored_name
 from applier.sinks.sqlite.table_parser import parse_name
 from applier.sinks.sqlite.tokens import Cursor
@@ -21,7 +22,7 @@ def create_view(connection: sqlite3.Connection, cursor: Cursor, schema: str) -> 
     name = parse_name(cursor, schema)
     columns = _column_names(cursor)
     cursor.expect("AS")
-    query = _translate(cursor, schema)
+    query = _translate(connection, cursor, schema)
     statement = compose(
         "CREATE VIEW {name}{columns} AS {query}",
         name=quote(stored_name(name)),
@@ -45,24 +46,25 @@ def _column_names(cursor: Cursor) -> list[str]:
     return names
 
 
-def _translate(cursor: Cursor, schema: str) -> Sql:
+def _translate(connection: sqlite3.Connection, cursor: Cursor, schema: str) -> Sql:
     source = cursor.source()
     try:
         tree = sqlglot.parse_one(source, read="mysql")
-        _rename_tables(tree, schema)
+        _rename_tables(tree, schema, find_objects(connection))
         return Sql(tree.sql("sqlite", unsupported_level=ErrorLevel.RAISE, identify=True))
     except SqlglotError as error:
         raise cursor.unexpected("a query that can be translated") from error
 
 
-def _rename_tables(tree: exp.Expr, schema: str) -> None:
-    """Give each table its name in the file and, as alias, the name by which the query's columns call it."""
+def _rename_tables(tree: exp.Expr, schema: str, present: dict[FoldedName, StoredObject]) -> None:
+    """Give each table its name in the file, as the file spells it, and, as alias, the name by which the query's columns call it."""
     common = {cte.alias.casefold() for cte in tree.find_all(exp.CTE)}
     for table in list(tree.find_all(exp.Table)):
         if table.db or table.name.casefold() not in common:
             alias = table.alias or table.name
             name = TableName(table.db or schema, table.name)
-            renamed = exp.to_identifier(stored_name(name), quoted=True)
+            stored = present[name.fold()].stored if name.fold() in present else stored_name(name)
+            renamed = exp.to_identifier(stored, quoted=True)
             table.set("this", renamed)
             table.set("db", None)
             table.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))

@@ -10,8 +10,8 @@ from applier.position import Ts
 from applier.sinks.mysql.clause import CLAUSES, WHOLES, Clause, Place
 from applier.sinks.mysql.clauses import ADD_FULLTEXT_INDEX, without_ignored_clauses
 from applier.sinks.mysql.rewrite import sink_statement
+from tests.rewritten_case import rewritten_cases
 
-CASES = Path(__file__).parents[3] / "data" / "ddl_clauses.txt"
 DOCUMENT = Path(__file__).parents[4] / "docs" / "ddl_clauses.md"
 
 
@@ -28,13 +28,7 @@ def test_the_transactional_engine_stays_as_it_is_written(engine: str) -> None:
     assert without_ignored_clauses(query) == query
 
 
-def _cases() -> list[tuple[str, str]]:
-    """Read pairs of a statement and, behind =>, what the sink runs."""
-    blocks = CASES.read_text().strip().split("\n\n")
-    return [(query, wanted.removeprefix("=> ")) for query, wanted in (block.split("\n") for block in blocks)]
-
-
-@pytest.mark.parametrize(("query", "wanted"), _cases())
+@pytest.mark.parametrize(("query", "wanted"), rewritten_cases("ddl_clauses.txt"))
 def test_what_tidb_ignores_does_not_reach_the_sink(query: str, wanted: str) -> None:
     assert without_ignored_clauses(query) == wanted
 

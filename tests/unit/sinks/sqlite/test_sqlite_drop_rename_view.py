@@ -97,3 +97,9 @@ def test_a_table_of_somebody_else_is_described_renamed_and_dropped_but_not_alter
         file.put(TableName("shop", "t"), (8, 8, 246, 252), (1, 1, "1.50", None))
     file.ddl("RENAME TABLE `t` TO `u`", "DROP TABLE `u`")
     assert file.tables() == []
+
+
+def test_a_view_finds_its_table_under_another_spelling(file):
+    file.ddl("CREATE TABLE `Ärger` (`id` INT PRIMARY KEY)", "CREATE VIEW `v` AS SELECT `id` FROM `SHOP`.`ärger`")
+    file.connection.execute('INSERT INTO "shop.Ärger" VALUES (1)')
+    assert file.connection.execute('SELECT "id" FROM "shop.v"').fetchall() == [(1,)]
