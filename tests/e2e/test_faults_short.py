@@ -54,6 +54,7 @@ def test_ten_faults_of_every_kind_change_nothing(servers, tmp_path):
     assert verdict.ddls > 0
 
 
+@pytest.mark.on_one_server("mariadb", reason="what dies is Spark's, and the tables it writes to are those of the test before")
 def test_an_executor_and_a_python_worker_of_a_cluster_die_and_change_nothing(servers, tmp_path):
     database, kafka = servers
     topic = f"{TOPIC}-on-a-cluster"
