@@ -83,11 +83,12 @@ def quiet_if_stopped(stop: Stop, monitor: Monitor) -> Iterator[None]:
 
 
 @contextmanager
-def _ending_with_its_cause(stop: Stop) -> Iterator[None]:
+def _ending_with_its_cause(stop: Stop, monitor: Monitor) -> Iterator[None]:
     """Raise the error that the end was wished for, also in the place of what that end has broken."""
     try:
         yield
     except ApplierError as error:
+        monitor.unready()
         if stop.cause is not None:
             raise stop.cause from error
         raise
@@ -111,7 +112,7 @@ class Daemon:
 
     def follow(self, retry_for_s: float, *, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Cycle until the end is wished, then save the progress. ``meanwhile`` is called again and again."""
-        with _ending_with_its_cause(self._stop):
+        with _ending_with_its_cause(self._stop, self._monitor):
             while not self._stop.is_wished:
                 meanwhile()
                 for attempt in retrying(self._stop, retry_for_s, self._monitor):
@@ -127,7 +128,7 @@ class Daemon:
 
     def _end(self, error: Exception) -> None:
         """End at once, in whatever the main thread waits: another run owns the replica, or the heartbeat cannot go on."""
-        self._monitor.deposed()
+        self._monitor.unready()
         self._stop.end_with(error)
 
     def _go_on(self) -> None:

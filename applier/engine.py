@@ -244,8 +244,7 @@ class Engine:
                 continue
             self._contents[outcome.range] = RangeContent.of(outcome)
             if not is_merge:
-                self.tally.records += outcome.range.end - outcome.range.start
-                self.tally.events += outcome.events
+                self.tally.read(outcome.range.stream, outcome.range.start, outcome.range.end, outcome.events)
             self.coordinator.report(outcome)
         self._watcher.changed()
         if errors:
@@ -347,7 +346,8 @@ class Engine:
         if self._rebuilds > MAX_REBUILDS:
             message = "spark jobs or writes keep ending without a known outcome"
             kind = JobLost if isinstance(cause, JobLost) else UnknownOutcome
-            raise kind(message, remedy="See the logs of the database and of Spark's executors", cause=cause) from cause
+            remedy = getattr(cause, "remedy", "") or "See the logs of the database and of Spark's executors"
+            raise kind(message, remedy=remedy, cause=cause) from cause
         wait_s = random.uniform(0, min(0.1 * 2**self._rebuilds, MAX_REBUILD_WAIT_S)) if self._rebuilds > 1 else 0.0  # noqa: S311 - jitter
         self._watcher.note(RETRY, **failure_facts(cause), attempt=self._rebuilds, wait_s=round(wait_s, 2))
         self._stop.pause(wait_s)

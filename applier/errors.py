@@ -106,6 +106,10 @@ class FatalSinkError(SinkError):
     """A repetition would fail again."""
 
 
+class SinkFull(SinkError):
+    """The database has no room left: what failed was rolled back. Repeating at once is useless; an operator may free space meanwhile."""
+
+
 class RowRefused(FatalSinkError):
     """The sink refuses rows for their values; the same statement without them may succeed."""
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from tenacity import RetryCallState, Retrying, retry_if_exception, sleep_using_event, stop_any, stop_when_event_set, wait_exponential_jitter
 from tenacity.stop import stop_base
 
-from applier.errors import JobLost, RetryableSinkError, SourceError, SparkEnded, UnknownOutcome
+from applier.errors import JobLost, RetryableSinkError, SinkFull, SourceError, SparkEnded, UnknownOutcome
 from applier.stop import Stop
 from applier.telemetry import Watcher
 from applier.telemetry.retries import failure_facts
@@ -24,7 +24,7 @@ def is_transient(error: BaseException) -> bool:
     """Tell whether an error may pass by itself."""
     if isinstance(error, SourceError):
         return error.facts.get("kind") in PASSING
-    return isinstance(error, RetryableSinkError | UnknownOutcome | JobLost | SparkEnded)
+    return isinstance(error, RetryableSinkError | SinkFull | UnknownOutcome | JobLost | SparkEnded)
 
 
 def retrying(stop: Stop, retry_for_s: float, watcher: Watcher) -> Retrying:

@@ -33,6 +33,8 @@ from applier.spark.worker import prepare_worker
 
 STOPPED: Final = ("stopped SparkContext", "SparkContext was shut down")
 NAMED_TASK: Final = re.compile(r"Task (\d+) in stage \S+ failed \d+ times")
+NO_ROOM: Final = ("No space left on device", "Disk quota exceeded")
+ROOM_REMEDY: Final = "Free space in spark.local.dir on each machine, or name a directory with more room there under [spark.conf]"
 ENDED_REMEDY: Final = "See the lines above and the system's log (out of memory? spark.driver.memory under [spark.conf]), and start again"
 
 
@@ -201,6 +203,8 @@ def _job_failed(error: Exception) -> ApplierError:
     text = str(getattr(error, "java_exception", error))
     if not isinstance(error, Py4JError) or isinstance(error, Py4JNetworkError) or any(words in text for words in STOPPED):
         return SparkEnded("spark has ended while the applier works", remedy=ENDED_REMEDY, cause=_cause(text))
+    if any(words in text for words in NO_ROOM):
+        return JobLost("spark has no room left on its disk", remedy=ROOM_REMEDY, cause=_cause(text))
     return JobLost("spark gave a job up", remedy="See the logs of the executors", cause=_cause(text))
 
 

@@ -73,7 +73,7 @@ class Monitor:
         self._logged_ts: Ts | None = None
         self.records_total = 0
         """Records between the replica's position at the start and the ends that were known then; 0: not known."""
-        self._is_deposed = False
+        self._has_failed = False
         self.live = LiveState(replica=settings.replica, started_at_s=self._clock.unix_s(), seen_at_s=self._began_s)
 
     @property
@@ -117,14 +117,14 @@ class Monitor:
 
     # --- what other threads ask and tell ---------------------------------------------------------------------------
 
-    def deposed(self) -> None:
-        """Hear that the run does not own its replica any more: from now on it is not ready."""
-        self._is_deposed = True
+    def unready(self) -> None:
+        """Hear that the run has failed, or does not own its replica any more: from now on it is not ready."""
+        self._has_failed = True
 
     def shown(self) -> LiveState:
         """Return the state for whoever asks over HTTP."""
         live = self.live
-        return replace(live, is_ready=False) if self._is_deposed else live
+        return replace(live, is_ready=False) if self._has_failed else live
 
     # --- what a vigil asks, in its own thread ----------------------------------------------------------------------
 
@@ -180,7 +180,8 @@ class Monitor:
         return Snapshot(
             phase=tally.phase,
             records_read=tally.records,
-            records_total=self.records_total,
+            # What is written meanwhile is read too, and nothing is read that is not there.
+            records_total=max(self.records_total, tally.records) if self.records_total else 0,
             rows_applied=tally.rows,
             transactions=tally.transactions,
             ddls=tally.ddls,

@@ -2,12 +2,15 @@
 
 import time
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate
 from threading import Lock
 from typing import Final, NamedTuple
+
+from applier.position import Stream
 
 PHASES: Final = ("starting", "listening", "applying", "ddl", "waiting", "idle", "done")
 """What a run may be doing. ``waiting``: something is retried; ``idle``: there is nothing new in Kafka."""
@@ -56,9 +59,24 @@ class Durations:
             return tuple(Histogram(name, tuple(accumulate(counts)), self._sums[name]) for name, counts in self._counts.items())
 
 
+class _Seen:
+    """Which offsets of one stream were read: disjoint ranges, one as long as no range is missing between."""
+
+    def __init__(self) -> None:
+        self._ranges: list[tuple[int, int]] = []
+
+    def add(self, start: int, end: int) -> int:
+        """Add the offsets from ``start`` to ``end`` (exclusive); return how many of them are new."""
+        touched = [(first, last) for first, last in self._ranges if first <= end and last >= start]
+        new = end - start - sum(max(0, min(last, end) - max(first, start)) for first, last in touched)
+        merged = (min([start, *(first for first, _ in touched)]), max([end, *(last for _, last in touched)]))
+        self._ranges = sorted([*(known for known in self._ranges if known not in touched), merged])
+        return new
+
+
 @dataclass(slots=True)
 class Tally:
-    """What this run has done so far. ``records`` counts the offsets that were read."""
+    """What this run has done so far. ``records`` counts the offsets that were read, each once however often it is read again."""
 
     records: int = 0
     events: int = 0
@@ -69,3 +87,10 @@ class Tally:
     current_ddl: str = ""
     phase: str = "starting"
     durations: Durations = field(default_factory=Durations)
+    _seen: defaultdict[Stream, _Seen] = field(default_factory=lambda: defaultdict(_Seen))
+
+    def read(self, stream: Stream, start: int, end: int, events: int) -> None:
+        """Count a range with its events; of one that was read before in part, the same part of the events."""
+        new = self._seen[stream].add(start, end)
+        self.records += new
+        self.events += events * new // max(1, end - start)

@@ -14,6 +14,7 @@ from applier.errors import (
     ProtocolError,
     RetryableSinkError,
     RowRefused,
+    SinkFull,
     SourceError,
     UnknownOutcome,
 )
@@ -369,3 +370,19 @@ def test_a_large_record_is_stored_through_the_servers_smallest_packets(shop: Rep
     outcome = shop.sink.save(shop.fence, commit_at(ts), Aside(lambda _: large, (event,)))
     assert outcome.state is WriteState.COMMITTED
     assert shop.sink.quarantine.record(event.place) == large
+
+
+# Room
+
+
+def test_a_table_that_is_full_is_told_as_such_and_writes_nothing(shop: Replica, mysql_url: str) -> None:
+    run(mysql_url, f"CREATE TABLE {SHOP}.small (id INT PRIMARY KEY, v CHAR(250)) ENGINE = MEMORY")
+    before = shop.sink.raise_epoch()
+    shop.fence = before.fence
+    [largest] = read(mysql_url, "SELECT @@max_heap_table_size")
+    values = ",".join(f"({number},'y')" for number in range(int(largest[0]) // 250 + 1000))
+    outcome = shop.write(f"REPLACE INTO {SHOP}.small VALUES {values}")
+    assert outcome.state is WriteState.FAILED
+    assert isinstance(outcome.error, SinkFull)
+    assert outcome.error.facts["code"] == 1114
+    assert shop.sink.raise_epoch().checkpoint_ts == before.checkpoint_ts

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import pymysql
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from applier.errors import FatalSinkError, RetryableSinkError, RowRefused, SinkError
+from applier.errors import FatalSinkError, RetryableSinkError, RowRefused, SinkError, SinkFull
 
 
 class Verdict(Enum):
@@ -24,6 +24,8 @@ class Verdict(Enum):
     """The transaction was rolled back, and a repetition may succeed."""
     LOST = "lost"
     """The connection is gone: what was sent last may or may not have been done."""
+    FULL = "full"
+    """The server has no room; what was sent last was rolled back, and may be sent again once there is room."""
     ALREADY_SO = "already so"
     """A DDL found its result in place (or its object gone); whether that is so the catalogue tells."""
     FATAL = "fatal"
@@ -52,6 +54,13 @@ _TLS = (
 _SHAPE = "Give the sink's table the definition that it has upstream"
 _WRITABLE = "Point [sink] url at a server that takes writes"
 _ALREADY = "Compare the sink's table with upstream's, then `applier ddl done` or `applier ddl retry`"
+
+_ROOM = (
+    "Free space on the disks of the sink's server (data, logs, temporary files), or raise the limit of its tablespace: a daemon goes on by "
+    "itself within run.retry_for_s, and so does the next start"
+)
+_MEMORY = "Give the sink's server more memory, or lower max_transaction_rows"
+_DAMAGED = "See the server's log: check its disk, and repair the table or restore the sink"
 
 _RETRY = Meaning(Verdict.RETRY, shows_names=True)
 _LOST = Meaning(Verdict.LOST, _REACH, shows_names=True)
@@ -137,8 +146,26 @@ MEANINGS: Final[dict[int, Meaning]] = {
     1792: Meaning(Verdict.FATAL, _WRITABLE, shows_names=True),
     1836: Meaning(Verdict.FATAL, _WRITABLE, shows_names=True),
     # Room.
-    1021: Meaning(Verdict.FATAL, "Free space on the server", shows_names=True),
-    1114: Meaning(Verdict.FATAL, "Free space on the server", shows_names=True),
+    20: Meaning(Verdict.FULL, _ROOM, shows_names=True),  # disk is full (MySQL: 20, the C API's number)
+    28: Meaning(Verdict.FULL, _ROOM, shows_names=True),  # the number of the operating system
+    1021: Meaning(Verdict.FULL, _ROOM, shows_names=True),  # disk full
+    1114: Meaning(Verdict.FULL, _ROOM, shows_names=True),  # the table is full: its disk, tablespace or memory
+    # The operating system's number in the text decides: see ``_OS_FULL``.
+    3: Meaning(Verdict.FATAL, _DAMAGED, shows_names=True),  # error writing a file
+    1004: Meaning(Verdict.FATAL, _DAMAGED, shows_names=True),  # a file cannot be created
+    1005: Meaning(Verdict.FATAL, _ALREADY, shows_names=True),  # a table cannot be created
+    1006: Meaning(Verdict.FATAL, _DAMAGED, shows_names=True),  # a schema cannot be created
+    1023: Meaning(Verdict.FATAL, _DAMAGED, shows_names=True),  # error on close
+    1026: Meaning(Verdict.FATAL, _DAMAGED, shows_names=True),  # error writing a file
+    1030: Meaning(Verdict.FATAL, _DAMAGED, shows_names=True),  # error of the storage engine
+    126: Meaning(Verdict.FATAL, _DAMAGED, shows_names=True),  # damaged
+    127: Meaning(Verdict.FATAL, _DAMAGED, shows_names=True),  # damaged
+    1194: Meaning(Verdict.FATAL, _DAMAGED, shows_names=True),  # marked as crashed
+    5: Meaning(Verdict.RETRY, _MEMORY, shows_names=True),  # out of memory
+    1037: Meaning(Verdict.RETRY, _MEMORY, shows_names=True),  # out of memory
+    1038: Meaning(Verdict.RETRY, _MEMORY, shows_names=True),  # out of sort memory
+    1041: Meaning(Verdict.RETRY, _MEMORY, shows_names=True),  # out of memory
+    1197: Meaning(Verdict.FATAL, "Raise max_binlog_cache_size of the server, or lower max_transaction_rows", shows_names=True),
     1153: Meaning(Verdict.FATAL, "Raise max_allowed_packet of the server", shows_names=True),
     1206: Meaning(Verdict.FATAL, "Raise innodb_buffer_pool_size, or lower max_transaction_rows", shows_names=True),
     # Rows that the sink's tables refuse.
@@ -176,7 +203,11 @@ UNKNOWN: Final = Meaning(Verdict.FATAL, "See the database's manual for the code,
 
 TIDB_GENERIC: Final = 1105
 TLS_FAILED: Final = 2026
+OS_FULL: Final = 28
 _TIDB_STALE_SCHEMA: Final = re.compile(r"information schema is (?:out of date|changed)", re.IGNORECASE)
+_OF_FILES: Final = frozenset({3, 1004, 1005, 1006, 1023, 1026, 1030})
+"""Codes that say what failed, and why only in their text."""
+_OS_FULL: Final = re.compile(r"\b(?:errno:?|error:?) \"?(?:28|122)\b|No space left on device|Disk quota exceeded", re.IGNORECASE)
 _CUT_SHORT: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 _PLACE: Final = re.compile(
     r".*(?:for column|Column|Field|for key) (?P<name>\S+?)(?: at row \d+| cannot be null| doesn't have a default value)?", re.DOTALL
@@ -206,6 +237,8 @@ def meaning_of(error: BaseException) -> Meaning:
     code = code_of(error)
     if code == TIDB_GENERIC and _TIDB_STALE_SCHEMA.search(_server_text(error)):
         return _RETRY
+    if code in _OF_FILES and _OS_FULL.search(_server_text(error)):
+        return MEANINGS[OS_FULL]
     return UNKNOWN if code is None else MEANINGS.get(code, UNKNOWN)
 
 
@@ -223,6 +256,9 @@ def translate(error: BaseException, doing: str, *, shows_text: bool = False, **f
     code = code_of(error)
     fatal = RowRefused if meaning.of_rows else FatalSinkError
     kind = RetryableSinkError if meaning.verdict in {Verdict.RETRY, Verdict.LOST} else fatal
+    if meaning.verdict is Verdict.FULL:
+        message = f"the sink has no room left at {doing}: {_server_text(error)}"
+        return SinkFull(message, remedy=meaning.remedy, code=code, **facts)
     words = _server_text(error) if shows_text or meaning.shows_names else _named_in(error)
     message = f"the database failed at {doing}" + (f": {words}" if words else "")
     return kind(message, remedy=meaning.remedy, **({} if code is None else {"code": code}), **facts)

@@ -8,7 +8,7 @@ from threading import Event, Thread
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.errors import RetryableSinkError
+from applier.errors import RetryableSinkError, SinkFull
 from applier.sinks.bookkeeping import Bookkeeping, fenced
 from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.registry import lock_holder
@@ -58,8 +58,8 @@ class Heartbeat:
             try:
                 connection = connection or open_session(self._settings, Purpose.BEAT)
                 self._beat(connection)
-            except RetryableSinkError:
-                # The database is away. Writers notice by themselves and give up in the end; a beat is simply tried again.
+            except (RetryableSinkError, SinkFull):
+                # The database is away, or has no room. Writers notice by themselves and give up in the end; a beat is simply tried again.
                 discard(connection)
                 connection = None
             except Exception as error:  # noqa: BLE001 -- a thread has nobody above it: the main thread raises it

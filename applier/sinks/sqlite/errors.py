@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sqlalchemy.exc import DBAPIError
 
-from applier.errors import ApplierError, FatalSinkError, RetryableSinkError, RowRefused
+from applier.errors import ApplierError, FatalSinkError, RetryableSinkError, RowRefused, SinkFull, UnknownOutcome
 
 _RETRY: Final = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL", "SQLITE_INTERRUPT", "SQLITE_SCHEMA"})
 _FATAL: Final = {
@@ -18,13 +18,16 @@ _FATAL: Final = {
         "the database file is damaged",
         "Restore it from a backup: progress and rows are in it, so the applier continues there",
     ),
-    "SQLITE_FULL": ("the disk is full", "Make room; the applier goes on from the last transaction that was written whole"),
     "SQLITE_IOERR": ("the database file cannot be read or written", "See the system's log for errors of the disk"),
     "SQLITE_TOOBIG": ("a value or statement is longer than SQLite takes", "Use another sink for this table"),
     "SQLITE_CONSTRAINT": ("the sink's table refuses a row", "Compare the sink's table with upstream's: it is stricter"),
     "SQLITE_MISMATCH": ("the sink's column has another type than the rows", "Compare the sink's table with upstream's"),
     "SQLITE_ERROR": ("the statement is refused", "Compare the sink's tables with upstream's"),
 }
+_FULL: Final = "SQLITE_FULL"
+_IOERR_SHMSIZE: Final = 4874
+"""SQLITE_IOERR_SHMSIZE: there is no room for the index of the write-ahead log. Python has no name for it before 3.11.5."""
+_ROOM: Final = "Free space on the disk of the file: a daemon goes on by itself within run.retry_for_s, and so does the next start"
 _OF_ROWS: Final = frozenset({"SQLITE_CONSTRAINT", "SQLITE_MISMATCH", "SQLITE_TOOBIG"})
 """What is wrong with some rows and not with their table as a whole."""
 _MISSING: Final = ("no such table", "no such column", "has no column")
@@ -37,11 +40,25 @@ def translate(error: sqlite3.Error | DBAPIError, **facts: Any) -> ApplierError:
     reason = str(original)
     if name in _RETRY:
         return RetryableSinkError("the database is busy", remedy="Look for another program that writes to the file", reason=reason, **facts)
+    if name == _FULL or getattr(original, "sqlite_errorcode", None) == _IOERR_SHMSIZE:
+        return SinkFull("the disk of the sink is full", remedy=_ROOM, reason=reason, code=_FULL, **facts)
     message, remedy = _FATAL.get(name, ("SQLite failed", "See the reason"))
     if any(words in reason for words in _MISSING):
         message, remedy = "a table or column is missing in the sink", "Compare the sink's tables with upstream's"
     kind = RowRefused if name in _OF_ROWS else FatalSinkError
     return kind(message, remedy=remedy, reason=reason, code=name, **facts)
+
+
+def commit_failed(error: sqlite3.Error | DBAPIError) -> SinkFull | UnknownOutcome:
+    """Return the error for a COMMIT that failed: it may have reached the disk. What is tried again must name the obstacle.
+
+    Without room the write-ahead log was not written to its end; and were it otherwise, the fence would tell whoever writes again.
+    """
+    known = translate(error)
+    if isinstance(known, SinkFull):
+        return known
+    message = f"COMMIT failed, and may have reached the disk or not: {known.message}"
+    return UnknownOutcome(message, remedy=known.remedy, **known.facts)
 
 
 def _primary_name(error: BaseException | None) -> str:
@@ -54,6 +71,6 @@ def _primary_name(error: BaseException | None) -> str:
 
 _NAMES: Final = {
     value: name
-    for name in (*_RETRY, *_FATAL)
+    for name in (*_RETRY, *_FATAL, _FULL)
     if isinstance(value := getattr(sqlite3, name, None), int)
 }  # fmt: skip

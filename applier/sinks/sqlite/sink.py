@@ -32,11 +32,12 @@ from applier.sinks.quarantine import Quarantine, QuarantineDesk
 from applier.sinks.reserved import Reserved
 from applier.sinks.sqlite import catalogue
 from applier.sinks.sqlite.dialect import SqliteDialect
+from applier.sinks.sqlite.errors import commit_failed
 from applier.sinks.sqlite.examination import examine
 from applier.sinks.sqlite.ownership import FileLock
 from applier.sinks.sqlite.schema_change import apply_ddl
 from applier.sinks.sqlite.session import database_path, open_engine, raw, snapshot, transaction
-from applier.sinks.sqlite.writer import SqliteWriter, unknown_outcome
+from applier.sinks.sqlite.writer import SqliteWriter
 from applier.table_check import SinkTable
 
 T = TypeVar("T")
@@ -176,7 +177,7 @@ class SqliteSink:
             try:
                 raw(connection).commit()
             except sqlite3.Error as error:
-                raise unknown_outcome(error) from error
+                raise commit_failed(error) from error
         reach("ddl.after_done")
         return moved
 

@@ -11,14 +11,14 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from applier.bad_event import EventPlace
-from applier.errors import ApplierError, UnknownOutcome
+from applier.errors import ApplierError, SinkFull
 from applier.failpoint import reach
 from applier.planner.port import Statement
 from applier.sinks.bookkeeping import Bookkeeping
 from applier.sinks.guarded import Guard
 from applier.sinks.port import Aside, Fence, ProgressCommit, WriteOutcome, WriteState
 from applier.sinks.quarantine import Quarantine
-from applier.sinks.sqlite.errors import translate
+from applier.sinks.sqlite.errors import commit_failed, translate
 from applier.sinks.sqlite.session import open_engine, raw
 
 
@@ -61,15 +61,10 @@ class SqliteWriter:
             try:
                 transaction.commit()
             except DBAPIError as error:
-                return WriteOutcome(state=WriteState.REBUILD, error=unknown_outcome(error))
+                failure = commit_failed(error)
+                state = WriteState.FAILED if isinstance(failure, SinkFull) else WriteState.REBUILD
+                return WriteOutcome(state=state, error=failure)
         return WriteOutcome(state=WriteState.COMMITTED, rows=rows, set_aside=stored)
-
-
-def unknown_outcome(error: DBAPIError | sqlite3.Error) -> UnknownOutcome:
-    """Return the error for a COMMIT that failed: it may have reached the disk. What is tried again must name the obstacle."""
-    known = translate(error)
-    message = f"COMMIT failed, and may have reached the disk or not: {known.message}"
-    return UnknownOutcome(message, remedy=known.remedy, **known.facts)
 
 
 def _guard(connection: sqlite3.Connection, aside: Aside | None, stored: Callable[[Iterable[EventPlace]], AbstractSet[EventPlace]]) -> Guard:

@@ -7,7 +7,8 @@ import pymysql
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from applier.errors import FatalSinkError, RetryableSinkError, RowRefused
+from applier.errors import FatalSinkError, RetryableSinkError, RowRefused, SinkFull
+from applier.retrying import is_transient
 from applier.sinks.mysql.errors import MEANINGS, Verdict, code_of, is_database_error, meaning_of, translate
 
 
@@ -33,6 +34,40 @@ def test_what_is_wrong_with_some_rows_only_is_told_apart(code: int) -> None:
     error = translate(server(code, "x"), "y")
     assert type(error) is RowRefused
     assert error.remedy
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (1021, 'Disk full (/var/tmp/x); waiting for someone to free some space... (errno: 28 "No space left on device")'),
+        (1114, "The table 't' is full"),
+        (28, "x"),
+        (1030, 'Got error 28 "No space left on device" from storage engine InnoDB'),
+        (1030, "Got error 28 - 'No space left on device' from storage engine"),
+        (3, "Error writing file '/var/lib/mysql/binlog.000001' (errno: 28 - No space left on device)"),
+        (1026, "Error writing file '/x' (errno: 28 \"No space left on device\")"),
+        (1005, 'Can\'t create table `s`.`t` (errno: 28 "No space left on device")'),
+        (1006, "Can't create database 's' (errno: 122)"),
+    ],
+)
+def test_a_full_disk_is_told_as_such_and_may_pass(code: int, words: str) -> None:
+    error = translate(server(code, words), "writing rows")
+    assert type(error) is SinkFull
+    assert is_transient(error)
+    assert "no room left" in error.message
+    assert "Free space" in error.remedy
+
+
+@pytest.mark.parametrize("words", ["Got error 127 from storage engine", "Got error 2800 from storage engine", 'Got error 5 "I/O error"'])
+def test_other_errors_of_the_storage_engine_are_no_full_disk(words: str) -> None:
+    assert type(translate(server(1030, words), "y")) is FatalSinkError
+
+
+@pytest.mark.parametrize("code", [5, 1037, 1038, 1041])
+def test_a_lack_of_memory_may_pass_and_says_what_to_do(code: int) -> None:
+    error = translate(server(code, "x"), "y")
+    assert type(error) is RetryableSinkError
+    assert "memory" in error.remedy
 
 
 def test_no_fatal_error_is_without_a_remedy() -> None:

@@ -1,0 +1,25 @@
+"""A disk of Spark's that is full is told as such."""
+
+import pytest
+from py4j.protocol import Py4JJavaError
+
+from applier.errors import JobLost
+from applier.retrying import is_transient
+from applier.spark.runner import _job_failed
+
+
+class Failed(Py4JJavaError):
+    """Spark's error, as far as its text is read."""
+
+    def __init__(self, text):
+        self.java_exception = text
+
+
+@pytest.mark.parametrize("words", ["java.io.IOException: No space left on device", "OSError: [Errno 122] Disk quota exceeded"])
+def test_a_job_that_fails_for_lack_of_room_names_the_directory_to_look_at(words):
+    error = _job_failed(Failed(f"Job aborted due to stage failure: Task 0 failed 4 times: {words}\n\tat x"))
+    assert isinstance(error, JobLost)
+    assert "no room left" in error.message
+    assert "spark.local.dir" in error.remedy
+    assert words in error.facts["cause"]
+    assert is_transient(error)
