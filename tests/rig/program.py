@@ -31,7 +31,7 @@ topics = {topics}
 [sink]
 url = "{url}"
 max_transaction_rows = {rows}
-[run]
+{accept}[run]
 lease_s = {lease_s}
 lock_timeout_s = {lock_timeout_s}
 [spark]
@@ -54,7 +54,10 @@ def write_config(
     master: str = "local[1]",
     accept: Mapping[str, Sequence[str]] | None = None,
 ) -> Path:
-    """Write ``applier.toml`` into ``directory``: short leases, small segments, a JVM that starts quickly."""
+    """Write ``applier.toml`` into ``directory``: short leases, small segments, a JVM that starts quickly.
+
+    Its end is the table of Spark's properties: tests add some.
+    """
     path = directory / "applier.toml"
     path.write_text(
         CONFIG.format(
@@ -66,8 +69,8 @@ def write_config(
             lock_timeout_s=lock_timeout_s,
             master=master,
             directory=directory,
-        )
-        + "".join(["[sink.accept]\n", *(f"{json.dumps(table)} = {json.dumps(kinds)}\n" for table, kinds in (accept or {}).items())]),
+            accept="".join(f"accept.{json.dumps(table)} = {json.dumps(kinds)}\n" for table, kinds in (accept or {}).items()),
+        ),
         encoding="utf-8",
     )
     return path
