@@ -10,7 +10,8 @@ from itertools import groupby
 from applier.errors import RowRefused
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import Literal, RowLiteral, WireColumn
-from applier.sinks.mysql.literals import comparable_of, literal_of
+from applier.sinks.mysql.fitting import fitting_literal_of
+from applier.sinks.mysql.literals import comparable_of
 from applier.sinks.mysql.row import row_literal_of
 
 TARGET_BYTES = 1024 * 1024
@@ -43,7 +44,7 @@ class MysqlDialect:
 
     def literal(self, column: ColumnDescription, mysql_type: int, flags: int) -> Literal:
         """Return the function that renders values of wire type ``mysql_type`` for ``column``."""
-        return literal_of(column, mysql_type, flags)
+        return fitting_literal_of(column, mysql_type, flags)
 
     def row_literal(self, columns: Sequence[WireColumn]) -> RowLiteral:
         """Return the function that renders a whole row for ``replaces``."""

@@ -14,15 +14,19 @@ from typing import Final
 
 from applier.events import Flag, Value
 from applier.planner.port import RowLiteral, WireColumn
-from applier.sinks.mysql.literals import DECIMAL, FLOATS, INTEGERS, STRINGS, TEXTS, is_float32, literal_of
+from applier.sinks.mysql.fitting import data_type_of, fitting_literal_of, fraction_doubt_of, needs_every_value
+from applier.sinks.mysql.literals import DECIMAL, FLOATS, INTEGERS, STRINGS, TEXTS, is_float32
 
 GREATEST_FLOAT: Final = "3.4028235e+38"
 """The shortest text of the greatest FLOAT, as it comes on the wire: as a number it is greater than that, and out of range."""
 
+END_SPACE: Final = " '"
+"""A text that ends with a space, where it is the end of a literal."""
+
 
 def row_literal_of(columns: Sequence[WireColumn]) -> RowLiteral:
     """Return the function that renders ``(literal,literal,…)`` from a tuple of values, one per column."""
-    functions = tuple(literal_of(*column) for column in columns)
+    functions = tuple(fitting_literal_of(*column) for column in columns)
 
     def exact(values: tuple[Value, ...]) -> str:
         return f"({','.join(map(call, functions, values))})"
@@ -41,15 +45,38 @@ def row_literal_of(columns: Sequence[WireColumn]) -> RowLiteral:
             return exact(values)
         return row
 
-    def fast_with_floats(values: tuple[Value, ...]) -> str:
-        row = fast(values)
-        return exact(values) if GREATEST_FLOAT in row else row
+    quick = _unless_cut(fast, exact, columns)
+    if any(is_float32(column) for column, _, _ in columns):
+        quick = _unless_in(GREATEST_FLOAT, quick, exact)
+    return _unless_in(END_SPACE, quick, exact) if any(data_type_of(column) == "char" for column, _, _ in columns) else quick
 
-    return fast_with_floats if any(is_float32(column) for column, _, _ in columns) else fast
+
+def _unless_in(doubt: str, quick: RowLiteral, exact: RowLiteral) -> RowLiteral:
+    """Return the quick way for rows whose text does not hold ``doubt``."""
+
+    def checked(values: tuple[Value, ...]) -> str:
+        row = quick(values)
+        return exact(values) if doubt in row else row
+
+    return checked
+
+
+def _unless_cut(quick: RowLiteral, exact: RowLiteral, columns: Sequence[WireColumn]) -> RowLiteral:
+    """Return the quick way for rows without fractions of a second that their columns would cut."""
+    may_cut = fraction_doubt_of(columns)
+    if may_cut is None:
+        return quick
+
+    def checked(values: tuple[Value, ...]) -> str:
+        return exact(values) if None in values or may_cut(values) else quick(values)
+
+    return checked
 
 
 def _format(column: WireColumn) -> str:
     """Return the column's part of the template; empty where values need more than formatting."""
+    if needs_every_value(column.column, column.mysql_type):
+        return ""
     if column.mysql_type in INTEGERS:
         return "%d"
     if column.mysql_type in FLOATS:

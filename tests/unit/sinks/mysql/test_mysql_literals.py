@@ -21,8 +21,8 @@ def column(sql_type: str = "text", *, nullable: bool = True, labels: tuple[str, 
     return ColumnDescription(name="c", sql_type=sql_type, nullable=nullable, labels=labels)
 
 
-def wire(mysql_type: int, flags: int = 0) -> WireColumn:
-    return WireColumn(column(), mysql_type, flags)
+def wire(mysql_type: int, sql_type: str, flags: int = 0) -> WireColumn:
+    return WireColumn(column(sql_type), mysql_type, flags)
 
 
 def render(mysql_type: int, value: object, *, flags: int = 0, sql_type: str = "text", labels: tuple[str, ...] = ()) -> str:
@@ -134,7 +134,13 @@ def test_a_type_that_the_protocol_does_not_have_is_refused() -> None:
         literal_of(column(), 255, 0)
 
 
-INT, NAME, AMOUNT, SCORE, RAW = wire(3), wire(15), wire(246), wire(5), wire(15, BINARY)
+INT, NAME, AMOUNT, SCORE, RAW = (
+    wire(3, "int"),
+    wire(15, "varchar(9)"),
+    wire(246, "decimal(9,2)"),
+    wire(5, "double"),
+    wire(15, "blob", BINARY),
+)
 ROW = MysqlDialect().row_literal
 
 

@@ -1,0 +1,184 @@
+"""Which columns of the sink hold which values of the wire without altering them: by type, and where the type does not tell, by value.
+
+Servers convert much without a warning: an ordinal of ENUM becomes digits in a VARCHAR, 1.7 becomes 2 in an INT, fractions of a second are
+cut (MariaDB) or rounded (MySQL), spaces at the end of a CHAR go, a short BINARY is filled up, and 5 is the year 2005 (each seen on MariaDB
+10.11 and MySQL 9.7). What they do warn of (out of range, too long, digits of a DECIMAL, characters that a character set lacks) is left to
+them: the writer stops at warnings. So wider columns are taken (``_HOLDS``), and narrower ones up to the first value that does not fit.
+"""
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any, Final
+
+from applier.errors import NeedsOperator, RowRefused
+from applier.events import STRING_TYPES, Flag
+from applier.planner.catalogue import ColumnDescription
+from applier.planner.port import Literal, WireColumn
+from applier.sinks.mysql.literals import FLOATS, literal_of
+
+_INTEGER: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
+_TEXT: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
+_BYTES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
+_WIRE: Final[dict[int, tuple[str, frozenset[str]]]] = {
+    1: ("TINYINT", _INTEGER | {"decimal", "float", "double"}),
+    2: ("SMALLINT", _INTEGER | {"decimal", "float", "double"}),
+    9: ("MEDIUMINT", _INTEGER | {"decimal", "double"}),
+    3: ("INT", _INTEGER | {"decimal", "double"}),
+    8: ("BIGINT", _INTEGER | {"decimal"}),
+    13: ("YEAR", _INTEGER | {"year"}),
+    16: ("BIT", _INTEGER | {"bit", "decimal"}),
+    4: ("FLOAT", frozenset({"float", "double"})),
+    5: ("DOUBLE", frozenset({"double"})),
+    246: ("DECIMAL", frozenset({"decimal"})),
+    7: ("TIMESTAMP", frozenset({"timestamp", "datetime"})),
+    12: ("DATETIME", frozenset({"datetime"})),
+    10: ("DATE", frozenset({"date", "datetime"})),
+    14: ("DATE", frozenset({"date", "datetime"})),
+    11: ("TIME", frozenset({"time"})),
+    225: ("VECTOR", _TEXT | {"vector"}),
+    245: ("JSON", _TEXT | {"json"}),
+    247: ("ENUM", frozenset({"enum"})),
+    248: ("SET", frozenset({"set"})),
+}
+"""Type of the wire -> its name, and the types of the sink that hold all its values that they take without a warning."""
+
+TIMES: Final = frozenset({"time", "datetime", "timestamp"})
+MOST_DIGITS: Final = 6
+"""Digits of a second that any server keeps."""
+
+
+def fitting_literal_of(column: ColumnDescription, mysql_type: int, flags: int) -> Literal:
+    """Return ``literal_of`` for a column that holds such values; its function raises RowRefused for one that would be altered.
+
+    NeedsOperator, with the column and both types, if the column does not hold values of this type.
+    """
+    literal = literal_of(column, mysql_type, flags)
+    _check_kind(column, mysql_type, flags)
+    data_type = data_type_of(column)
+    if data_type in TIMES:
+        literal = _whole_fractions(column, fraction_digits(column), literal)
+    if data_type == "char" and mysql_type in STRING_TYPES:
+        literal = _without_end_spaces(column, literal)
+    if data_type == "binary":
+        literal = _full_length(column, _arguments(column)[0] if _arguments(column) else 1, literal)
+    if mysql_type in FLOATS and len(_arguments(column)) > 1:
+        literal = _few_digits(column, _arguments(column)[1], literal)
+    if data_type == "timestamp" and not column.nullable:
+        literal = _not_null(column, literal)
+    return literal
+
+
+def data_type_of(column: ColumnDescription) -> str:
+    """Return the name of the sink's type alone: ``varchar``."""
+    return column.sql_type.casefold().partition("(")[0].partition(" ")[0]
+
+
+def fraction_digits(column: ColumnDescription) -> int:
+    """Return how many digits of a second a column of ``TIMES`` keeps."""
+    return (_arguments(column) or (0,))[0]
+
+
+def needs_every_value(column: ColumnDescription, mysql_type: int) -> bool:
+    """Tell whether each value must be looked at by itself: what only ``fitting_literal_of`` does."""
+    return mysql_type in FLOATS and len(_arguments(column)) > 1
+
+
+def fraction_doubt_of(columns: Sequence[WireColumn]) -> Callable[[tuple[Any, ...]], bool] | None:
+    """Return a quick test whether a row without NULLs may hold a fraction of a second that its column cuts; None: no column cuts any."""
+    short = [
+        (index, fraction_digits(column))
+        for index, (column, _, _) in enumerate(columns)
+        if data_type_of(column) in TIMES and fraction_digits(column) < MOST_DIGITS
+    ]
+    if not short:
+        return None
+    if any(digits for _, digits in short):
+        ends = [(index, -digits - 1 if digits else None) for index, digits in short]
+        return lambda values: any("." in values[index][:end] for index, end in ends)
+    if len(short) == 1:
+        only = short[0][0]
+        return lambda values: "." in values[only]
+    pick = itemgetter(*(index for index, _ in short))
+    return lambda values: "." in "".join(pick(values))
+
+
+def _arguments(column: ColumnDescription) -> tuple[int, ...]:
+    """Return the numbers in the parentheses of the sink's type."""
+    inside = column.sql_type.partition("(")[2].partition(")")[0]
+    return tuple(int(number) for number in inside.split(",") if number.strip().isdecimal())
+
+
+def _check_kind(column: ColumnDescription, mysql_type: int, flags: int) -> None:
+    if mysql_type in STRING_TYPES:
+        wire, held = ("binary string", _BYTES) if flags & Flag.BINARY else ("text", _TEXT)
+        is_held = data_type_of(column) in held or (column.binary and bool(flags & Flag.BINARY))
+    elif mysql_type in _WIRE:
+        wire, held = _WIRE[mysql_type]
+        is_held = data_type_of(column) in held
+    else:
+        return
+    if not is_held:
+        raise NeedsOperator(
+            "the sink's column cannot hold upstream's values as they are",
+            remedy="Give the sink's column the type that it has upstream, and compare its values with upstream's",
+            column=column.name,
+            sink_type=column.sql_type,
+            upstream_type=wire,
+        )
+
+
+def _refused(column: ColumnDescription, why: str) -> RowRefused:
+    return RowRefused(
+        f"the sink's column would alter a value: {why}",
+        remedy="Give the sink's column the definition that it has upstream",
+        column=column.name,
+        sink_type=column.sql_type,
+    )
+
+
+def _whole_fractions(column: ColumnDescription, digits: int, literal: Literal) -> Literal:
+    if digits >= MOST_DIGITS:
+        return literal
+
+    def whole(value: Any) -> str:
+        if value is not None and value.partition(".")[2][digits:].strip("0"):
+            raise _refused(column, f"it keeps {digits} digits of a second")
+        return literal(value)
+
+    return whole
+
+
+def _without_end_spaces(column: ColumnDescription, literal: Literal) -> Literal:
+    def ended(value: Any) -> str:
+        if value is not None and value.endswith(" "):
+            raise _refused(column, "it does not keep spaces at the end")
+        return literal(value)
+
+    return ended
+
+
+def _full_length(column: ColumnDescription, length: int, literal: Literal) -> Literal:
+    def full(value: Any) -> str:
+        if value is not None and len(value) < length:
+            raise _refused(column, f"it fills up to {length} bytes")
+        return literal(value)
+
+    return full
+
+
+def _few_digits(column: ColumnDescription, digits: int, literal: Literal) -> Literal:
+    def few(value: Any) -> str:
+        if value is not None and value != round(value, digits):
+            raise _refused(column, f"it keeps {digits} digits behind the point")
+        return literal(value)
+
+    return few
+
+
+def _not_null(column: ColumnDescription, literal: Literal) -> Literal:
+    def present(value: Any) -> str:
+        if value is None:
+            raise _refused(column, "it is NOT NULL, and servers write the current time instead of NULL")
+        return literal(value)
+
+    return present
