@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import groupby
 from typing import Any, Final
 
-from sqlalchemy import Connection, exists, literal, quoted_name, select, text
+from sqlalchemy import Connection, bindparam, exists, literal, quoted_name, select, text
 from sqlalchemy import table as sql_table
 
 from applier.errors import NeedsOperator
@@ -19,6 +19,9 @@ from applier.table_check import UniqueIndex
 
 _SCHEMAS: Final = text("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA")
 _TABLES: Final = text("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema")
+_FEW_TABLES: Final = text(f"{_TABLES.text} AND LOWER(TABLE_NAME) IN :names").bindparams(bindparam("names", expanding=True))
+FEW: Final = 50
+"""So many names are asked for one by one: a schema may have ten thousand, and each DDL asks for a few."""
 # Equality with constants: MariaDB opens every table of the server otherwise. And it shows binary literals as they are: no text.
 _COLUMNS: Final = text(
     "SELECT COLUMN_NAME, COLUMN_TYPE, DATA_TYPE, IS_NULLABLE, CAST(COLUMN_DEFAULT AS BINARY) AS COLUMN_DEFAULT, EXTRA,"
@@ -60,7 +63,7 @@ def spellings(connection: Connection, tables: Collection[TableName]) -> dict[Fol
     for folded_schema, group in groupby(sorted(tables, key=lambda name: name.schema.casefold()), key=lambda name: name.schema.casefold()):
         wanted = list(group)
         schema = _one_of(schemas.get(folded_schema, []), wanted[0].schema)
-        names = {} if schema is None else _folded(connection.scalars(_TABLES, {"schema": schema}))
+        names = {} if schema is None else _present(connection, schema, {name.table.casefold() for name in wanted})
         for name in wanted:
             table = _one_of(names.get(name.table.casefold(), []), name.table)
             if schema is not None and table is not None:
@@ -76,7 +79,7 @@ def namesakes(connection: Connection, names: Collection[TableName]) -> dict[Fold
         found[FoldedName(folded_schema, "")] = [TableName(schema, "") for schema in schemas[folded_schema]]
         wanted = {name.table.casefold() for name in names if name.table and name.schema.casefold() == folded_schema}
         for schema in schemas[folded_schema] if wanted else ():
-            present = _folded(connection.scalars(_TABLES, {"schema": schema}))
+            present = _present(connection, schema, wanted)
             for table in wanted & present.keys():
                 found.setdefault(FoldedName(folded_schema, table), []).extend(TableName(schema, spelling) for spelling in present[table])
     return found
@@ -85,6 +88,13 @@ def namesakes(connection: Connection, names: Collection[TableName]) -> dict[Fold
 def schema_spelling(connection: Connection, schema: str) -> str | None:
     """Return how the server spells a schema, None if it has none of that name."""
     return _one_of(_folded(connection.scalars(_SCHEMAS)).get(schema.casefold(), []), schema)
+
+
+def _present(connection: Connection, schema: str, wanted: set[str]) -> dict[str, list[str]]:
+    """Return the tables of a schema by casefolded name: the wanted ones, and others where there are many, or servers fold otherwise."""
+    if len(wanted) > FEW or not all(map(str.isascii, wanted)):
+        return _folded(connection.scalars(_TABLES, {"schema": schema}))
+    return _folded(connection.scalars(_FEW_TABLES, {"schema": schema, "names": sorted(wanted)})) if wanted else {}
 
 
 def _folded(names: Iterable[str]) -> dict[str, list[str]]:

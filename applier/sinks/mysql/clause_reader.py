@@ -32,14 +32,22 @@ _CLAUSES: Final = {place: _by_first_word(place) for place in Place}
 class ClauseReader:
     """The tokens of one statement, as places of clauses."""
 
-    __slots__ = ("tokens",)
+    __slots__ = ("_closing", "_words", "tokens")
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self.tokens = tokens
+        self._words = [token.keyword for token in tokens]
+        self._closing: dict[int, int] = {}
+        opened = list[int]()
+        for at, word in enumerate(self._words):
+            if word == "(":
+                opened.append(at)
+            elif word == ")" and opened:
+                self._closing[opened.pop()] = at
 
     def word(self, at: int) -> str:
         """Return the keyword, mark or class of a token; '' beyond the end."""
-        return self.tokens[at].keyword if 0 <= at < len(self.tokens) else ""
+        return self._words[at] if 0 <= at < len(self._words) else ""
 
     def sees(self, at: int, *words: str) -> bool:
         """Tell whether ``words`` stand at ``at``."""
@@ -47,12 +55,7 @@ class ClauseReader:
 
     def closing(self, at: int) -> int:
         """Return the place of the parenthesis that closes the one at ``at``, or the last token."""
-        depth = 0
-        for index in range(at, len(self.tokens)):
-            depth += (self.word(index) == "(") - (self.word(index) == ")")
-            if depth == 0:
-                return index
-        return len(self.tokens) - 1
+        return self._closing.get(at, len(self.tokens) - 1)
 
     def items(self, first: int, last: int) -> list[Span]:
         """Cut a list at its commas."""

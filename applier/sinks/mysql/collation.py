@@ -37,11 +37,13 @@ def with_tidb_collations(query: str) -> str:
     if len(words) < 2 or words[0].text not in _VERBS or words[1].text not in _OBJECTS:
         return query
     collated = {word.clause for word in words if word.text == "COLLATE"} | _binary_clauses(words)
-    for name in reversed(list(_charsets(words))):
+    pieces, at = list[str](), 0
+    for name in _charsets(words):
         collation = TIDB_DEFAULTS.get(name.text.strip("`'\"").casefold())
         if collation and name.clause and name.clause not in collated:
-            query = f"{query[: name.end]} COLLATE {collation}{query[name.end :]}"
-    return query
+            pieces += [query[at : name.end], f" COLLATE {collation}"]
+            at = name.end
+    return "".join([*pieces, query[at:]])
 
 
 def _binary_clauses(words: list[_Word]) -> set[int]:

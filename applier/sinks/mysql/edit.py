@@ -39,22 +39,24 @@ Span = tuple[int, int]
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
     """Return the text with all edits made; they must not overlap."""
-    for start, end, new in sorted(edits, reverse=True):
-        text = text[:start] + new + text[end:]
-    return text
+    pieces, at = list[str](), 0
+    for start, end, new in sorted(edits):
+        pieces += [text[at:start], new]
+        at = end
+    return "".join([*pieces, text[at:]])
 
 
 def list_edits(text: str, tokens: Sequence[Token], items: Sequence[Span], marks: Iterable[Mark]) -> Iterator[Edit]:
     """Edit a list with commas between its items. An item that goes as a whole takes one comma with it, so that the list stays one."""
-    fates = [_Item(span, [mark for mark in marks if span[0] <= mark.first <= span[1]]) for span in items]
+    fates = list(_with_marks(items, marks))
+    last_that_stays = max((index for index, item in enumerate(fates) if item.whole is not Action.DROP), default=-1)
     is_first = True
     for index, item in enumerate(fates):
-        whole = item.whole
-        if whole is None:
+        if item.whole is None:
             is_first = False
             yield from (_mark_edit(text, tokens, mark) for mark in item.marks)
             continue
-        is_followed = any(other.whole is not Action.DROP for other in fates[index + 1 :])
+        is_followed = index < last_that_stays
         commas = (", ", "") if not is_first else ("", " ," if is_followed else "")
         yield from _whole_edits(text, tokens, item, commas)
         comma = item.span[0] - 1 if not is_first else item.span[1] + 1
@@ -63,20 +65,31 @@ def list_edits(text: str, tokens: Sequence[Token], items: Sequence[Span], marks:
 
 
 class _Item(NamedTuple):
+    """``whole``: what happens to all of its tokens: DROP or TIDB; None if some of them stay."""
+
     span: Span
     marks: list[Mark]
+    whole: Action | None
 
-    @property
-    def whole(self) -> Action | None:
-        """What happens to all of its tokens: DROP or TIDB; None if some of them stay."""
-        at = self.span[0]
-        for mark in sorted(self.marks):
-            if mark.first != at or mark.action is Action.REPLACE:
-                return None
-            at = mark.last + 1
-        if at <= self.span[1]:
+
+def _with_marks(items: Sequence[Span], marks: Iterable[Mark]) -> Iterator[_Item]:
+    waiting = sorted(marks, key=lambda mark: mark.first, reverse=True)
+    for span in items:
+        own = list[Mark]()
+        while waiting and waiting[-1].first <= span[1]:
+            own.append(waiting.pop())
+        yield _Item(span, own, _whole(span, own))
+
+
+def _whole(span: Span, marks: Sequence[Mark]) -> Action | None:
+    at = span[0]
+    for mark in marks:
+        if mark.first != at or mark.action is Action.REPLACE:
             return None
-        return Action.TIDB if any(mark.action is Action.TIDB for mark in self.marks) else Action.DROP
+        at = mark.last + 1
+    if at <= span[1]:
+        return None
+    return Action.TIDB if any(mark.action is Action.TIDB for mark in marks) else Action.DROP
 
 
 def _whole_edits(text: str, tokens: Sequence[Token], item: _Item, commas: tuple[str, str]) -> Iterator[Edit]:
