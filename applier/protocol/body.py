@@ -83,7 +83,7 @@ def read_ddl(body: bytes) -> DdlBody:
     """Read a DDL's body. ProtocolError (json, compression, field_type)."""
     members = _unpack(body, parse_object)
     query, ddl_type = members.get("q"), members.get("t")
-    if not isinstance(query, str) or type(ddl_type) is not int:
+    if not isinstance(query, str) or type(ddl_type) is not int or ddl_type < 0:
         raise ProtocolError.at(None, "field_type", "a DDL has no statement or no type")
     return DdlBody(query, ddl_type)
 

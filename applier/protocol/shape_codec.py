@@ -164,7 +164,7 @@ def _matching_column(column: ColumnShape) -> type[msgspec.Struct]:
 def _matching_struct(mysql_type: int, flags: int, value_type: Any) -> type[msgspec.Struct]:
     """Make the struct of a column. Without ``f`` the flags are 0 if ``h`` is absent; with ``h`` alone (oldest producers) it refuses."""
     fields: list[Any] = [("t", Literal[mysql_type])]
-    fields += [("f", Literal[flags], 0), ("h", None, None)] if flags == 0 else [("f", Literal[flags])]
+    fields += [("f", Literal[flags], 0), ("h", None, None)] if flags == 0 else [("f", Literal[flags]), ("h", bool | None, None)]
     if value_type is not None:
         fields.append(("v", value_type))
     return msgspec.defstruct("Column", fields, gc=False, kw_only=True)

@@ -77,14 +77,14 @@ def is_handle(name: str, members: Any) -> bool:
 
 def _read_flags(name: str, members: dict[str, Any]) -> int:
     """Return the effective flags: ``f``, or without it (oldest producers) what ``h`` says about the handle key."""
-    if "f" in members:
-        flags = members["f"]
-        if type(flags) is int and 0 <= flags <= MAX_FLAGS:
-            return flags
-    else:
-        is_handle = members.get("h") or False
-        if type(is_handle) is bool:
-            return int(Flag.HANDLE_KEY) if is_handle else 0
+    is_handle = members.get("h")
+    if is_handle is not None and type(is_handle) is not bool:
+        raise _refuse("flags", name, "a column's h is not a boolean")
+    if "f" not in members:
+        return int(Flag.HANDLE_KEY) if is_handle else 0
+    flags = members["f"]
+    if type(flags) is int and 0 <= flags <= MAX_FLAGS:
+        return flags
     raise _refuse("flags", name, "a column's flags are not a number")
 
 

@@ -315,3 +315,15 @@ def test_shapes_that_alternate_are_all_known_by_identity():
     shapes = [place((head(), body), placer=placer)[0].shape for body in bodies]
     assert [id(shape) for shape in shapes[:3]] == [id(shape) for shape in shapes[3:]]
     assert len(set(shapes)) == 3
+
+
+@pytest.mark.parametrize("wrong", ["x", 0, 1, "", [], {}])
+@pytest.mark.parametrize(
+    "column", [{"t": 3, "h": True, "f": 11, "v": 1}, {"t": 3, "f": 65, "v": 1}, {"t": 3, "v": 1}], ids=["key", "flags", "bare"]
+)
+def test_an_h_that_is_no_boolean_is_refused_also_where_the_shape_is_known(column, wrong):
+    placer = Placer(STREAM)
+    good = (head(), {"u": {"id": {"t": 3, "h": True, "f": 11, "v": 1}, "c": column}})
+    place(good, placer=placer)
+    with pytest.raises(ProtocolError):
+        place((head(), {"u": {"id": {"t": 3, "h": True, "f": 11, "v": 1}, "c": column | {"h": wrong}}}), placer=placer)
