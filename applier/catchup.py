@@ -8,7 +8,7 @@ from applier.config import Config
 from applier.coordinator.messages import Listing
 from applier.engine import Engine, EngineSettings, Parts
 from applier.errors import SourceError
-from applier.parts import as_submitted, begin, open_parts
+from applier.parts import as_submitted, begin, open_parts, warn_of_zone
 from applier.position import Offset, Stream, Ts
 from applier.stop import Stop
 from applier.telemetry import Observer, retries_noted
@@ -42,6 +42,7 @@ class CatchupResult:
 def catch_up(config: Config, options: CatchupOptions, observer: Observer) -> CatchupResult:
     """Bring the replica to the last common resolved ts of its topics; raise an ApplierError that says why not."""
     config = as_submitted(config)
+    warn_of_zone(config, Monitor(observer))
     with open_parts(config, config.kafka_settings(), config.sink_settings()) as parts:
         return Catchup(parts, config.engine_settings(until_ts=options.until_ts), observer).run(
             start_ts=options.start_ts if options.start_ts is not None else Ts(config.source.start_ts),

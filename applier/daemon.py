@@ -13,7 +13,7 @@ from applier.config import Config
 from applier.engine import Engine, EngineSettings, Parts
 from applier.errors import ApplierError
 from applier.owner_watch import OwnerWatch
-from applier.parts import as_submitted, begin, open_parts
+from applier.parts import as_submitted, begin, open_parts, warn_of_zone
 from applier.position import Ts
 from applier.retrying import is_transient, retrying
 from applier.stop import Stop
@@ -61,6 +61,7 @@ def follow(config: Config, *, take_over: bool, observer: Observer, stop: Stop) -
         stack.callback(monitor.finish)
         stack.enter_context(Vigil(monitor))
         reception.open()
+        warn_of_zone(config, monitor)
         for attempt in retrying(stop, options.retry_for_s, monitor):
             with attempt, ExitStack() as trial:
                 parts = trial.enter_context(open_parts(config, kafka, config.sink_settings(retries=SINK_RETRIES)))

@@ -17,12 +17,19 @@ from applier.spark.lazy import LazyRunner
 from applier.spark.loss import UNANSWERED
 from applier.spark.runner import SparkRunner, start_failed
 from applier.spark.session import start_context, submitted_master
+from applier.telemetry.monitor import Monitor
 
 
 def as_submitted(config: Config) -> Config:
     """Return the configuration with the master that spark-submit has chosen, if it started this process."""
     master = submitted_master()
     return config if master is None else config.submitted_to(master)
+
+
+def warn_of_zone(config: Config, monitor: Monitor) -> None:
+    """Warn at the start where TIMESTAMP text of the wire has two meanings."""
+    if (doubt := config.source.zone_doubt()) is not None:
+        monitor.warn("an hour that comes twice in source.time_zone cannot be told apart in TIMESTAMP columns", **doubt)
 
 
 @contextmanager

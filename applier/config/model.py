@@ -13,6 +13,7 @@ from applier.config.value import (
     LOOPBACK,
     Listen,
     Whole,
+    ambiguous_years,
     available,
     check_schema,
     check_servers,
@@ -104,6 +105,7 @@ class SourceConfig(_Section):
     bootstrap_servers: Annotated[str, AfterValidator(check_servers)]
     topics: Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(check_topics)]
     time_zone: Annotated[str, AfterValidator(check_time_zone)] = "UTC"
+    """Zone of TIMESTAMP text on the wire: that of the TiCDC server. With daylight saving, an hour that comes twice cannot be told apart."""
     start_ts: Annotated[Whole, Field(ge=0, le=MAX_TS)] = 0
     """TSO of the snapshot that the sink was loaded from; 0: the sink began empty, with the topic."""
     partitions: PartitionCount | dict[str, PartitionCount] | None = None
@@ -126,6 +128,14 @@ class SourceConfig(_Section):
             if topic not in self.topics:
                 raise refuse(f"limits the partitions of a topic that is not read: {topic!r}", nearest(topic, self.topics))
         return self
+
+    def zone_doubt(self) -> dict[str, Any] | None:
+        """Return what to warn of where TIMESTAMP text of the zone has two meanings; None where it has one."""
+        years = ambiguous_years(self.time_zone)
+        if years is None:
+            return None
+        remedy = "TIMESTAMPs in that hour may be an hour off. Run the TiCDC server with --tz=UTC for a new changefeed and replica"
+        return {"time_zone": self.time_zone, "first_year": years[0], "last_year": years[1], "remedy": remedy}
 
     def required_partitions(self) -> dict[str, int] | None:
         """Return how many partitions of each limited topic are required; None without a limit."""

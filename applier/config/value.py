@@ -5,6 +5,7 @@ messages only where they cannot be secrets.
 """
 
 import re
+from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Annotated, Any, Final, NamedTuple
@@ -17,6 +18,7 @@ from sqlalchemy.engine import URL
 from applier.sinks.address import BadAddress, read_address
 from applier.sinks.reserved import SYSTEM_SCHEMAS
 
+TIMESTAMP_END: Final = 2038
 UNITS: Final = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1024, "mib": 1024**2, "gib": 1024**3, "tib": 1024**4}
 SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 ZONE_OFFSET: Final = re.compile(r"[+-](0\d|1[0-4]):[0-5]\d")
@@ -88,6 +90,21 @@ def check_schema(name: str) -> str:
     if name.casefold() in SYSTEM_SCHEMAS or name.casefold().startswith("sqlite"):
         raise refuse(f"is a name of the database's own: {name!r}", "Choose a schema that nobody else uses, for instance applier")
     return name
+
+
+def ambiguous_years(zone: str) -> tuple[int, int] | None:
+    """Return the first and last year, as far as TIMESTAMP reaches, in which an hour comes twice in the zone; None if there is none."""
+    if zone == "UTC" or ZONE_OFFSET.fullmatch(zone):
+        return None
+    info, day = ZoneInfo(zone), datetime(1970, 1, 1, tzinfo=UTC)
+    before, years = day.astimezone(info).utcoffset(), []
+    while day.year < TIMESTAMP_END:
+        day += timedelta(days=1)
+        after = day.astimezone(info).utcoffset()
+        if after is not None and before is not None and after < before:
+            years.append(day.year)
+        before = after
+    return (years[0], years[-1]) if years else None
 
 
 def check_servers(value: str) -> str:
