@@ -18,7 +18,7 @@ def is_skipped(ddl: DdlEvent, policies: Mapping[str, str]) -> bool:
     if policy == "stop":
         raise NeedsOperator(
             f"a DDL of type {name} stops the applier by policy: {ddl.query}",
-            remedy=f'Set {name} = "apply" or "skip" under [ddl]',
+            remedy=f'Set {name} = "apply" under [ddl], or "skip" once the sink has what it changes, in schema and rows',
             table=str(ddl.name),
             commit_ts=ddl.commit_ts,
         )

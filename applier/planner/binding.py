@@ -6,7 +6,7 @@ looked like proves nothing. Names match without regard to case. Generated column
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from applier.chunk import Chunk
 from applier.errors import FatalSinkError, NeedsOperator, ProtocolError
@@ -14,6 +14,12 @@ from applier.events import STRING_TYPES, ColumnShape, Flag, FoldedName, Shape
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.position import Stream
 from applier.table_check import extra_unique_index, unique_index_difference
+
+ADD_COLUMN: Final = (
+    "A DDL was skipped, or the table was altered by hand: rows that are there already lack upstream's values of the column, and are not "
+    "sent again. Add the column as upstream has it, and fill it from upstream as of the sink's checkpoint; or begin anew from a dump "
+    "(README)"
+)
 
 
 class Origin(NamedTuple):
@@ -101,7 +107,7 @@ def bind_row(shape: Shape, description: TableDescription, facts: Mapping[str, An
         if column.name.casefold() not in sink:
             raise FatalSinkError(
                 "sink column missing",
-                remedy="Add the column to the sink's table as upstream has it (a DDL was skipped, or the table was altered by hand)",
+                remedy=ADD_COLUMN,
                 column=column.name,
                 **facts,
             )
@@ -121,7 +127,7 @@ def bind_columns(shape: Shape, description: TableDescription, names: Sequence[st
     if absent := [name for name in folded if name not in sink]:
         raise FatalSinkError(
             "the sink's table lacks key columns",
-            remedy="Make the sink's table as upstream has it",
+            remedy=ADD_COLUMN,
             columns=",".join(absent),
             **facts,
         )
@@ -129,7 +135,7 @@ def bind_columns(shape: Shape, description: TableDescription, names: Sequence[st
         raise NeedsOperator(
             "partial image: the row lacks columns that the sink's table has",
             remedy="Let the changefeed send whole rows (no column selector, no handle-key-only messages), "
-            "or remove the columns from the sink's table",
+            "or remove the columns from the sink's table, if upstream does not have them or the replica need not",
             columns=",".join(absent),
             **facts,
         )

@@ -103,7 +103,7 @@ def _check_text(ddl: DdlEvent) -> None:
         (ddl.schema + ddl.table + ddl.query).encode()
     except UnicodeEncodeError as error:
         message = "the text of a DDL is not UTF-8 and cannot be kept in the ledger"
-        remedy = "Change the sink by hand and skip the DDL with `applier ddl skip --ts … --table …`"
+        remedy = "Change the sink by hand, its rows included, and skip the DDL with `applier ddl skip --ts … --table …`"
         raise NeedsOperator(message, remedy=remedy, ddl_ts=ddl.commit_ts, query=ascii(ddl.query)) from error
 
 

@@ -32,6 +32,9 @@ from applier.sinks.reserved import SYSTEM_SCHEMAS, Reserved
 from applier.statement import Statement, StatementKind, parse_ddl
 
 LOCK_WAIT_TIMEOUT = 1205
+BY_HAND = (
+    "Change the sink by hand, its rows included, then `applier ddl done`. `applier ddl skip` is right only if the sink needs nothing of it"
+)
 
 
 class _Outcome(Enum):
@@ -238,7 +241,7 @@ class DdlRunner:
         if code_of(error) == LOCK_WAIT_TIMEOUT:
             facts["blocked_by"] = blockers(self._ownership.connection, begun.ddl.schema) or "unknown (grant PROCESS to see it)"
         ours = translate(error, "running a DDL", shows_text=True, **facts)
-        remedy = ours.remedy if is_known(error) else "Change the sink by hand, then `applier ddl done`, or `applier ddl skip`"
+        remedy = ours.remedy if is_known(error) else BY_HAND
         failure = type(ours)(ours.message, remedy=remedy, **ours.facts)
         # The ledger's note is a convenience; the error itself must not be lost for it.
         with suppress(SinkError):

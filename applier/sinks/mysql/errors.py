@@ -52,6 +52,10 @@ _TLS = (
     "server's certificate, and that the files are there on every machine that writes"
 )
 _SHAPE = "Give the sink's table the definition that it has upstream"
+_SHAPE_AND_VALUES = f"{_SHAPE}. A column that was missing needs upstream's values in the rows that are there already"
+_MISSING_TABLE = "Create the table in the sink as it is upstream, with its rows, or restore the sink"
+_MISSING_SCHEMA = "Create the schema in the sink as it is upstream, with tables and rows, or run `applier migrate` for the bookkeeping"
+_OTHER_CHARSET = "Use a server that has the charset, or change the sink by hand, its rows included, then `applier ddl done`"
 _WRITABLE = "Point [sink] url at a server that takes writes"
 _ALREADY = "Compare the sink's table with upstream's, then `applier ddl done` or `applier ddl retry`"
 
@@ -122,13 +126,17 @@ MEANINGS: Final[dict[int, Meaning]] = {
     1517: _ALREADY_SO,
     1831: _ALREADY_SO,
     # An unknown column or table: of a DDL perhaps renamed or dropped already, of rows a wrong definition.
-    1054: Meaning(Verdict.ALREADY_SO, _SHAPE, shows_names=True),
-    1146: Meaning(Verdict.ALREADY_SO, "Create the table in the sink as it is upstream, or restore the sink", shows_names=True),
+    1054: Meaning(Verdict.ALREADY_SO, _SHAPE_AND_VALUES, shows_names=True),
+    1146: Meaning(Verdict.ALREADY_SO, _MISSING_TABLE, shows_names=True),
     4092: Meaning(Verdict.ALREADY_SO, _ALREADY, shows_names=True),  # unknown view (MariaDB)
     # Access and configuration.
     1044: Meaning(Verdict.FATAL, _GRANT, shows_names=True),
     1045: Meaning(Verdict.FATAL, _LOGIN, shows_names=True),
-    1049: Meaning(Verdict.FATAL, "Create the schema in the sink, or run `applier migrate` for the bookkeeping", shows_names=True),
+    1049: Meaning(
+        Verdict.FATAL,
+        _MISSING_SCHEMA,
+        shows_names=True,
+    ),
     1129: Meaning(Verdict.FATAL, "Run FLUSH HOSTS on the server", shows_names=True),
     1130: Meaning(Verdict.FATAL, "Allow this host to connect", shows_names=True),
     1142: Meaning(Verdict.FATAL, _GRANT, shows_names=True),
@@ -181,7 +189,7 @@ MEANINGS: Final[dict[int, Meaning]] = {
     1406: _WRONG_VALUE,
     1451: Meaning(Verdict.FATAL, "Drop the foreign keys that the sink has and upstream has not", of_rows=True),
     1452: Meaning(Verdict.FATAL, "Drop the foreign keys that the sink has and upstream has not", of_rows=True),
-    1526: Meaning(Verdict.FATAL, "Give the sink's table the partitions that it has upstream", of_rows=True),
+    1526: Meaning(Verdict.FATAL, "Give the sink's table the partitions that it has upstream, and keep its rows", of_rows=True),
     1906: _WRONG_VALUE,
     3105: _WRONG_VALUE,
     3140: _WRONG_VALUE,  # no JSON (MySQL)
@@ -190,12 +198,12 @@ MEANINGS: Final[dict[int, Meaning]] = {
     3819: Meaning(Verdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True, of_rows=True),
     4025: Meaning(Verdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True, of_rows=True),
     # DDL that this server does not take.
-    1115: Meaning(Verdict.FATAL, "Use a server that has the charset, or skip the DDL", shows_names=True),
-    1235: Meaning(Verdict.FATAL, "Change the sink by hand, then `applier ddl done`", shows_names=True),
+    1115: Meaning(Verdict.FATAL, _OTHER_CHARSET, shows_names=True),
+    1235: Meaning(Verdict.FATAL, "Change the sink by hand, with its rows, then `applier ddl done`", shows_names=True),
     1273: Meaning(
         Verdict.FATAL, "Use a server that has the collation, or change the sink by hand, then `applier ddl done`", shows_names=True
     ),
-    1286: Meaning(Verdict.FATAL, "Change the sink by hand, then `applier ddl done`", shows_names=True),
+    1286: Meaning(Verdict.FATAL, "Change the sink by hand, with its rows, then `applier ddl done`", shows_names=True),
     6136: Meaning(Verdict.FATAL, "Give the sink's column the type LONGTEXT: MySQL takes no text for a VECTOR", shows_names=True),
     3750: Meaning(Verdict.FATAL, "Set sql_require_primary_key = OFF on the server, or give the sink's user SESSION_VARIABLES_ADMIN"),
 }

@@ -232,7 +232,7 @@ def _foreign(column: ColumnDescription, mysql_type: int) -> Literal:
 def _mismatch(column: ColumnDescription, mysql_type: int) -> FatalSinkError:
     return FatalSinkError(
         "the sink's column has another type than the rows",
-        remedy="A DDL of upstream is missing in the sink: compare the two, and make the change by hand",
+        remedy="A DDL of upstream is missing in the sink: make its change by hand, in the rows that are there too",
         column=column.name,
         declared=column.sql_type,
         wire_type=mysql_type,
@@ -242,7 +242,7 @@ def _mismatch(column: ColumnDescription, mysql_type: int) -> FatalSinkError:
 def _unknown_label(column: ColumnDescription, value: int) -> RowRefused:
     return RowRefused(
         "the value stands for a label that the sink's column does not have",
-        remedy="A DDL of upstream is missing in the sink: compare the two, and make the change by hand",
+        remedy="A DDL of upstream is missing in the sink: make its change by hand, in the rows that are there too",
         column=column.name,
         declared=column.sql_type,
         ordinal=value,

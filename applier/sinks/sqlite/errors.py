@@ -30,6 +30,9 @@ _IOERR_SHMSIZE: Final = 4874
 _ROOM: Final = "Free space on the disk of the file: a daemon goes on by itself within run.retry_for_s, and so does the next start"
 _OF_ROWS: Final = frozenset({"SQLITE_CONSTRAINT", "SQLITE_MISMATCH", "SQLITE_TOOBIG"})
 """What is wrong with some rows and not with their table as a whole."""
+_MISSING_REMEDY: Final = (
+    "Make the sink's table as it is upstream, with upstream's values in the rows that are there already, or begin anew from a dump (README)"
+)
 _MISSING: Final = ("no such table", "no such column", "has no column")
 
 
@@ -44,7 +47,7 @@ def translate(error: sqlite3.Error | DBAPIError, **facts: Any) -> ApplierError:
         return SinkFull("the disk of the sink is full", remedy=_ROOM, reason=reason, code=_FULL, **facts)
     message, remedy = _FATAL.get(name, ("SQLite failed", "See the reason"))
     if any(words in reason for words in _MISSING):
-        message, remedy = "a table or column is missing in the sink", "Compare the sink's tables with upstream's"
+        message, remedy = "a table or column is missing in the sink", _MISSING_REMEDY
     kind = RowRefused if name in _OF_ROWS else FatalSinkError
     return kind(message, remedy=remedy, reason=reason, code=name, **facts)
 

@@ -21,6 +21,8 @@ from applier.sinks.sqlite.tokens import BY_HAND, Cursor
 from applier.sinks.sqlite.view import create_view
 from applier.statement.comment import as_tidb_reads
 
+MAKE_TABLE: Final = "Create the table in the sink as it is upstream, with its rows, or begin anew from a dump (README)"
+SAME_ROWS: Final = "The sink's rows differ from upstream's: compare the two, and correct them; or begin anew from a dump (README)"
 _INDEX_KINDS: Final = ("UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "COLUMNAR", "HYBRID")
 
 
@@ -43,7 +45,7 @@ def _refusal(error: sqlite3.Error | UnicodeError, facts: dict[str, Any]) -> Exce
     """Return what SQLite's refusal of a translated statement means; busy files and full disks stay what they are."""
     if isinstance(error, sqlite3.IntegrityError):
         return FatalSinkError(
-            "the rows of the sink do not allow the DDL that upstream's allowed", remedy="Compare the two", reason=str(error), **facts
+            "the rows of the sink do not allow the DDL that upstream's allowed", remedy=SAME_ROWS, reason=str(error), **facts
         )
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     if isinstance(error, sqlite3.Error) and code & 0xFF != sqlite3.SQLITE_ERROR:
@@ -82,9 +84,7 @@ class SchemaChange:
     def _existing(self, name: TableName) -> StoredObject:
         entry = self._find(name)
         if entry is None:
-            raise FatalSinkError(
-                "the DDL needs a table that the sink does not have", remedy="Compare the sink's tables with upstream's", missing=str(name)
-            )
+            raise FatalSinkError("the DDL needs a table that the sink does not have", remedy=MAKE_TABLE, missing=str(name))
         return entry
 
     def _definition(self, name: TableName) -> TableDefinition:
@@ -127,7 +127,7 @@ class SchemaChange:
         elif not exists_allowed and (present.is_view or read_definition(self._connection, present) != new):
             raise FatalSinkError(
                 "the sink has a table of that name already, with another definition",
-                remedy="Drop it if it is not needed, or give it upstream's definition",
+                remedy="Rename it away if it is not upstream's (look at its rows first), or give it upstream's definition and rows",
             )
 
     def _like(self, name: TableName) -> TableDefinition:

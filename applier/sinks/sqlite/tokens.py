@@ -12,7 +12,10 @@ from typing import Final
 from applier.errors import NeedsOperator
 from applier.statement.cursor import TOKEN
 
-BY_HAND: Final = "Make the change by hand in the sink, if there is one to make, and skip the DDL with `applier ddl skip --ts … --table …`"
+BY_HAND: Final = (
+    "Make the change by hand in the sink, in its rows too, if there is one to make, and skip the DDL with "
+    "`applier ddl skip --ts … --table …`"
+)
 _LITERAL: Final = re.compile(
     r"""
       (?P<hex>0x[0-9a-f]+ | x'[0-9a-f]*')(?![\w$])
