@@ -136,7 +136,7 @@ def column_clause(table: TableDefinition, column: ColumnDefinition, *, is_rowid:
     if not column.nullable:
         text = compose("{text} NOT NULL", text=text)
     if column.generated:
-        expression = translate(column.generated, {other.name.casefold(): other.type for other in table.columns})
+        expression = translate(column.generated, {other.name.casefold(): other.type for other in table.columns}, column.type)
         text = compose("{text} GENERATED ALWAYS AS ({expression}) {how}", text=text, expression=expression, how=Sql(_how(column)))
     return compose("{text} {mark}", text=text, mark=mysql_comment(column.mysql))
 

@@ -5,7 +5,7 @@ stops with NeedsOperator: text functions (SQLite folds ASCII only), JSON (other 
 arithmetic (SQLite would use floating point), comparisons of text (collations).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import sqlglot
@@ -14,17 +14,20 @@ from sqlglot.errors import SqlglotError
 
 from applier.errors import NeedsOperator
 from applier.sinks.sqlite.column_type import ColumnType, Family
+from applier.sinks.sqlite.generated_value import NUMBER, TEXT, stored
 from applier.sinks.sqlite.names import Sql, quote
 from applier.sinks.sqlite.tokens import BY_HAND
 
 Columns: TypeAlias = Mapping[str, ColumnType]
 Rendered: TypeAlias = tuple[str, str] | None
 
-_NUMBER: Final = "number"
-_TEXT: Final = "text"
+_NUMBER: Final = NUMBER
+_TEXT: Final = TEXT
 _TEXT_FAMILIES: Final = (
     Family.CHARACTER, Family.DECIMAL, Family.DATE, Family.DATETIME, Family.TIMESTAMP, Family.TIME, Family.ENUM, Family.SET
 )  # fmt: skip
+COMPUTED: Final = ColumnType(base="varchar")
+"""Stands for values that are no column's."""
 _ARITHMETIC: Final[dict[type[exp.Expr], str]] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
 _COMPARISON: Final[dict[type[exp.Expr], str]] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.NullSafeEQ: "IS",
@@ -32,16 +35,37 @@ _COMPARISON: Final[dict[type[exp.Expr], str]] = {
 _LOGIC: Final[dict[type[exp.Expr], str]] = {exp.And: "AND", exp.Or: "OR"}
 
 
-def translate(expression: str, columns: Columns) -> Sql:
-    """Translate a MySQL expression over ``columns`` (by casefolded name); NeedsOperator if SQLite cannot compute it exactly."""
+def translate(expression: str, columns: Columns, stored_as: ColumnType | None = None) -> Sql:
+    """Translate a MySQL expression over ``columns`` (by casefolded name); NeedsOperator if SQLite cannot compute it exactly.
+
+    ``stored_as``: the type of the generated column, which converts the value; None where nothing stores it.
+    """
     try:
         tree = sqlglot.parse_one(expression, read="mysql")
     except SqlglotError as error:
         raise _cannot(expression) from error
     translated = _render(tree, columns)
+    if translated is not None and stored_as is not None:
+        translated = stored(translated, source_types(tree, columns), stored_as)
     if translated is None:
         raise _cannot(expression)
     return Sql(translated[0])
+
+
+def source_types(tree: exp.Expr, columns: Columns) -> frozenset[ColumnType]:
+    """Return the types of the columns whose values ``tree`` may be, as they are; empty where it computes or joins a value."""
+    match tree:
+        case exp.Paren():
+            return source_types(tree.this, columns)
+        case exp.Column():
+            found = columns.get(tree.name.casefold())
+            return frozenset() if found is None else frozenset({found})
+        case exp.Coalesce():
+            return frozenset[ColumnType]().union(*(source_types(part, columns) for part in (tree.this, *tree.expressions)))
+        case exp.If():
+            return source_types(tree.args["true"], columns) | source_types(tree.args["false"], columns)
+        case _:
+            return frozenset({COMPUTED})
 
 
 def _cannot(expression: str) -> NeedsOperator:
@@ -72,6 +96,8 @@ def _column(node: exp.Expr, columns: Columns) -> Rendered:
     column = columns.get(node.name.casefold())
     if column is None:
         return None
+    if column.zerofill:
+        return None  # as text it has zeros in front, which SQLite does not keep
     if column.family is Family.INTEGER and column.storage == "INTEGER":
         return quote(node.name), _NUMBER
     return (quote(node.name), _TEXT) if column.family in _TEXT_FAMILIES else None
@@ -95,7 +121,8 @@ def _operation(node: exp.Expr, columns: Columns) -> Rendered:
 
 
 def _concat(node: exp.Expr, columns: Columns) -> Rendered:
-    parts = [_render(part, columns) for part in node.expressions]
+    # An overflow would be the text of a REAL.
+    parts = [None if part.find(*_ARITHMETIC, exp.Neg) else _render(part, columns) for part in node.expressions]
     rendered = [part[0] for part in parts if part is not None]
     return ("(" + " || ".join(rendered) + ")", _TEXT) if rendered and len(rendered) == len(parts) else None
 
@@ -104,7 +131,7 @@ def _coalesce(node: exp.Expr, columns: Columns) -> Rendered:
     parts = [_render(part, columns) for part in (node.this, *node.expressions)]
     rendered = [part for part in parts if part is not None]
     kinds = {kind for _, kind in rendered}
-    if len(rendered) != len(parts) or len(kinds) != 1:
+    if len(rendered) != len(parts) or len(kinds) != 1 or not _agree((node.this, *node.expressions), columns):
         return None
     return "coalesce(" + ",".join(text for text, _ in rendered) + ")", kinds.pop()
 
@@ -114,7 +141,16 @@ def _if(node: exp.Expr, columns: Columns) -> Rendered:
     otherwise = _render(node.args["false"], columns) if node.args.get("false") is not None else None
     if condition is None or then is None or otherwise is None or condition[1] != _NUMBER or then[1] != otherwise[1]:
         return None
+    if not _agree((node.args["true"], node.args["false"]), columns):
+        return None
     return f"iif({condition[0]},{then[0]},{otherwise[0]})", then[1]
+
+
+def _agree(branches: Sequence[exp.Expr], columns: Columns) -> bool:
+    """Tell whether MySQL leaves each branch as it is: DECIMALs, dates and times of different types would be made into one type."""
+    types = set[ColumnType]().union(*(source_types(branch, columns) for branch in branches))
+    others = {column for column in types if column.family not in (Family.CHARACTER, Family.INTEGER)}
+    return len(others) <= 1
 
 
 _RENDERERS: Final[dict[type[exp.Expr], Callable[[exp.Expr, Columns], Rendered]]] = {
