@@ -30,7 +30,7 @@ class TableGuard:
         open_differences = [
             (folded, difference)
             for folded, table in sorted(self._sink.examine(tables).items())
-            for difference in differences_of(table)
+            for difference in differences_of(table, new_collations=self._accept.new_collations)
             if not self._is_accepted(folded, difference) and not self._is_explained(folded, difference)
         ]
         if not open_differences:
@@ -67,7 +67,9 @@ class TableGuard:
             self._note("difference accepted", table=str(table), difference=what)
 
     def _is_explained(self, table: FoldedName, difference: Difference) -> bool:
-        return bool(difference.collation) and self._statements().explains_collation(table, difference.collation)
+        if not difference.collation or not self._accept.new_collations:
+            return False
+        return self._statements().explains_collation(table, difference.collation)
 
     def _statements(self) -> Evidence:
         """Read upstream's statements when they are needed first: most replicas never need them."""

@@ -69,8 +69,8 @@ DELETE FROM applier.owner_session WHERE name = :name AND token = :token;
 SELECT ddl_ts, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error
 FROM applier.ddl_ledger WHERE name = :name;
 
--- ledger_statements: the texts of the DDLs that were run
-SELECT ddl_ts, schema_name, table_name, ddl_type, query FROM applier.ddl_ledger WHERE name = :name AND state = 'done';
+-- ledger_statements: the texts of upstream's DDLs (what a skipped one made, upstream has too)
+SELECT ddl_ts, schema_name, table_name, ddl_type, query FROM applier.ddl_ledger WHERE name = :name AND state <> 'intent';
 
 -- ledger_intents: the DDLs that were begun and not ended
 SELECT ddl_ts, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error

@@ -42,6 +42,7 @@ class Replica:
     """That of the daemon that has begun last."""
     accept: dict[str, tuple[DifferenceKind, ...]] = field(default_factory=dict)
     """``[sink.accept]``: differences from upstream's tables that do not stop the replica."""
+    new_collations: bool = True
 
     def settings(self, *, until_ts: int | None = None) -> EngineSettings:
         return EngineSettings(
@@ -50,7 +51,7 @@ class Replica:
             until_ts=None if until_ts is None else Ts(until_ts),
             ddl_policy=self.ddl_policy,
             aside=AsidePolicy(unreadable="unreadable" in self.quarantines, refused="rejected" in self.quarantines),
-            accept=Acceptance(self.accept),
+            accept=Acceptance(self.accept, self.new_collations),
         )
 
     def catch_up(self, *, start_ts: int = NO_TS, until_ts: int | None = None, **options) -> CatchupResult:

@@ -98,7 +98,7 @@ def retry(config: ConfigPath = DEFAULT_CONFIG, *, stream: StreamName, offset: Re
         entries = _waiting(_chosen(_entries(sink), stream, offset, event))
         sink.acquire()
         for entry in entries:
-            rows = Readmission(source, sink, operator(), settings.sink.acceptance).readmit(entry.event.place)
+            rows = Readmission(source, sink, operator(), settings.acceptance).readmit(entry.event.place)
             print_line(f"applied: {entry.event.place} ({count(rows, 'row')})")
 
 

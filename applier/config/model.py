@@ -108,6 +108,8 @@ class SourceConfig(_Section):
     """Zone of TIMESTAMP text on the wire: that of the TiCDC server. With daylight saving, an hour that comes twice cannot be told apart."""
     start_ts: Annotated[Whole, Field(ge=0, le=MAX_TS)] = 0
     """TSO of the snapshot that the sink was loaded from; 0: the sink began empty, with the topic."""
+    new_collations: bool = True
+    """TiDB's ``new_collations_enabled_on_first_bootstrap``; False: upstream compares all texts byte by byte."""
     partitions: PartitionCount | dict[str, PartitionCount] | None = None
     on_unreadable: OnBadEvent = OnBadEvent.STOP
     stall_after_s: Seconds = 60.0
@@ -204,11 +206,6 @@ class SinkConfig(_Section):
     def tls(self) -> Tls:
         """TLS to the database."""
         return tls_of(self.tls_mode, self.tls_ca, self.tls_cert, self.tls_key)
-
-    @property
-    def acceptance(self) -> Acceptance:
-        """Which differences between the sink's tables and upstream's do not stop the replica."""
-        return Acceptance(self.accept)
 
     @property
     def address(self) -> str:
@@ -335,11 +332,16 @@ class Config(_Section):
             ddl_policy=self.ddl,
             until_ts=until_ts,
             apply_attempts=apply_attempts,
-            accept=self.sink.acceptance,
+            accept=self.acceptance,
             aside=AsidePolicy(
                 unreadable=self.source.on_unreadable is OnBadEvent.QUARANTINE, refused=self.sink.on_rejected_row is OnBadEvent.QUARANTINE
             ),
         )
+
+    @property
+    def acceptance(self) -> Acceptance:
+        """Return what the operator has said about the tables."""
+        return Acceptance(self.sink.accept, self.source.new_collations)
 
     def sink_settings(self, *, retries: int = 8) -> SinkSettings:
         """Return the sink's part, with how often it tries again by itself. It holds the password and does not show it."""

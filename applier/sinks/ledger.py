@@ -30,7 +30,7 @@ class Ledger:
         return self._entries(connection, "ledger_read")
 
     def statements(self, connection: Connection) -> list[DdlEvent]:
-        """Return the statements that were run, by ts."""
+        """Return upstream's statements, skipped ones too, by ts."""
         rows = connection.execute(self.bookkeeping.query("ledger_statements"), {"name": self.bookkeeping.name})
         ddls = [
             DdlEvent(commit_ts=Ts(int(ts)), schema=schema, table=table, query=query, ddl_type=kind)

@@ -257,7 +257,7 @@ class Sink(Protocol):
         ...
 
     def statements(self) -> Sequence[DdlEvent]:
-        """Read the statements that were run for upstream, by ts. Without their other facts: there may be tens of thousands."""
+        """Read upstream's statements that are done or skipped, by ts. Without their other facts: there may be tens of thousands."""
         ...
 
     def run_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:

@@ -1,4 +1,4 @@
-"""Which differences of which tables an operator accepts: ``[sink.accept]``."""
+"""What an operator has said about the tables: which differences are accepted (``[sink.accept]``), and what upstream's collations are."""
 
 import re
 from collections.abc import Mapping
@@ -11,9 +11,14 @@ from applier.table_check.difference import DifferenceKind
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """Patterns of ``schema.table`` (``*`` any characters, ``?`` one, without regard to case), and what is accepted of such tables."""
+    """Patterns of ``schema.table`` (``*`` any characters, ``?`` one, without regard to case), and what is accepted of such tables.
+
+    ``new_collations``: whether upstream has TiDB's new collations (the default since 6.0). Without them it compares all texts byte by
+    byte, spaces at the end included, whatever collation its statements name.
+    """
 
     patterns: Mapping[str, tuple[DifferenceKind, ...]] = field(default_factory=dict)
+    new_collations: bool = True
 
     def accepts(self, table: FoldedName, kind: DifferenceKind) -> bool:
         """Tell whether the operator accepts differences of this kind on this table."""

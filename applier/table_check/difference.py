@@ -60,6 +60,8 @@ class SinkTable:
     triggers: tuple[str, ...] = ()
     shows_triggers: bool = True
     folding: tuple[FoldingColumn, ...] = ()
+    padding: tuple[FoldingColumn, ...] = ()
+    """Columns of unique indexes whose collation takes texts for equal that differ in spaces at the end only (PAD SPACE)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,8 @@ class Difference:
         )
 
 
-def differences_of(table: SinkTable) -> tuple[Difference, ...]:
-    """List what the table has that upstream's lacks, as far as it shows without rows."""
+def differences_of(table: SinkTable, *, new_collations: bool = True) -> tuple[Difference, ...]:
+    """List what the table has that upstream's lacks, as far as it shows without rows. ``new_collations``: see ``Acceptance``."""
     if table.kind not in BASE_TABLES:
         return (_not_a_table(table),)
     found = [] if table.has_transactions else [_engine(table)]
@@ -92,6 +94,7 @@ def differences_of(table: SinkTable) -> tuple[Difference, ...]:
     if not table.shows_triggers:
         found.append(_hidden_triggers(table))
     found += [_collation(column) for column in table.folding]
+    found += [] if new_collations else [_padding(column) for column in table.padding]
     return tuple(found)
 
 
@@ -135,6 +138,15 @@ def _collation(column: FoldingColumn) -> Difference:
         "it takes texts for equal that upstream may tell apart: one row would replace another",
         f"Give the column {column.name} the collation that it has upstream (TiDB's default is utf8mb4_bin)",
         column.collation,
+    )
+
+
+def _padding(column: FoldingColumn) -> Difference:
+    return Difference(
+        DifferenceKind.COLLATION,
+        f"collation {column.collation} of key column {column.name}",
+        "it ignores spaces at the end, upstream does not (source.new_collations = false): one row would replace another",
+        f"Give the column {column.name} a collation with NO PAD: utf8mb4_0900_bin (MySQL), utf8mb4_nopad_bin (MariaDB)",
     )
 
 

@@ -11,7 +11,7 @@ from applier.sinks.mysql.examination import examine
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.port import SinkSettings
 from applier.table_check import DifferenceKind
-from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, STRING_KEY, UNIQUE, ddl, everywhere, log_of, resolved, row
+from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, STRING_KEY, ddl, everywhere, log_of, resolved, row
 from tests.integration.mysql_replica import read, run
 from tests.replica import Replica
 from tests.rig.least_privilege import make_user
@@ -19,7 +19,7 @@ from tests.wire import column
 
 CREATE = "CREATE TABLE orders (id INT PRIMARY KEY, code VARCHAR(20), n INT)"
 TEXT = 15
-NULLABLE = 64
+NULLABLE, UNIQUE_TEXT = 64, 80
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_an_index_that_upstream_made_passes_whatever_the_flags_say(url):
 
 
 def test_an_index_that_the_wire_flags_passes_without_any_statement(url):
-    flagged = [(ONE, order(20, 1, "a", code_flags=UNIQUE)), *everywhere(resolved(30))]
+    flagged = [(ONE, order(20, 1, "a", code_flags=UNIQUE_TEXT)), *everywhere(resolved(30))]
     table = "CREATE TABLE shop.orders (id INT PRIMARY KEY, code VARCHAR(20) UNIQUE, n INT)"
     loaded(url, *flagged, tables=[table]).catch_up(start_ts=5, accept_gap=True)
     assert read(url, ROWS_OF_ORDERS) == [(1, "a", 0)]
@@ -151,9 +151,23 @@ def test_a_key_of_a_dump_must_tell_apart_what_tidbs_default_collation_tells_apar
         assert read(url, "SELECT COUNT(*) FROM shop.words") == [(2,)]
 
 
+def test_keys_must_keep_spaces_at_the_end_where_upstream_has_no_new_collations(url):
+    words = [row(20, "words", code=column(TEXT, STRING_KEY | 8, code), n=column(3, PLAIN, n)) for n, code in enumerate(("a", "a ", "a  "))]
+    placed = [*((ONE, word) for word in words), *everywhere(resolved(30))]
+    padded = "CREATE TABLE shop.words (code VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY, n INT)"
+    replica = loaded(url, *placed, tables=[padded], new_collations=False)
+    error = stopped(replica, start_ts=5, accept_gap=True)
+    assert error.facts["difference"] == "collation"
+    assert read(url, "SELECT COUNT(*) FROM shop.words") == [(0,)]
+    exact = "utf8mb4_nopad_bin" if "MariaDB" in read(url, "SELECT VERSION()")[0][0] else "utf8mb4_0900_bin"
+    run(url, f"ALTER TABLE shop.words MODIFY code VARCHAR(20) CHARACTER SET utf8mb4 COLLATE {exact}")
+    replica.catch_up(start_ts=5, accept_gap=True)
+    assert read(url, "SELECT CONCAT(code, '.') FROM shop.words ORDER BY n") == [("a.",), ("a .",), ("a  .",)]
+
+
 def test_a_collation_that_upstreams_statement_names_is_upstreams(url):
     create = "CREATE TABLE orders (id INT PRIMARY KEY, code VARCHAR(20) COLLATE utf8mb4_general_ci UNIQUE, n INT) CHARSET=utf8mb4"
-    replica = replica_of(url, (ONE, order(20, 1, "a", code_flags=UNIQUE)), *everywhere(resolved(30)), create=create)
+    replica = replica_of(url, (ONE, order(20, 1, "a", code_flags=UNIQUE_TEXT)), *everywhere(resolved(30)), create=create)
     replica.catch_up()
     assert read(url, ROWS_OF_ORDERS) == [(1, "a", 0)]
 
@@ -206,9 +220,9 @@ def test_foreign_key_actions_of_the_sink_do_nothing_to_rows_that_reference_a_rep
         "INSERT INTO shop.items VALUES (1, 1, 'a'), (2, 2, 'b'), (3, 3, 'c')",
     ]
     placed = [
-        (ONE, order(20, 1, "a", 9, code_flags=UNIQUE)),
-        (ONE, order(20, 2, "b", 2, code_flags=UNIQUE, deleted=True)),
-        (ONE, order(20, 3, "x", 3, code_flags=UNIQUE)),
+        (ONE, order(20, 1, "a", 9, code_flags=UNIQUE_TEXT)),
+        (ONE, order(20, 2, "b", 2, code_flags=UNIQUE_TEXT, deleted=True)),
+        (ONE, order(20, 3, "x", 3, code_flags=UNIQUE_TEXT)),
         *everywhere(resolved(30)),
     ]
     loaded(url, *placed, tables=tables).catch_up(start_ts=5, accept_gap=True)

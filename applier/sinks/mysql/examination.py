@@ -36,6 +36,11 @@ def examine(connection: Connection, tables: Collection[TableName]) -> dict[Folde
 
 def _examined(name: TableName, structure: TableStructure, engines: frozenset[str], *, shows_triggers: bool) -> SinkTable:
     unique = {part.column.casefold() for index in structure.indexes if index.unique for part in index.parts if part.column is not None}
+    keys = [
+        FoldingColumn(column.name, column.collation)
+        for column in structure.columns
+        if column.collation and column.name.casefold() in unique and column.data_type not in _LABELS
+    ]
     return SinkTable(
         name=name,
         kind=structure.kind.upper(),
@@ -43,14 +48,16 @@ def _examined(name: TableName, structure: TableStructure, engines: frozenset[str
         has_transactions=structure.engine.casefold() in engines,
         triggers=tuple(sorted(trigger.name for trigger in structure.triggers)),
         shows_triggers=shows_triggers,
-        folding=tuple(
-            FoldingColumn(column.name, column.collation)
-            for column in structure.columns
-            if column.name.casefold() in unique and column.data_type not in _LABELS and _folds(column.collation)
-        ),
+        folding=tuple(key for key in keys if _folds(key.collation)),
+        padding=tuple(key for key in keys if not _folds(key.collation) and _pads(key.collation)),
     )
 
 
 def _folds(collation: str) -> bool:
     """Tell whether a collation takes texts for equal that differ in more than trailing spaces: all but the binary ones may."""
-    return bool(collation) and collation != "binary" and not collation.endswith("_bin")
+    return collation != "binary" and not collation.endswith("_bin")
+
+
+def _pads(collation: str) -> bool:
+    """Tell whether a binary collation ignores spaces at the end: all but ``binary``, MySQL's newest and MariaDB's ``nopad`` ones do."""
+    return collation not in {"binary", "utf8mb4_0900_bin"} and "_nopad_" not in collation

@@ -140,7 +140,7 @@ class MysqlSink:
         return self._read(self._ledger.read, "reading the ledger")
 
     def statements(self) -> Sequence[DdlEvent]:
-        """Read the statements that were run for upstream, by ts."""
+        """Read upstream's statements that are done or skipped, by ts."""
         return self._read(self._ledger.statements, "reading the ledger")
 
     def run_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:

@@ -148,7 +148,7 @@ class SqliteSink:
             return self._ledger.read(connection)
 
     def statements(self) -> Sequence[DdlEvent]:
-        """Read the statements that were run for upstream, by ts."""
+        """Read upstream's statements that are done or skipped, by ts."""
         with snapshot(self._engine, self._path) as connection:
             return self._ledger.statements(connection)
 

@@ -148,6 +148,8 @@ def test_the_engine_gets_its_limits_and_the_policy_of_each_ddl_type(tmp_path):
     assert settings.ddl_policy == {"truncate_table": "stop", "add_index": "skip"}
     assert settings.accept.accepts(FoldedName("shop", "orders"), DifferenceKind.ENGINE)
     assert not settings.accept.accepts(FoldedName("shop", "orders"), DifferenceKind.VIEW)
+    assert settings.accept.new_collations
+    assert not load(tmp_path, with_key("source", "new_collations = false")).engine_settings().accept.new_collations
     assert settings.until_ts == 9
     policy = settings.policy
     assert (policy.required_partitions, policy.segment_rows, policy.cached_bytes) == ({"one": 3}, 7, 3 * 512 * 1024**2)

@@ -56,6 +56,14 @@ def test_each_difference_is_named_with_its_harm_and_its_mend(table: SinkTable, k
     assert difference.mend
 
 
+def test_spaces_at_the_end_of_keys_matter_where_upstream_has_no_new_collations() -> None:
+    table = SinkTable(name=ORDERS, padding=(FoldingColumn("code", "utf8mb4_bin"),))
+    assert differences_of(table) == ()
+    (difference,) = differences_of(table, new_collations=False)
+    assert (difference.kind, difference.collation) == (DifferenceKind.COLLATION, "")
+    assert "NO PAD" in difference.mend
+
+
 def test_all_differences_of_a_table_are_listed() -> None:
     table = SinkTable(name=ORDERS, engine="MyISAM", has_transactions=False, triggers=("a", "b"))
     assert [found.what for found in differences_of(table)] == ["engine MyISAM", "trigger a", "trigger b"]
