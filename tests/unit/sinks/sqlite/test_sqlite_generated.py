@@ -13,6 +13,33 @@ ROW = (1, 7, 42, 5, "1.50", "2.5000", "2020-00-00", "2021-02-03 04:05:06.700", "
 TYPES = (3, 3, 3, 8, 246, 246, 10, 12, 7, 15, 254, 247)
 
 
+EXPRESSED = [
+    ("INT AS (`a` + 1) STORED", 8),
+    ("BIT(8) AS (`a`)", 7),
+    ("TINYINT AS (`a` * 100)", 127),
+    ("TINYINT UNSIGNED AS (-`a`)", 0),
+    ("BIGINT AS (`a` * 100)", 700),
+    ("DECIMAL(10,2) AS (`a`) STORED", "7.00"),
+    ("DECIMAL(10,0) AS (`a`)", "7"),
+    ("DOUBLE AS (`a`)", 7.0),
+    ("VARCHAR(5) AS (`a`)", "7"),
+    ("DECIMAL(10,2) AS (`d`)", "1.50"),
+    ("DECIMAL(10,2) AS (coalesce(`d`, `d`)) STORED", "1.50"),
+    ("VARCHAR(20) AS (`d`)", "1.50"),
+    ("VARCHAR(20) AS (concat(`d`, '-', `day`))", "1.50-2020-00-00"),
+    ("DATE AS (`day`)", "2020-00-00"),
+    ("DATETIME AS (`day`)", "2020-00-00 00:00:00"),
+    ("DATETIME(3) AS (`day`) STORED", "2020-00-00 00:00:00.000"),
+    ("DATETIME(3) AS (`at`)", "2021-02-03 04:05:06.700"),
+    ("CHAR(9) AS (`v`)", "ab"),
+    ("VARCHAR(9) AS (`v`)", "ab  "),
+    ("CHAR(9) AS (concat(`c`, '  '))", "cd"),
+    ("VARCHAR(3) AS (concat(`v`, `c`))", "ab "),
+    ("ENUM('x','y') AS (`k`)", "x"),
+    ("VARCHAR(5) AS (`k`)", "x"),
+]
+
+
 def value_of(file, definition):
     file.ddl(TABLE.format(f"`g` {definition}"))
     description = file.described()
@@ -24,34 +51,7 @@ def value_of(file, definition):
     return file.connection.execute('SELECT g FROM "shop.t"').fetchone()[0]
 
 
-@pytest.mark.parametrize(
-    ("definition", "value"),
-    [
-        ("INT AS (`a` + 1) STORED", 8),
-        ("BIT(8) AS (`a`)", 7),
-        ("TINYINT AS (`a` * 100)", 127),
-        ("TINYINT UNSIGNED AS (-`a`)", 0),
-        ("BIGINT AS (`a` * 100)", 700),
-        ("DECIMAL(10,2) AS (`a`) STORED", "7.00"),
-        ("DECIMAL(10,0) AS (`a`)", "7"),
-        ("DOUBLE AS (`a`)", 7.0),
-        ("VARCHAR(5) AS (`a`)", "7"),
-        ("DECIMAL(10,2) AS (`d`)", "1.50"),
-        ("DECIMAL(10,2) AS (coalesce(`d`, `d`)) STORED", "1.50"),
-        ("VARCHAR(20) AS (`d`)", "1.50"),
-        ("VARCHAR(20) AS (concat(`d`, '-', `day`))", "1.50-2020-00-00"),
-        ("DATE AS (`day`)", "2020-00-00"),
-        ("DATETIME AS (`day`)", "2020-00-00 00:00:00"),
-        ("DATETIME(3) AS (`day`) STORED", "2020-00-00 00:00:00.000"),
-        ("DATETIME(3) AS (`at`)", "2021-02-03 04:05:06.700"),
-        ("CHAR(9) AS (`v`)", "ab"),
-        ("VARCHAR(9) AS (`v`)", "ab  "),
-        ("CHAR(9) AS (concat(`c`, '  '))", "cd"),
-        ("VARCHAR(3) AS (concat(`v`, `c`))", "ab "),
-        ("ENUM('x','y') AS (`k`)", "x"),
-        ("VARCHAR(5) AS (`k`)", "x"),
-    ],
-)
+@pytest.mark.parametrize(("definition", "value"), EXPRESSED)
 def test_the_type_of_a_generated_column_converts_its_value(file, definition, value):
     assert value_of(file, definition) == value
 
