@@ -90,6 +90,7 @@ def _add_element(element: Cursor, draft: TableDraft, *, exists_allowed: bool) ->
     position = _position(element)
     _expect_end(element)
     if exists_allowed and draft.find(column.definition.name) is not None:
+        draft.found.append(column.definition.name)
         return
     draft.add_column(column.definition, position)
     add_column_keys(draft, column)

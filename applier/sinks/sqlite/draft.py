@@ -45,6 +45,8 @@ class TableDraft:
 
     def __init__(self, table: TableDefinition) -> None:
         self._table = table
+        self.found: list[str] = []
+        """Columns that an IF NOT EXISTS has found."""
         self.columns = [DraftColumn(column, column.name) for column in table.columns]
         self._indexes = [self._draft_index(index) for index in table.indexes]
         self._primary = self._draft_index(IndexDefinition(PRIMARY, table.primary_key, unique=True))

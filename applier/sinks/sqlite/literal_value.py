@@ -1,5 +1,6 @@
 """Values of MySQL literals and of implicit defaults, as the file stores them."""
 
+import math
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
@@ -9,26 +10,46 @@ from applier.errors import NeedsOperator
 from applier.position import Ts, moment_of
 from applier.sinks.sqlite.column_type import ColumnType, Family
 from applier.sinks.sqlite.conversion import conversion
+from applier.sinks.sqlite.default_text import default_year, parse_number, plain_moment, plain_time, whole
 from applier.sinks.sqlite.definition import ColumnDefinition, DefaultKind
-from applier.sinks.sqlite.stored_value import Stored
+from applier.sinks.sqlite.stored_value import (
+    Inexact,
+    Stored,
+    date,
+    decimal_text,
+    floating,
+    moment,
+    rounded_decimal,
+    store_integer,
+    time_of_day,
+)
 from applier.sinks.sqlite.tokens import BY_HAND, Cursor
 
 _TEXT = ColumnType(base="longtext")
 _BYTES = ColumnType(base="longblob")
-_BIGINT = ColumnType(base="bigint")
 _UNSIGNED = ColumnType(base="bigint", unsigned=True)
 
 
 def fill_value(column: ColumnDefinition, commit_ts: Ts, zone: str) -> Stored:
     """Return what existing rows hold in a column that was added at ``commit_ts``: its default, or MySQL's implicit one if it is NOT NULL.
 
-    NeedsOperator if the default is an expression: its values for the existing rows are not on the wire.
+    NeedsOperator if the default is an expression (its values for the existing rows are not on the wire), or if what MySQL makes of
+    the literal is not certain.
     """
     if column.default is None:
         return None if column.nullable else implicit_default(column.type)
     match column.default.kind:
         case DefaultKind.LITERAL:
-            return literal_default(column.type, column.default.text)
+            try:
+                return literal_default(column.type, column.default.text)
+            except Inexact as error:
+                raise NeedsOperator(
+                    "the default of a new column cannot be converted exactly",
+                    remedy=BY_HAND,
+                    column=column.name,
+                    default=column.default.text,
+                    reason=str(error),
+                ) from error
         case DefaultKind.NOW:
             return _now(column.type, commit_ts, zone)
         case DefaultKind.EXPRESSION:
@@ -41,9 +62,8 @@ def fill_value(column: ColumnDefinition, commit_ts: Ts, zone: str) -> Stored:
 
 
 def literal_default(column: ColumnType, text: str) -> Stored:
-    """Convert a literal DEFAULT to the column's type, as MySQL stores it."""
-    cursor = Cursor(text)
-    word = cursor.peek()
+    """Convert a literal DEFAULT to the column's type, as MySQL stores it; Inexact where that is not certain."""
+    word = Cursor(text).peek()
     match word.kind:
         case "string":
             return _from_text(column, word.text)
@@ -54,7 +74,17 @@ def literal_default(column: ColumnType, text: str) -> Stored:
 
 
 def _from_text(column: ColumnType, text: str) -> Stored:
-    return conversion(_TEXT, column)(text)
+    match column.family:
+        case Family.INTEGER | Family.DECIMAL | Family.FLOAT | Family.DOUBLE:
+            return _from_decimal(column, parse_number(text))
+        case Family.YEAR:
+            return default_year(text)
+        case Family.TIME:
+            return time_of_day(plain_time(text), column)
+        case Family.DATE | Family.DATETIME | Family.TIMESTAMP if text.isdecimal():
+            return _from_date(column, plain_moment(int(text)))
+        case _:
+            return conversion(_TEXT, column)(text)
 
 
 def _from_bytes(column: ColumnType, data: bytes) -> Stored:
@@ -64,15 +94,42 @@ def _from_bytes(column: ColumnType, data: bytes) -> Stored:
 
 
 def _from_number(column: ColumnType, text: str) -> Stored:
-    number = Decimal(text)
+    number = parse_number(text)
+    match column.family:
+        case Family.ENUM:
+            # MySQL takes a bare number for a label of that name, MariaDB for an ordinal.
+            raise Inexact("servers do not agree on a number as the default of an ENUM")
+        case Family.YEAR:
+            return default_year(text) if number else 0
+        case Family.TIME:
+            return time_of_day(plain_time(text), column)
+        case Family.DATE | Family.DATETIME | Family.TIMESTAMP:
+            return _from_date(column, plain_moment(whole(number)))
+        case Family.CHARACTER | Family.BINARY if "e" in text.casefold():
+            raise Inexact("a number with an exponent has no certain spelling")
+        case Family.CHARACTER:
+            return conversion(_TEXT, column)(text)
+        case Family.BINARY:
+            return conversion(_BYTES, column)(text.encode())
+        case _:
+            return _from_decimal(column, number)
+
+
+def _from_decimal(column: ColumnType, number: Decimal) -> Stored:
+    """Store a number; types without a fraction round half away from zero."""
     if column.family in (Family.FLOAT, Family.DOUBLE):
-        return conversion(ColumnType(base="double"), column)(float(number))
-    if column.family is Family.ENUM:
-        return column.labels[int(number) - 1]
-    if number == number.to_integral_value():
-        kind = _UNSIGNED if number > 2**63 - 1 else _BIGINT
-        return conversion(kind, column)(_stored_integer(int(number)))
-    return conversion(ColumnType(base="decimal", arguments=(65, 30)), column)(f"{number:f}")
+        if math.isinf(float(number)):
+            raise Inexact(f"out of range for {column}")
+        return floating(float(number), column)
+    if column.family is Family.DECIMAL:
+        return decimal_text(number, column)
+    if column.family in (Family.INTEGER, Family.BIT):
+        return store_integer(int(rounded_decimal(number, 0)), column)
+    raise Inexact(f"a number is no value of {column}")
+
+
+def _from_date(column: ColumnType, text: str) -> Stored:
+    return date(text) if column.family is Family.DATE else moment(text, column)
 
 
 def _stored_integer(number: int) -> Stored:

@@ -111,25 +111,13 @@ def _source(
     """Return the expression that gives a new column its values, and the value to bind if the expression is ``?``."""
     before = old.column(column.source) if column.source else None
     if before is None:
-        return "?", _fill(column.definition, moment)
+        return "?", fill_value(column.definition, moment.commit_ts, moment.zone)
     convert = conversion(before.type, column.definition.type)
     if convert is same:
         return quote(before.name), None
     name = f"applier_convert_{len(old.columns)}_{old.columns.index(before)}"
     connection.create_function(name, 1, _guarded(convert, before.name, reasons), deterministic=True)
     return compose("{function}({column})", function=Sql(name), column=quote(before.name)), None
-
-
-def _fill(column: ColumnDefinition, moment: Moment) -> Stored:
-    try:
-        return fill_value(column, moment.commit_ts, moment.zone)
-    except Inexact as error:
-        raise NeedsOperator(
-            "the default of a new column cannot be converted exactly",
-            remedy=BY_HAND,
-            column=column.name,
-            reason=str(error),
-        ) from error
 
 
 def _guarded(convert: Conversion, column: str, reasons: list[str]) -> Conversion:

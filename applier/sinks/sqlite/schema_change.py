@@ -11,7 +11,7 @@ from typing import Any, Final
 from applier.errors import ApplierError, FatalSinkError, NeedsOperator
 from applier.events import DdlEvent, TableName
 from applier.sinks.sqlite.alter_parser import apply_clauses, refuse_partitions
-from applier.sinks.sqlite.catalogue import StoredObject, find_objects, read_definition
+from applier.sinks.sqlite.catalogue import StoredObject, find_objects, has_rows, read_definition
 from applier.sinks.sqlite.definition import IndexDefinition, TableDefinition, create_index, create_indexes, create_table, stored_indexes
 from applier.sinks.sqlite.draft import TableDraft
 from applier.sinks.sqlite.names import Sql, compose, index_name, quote, stored_name
@@ -117,17 +117,21 @@ class SchemaChange:
 
     def _create_table(self) -> None:
         cursor = self._cursor
-        exists_allowed = cursor.accept("IF", "NOT", "EXISTS")
+        cursor.accept("IF", "NOT", "EXISTS")  # upstream has made a table, or there would be no event
         name = parse_name(cursor, self._ddl.schema)
         new = self._like(name) if cursor.sees("LIKE") or cursor.sees("(", "LIKE") else parse_create_table(cursor, name)
         present = find_objects(self._connection).get(name.fold())
         if present is None:
             for statement in (create_table(new), *create_indexes(new)):
                 self._connection.execute(statement)
-        elif not exists_allowed and (present.is_view or read_definition(self._connection, present) != new):
+        elif present.is_view or read_definition(self._connection, present) != new:
             raise FatalSinkError(
                 "the sink has a table of that name already, with another definition",
                 remedy="Rename it away if it is not upstream's (look at its rows first), or give it upstream's definition and rows",
+            )
+        elif has_rows(self._connection, name):
+            raise FatalSinkError(
+                "the sink has that table already, with rows in it", remedy="Compare them with upstream's; drop what is not"
             )
 
     def _like(self, name: TableName) -> TableDefinition:
@@ -145,15 +149,16 @@ class SchemaChange:
             cursor.take()
         cursor.expect("ON")
         old = self._definition(parse_name(cursor, self._ddl.schema))
-        if exists_allowed and old.index(index) is not None:
-            return
         if kind == "HYBRID":
             raise cursor.unexpected("an index that SQLite can express")
         if cursor.accept_any("USING", "TYPE"):
             cursor.take()
         parsed = parse_index(cursor)
+        wanted = IndexDefinition(index, parsed.parts, unique=kind == "UNIQUE")
+        if exists_allowed and old.index(index) == wanted:
+            return
         draft = TableDraft(old)
-        draft.add_index(IndexDefinition(index, parsed.parts, unique=kind == "UNIQUE"))
+        draft.add_index(wanted)
         self._change_indexes(old, draft.freeze())
 
     def _skip_to_view(self) -> bool:
@@ -262,6 +267,13 @@ class SchemaChange:
         old = self._definition(name)
         draft = TableDraft(old)
         renamed = apply_clauses(cursor, draft, self._ddl.schema)
+        if draft.found and draft.freeze() == old:
+            # Upstream's statement has made something, or there would be no event.
+            raise FatalSinkError(
+                "the DDL changes nothing, because the sink has its columns already",
+                remedy="Compare their definitions, and the values in old rows, with upstream's; then `applier skip --ts … --table …`",
+                columns=",".join(draft.found),
+            )
         self._change(old, draft)
         if renamed is not None:
             self._rename_table(old.name, renamed)

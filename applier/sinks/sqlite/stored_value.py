@@ -2,7 +2,7 @@
 
 import re
 import struct
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Final, TypeAlias
 
 from applier.sinks.sqlite.column_type import MAX_SIGNED, ColumnType, Family
@@ -43,8 +43,11 @@ def decimal_text(number: Decimal, new: ColumnType) -> str:
 
 
 def rounded_decimal(number: Decimal, scale: int) -> Decimal:
-    """Round half away from zero."""
-    return number.quantize(Decimal(1).scaleb(-scale), context=_CONTEXT)
+    """Round half away from zero; Inexact for a number that no DECIMAL can hold."""
+    try:
+        return number.quantize(Decimal(1).scaleb(-scale), context=_CONTEXT)
+    except InvalidOperation as error:
+        raise Inexact("out of range for decimal") from error
 
 
 def floating(number: float, new: ColumnType) -> float:

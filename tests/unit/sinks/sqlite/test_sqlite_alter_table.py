@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.errors import NeedsOperator
+from applier.errors import FatalSinkError, NeedsOperator
 from tests.sqlite_file import SqliteFile, three_rows
 
 ALTERS = [
@@ -10,7 +10,7 @@ ALTERS = [
     ("ADD `c` VARCHAR(5) DEFAULT 'it''s' COMMENT 'FIRST, AFTER'", [(1, 10, "x", "it's"), (2, None, None, "it's"), (3, -5, "z", "it's")]),
     ("ADD COLUMN `c` INT NOT NULL DEFAULT 7 AFTER `id`", [(1, 7, 10, "x"), (2, 7, None, None), (3, 7, -5, "z")]),
     ("ADD COLUMN (`c` INT DEFAULT 1, `d` INT DEFAULT 2)", [(1, 10, "x", 1, 2), (2, None, None, 1, 2), (3, -5, "z", 1, 2)]),
-    ("ADD COLUMN IF NOT EXISTS `a` TEXT", [(1, 10, "x"), (2, None, None), (3, -5, "z")]),
+    ("ADD COLUMN IF NOT EXISTS `a` TEXT, ADD `c` INT DEFAULT 7", [(1, 10, "x", 7), (2, None, None, 7), (3, -5, "z", 7)]),
     ("DROP COLUMN `a`", [(1, "x"), (2, None), (3, "z")]),
     ("DROP COLUMN IF EXISTS `nope`", [(1, 10, "x"), (2, None, None), (3, -5, "z")]),
     ("MODIFY COLUMN `b` TEXT FIRST", [("x", 1, 10), (None, 2, None), ("z", 3, -5)]),
@@ -28,6 +28,19 @@ def test_alter_keeps_rows_exactly_and_fills_new_columns_as_mysql_does(file, clau
     file.ddl(f"ALTER TABLE `t` {clauses}")
     assert sorted(file.rows(), key=repr) == sorted(rows, key=repr)
     assert file.tables() == ["shop.t"]
+
+
+def test_a_column_that_is_there_already_is_not_what_if_not_exists_made_upstream(file):
+    three_rows(file)
+    with pytest.raises(FatalSinkError, match="has its columns already"):
+        file.ddl("ALTER TABLE `t` ADD COLUMN IF NOT EXISTS `a` TEXT")
+
+
+def test_an_index_that_is_there_already_must_be_the_one_of_the_statement(file):
+    three_rows(file)
+    file.ddl("CREATE INDEX IF NOT EXISTS `ka` ON `t` (`a`)")
+    with pytest.raises(NeedsOperator, match="same name"):
+        file.ddl("CREATE INDEX IF NOT EXISTS `ka` ON `t` (`b`)")
 
 
 def test_indexes_follow_renamed_and_dropped_columns(file):

@@ -165,10 +165,19 @@ def test_create_like_copies_columns_keys_and_indexes(file):
     assert file.tables() == ["other.copy", "shop.c2", "shop.t"]
 
 
-def test_the_very_same_table_may_be_there_already_and_another_may_not(file):
-    file.ddl(ORDERS, ORDERS, "CREATE TABLE IF NOT EXISTS `t` (`x` INT)")
+@pytest.mark.parametrize("create", ["CREATE TABLE", "CREATE TABLE IF NOT EXISTS"])
+def test_the_very_same_table_may_be_there_already_and_another_may_not(file, create):
+    file.ddl(ORDERS, ORDERS.replace("CREATE TABLE", create))
     with pytest.raises(FatalSinkError, match="already, with another definition"):
-        file.ddl("CREATE TABLE `T` (`x` INT)")
+        file.ddl(f"{create} `T` (`x` INT)")
+
+
+@pytest.mark.parametrize("create", ["CREATE TABLE", "CREATE TABLE IF NOT EXISTS"])
+def test_the_very_same_table_with_rows_is_not_what_a_create_table_makes(file, create):
+    file.ddl("CREATE TABLE `t` (`id` INT PRIMARY KEY)")
+    file.connection.execute('INSERT INTO "shop.t" VALUES (1)')
+    with pytest.raises(FatalSinkError, match="with rows in it"):
+        file.ddl(f"{create} `t` (`id` INT PRIMARY KEY)")
 
 
 def test_tables_of_different_schemas_never_meet(file):
