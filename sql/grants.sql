@@ -8,9 +8,10 @@
 -- With a host or a network in place of '%', and REQUIRE SSL (or REQUIRE X509) behind the password, where the server has a certificate.
 CREATE USER IF NOT EXISTS 'applier'@'%' IDENTIFIED BY 'choose-a-password';
 
--- Bookkeeping, in the schema that [sink] schema names (applier, if it names none). CREATE, ALTER, INDEX and DROP are for migrations only: leave them out if an administrator runs `applier migrate` after
--- each upgrade of the applier. (With no revision to apply, the applier changes nothing here.)
-GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX, DROP ON applier.* TO 'applier'@'%';
+-- Bookkeeping, in the schema that [sink] schema names (applier, if it names none). CREATE, ALTER, INDEX, DROP and REFERENCES are for
+-- migrations, and for the scratch table by which the applier tells whether a DDL has run, or whether the sink has its result already.
+-- Without them such a DDL stops the applier, and you decide.
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX, DROP, REFERENCES ON applier.* TO 'applier'@'%';
 
 -- Optional, recommended: the ids of tables, by which an EXCHANGE PARTITION that a crash interrupted is settled without asking
 -- you, and the name of the session that blocks a DDL. It also shows other sessions' statements.

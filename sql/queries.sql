@@ -92,8 +92,12 @@ UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), '');
 UPDATE applier.ddl_ledger SET state = :state, ended_at = UTC_TIMESTAMP(6), error = ''
 WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state = 'intent';
 
--- ledger_error: what stopped a DDL; its intent stays
-UPDATE applier.ddl_ledger SET error = :error
+-- ledger_before: the tables as they are, just before the statement is sent again
+UPDATE applier.ddl_ledger SET before_state = :before_state
+WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state = 'intent';
+
+-- ledger_refused: the server has refused the statement: it did not run, so there is nothing to compare; its intent stays
+UPDATE applier.ddl_ledger SET before_state = '', error = :error
 WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state = 'intent';
 
 -- ledger_retry: the operator's word: run it again without comparing

@@ -59,9 +59,13 @@ class Ledger:
             message = "a DDL ended that was not begun"
             raise InvariantViolation(message, ddl_ts=identity.ts, table=identity.name)
 
-    def error(self, connection: Connection, identity: DdlIdentity, error: str) -> None:
-        """Write what stopped the DDL; its intent stays."""
-        connection.execute(self.bookkeeping.query("ledger_error"), self._key(identity) | {"error": error})
+    def describe(self, connection: Connection, identity: DdlIdentity, before: str) -> None:
+        """Write how the tables are, just before the statement is sent again."""
+        connection.execute(self.bookkeeping.query("ledger_before"), self._key(identity) | {"before_state": before})
+
+    def refused(self, connection: Connection, identity: DdlIdentity, error: str) -> None:
+        """Write that the server has refused the statement, and why; its intent stays, and is not compared with anything."""
+        connection.execute(self.bookkeeping.query("ledger_refused"), self._key(identity) | {"error": error})
 
     def resolve(self, connection: Connection, ts: Ts, name: TableName, state: DdlState | None) -> int:
         """Carry out the operator's word on the intents at ``ts`` of ``name``; return how many there were.

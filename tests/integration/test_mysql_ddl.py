@@ -181,7 +181,6 @@ def test_keys_that_differ_in_case_stay_two_keys_where_the_ddl_names_only_a_chars
         ("CREATE TABLE {s}.t (id INT)", "t", "ALTER TABLE t DROP COLUMN v"),
         ("CREATE TABLE {s}.t (id INT, KEY k (id))", "t", "CREATE INDEX k ON t (id)"),
         ("CREATE TABLE {s}.t (id INT)", "t", "DROP INDEX k ON t"),
-        ("CREATE TABLE {s}.t (id INT, b INT)", "t", "ALTER TABLE t RENAME COLUMN a TO b"),
         ("CREATE TABLE {s}.other (id INT)", "t", "DROP TABLE t"),
         ("CREATE TABLE {s}.other (id INT)", "t", "DROP VIEW t"),
     ],
@@ -200,7 +199,8 @@ def test_a_result_that_is_in_place_counts_as_done(shop: Replica, url: str, prepa
         ("CREATE TABLE {s}.t (other INT)", "t", "CREATE TABLE t (id INT, v INT)"),
         ("CREATE TABLE {s}.t (id INT, v INT)", "t", "ALTER TABLE t ADD COLUMN w INT, ADD COLUMN v INT"),
         ("CREATE TABLE {s}.u (id INT)", "u", "RENAME TABLE t TO u"),
-        ("CREATE TABLE {s}.t (id INT PRIMARY KEY)", "t", "ALTER TABLE t ADD PRIMARY KEY (id)"),
+        ("CREATE TABLE {s}.t (id INT, b INT)", "t", "ALTER TABLE t RENAME COLUMN a TO b"),
+        ("CREATE TABLE {s}.t (id INT NOT NULL, v INT PRIMARY KEY)", "t", "ALTER TABLE t ADD PRIMARY KEY (id)"),
         ("CREATE TABLE {s}.other (id INT)", "t", "TRUNCATE TABLE t"),
         ("CREATE TABLE {s}.other (id INT)", "t", "ALTER TABLE t ADD COLUMN v INT"),
         ("CREATE VIEW {s}.t AS SELECT 1 AS id", "t", "CREATE VIEW t AS SELECT 2 AS id"),
@@ -242,15 +242,14 @@ def test_retry_runs_it_again_without_a_comparison(shop: Replica, url: str) -> No
     assert states(shop) == [DdlState.DONE]
 
 
-def test_an_intent_without_a_trace_in_the_tables_asks_the_operator(shop: Replica) -> None:
-    ddl = DdlEvent(commit_ts=shop.tick(), schema=SHOP, table="t", query="OPTIMIZE SOMETHING", ddl_type=0)
-    with pytest.raises(FatalSinkError):
-        shop.ddl(ddl.query, "t", ts=ddl.commit_ts)
-    progress = shop.sink.load()
-    assert progress is not None
-    with pytest.raises(NeedsOperator) as caught:
-        shop.sink.settle(progress.fence)
-    assert caught.value.facts["query"] == ddl.query
+def test_an_intent_without_a_trace_in_the_tables_asks_the_operator(url: str, least_privileged_url: str) -> None:
+    run(url, f"CREATE SCHEMA {SHOP}")
+    query = "OPTIMIZE SOMETHING"
+    with started(least_privileged_url, "ddl", json.dumps([("t", query)]), failpoint="ddl.after_intent") as process:
+        assert process.wait(60) == -signal.SIGKILL
+    with replica(least_privileged_url) as shop, pytest.raises(NeedsOperator) as caught:
+        shop.sink.settle(shop.fence)
+    assert caught.value.facts["query"] == query
 
 
 def test_a_skipped_ddl_is_in_the_ledger_and_does_not_run(shop: Replica, url: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import groupby
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, exists, literal, quoted_name, select, text
+from sqlalchemy import Connection, TableClause, bindparam, exists, literal, quoted_name, select, text
 from sqlalchemy import table as sql_table
 
 from applier.errors import NeedsOperator
@@ -52,8 +52,12 @@ def has_rows(connection: Connection, table: TableName) -> bool:
 
 def holds_row(connection: Connection, actual: TableName) -> bool:
     """Tell whether an existing table, as the server spells it, holds a row."""
-    source = sql_table(quoted_name(actual.table, quote=True), schema=quoted_name(actual.schema, quote=True))
-    return bool(connection.scalar(select(exists(select(literal(1)).select_from(source)))))
+    return bool(connection.scalar(select(exists(select(literal(1)).select_from(sql_name(actual))))))
+
+
+def sql_name(actual: TableName) -> TableClause:
+    """Return the table's quoted name, for SQLAlchemy's statements."""
+    return sql_table(quoted_name(actual.table, quote=True), schema=quoted_name(actual.schema, quote=True))
 
 
 def spellings(connection: Connection, tables: Collection[TableName]) -> dict[FoldedName, TableName]:

@@ -247,7 +247,12 @@ def meaning_of(error: BaseException) -> Meaning:
         return _RETRY
     if code in _OF_FILES and _OS_FULL.search(_server_text(error)):
         return MEANINGS[OS_FULL]
-    return UNKNOWN if code is None else MEANINGS.get(code, UNKNOWN)
+    return UNKNOWN if code is None else meaning_of_code(code)
+
+
+def meaning_of_code(code: int) -> Meaning:
+    """Look the code of an error or a warning up."""
+    return MEANINGS.get(code, UNKNOWN)
 
 
 def is_known(error: BaseException) -> bool:

@@ -1,19 +1,18 @@
-"""Tables as they are, as text that can be compared: did a DDL run before the crash, or not?
+"""Tables as they are when a statement is sent: what is compared if its outcome stays unknown (``outcome.py``).
 
-What shows that it did: ADD COLUMN and the like, the text of SHOW CREATE TABLE; CREATE and DROP, existence; RENAME, existence of both
-names; TRUNCATE, no rows (of one partition perhaps nothing: it is repeated); EXCHANGE PARTITION, and a RENAME that swaps tables, the
-storage ids, which have changed places.
-Storage ids: TiDB's table and partition ids, or InnoDB's (which need the PROCESS privilege; null without it). They are compared for
-those two only: they become known or other ones without a DDL, by a GRANT, a restored dump, or a failover to another server.
+Of each table: the text of SHOW CREATE TABLE, from which it can be made again for a comparison; whether it holds rows; and its storage ids,
+which alone show an EXCHANGE PARTITION or a RENAME between tables that look alike. Storage ids are TiDB's table and partition ids, or
+InnoDB's (which need the PROCESS privilege; null without it). They become known or other ones without a DDL, by a GRANT, a restored dump,
+or a failover to another server.
 
-Left out on purpose: AUTO_INCREMENT counters and creation times. They change without a DDL, and a false "it ran" loses the DDL, while a
-false "it did not" repeats one that can be repeated. A schema's tables are left out because a half-done DROP DATABASE must be repeated.
+Left out on purpose: AUTO_INCREMENT counters and creation times, which change without a DDL. A schema's tables are left out because a
+half-done DROP DATABASE must be repeated.
 """
 
 import json
 import re
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.exc import DBAPIError
@@ -40,11 +39,71 @@ _UNKNOWN_TABLE, _PRIVILEGE_NEEDED = 1109, 1227
 # datadir are the addresses of PD.
 _SERVER: Final = text("SHOW VARIABLES WHERE Variable_name IN ('server_uid', 'server_uuid', 'hostname', 'port', 'datadir')")
 _CLUSTER: Final = text("SHOW VARIABLES WHERE Variable_name = 'datadir'")
-_STORAGE: Final = frozenset({"storage_ids", "server"})
+
+
+class Storage(NamedTuple):
+    """Storage ids of a table (part ``''``) and its partitions, and the server or cluster that they are ids of."""
+
+    server: str
+    ids: dict[str, int]
+
+
+class States:
+    """Tables and schemas (table ``''``) as one description tells them. ``name in states``: it was there."""
+
+    def __init__(self, states: dict[str, dict[str, Any] | None]) -> None:
+        self._states = states
+
+    def __contains__(self, name: TableName) -> bool:
+        """Tell whether the table or schema was there."""
+        return self._states.get(str(name.fold())) is not None
+
+    def definition(self, name: TableName) -> str:
+        """Return the text of SHOW CREATE TABLE of a table that was there."""
+        return str(self._of(name)["create"])
+
+    def body(self, name: TableName) -> str:
+        """Return the definition without the table's name."""
+        return self.definition(name).partition("\n")[2]
+
+    def has_same_definitions(self, other: "States", names: Collection[TableName]) -> bool:
+        """Tell whether the same tables are there, with the same definitions, as the same server words them."""
+        is_there = [name for name in names if name in self]
+        if is_there != [name for name in names if name in other]:
+            return False
+        return all(self.definition(name) == other.definition(name) for name in is_there if name.table)
+
+    def is_view(self, name: TableName) -> bool:
+        """Tell whether it was a view."""
+        return "has_rows" not in self._of(name)
+
+    def has_rows(self, name: TableName) -> bool:
+        """Tell whether a table that was there held a row."""
+        return bool(self._of(name).get("has_rows"))
+
+    def storage(self, name: TableName) -> Storage | None:
+        """Return the storage of a table that was there; None if the server did not tell it."""
+        state = self._of(name)
+        return Storage(state["server"], state["storage_ids"]) if state.get("server") is not None and state["storage_ids"] else None
+
+    def places(self) -> dict[tuple[str, str], tuple[str, int]] | None:
+        """Return server and storage id of each table (part ``''``) and partition; None if not all are known."""
+        states = {name: state for name, state in self._states.items() if state is not None}
+        if any(state.get("server") is None for state in states.values()):
+            return None
+        return {(name, part): (state["server"], number) for name, state in states.items() for part, number in state["storage_ids"].items()}
+
+    def _of(self, name: TableName) -> dict[str, Any]:
+        return self._states[str(name.fold())] or {}
+
+
+def states_of(description: str) -> States:
+    """Read what ``snapshot`` returned."""
+    return States(json.loads(description))
 
 
 def snapshot(connection: Connection, names: Collection[TableName]) -> str:
-    """Describe the tables (and schemas: table ``''``) as JSON, for ``has_changed`` and ``has_moved``."""
+    """Describe the tables (and schemas: table ``''``) as JSON, for ``states_of``."""
     tables = spellings(connection, [name for name in names if name.table])
     states: dict[str, Any] = {}
     for name in names:
@@ -57,35 +116,15 @@ def snapshot(connection: Connection, names: Collection[TableName]) -> str:
     return json.dumps(states, sort_keys=True)
 
 
-def has_changed(before: str, now: str) -> bool:
-    """Tell whether the tables look otherwise than before, storage ids aside. Compared is what both texts tell."""
-    were, are = json.loads(before), json.loads(now)
-    return any(_differ(were[name], are[name]) for name in were.keys() & are.keys())
-
-
-def _differ(was: dict[str, Any] | None, present: dict[str, Any] | None) -> bool:
-    if was is None or present is None:
-        return was is not present
-    return any(was[fact] != present[fact] for fact in (was.keys() & present.keys()) - _STORAGE)
-
-
-def has_moved(before: str, now: str) -> bool | None:
+def has_moved(were: States, now: States) -> bool | None:
     """Tell whether tables and partitions have changed places; None: the storage ids do not tell.
 
     They do not where they are not known on both sides, are those of another server, or of tables that were made anew.
     """
-    were, are = _places(before), _places(now)
-    if were is None or are is None or sorted(were.values()) != sorted(are.values()):
+    before, present = were.places(), now.places()
+    if before is None or present is None or sorted(before.values()) != sorted(present.values()):
         return None
-    return were != are
-
-
-def _places(description: str) -> dict[tuple[str, str], tuple[str, int]] | None:
-    """Return server and storage id of each table (part '') and partition; None if not all are known."""
-    states = {name: state for name, state in json.loads(description).items() if state is not None}
-    if any(state.get("server") is None for state in states.values()):
-        return None
-    return {(name, part): (state["server"], number) for name, state in states.items() for part, number in state["storage_ids"].items()}
+    return before != present
 
 
 def _schema(connection: Connection, schema: str) -> dict[str, Any] | None:

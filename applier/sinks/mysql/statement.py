@@ -2,6 +2,8 @@
 
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
@@ -16,7 +18,7 @@ from applier.sinks.mysql.dialect import quote_table
 from applier.sinks.mysql.errors import Verdict, code_of, meaning_of, translate
 from applier.sinks.mysql.rewrite import sink_statement
 from applier.sinks.mysql.schema_default import schema_as_upstreams
-from applier.sinks.mysql.session import QUERIES, driver_of, execute_text, roll_back, session_id, transaction
+from applier.sinks.mysql.session import QUERIES, driver_of, execute_text, read_bytes, roll_back, session_id, transaction
 from applier.sinks.mysql.spelling import spelled_in_sink
 from applier.statement import Statement, StatementKind, parse_ddl
 
@@ -24,6 +26,7 @@ POLL_S: Final = 0.5
 """Seconds between two looks at a statement that a dead run's session still executes."""
 LONGEST_SILENCE_S: Final = 300.0
 """Seconds at most between two words about it: the first come soon, each after twice the time of the one before."""
+_NO_SCHEMA: Final = "information_schema"
 
 _UNLIKE: Final = 1731
 _RUNNING: Final = ("running_mysql", "running_mariadb", "running_tidb")
@@ -31,53 +34,53 @@ _RUNNING: Final = ("running_mysql", "running_mariadb", "running_tidb")
 _log = logging.getLogger(__name__)
 
 
-def run_statement(connection: Connection, ddl: DdlEvent) -> None:
-    """Run the DDL in its schema, at the time of its commit_ts. Errors are the driver's or SQLAlchemy's.
+def run_statement(connection: Connection, ddl: DdlEvent) -> list[int]:
+    """Run the DDL in its schema, at the time of its commit_ts; return the codes of the server's warnings.
 
-    If a lock wait timed out, the sessions that hold the lock are logged.
+    Errors are the driver's or SQLAlchemy's. If a lock wait timed out, the sessions that hold the lock are logged.
     """
-    with transaction(connection):
-        spelled = spelled_in_sink(connection, ddl)
-    schema = spelled.get(FoldedName(ddl.schema.casefold(), ""), ddl.name).schema
-    query = sink_statement(ddl, spelled)
-    statement = parse_ddl(replace(ddl, schema=schema, query=query))
-    is_of_schema = statement is not None and statement.kind in {StatementKind.CREATE_SCHEMA, StatementKind.DROP_SCHEMA}
-    if schema and not is_of_schema:
-        driver_of(connection).select_db(schema)
-    _set_clock(connection, ddl)
+    there = as_in_sink(connection, ddl)
+    warnings: list[int] = []
     try:
         with schema_as_upstreams(connection, ddl):
-            _send(connection, query, statement)
+            warnings = send(connection, there, there.query)
     except Exception as error:
         if meaning_of(error).verdict is Verdict.RETRY:
             facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "blocked_by": blockers(connection, ddl.schema)}
             _log.warning("ddl is blocked", extra=facts)
         raise
+    return warnings
+
+
+def as_in_sink(connection: Connection, ddl: DdlEvent) -> DdlEvent:
+    """Return the DDL with the statement as the sink shall run it, and the names as the sink spells them."""
     with transaction(connection):
-        connection.execute(QUERIES["timestamp_reset"])
+        spelled = spelled_in_sink(connection, ddl)
+    schema = spelled.get(FoldedName(ddl.schema.casefold(), ""), ddl.name).schema
+    return replace(ddl, schema=schema, query=sink_statement(ddl, spelled))
 
 
-def _send(connection: Connection, query: str, statement: Statement | None) -> None:
-    try:
-        _execute(connection, query)
-    except pymysql.err.MySQLError as error:
-        if statement is None or not _are_unlike_inside(error):
-            raise
-        _rebuild(connection, statement)
-        _execute(connection, query)
+def send(connection: Connection, ddl: DdlEvent, statement: str) -> list[int]:
+    """Run ``statement`` as a session of the DDL's would (``as_in_sink``): its schema, its time; return the codes of the warnings.
+
+    The session is left as it was found, also where the statement fails: what runs on it next is no part of the DDL.
+    """
+    parsed = parse_ddl(ddl)
+    _enter(connection, ddl, parsed)
+    with _clock_of(connection, ddl):
+        try:
+            return _execute(connection, statement)
+        except pymysql.err.MySQLError as error:
+            if parsed is None or not _are_unlike_inside(error):
+                raise
+        _rebuild(connection, parsed)
+        return _execute(connection, statement)
 
 
-def _execute(connection: Connection, query: str) -> None:
-    # With autocommit off, MariaDB's EXCHANGE PARTITION waits for a lock of its own check of the rows, until it times out.
-    driver = driver_of(connection)
-    driver.autocommit(True)
-    try:
-        execute_text(connection, query)
-    except Exception as error:
-        if meaning_of(error).verdict is not Verdict.LOST:
-            driver.autocommit(False)
-        raise
-    driver.autocommit(False)
+def _enter(connection: Connection, ddl: DdlEvent, statement: Statement | None) -> None:
+    """Enter the DDL's schema. One without a schema must not run in that of the DDL before it: no table can be made in the catalogue."""
+    is_of_schema = statement is not None and statement.kind in {StatementKind.CREATE_SCHEMA, StatementKind.DROP_SCHEMA}
+    driver_of(connection).select_db(_NO_SCHEMA if is_of_schema or not ddl.schema else ddl.schema)
 
 
 def _are_unlike_inside(error: pymysql.err.MySQLError) -> bool:
@@ -92,12 +95,37 @@ def _rebuild(connection: Connection, statement: Statement) -> None:
         _execute(connection, f"ALTER TABLE {quote_table(name.schema, name.table)} FORCE")
 
 
-def _set_clock(connection: Connection, ddl: DdlEvent) -> None:
+@contextmanager
+def _clock_of(connection: Connection, ddl: DdlEvent) -> Iterator[None]:
     """Let CURRENT_TIMESTAMP defaults of old rows be those of upstream. A session's timestamp of 0 would mean the clock."""
     with transaction(connection):
         connection.execute(QUERIES["timestamp_reset"])
         if seconds := physical_ms(ddl.commit_ts) / 1000:
             connection.execute(QUERIES["timestamp_set"], {"seconds": seconds})
+    try:
+        yield
+    except BaseException:
+        # A session that is lost has no clock to reset; the error of the statement is what counts.
+        with suppress(SQLAlchemyError, OSError), transaction(connection):
+            connection.execute(QUERIES["timestamp_reset"])
+        raise
+    with transaction(connection):
+        connection.execute(QUERIES["timestamp_reset"])
+
+
+def _execute(connection: Connection, statement: str) -> list[int]:
+    # With autocommit off, MariaDB's EXCHANGE PARTITION waits for a lock of its own check of the rows, until it times out.
+    driver = driver_of(connection)
+    driver.autocommit(True)
+    try:
+        _, warnings = execute_text(connection, statement)
+        codes = [int(code) for _, code, _ in read_bytes(connection, "SHOW WARNINGS")] if warnings else []
+    except Exception as error:
+        if meaning_of(error).verdict is not Verdict.LOST:
+            driver.autocommit(False)
+        raise
+    driver.autocommit(False)
+    return codes
 
 
 def blockers(connection: Connection, schema: str) -> str:

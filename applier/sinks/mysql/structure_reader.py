@@ -153,7 +153,7 @@ def _structure(name: TableName, rows: dict[str, list[_Row]]) -> TableStructure:
 
 def _check(table: TableName, row: _Row) -> Check:
     # MariaDB's checks of a column are named as the column.
-    name = "" if row.get("LEVEL") == "Column" else _given(row["CONSTRAINT_NAME"], table)
+    name = "" if row.get("LEVEL") == "Column" else given_name(row["CONSTRAINT_NAME"], table)
     return Check(name=name, clause=expression_of(row["CHECK_CLAUSE"]), enforced=row.get("ENFORCED", "YES") != "NO")
 
 
@@ -163,7 +163,7 @@ def _own_checks(checks: list[Check], columns: tuple[Column, ...]) -> tuple[Check
     return tuple(sorted(own, key=lambda check: (check.name, check.clause.text)))
 
 
-def _given(name: str, table: TableName) -> str:
+def given_name(name: str, table: TableName) -> str:
     """Return a constraint's name; '' if the server has made it up."""
     made_up = _MADE_UP.format(table=re.escape(table.table))
     return "" if re.fullmatch(made_up, name, re.IGNORECASE) else name
@@ -208,7 +208,7 @@ def _foreign_keys(table: TableName, columns: list[_Row], rules: list[_Row]) -> t
         action = actions.get(name, {})
         found.append(
             ForeignKey(
-                name=_given(name, table),
+                name=given_name(name, table),
                 columns=tuple(row["COLUMN_NAME"] for row in rows),
                 referenced_schema=rows[0]["REFERENCED_TABLE_SCHEMA"],
                 referenced_table=rows[0]["REFERENCED_TABLE_NAME"],

@@ -1,0 +1,183 @@
+"""A scratch table: what a statement makes, seen without touching the table that it is about.
+
+It lies beside the bookkeeping, holds no row of upstream, and is the only one of its replica. Whether a statement has run, or its result is
+in place, is told by running it on a scratch table and comparing the structures: by the server that is there now, so that no version's
+wording is compared with another's. A run that dies leaves it behind; the next one drops it before anything else.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Final
+
+from sqlalchemy import Connection, insert, text
+
+from applier.events import DdlEvent, TableName
+from applier.failpoint import reach
+from applier.sinks.mysql.catalogue import schema_spelling, spellings, sql_name
+from applier.sinks.mysql.dialect import quote_table
+from applier.sinks.mysql.errors import Verdict, code_of, is_database_error, meaning_of
+from applier.sinks.mysql.session import execute_text
+from applier.sinks.mysql.statement import as_in_sink, send
+from applier.sinks.mysql.structure import TableStructure
+from applier.sinks.mysql.structure_reader import given_name, read_structures
+from applier.statement.cursor import TOKEN
+
+_PREFIX: Final = "scratch_"
+_IS_LIKE: Final = re.compile(r"^[^()]*\(?\s*LIKE\b", re.IGNORECASE)
+_DEFAULT: Final = text(
+    "SELECT DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = :schema"
+)
+
+
+class ScratchRefused(Exception):
+    """The server refuses a statement on the scratch table, or the statement cannot be turned to it. Never leaves this package."""
+
+    def __init__(self, reason: str, code: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.code = reason, code
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """The scratch table of the replica ``replica``, in ``schema``. Work with it commits by itself: no transaction may be open."""
+
+    connection: Connection
+    schema: str
+    replica: str
+
+    @property
+    def name(self) -> TableName:
+        """Where it lies."""
+        return TableName(self.schema, _PREFIX + sha256(self.replica.encode()).hexdigest()[:16])
+
+    def drop_left(self) -> None:
+        """Drop what a run that died has left. Without one, nothing is asked of the user's privileges."""
+        if spellings(self.connection, [self.name]):
+            self._drop()
+
+    @contextmanager
+    def of_definition(self, definition: str) -> Iterator[None]:
+        """Make it from the text of SHOW CREATE TABLE, for the time of the block. ScratchRefused."""
+        self._drop()
+        try:
+            with _refusals():
+                execute_text(self.connection, retargeted(definition, self.name))
+            reach("ddl.scratch")
+            yield
+        finally:
+            self._drop()
+
+    @contextmanager
+    def of_statement(self, ddl: DdlEvent) -> Iterator[None]:
+        """Make it by a CREATE TABLE of upstream, for the time of the block. ScratchRefused."""
+        self._drop()
+        there = as_in_sink(self.connection, ddl)
+        statement = with_default(retargeted(there.query, self.name), self._default_of(there.schema))
+        try:
+            with _refusals():
+                send(self.connection, there, statement)
+            reach("ddl.scratch")
+            yield
+        finally:
+            self._drop()
+
+    def run(self, ddl: DdlEvent) -> None:
+        """Run upstream's statement on it. ScratchRefused."""
+        there = as_in_sink(self.connection, ddl)
+        with _refusals():
+            send(self.connection, there, retargeted(there.query, self.name))
+
+    def alter(self, clause: str) -> None:
+        """Run an ALTER TABLE of our own on it. ScratchRefused."""
+        with _refusals():
+            execute_text(self.connection, f"ALTER TABLE {quote_table(*self.name)} {clause}")
+
+    def fill(self) -> bool:
+        """Put one row of defaults into it, as far as its checks and partitions allow one; tell whether there is one."""
+        with _refusals():
+            filled = self.connection.execute(insert(sql_name(self.name)).prefix_with("IGNORE")).rowcount == 1
+            self.connection.commit()
+        return filled
+
+    def structure(self, actual: TableName) -> TableStructure:
+        """Return its structure as that of ``actual`` would be."""
+        found = read_structures(self.connection, [self.name])[self.name.fold()]
+        return _as_of(found, self.name, actual)
+
+    def _default_of(self, schema: str) -> str:
+        """Return what a table of the schema takes over from it."""
+        name = schema_spelling(self.connection, schema)
+        row = self.connection.execute(_DEFAULT, {"schema": name}).one_or_none()
+        return "" if row is None else f" DEFAULT CHARACTER SET {row[0]} COLLATE {row[1]}"
+
+    def _drop(self) -> None:
+        execute_text(self.connection, "DROP TABLE IF EXISTS " + quote_table(*self.name))
+
+
+def own_structure(connection: Connection, actual: TableName) -> TableStructure:
+    """Return the structure of a table as ``Scratch.structure`` returns it."""
+    return _as_of(read_structures(connection, [actual])[actual.fold()], actual, actual)
+
+
+def retargeted(statement: str, name: TableName) -> str:
+    """Put ``name`` in place of the table that a CREATE TABLE, ALTER TABLE, CREATE INDEX or DROP INDEX is about. ScratchRefused."""
+    matches = [match for match in TOKEN.finditer(statement) if match.lastgroup != "blank"]
+    words = [match.group().upper() if match.lastgroup == "word" else match.group() for match in matches]
+    try:
+        at = words.index("TABLE") if "INDEX" not in words[:3] else words.index("ON")
+        at += 1
+        for skipped in ("IF", "NOT", "EXISTS"):
+            at += words[at] == skipped
+        last = at + 2 if words[at + 1] == "." else at
+        return statement[: matches[at].start()] + quote_table(*name) + statement[matches[last].end() :]
+    except (ValueError, IndexError) as error:
+        reason = "the statement's table cannot be found in its text"
+        raise ScratchRefused(reason) from error
+
+
+def with_default(statement: str, default: str) -> str:
+    """Put the schema's character set and collation behind the columns of a CREATE TABLE that names none for the table."""
+    depth, end, options = 0, 0, set[str]()
+    for match in TOKEN.finditer(statement):
+        depth += (match.group() == "(") - (match.group() == ")")
+        if depth == 0 and match.group() == ")" and not end:
+            end = match.end()
+        elif depth == 0 and end and match.lastgroup == "word":
+            options.add(match.group().upper())
+    is_named = not options.isdisjoint({"CHARSET", "CHARACTER", "CHAR", "COLLATE"})
+    return statement if is_named or not end or _IS_LIKE.search(statement) else statement[:end] + default + statement[end:]
+
+
+def _as_of(found: TableStructure, name: TableName, actual: TableName) -> TableStructure:
+    """Leave out what the place of a table decides: triggers, made-up names, and the schema of unqualified foreign keys."""
+    keys = [
+        replace(
+            key,
+            name=given_name(key.name, actual),
+            referenced_schema=actual.schema if key.referenced_schema == name.schema else key.referenced_schema,
+            referenced_table=actual.table if (key.referenced_schema, key.referenced_table) == name else key.referenced_table,
+        )
+        for key in found.foreign_keys
+    ]
+    checks = [replace(check, name=given_name(check.name, actual)) for check in found.checks]
+    return replace(
+        found,
+        triggers=(),
+        foreign_keys=tuple(sorted(keys, key=lambda key: (key.name, key.columns, key.referenced_table))),
+        checks=tuple(sorted(checks, key=lambda check: (check.name, check.clause.text))),
+    )
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Turn an answer by which the server refuses a statement into ScratchRefused; a lost connection and what may pass come through."""
+    try:
+        yield
+    except Exception as error:
+        if not is_database_error(error) or meaning_of(error).verdict in {Verdict.LOST, Verdict.RETRY}:
+            raise
+        words = re.sub(r"\s+", " ", str(error.args[-1] if error.args else error))
+        raise ScratchRefused(f"the server refuses it on a scratch table: {words}", code_of(error)) from error
