@@ -25,7 +25,6 @@ from applier.coordinator.messages import (
     NeedNames,
     RangeId,
     SaveProgress,
-    StartingPoint,
 )
 from applier.coordinator.rules import moves_checkpoint
 from applier.errors import ApplierError, Fenced, JobLost, NeedsOperator, SourceError, SparkEnded, UnknownOutcome
@@ -35,8 +34,9 @@ from applier.position import Offset, Stream, Ts
 from applier.retrying import is_transient
 from applier.segment import SegmentWriter, WriteRules
 from applier.set_aside import SetAside
+from applier.settled_ddls import starting_point, tell_settled
 from applier.sink_tables import SinkTables
-from applier.sinks.port import DdlState, Fence, Progress, ProgressCommit, Sink, WriteOutcome, WriteState
+from applier.sinks.port import Fence, Progress, ProgressCommit, Sink, WriteOutcome, WriteState
 from applier.spark.ahead import ListenAhead
 from applier.spark.handover import RangeContent
 from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure
@@ -149,16 +149,7 @@ class Engine:
         self._contents.clear()
         self._runner.release_all()
         self._set_aside.reload(progress)
-        ledger = self._sink.ledger()
-        at_checkpoint = [e.identity.touches for e in ledger if e.identity.ts == progress.checkpoint_ts and e.state is DdlState.DONE]
-        start = StartingPoint(
-            checkpoint_ts=progress.checkpoint_ts,
-            start_ts=progress.start_ts,
-            positions=progress.positions,
-            settled=frozenset(e.identity for e in ledger if e.state is not DdlState.INTENT),
-            ddl_touched_at_checkpoint=None if None in at_checkpoint else frozenset().union(*[t for t in at_checkpoint if t is not None]),
-        )
-        self.coordinator = Coordinator(start, policy=self._settings.policy, until_ts=self._settings.until_ts)
+        self.coordinator = Coordinator(starting_point(self._sink, progress), policy=self._settings.policy, until_ts=self._settings.until_ts)
 
     # --- one cycle -------------------------------------------------------------------------------------------------
 
@@ -234,6 +225,11 @@ class Engine:
         return performed
 
     def _take(self, outcomes: Sequence[ListenOutcome]) -> None:
+        try:
+            tell_settled(self._sink, self.coordinator, [each for each in outcomes if not isinstance(each, RangeFailure)])
+        except Exception as error:
+            self._doubt(error)  # what was read is lost with it
+            raise
         errors = []
         for outcome in outcomes:
             is_merge = self.coordinator.is_merge(outcome.range)

@@ -100,14 +100,16 @@ class Readmission:
             raise NeedsOperator("the event is part of the snapshot that the replica began with", remedy=BY_HAND, place=place)
 
     def _check_ledger(self, place: EventPlace, rows: Sequence[_Row]) -> None:
+        """Refuse a row whose table a DDL has touched since. The ledger is asked once, however many rows the record holds."""
+        since: dict[FoldedName, int] = {}
         for row in rows:
-            name = row.placed.shape.name.fold()
-            for entry in self._sink.ledger():
-                touches = entry.identity.touches
-                if entry.ddl.commit_ts >= row.placed.commit_ts and (touches is None or is_covered(name, touches)):
-                    raise NeedsOperator(
-                        f"a DDL has touched the table since: {entry.ddl.query}", remedy=BY_HAND, place=place, ddl_ts=entry.ddl.commit_ts
-                    )
+            name, ts = row.placed.shape.name.fold(), row.placed.commit_ts
+            since[name] = min(since.get(name, ts), ts)
+        for (ts, _, touches), _ in self._sink.ledger_since(Ts(min(since.values()))):
+            for name, row_ts in since.items():
+                if ts >= row_ts and (touches is None or is_covered(name, touches)):
+                    remedy = f"{BY_HAND}. The DDL: applier ddl list --ts {ts}"
+                    raise NeedsOperator("a DDL has touched the table since", remedy=remedy, place=place, table=str(name), ddl_ts=ts)
 
     def _write(self, place: EventPlace, rows: Sequence[_Row], progress: Progress) -> int:
         reported = [_reported(row, place.stream) for row in rows]

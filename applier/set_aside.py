@@ -30,8 +30,8 @@ class SetAside:
     def reload(self, progress: Progress) -> None:
         """Read what matters from ``progress`` on."""
         stored: dict[Stream, set[tuple[int, int]]] = defaultdict(set)
-        for entry in self._desk.entries():
-            stored[entry.event.place.stream].add(entry.event.place[1:])
+        for place in self._desk.places():
+            stored[place.stream].add(place[1:])
         skipped: dict[Stream, dict[tuple[int, int], str]] = defaultdict(dict)
         skipped_ts: dict[tuple[Ts, FoldedName | None], str] = {}
         for word in self._desk.words():

@@ -69,6 +69,12 @@ DELETE FROM applier.owner_session WHERE name = :name AND token = :token;
 SELECT ddl_ts, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error
 FROM applier.ddl_ledger WHERE name = :name;
 
+-- ledger_since: which DDLs the ledger has from a timestamp on, without their texts
+SELECT ddl_ts, schema_name, table_name, touches, state FROM applier.ddl_ledger WHERE name = :name AND ddl_ts >= :ddl_ts;
+
+-- ledger_at: which DDLs the ledger has at some timestamps, without their texts
+SELECT ddl_ts, schema_name, table_name, touches, state FROM applier.ddl_ledger WHERE name = :name AND ddl_ts IN :times;
+
 -- ledger_statements: the texts of upstream's DDLs (what a skipped one made, upstream has too)
 SELECT ddl_ts, schema_name, table_name, ddl_type, query FROM applier.ddl_ledger WHERE name = :name AND state <> 'intent';
 
@@ -119,6 +125,11 @@ VALUES (:name, :topic, :partition_number, :record_offset, :event_index, :piece, 
 SELECT topic, partition_number, record_offset, event_index, schema_name, table_name, handle_key, commit_ts, error, state, found_at, settled_at,
 settled_by FROM applier.quarantine WHERE name = :name AND piece = 0
 ORDER BY found_at, topic, partition_number, record_offset, event_index;
+
+-- quarantine_places: what was set aside at offsets that a run may read again
+SELECT q.topic, q.partition_number, q.record_offset, q.event_index FROM applier.quarantine q
+LEFT JOIN applier.stream s ON s.name = q.name AND s.topic = q.topic AND s.partition_number = q.partition_number
+WHERE q.name = :name AND q.piece = 0 AND (s.next_offset IS NULL OR q.record_offset >= s.next_offset);
 
 -- quarantine_record: the pieces of one record
 SELECT record FROM applier.quarantine

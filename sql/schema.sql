@@ -77,7 +77,8 @@ CREATE TABLE applier.ddl_ledger (
   began_at DATETIME(6) NOT NULL,
   ended_at DATETIME(6) DEFAULT NULL,
   error LONGTEXT NOT NULL,
-  PRIMARY KEY (name,ddl_ts,identity_hash)
+  PRIMARY KEY (name,ddl_ts,identity_hash),
+  KEY ddl_ledger_state (name,state)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- events set aside, their records in pieces if large
@@ -98,7 +99,9 @@ CREATE TABLE applier.quarantine (
   found_at DATETIME(6) NOT NULL,
   settled_at DATETIME(6) DEFAULT NULL,
   settled_by VARCHAR(255) DEFAULT NULL,
-  PRIMARY KEY (name,topic,partition_number,record_offset,event_index,piece)
+  PRIMARY KEY (name,topic,partition_number,record_offset,event_index,piece),
+  KEY quarantine_state (name,state,piece),
+  KEY quarantine_place (name,piece,topic,partition_number,record_offset)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- the operator's words: events to skip, by place (commit_ts 0) or by timestamp (topic '', offset -1; table '' means any)

@@ -114,3 +114,8 @@ CREATE TABLE applier_skip_word (
   said_at TEXT NOT NULL,
   PRIMARY KEY (name, topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name)
 );
+
+-- what waits for the operator, and what a run may meet again
+CREATE INDEX applier_ddl_ledger_state ON applier_ddl_ledger (name, state);
+CREATE INDEX applier_quarantine_state ON applier_quarantine (name, state, piece);
+CREATE INDEX applier_quarantine_place ON applier_quarantine (name, piece, topic, partition_number, record_offset);

@@ -81,6 +81,22 @@ class Barriers:
         if self._order and self._order[0].ts == key.ts:
             self._order.clear()
 
+    def times_to_ask(self, ddls: Iterable[DdlEvent], checkpoint_ts: Ts) -> set[Ts]:
+        """Return the ts of DDLs below the checkpoint that are not known here: the ledger decides whether they are replays."""
+        return {
+            ddl.commit_ts
+            for ddl in ddls
+            if is_missed(ddl.commit_ts, checkpoint_ts)
+            and not is_in_dump(ddl.commit_ts, self._start_ts)
+            and not self._known.get((ddl.commit_ts, ddl.name.fold()))
+        }
+
+    def know(self, settled: Iterable[DdlIdentity]) -> None:
+        """Take in what the ledger has settled."""
+        for key in settled:
+            if key not in self._known[key.ts, key.name]:
+                self._known[key.ts, key.name].append(key)
+
     def _known_as(self, key: DdlIdentity) -> DdlIdentity:
         """Return the identity under which a DDL is known already, an exactly equal one first; else ``key``."""
         same = [known for known in self._known[key.ts, key.name] if same_ddl(known, key)]

@@ -7,7 +7,7 @@ new coordinator from what the sink says.
 """
 
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 
 from applier.bad_event import STORED_AT_ONCE, BadEvent
@@ -43,8 +43,7 @@ class Coordinator:
 
     def __init__(self, start: StartingPoint, *, policy: Policy, until_ts: Ts | None = None) -> None:
         """Begin at the durable state ``start``. With ``until_ts`` the watermark stops there."""
-        self._policy = policy
-        self._until_ts = until_ts
+        self._policy, self._until_ts = policy, until_ts
         self._start_ts = start.start_ts
         self._stored = dict(start.positions)
         self._admission = Admission(stream.topic for stream in start.positions)
@@ -186,8 +185,17 @@ class Coordinator:
         """Whether a planned range was read before, and is read again only to take the place of several."""
         return range_id in self._merges
 
+    def ddls_to_ask(self, reports: Iterable[RangeReport]) -> tuple[Ts, ...]:
+        """Return the timestamps at which the ledger must be asked before these reports are taken in."""
+        arrivals = (arrival.ddl for report in reports if report.range not in self._merges for arrival in report.ddls)
+        return tuple(sorted(self._barriers.times_to_ask(arrivals, self._begun_ts())))
+
+    def know(self, settled: Iterable[DdlIdentity]) -> None:
+        """Take in the answer: the ledger's identities at these timestamps, done and skipped."""
+        self._barriers.know(settled)
+
     def report(self, report: RangeReport) -> None:
-        """Take in what a planned range held. NeedsOperator if it shows that something was missed."""
+        """Take in what a planned range held. NeedsOperator if something was missed: a DDL below A that is not known (``ddls_to_ask``)."""
         if report.range in self._merges:
             self._merges.take(report)
             return
@@ -354,8 +362,8 @@ class Coordinator:
         if moves_checkpoint(step.identity.ts, self._checkpoint_ts):
             self._settled_tables = frozenset()
             self._group = self._step_group
-        touched = step.identity.touches
-        self._settled_tables = None if self._settled_tables is None or touched is None else self._settled_tables | touched
+        at_ts, touched = self._settled_tables, step.identity.touches
+        self._settled_tables = None if at_ts is None or touched is None else at_ts | touched
         self._barriers.settle(step.identity)
         self._advance(step.identity.ts, step.positions_done)
 

@@ -118,7 +118,7 @@ class StartingPoint:
     start_ts: Ts
     positions: dict[Stream, StreamPosition] = field(default_factory=dict)
     settled: frozenset[DdlIdentity] = frozenset()
-    """Identities in the ledger, done and skipped (intents were settled before)."""
+    """Identities in the ledger at or above checkpoint_ts, done and skipped (intents were settled before)."""
     ddl_touched_at_checkpoint: frozenset[FoldedName] | None = frozenset()
     """Names touched by the ledger's DDLs at checkpoint_ts; a schema name stands as (schema, ''); None: everything."""
 

@@ -5,9 +5,10 @@ pieces of a RENAME chain do not. Like ``bookkeeping.py``: statements inside the 
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Row
 
@@ -16,7 +17,10 @@ from applier.errors import InvariantViolation, NeedsOperator
 from applier.events import DdlEvent, FoldedName, TableName
 from applier.position import Ts
 from applier.sinks.bookkeeping import Bookkeeping, moment
-from applier.sinks.port import DdlState, LedgerEntry
+from applier.sinks.port import DdlState, LedgerEntry, LedgerKey
+
+MAX_LISTED: Final = 1_000
+"""Timestamps in one statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,20 @@ class Ledger:
             for ts, schema, table, kind, query in rows
         ]
         return sorted(ddls, key=lambda ddl: ddl.commit_ts)
+
+    def since(self, connection: Connection, ts: Ts) -> list[LedgerKey]:
+        """Return which DDLs the ledger has at or above ``ts``, without their texts."""
+        values = {"name": self.bookkeeping.name, "ddl_ts": self.bookkeeping.number(ts)}
+        return [_ledger_key(row) for row in connection.execute(self.bookkeeping.query("ledger_since"), values)]
+
+    def at(self, connection: Connection, times: Sequence[Ts]) -> list[LedgerKey]:
+        """Return which DDLs the ledger has at these timestamps, without their texts."""
+        found: list[LedgerKey] = []
+        for start in range(0, len(times), MAX_LISTED):
+            listed = [self.bookkeeping.number(ts) for ts in times[start : start + MAX_LISTED]]
+            values = {"name": self.bookkeeping.name, "times": listed}
+            found += map(_ledger_key, connection.execute(self.bookkeeping.query("ledger_at"), values))
+        return found
 
     def intents(self, connection: Connection) -> list[LedgerEntry]:
         """Return the DDLs that were begun and not ended, in the order in which they have to run."""
@@ -102,6 +120,16 @@ class Ledger:
         }
 
 
+def _ledger_key(row: Row[Any]) -> LedgerKey:
+    name = TableName(row.schema_name, row.table_name).fold()
+    return LedgerKey(DdlIdentity(Ts(int(row.ddl_ts)), name, _touches(row.touches)), DdlState(row.state))
+
+
+def _touches(text: str) -> frozenset[FoldedName] | None:
+    names = json.loads(text)
+    return None if names is None else frozenset(FoldedName(*name) for name in names)
+
+
 def _check_text(ddl: DdlEvent) -> None:
     try:
         (ddl.schema + ddl.table + ddl.query).encode()
@@ -118,10 +146,8 @@ def _touches_text(identity: DdlIdentity) -> str:
 def _entry(row: Row[Any]) -> LedgerEntry:
     ts = Ts(int(row.ddl_ts))
     ddl = DdlEvent(commit_ts=ts, schema=row.schema_name, table=row.table_name, query=row.query, ddl_type=row.ddl_type)
-    names = json.loads(row.touches)
-    touches = None if names is None else frozenset(FoldedName(*name) for name in names)
     return LedgerEntry(
-        identity=DdlIdentity(ts, ddl.name.fold(), touches),
+        identity=DdlIdentity(ts, ddl.name.fold(), _touches(row.touches)),
         ddl=ddl,
         state=DdlState(row.state),
         before=row.before_state,

@@ -143,6 +143,13 @@ class LedgerEntry:
     error: str = ""
 
 
+class LedgerKey(NamedTuple):
+    """Which DDL an entry of the ledger is, and its state."""
+
+    identity: DdlIdentity
+    state: DdlState
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
     """The run that owns the replica."""
@@ -253,7 +260,15 @@ class Sink(Protocol):
         ...
 
     def ledger(self) -> Sequence[LedgerEntry]:
-        """Read the whole ledger, by ts."""
+        """Read the whole ledger, by ts: for people. A run asks for what it needs."""
+        ...
+
+    def ledger_since(self, ts: Ts) -> Sequence[LedgerKey]:
+        """Return what the ledger has at or above ``ts``, without texts."""
+        ...
+
+    def ledger_at(self, times: Sequence[Ts]) -> Sequence[LedgerKey]:
+        """Return what the ledger has at these timestamps, without texts; a statement for hundreds of them."""
         ...
 
     def statements(self) -> Sequence[DdlEvent]:

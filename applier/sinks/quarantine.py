@@ -125,6 +125,10 @@ class Quarantine:
         """Return all entries in the order in which they were found."""
         return [_entry(row) for row in connection.execute(self.bookkeeping.query("quarantine_read"), {"name": self.bookkeeping.name})]
 
+    def places(self, connection: Connection) -> list[EventPlace]:
+        """Return the places of the entries that a run may meet again, whatever has become of them: at or behind the stored offsets."""
+        return [_place(row) for row in connection.execute(self.bookkeeping.query("quarantine_places"), {"name": self.bookkeeping.name})]
+
     def record(self, connection: Connection, place: EventPlace) -> KeptRecord:
         """Return the record of an entry. FatalSinkError if there is none."""
         pieces = connection.execute(self.bookkeeping.query("quarantine_record"), self._key(place)).scalars().all()
@@ -177,6 +181,11 @@ class QuarantineDesk:
     def entries(self) -> Sequence[QuarantineEntry]:
         """Return all entries, without their records, in the order in which they were found."""
         found: Sequence[QuarantineEntry] = self.read(self.store.entries)
+        return found
+
+    def places(self) -> Sequence[EventPlace]:
+        """Return the places of the entries that a run may meet again, whatever has become of them."""
+        found: Sequence[EventPlace] = self.read(self.store.places)
         return found
 
     def record(self, place: EventPlace) -> KeptRecord:

@@ -140,13 +140,16 @@ class MemorySink:
     def done_at(self, ts):
         return [(key, op) for key, (state, op, _) in self.ledger.items() if state == "done" and key.ts == ts]
 
+    def settled(self):
+        return [key for key, (state, _, _) in self.ledger.items() if state == "done"]
+
     def starting_point(self):
         touched = [key.touches for key, _ in self.done_at(self.checkpoint_ts)]
         return StartingPoint(
             checkpoint_ts=self.checkpoint_ts,
             start_ts=self.start_ts,
             positions=dict(self.positions),
-            settled=frozenset(key for key, (state, _, _) in self.ledger.items() if state == "done"),
+            settled=frozenset(key for key in self.settled() if key.ts >= self.checkpoint_ts),
             ddl_touched_at_checkpoint=None if None in touched else frozenset().union(*touched),
         )
 
@@ -262,6 +265,8 @@ class Simulation:
         events = self.streams[int(range_id.stream.topic[1:]), range_id.stream.partition][range_id.start : range_id.end]
         report, rows = report_of(range_id, events, self.coordinator.floor_ts, self.rng)
         self.cached[range_id] = rows
+        times = self.coordinator.ddls_to_ask([report])
+        self.coordinator.know(key for key in self.sink.settled() if key.ts in times)
         self.coordinator.report(report)
 
     def perform(self, step):

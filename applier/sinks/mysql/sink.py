@@ -27,7 +27,7 @@ from applier.sinks.mysql.registry import release_lock, take_lock
 from applier.sinks.mysql.session import FILE, QUERIES, Purpose, discard, limits, open_session, transaction
 from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
 from applier.sinks.overview import Overview, look
-from applier.sinks.port import Aside, DdlState, Fence, LedgerEntry, Progress, ProgressCommit, SinkSettings, WriteOutcome
+from applier.sinks.port import Aside, DdlState, Fence, LedgerEntry, LedgerKey, Progress, ProgressCommit, SinkSettings, WriteOutcome
 from applier.sinks.quarantine import Quarantine, QuarantineDesk
 from applier.sinks.queries import load_queries
 from applier.sinks.reserved import SYSTEM_SCHEMAS, Reserved
@@ -142,6 +142,14 @@ class MysqlSink:
     def statements(self) -> Sequence[DdlEvent]:
         """Read upstream's statements that are done or skipped, by ts."""
         return self._read(self._ledger.statements, "reading the ledger")
+
+    def ledger_since(self, ts: Ts) -> Sequence[LedgerKey]:
+        """Return what the ledger has at or above ``ts``, without texts."""
+        return self._read(lambda connection: self._ledger.since(connection, ts), "reading the ledger")
+
+    def ledger_at(self, times: Sequence[Ts]) -> Sequence[LedgerKey]:
+        """Return what the ledger has at these timestamps, without texts."""
+        return self._read(lambda connection: self._ledger.at(connection, times), "reading the ledger")
 
     def run_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:
         """Write intent, run the statement, write done."""

@@ -27,7 +27,7 @@ from applier.sinks.bookkeeping import Bookkeeping, FenceState, of_epoch
 from applier.sinks.ledger import Ledger
 from applier.sinks.moved import refuse_moved
 from applier.sinks.overview import Overview, look
-from applier.sinks.port import Aside, DdlState, Fence, LedgerEntry, Progress, ProgressCommit, SinkSettings, WriteOutcome
+from applier.sinks.port import Aside, DdlState, Fence, LedgerEntry, LedgerKey, Progress, ProgressCommit, SinkSettings, WriteOutcome
 from applier.sinks.quarantine import Quarantine, QuarantineDesk
 from applier.sinks.reserved import Reserved
 from applier.sinks.sqlite import catalogue
@@ -151,6 +151,16 @@ class SqliteSink:
         """Read upstream's statements that are done or skipped, by ts."""
         with snapshot(self._engine, self._path) as connection:
             return self._ledger.statements(connection)
+
+    def ledger_since(self, ts: Ts) -> Sequence[LedgerKey]:
+        """Return what the ledger has at or above ``ts``, without texts."""
+        with snapshot(self._engine, self._path) as connection:
+            return self._ledger.since(connection, ts)
+
+    def ledger_at(self, times: Sequence[Ts]) -> Sequence[LedgerKey]:
+        """Return what the ledger has at these timestamps, without texts."""
+        with snapshot(self._engine, self._path) as connection:
+            return self._ledger.at(connection, times)
 
     def run_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:
         """Run the statement, write it as done and move the progress, in one transaction; return the fence that now holds.

@@ -1,0 +1,79 @@
+"""The ledger answers what a run asks, the same in SQLite and on servers: identities without texts, by timestamp."""
+
+import pytest
+from sqlalchemy import Connection, inspect
+
+from applier.bad_event import AsideState, BadEvent, EventPlace, KeptRecord
+from applier.events import DdlEvent, DdlIdentity
+from applier.position import Offset, Stream, Ts
+from applier.sinks import ledger as ledger_module
+from applier.sinks.bookkeeping import Bookkeeping
+from applier.sinks.ledger import Ledger
+from applier.sinks.port import DdlState, LedgerKey
+from applier.sinks.quarantine import Quarantine
+from applier.statement import identity
+
+
+@pytest.fixture
+def ledger(books: Bookkeeping) -> Ledger:
+    return Ledger(books)
+
+
+def settle(ledger: Ledger, connection: Connection, ts: int, table: str, state: DdlState = DdlState.DONE) -> DdlIdentity:
+    ddl = DdlEvent(commit_ts=Ts(ts), schema="Shop", table=table, query=f"ALTER TABLE `{table}` ADD COLUMN c INT", ddl_type=5)
+    key = identity(ddl)
+    ledger.settled(connection, key, ddl, state)
+    return key
+
+
+def test_identities_are_read_by_timestamp_and_from_one_on(ledger: Ledger, connection: Connection) -> None:
+    keys = [settle(ledger, connection, ts, f"T{ts}") for ts in (10, 20, 20 + 2**40, 2**63 - 1)]
+    skipped = settle(ledger, connection, 20, "other", DdlState.SKIPPED)
+    found = ledger.since(connection, Ts(20))
+    assert set(found) == {*(LedgerKey(key, DdlState.DONE) for key in keys[1:]), LedgerKey(skipped, DdlState.SKIPPED)}
+    assert set(ledger.at(connection, [Ts(10), Ts(11), Ts(20)])) == {
+        *(LedgerKey(key, DdlState.DONE) for key in keys[:2]),
+        LedgerKey(skipped, DdlState.SKIPPED),
+    }
+    assert ledger.at(connection, []) == []
+
+
+def test_a_statement_that_was_not_understood_is_one_that_touches_everything(ledger: Ledger, connection: Connection) -> None:
+    ddl = DdlEvent(commit_ts=Ts(5), schema="shop", table="t", query="what is this", ddl_type=0)
+    ledger.settled(connection, DdlIdentity(Ts(5), ddl.name.fold(), None), ddl, DdlState.DONE)
+    ((key, _),) = ledger.since(connection, Ts(0))
+    assert key.touches is None
+
+
+def test_more_timestamps_than_a_statement_takes_are_asked_in_several(
+    ledger: Ledger, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_module, "MAX_LISTED", 3)
+    keys = [settle(ledger, connection, ts, "t") for ts in range(1, 11)]
+    assert {key for key, _ in ledger.at(connection, [Ts(ts) for ts in range(1, 11)])} == set(keys)
+
+
+def test_only_places_that_may_be_read_again_are_told(books: Bookkeeping, connection: Connection) -> None:
+    quarantine = Quarantine(books)
+    passed, here, behind = (EventPlace(Stream("feed", 0), Offset(offset), 0) for offset in (4, 5, 9))
+    elsewhere = EventPlace(Stream("new", 3), Offset(1), -1)
+    for place in (passed, here, behind, elsewhere):
+        quarantine.store(connection, BadEvent(place=place, error="broken"), KeptRecord(b"k", b"v"))
+    quarantine.settle(connection, behind, AsideState.DROPPED, "me@here")
+    position = {"name": books.name, "topic": "feed", "partition_number": 0, "topic_id": "", "next_offset": 5, "resolved_ts": 7}
+    connection.execute(books.query("stream_write"), position)
+    assert sorted(quarantine.places(connection)) == sorted([here, behind, elsewhere])
+
+
+def test_what_waits_and_what_may_come_again_have_indexes(books: Bookkeeping, connection: Connection) -> None:
+    schema, prefix = (None, f"{books.schema}_") if books.dialect == "sqlite" else (books.schema, "")
+    found = {
+        (table, tuple(index["column_names"]))
+        for table in ("ddl_ledger", "quarantine")
+        for index in inspect(connection).get_indexes(f"{prefix}{table}", schema=schema)
+    }
+    assert found == {
+        ("ddl_ledger", ("name", "state")),
+        ("quarantine", ("name", "state", "piece")),
+        ("quarantine", ("name", "piece", "topic", "partition_number", "record_offset")),
+    }
