@@ -67,6 +67,8 @@ class TableGuard:
             self._note("difference accepted", table=str(table), difference=what)
 
     def _is_explained(self, table: FoldedName, difference: Difference) -> bool:
+        if difference.kind is DifferenceKind.VIEW:
+            return self._statements().explains_view(table)
         if not difference.collation or not self._accept.new_collations:
             return False
         return self._statements().explains_collation(table, difference.collation)

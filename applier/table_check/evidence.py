@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from applier.events import DdlEvent, FoldedName
-from applier.statement import StatementKind, parse_ddl, touches
+from applier.statement import Statement, StatementKind, parse_ddl, touches
 from applier.statement.cursor import NotUnderstood, Token, scan
 from applier.table_check.difference import UniqueIndex
 
@@ -43,6 +43,11 @@ class Evidence:
             for name, columns in unique_keys_of(ddl.query)
         )
 
+    def explains_view(self, table: FoldedName) -> bool:
+        """Tell whether the last statement that gave something this name made a view."""
+        made = [statement.kind for ddl in self._by_name.get(table, ()) if (statement := parse_ddl(ddl)) and table in _given(statement)]
+        return made[-1:] == [StatementKind.CREATE_VIEW]
+
     def _about(self, table: FoldedName, *, with_schema: bool) -> Iterator[DdlEvent]:
         """Yield the statements about the table, under the names that it had before too."""
         names, waiting = {table}, [table]
@@ -55,6 +60,11 @@ class Evidence:
                 waiting += earlier
             if with_schema:
                 yield from self._by_name.get(FoldedName(name.schema, ""), ())
+
+
+def _given(statement: Statement) -> set[FoldedName]:
+    """Return the names that are something else than before once the statement has run."""
+    return {name.fold() for name in (*statement.creates, *(new for _, new in statement.renames))}
 
 
 def _earlier_names(ddl: DdlEvent, name: FoldedName) -> set[FoldedName]:

@@ -76,6 +76,13 @@ def test_a_table_that_upstream_dropped_is_no_difference(tmp_path):
     replica.catch_up()
 
 
+def test_a_view_that_upstream_made_is_no_difference_at_the_next_start(tmp_path):
+    view = everywhere(ddl(15, "CREATE VIEW v AS SELECT id FROM orders", t=21))
+    replica = replica_of(tmp_path, *view, *everywhere(resolved(30)))
+    replica.catch_up()
+    replica.catch_up()
+
+
 def test_foreign_key_actions_of_the_file_do_nothing(tmp_path):
     prepare = [
         'CREATE TABLE items (id INTEGER PRIMARY KEY, of_order INTEGER REFERENCES "shop.orders" (id) ON DELETE CASCADE)',

@@ -85,6 +85,17 @@ def test_a_collation_is_explained_by_the_table_or_its_schema_only() -> None:
     assert not evidence.explains_collation(ORDERS, "utf8mb4_general_ci")
 
 
+def test_a_view_is_explained_by_the_last_statement_that_gave_its_name() -> None:
+    evidence = Evidence([ddl("CREATE TABLE orders (a INT)")])
+    assert not evidence.explains_view(ORDERS)
+    evidence.add(ddl("DROP TABLE orders", ts=2))
+    evidence.add(ddl("CREATE VIEW orders AS SELECT 1 AS a", ts=3))
+    assert evidence.explains_view(ORDERS)
+    evidence.add(ddl("DROP VIEW orders", ts=4))
+    evidence.add(ddl("RENAME TABLE others TO orders", ts=5))
+    assert not evidence.explains_view(ORDERS)
+
+
 def test_a_statement_that_cannot_be_parsed_counts_for_its_own_table() -> None:
     evidence = Evidence([ddl("CREATE BLURB UNIQUE KEY u (a)")])
     assert evidence.explains_unique_index(ORDERS, UniqueIndex("u", ("a",)))
