@@ -26,7 +26,7 @@ from applier.sinks.factory import open_sink
 from applier.sinks.port import ProgressCommit, Sink, SinkSettings, WriteOutcome, WriteState
 from applier.spark.apply import ApplyPlan
 from applier.spark.handover import RangeContent
-from applier.spark.listen import ListenOutcome
+from applier.spark.listen import ListenOutcome, RangeFailure
 from applier.spark.runner import SparkRunner
 from applier.spark.session import start_context
 from tests.rig.numbered_rows import FIRST_TS, NumberedRows
@@ -159,11 +159,8 @@ def poisonous_range(directory: Path, sink: Sink) -> dict[str, Any]:
         log.write_text("", encoding="utf-8")
         outcomes = stage.listen(6)
         reads = log.read_text(encoding="utf-8").split()
-        facts = [
-            None if isinstance(outcome, RangeReport) else outcome.error.facts | {"type": type(outcome.error).__name__}
-            for outcome in outcomes
-        ]
-        told.append({"failures": facts, "reads": {partition: reads.count(partition) for partition in sorted(set(reads))}})
+        failed = [outcome.error.facts for outcome in outcomes if isinstance(outcome, RangeFailure)]
+        told.append({"failed": failed, "reads": {partition: reads.count(partition) for partition in sorted(set(reads))}})
     return {"listened": told, "cached": sorted(range_id.stream.partition for range_id in stage.runner._cached)}
 
 
