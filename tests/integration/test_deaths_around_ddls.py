@@ -101,7 +101,7 @@ class Deaths:
 
         def counted(connection, ddl):
             self.sent[ddl.query] += 1
-            run_statement(connection, ddl)
+            return run_statement(connection, ddl)
 
         monkeypatch.setattr(mysql_ddl, "run_statement", counted)
         monkeypatch.setattr(mysql_ddl, "reach", self._reach)
