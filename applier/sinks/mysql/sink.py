@@ -80,7 +80,9 @@ class MysqlSink:
                 schema = self._settings.schema
                 if not connection.execute(QUERIES["schema_exists"], {"schema_name": schema}).scalar_one():
                     connection.execute(load_queries("mysql", FILE, schema)["schema_create"])
-                return migration.upgrade(connection, schema)
+                applied = migration.upgrade(connection, schema)
+                connection.commit()  # before the lock goes: who waits for it must see the revision
+                return applied
             finally:
                 release_lock(connection, MIGRATION_LOCK)
 
