@@ -124,9 +124,10 @@ def test_a_missing_privilege(stage):
     password = uuid4().hex
     execute(
         stage.url,
-        f"CREATE OR REPLACE USER {STRANGER}@'%' IDENTIFIED BY '{password}'",
+        f"DROP USER IF EXISTS {STRANGER}@'%'",
+        f"CREATE USER {STRANGER}@'%' IDENTIFIED BY '{password}'",
         f"GRANT ALL PRIVILEGES ON applier.* TO {STRANGER}@'%'",
-        f"GRANT SELECT, SHOW VIEW ON *.* TO {STRANGER}@'%'",
+        f"GRANT SELECT, SHOW VIEW, TRIGGER ON *.* TO {STRANGER}@'%'",
     )
     stranger = make_url(stage.url).set(username=STRANGER, password=password).render_as_string(hide_password=False)
     try:
