@@ -147,7 +147,7 @@ class Daemon:
                 return
             if not self._engine.coordinator.is_step_due:
                 self._stop.pause(max(0.0, began + PACE_S - time.monotonic()))
-            if not self._engine.is_in_doubt:
+            if not self._engine.recovery.is_in_doubt:
                 return
 
     def _save(self) -> None:

@@ -6,12 +6,11 @@ An outcome that is not known raises the epoch (so that a write still in flight c
 streams from the sink.
 """
 
-import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, assert_never
+from typing import assert_never
 
 from applier import ddl_rule
 from applier.coordinator import Coordinator, Policy
@@ -31,6 +30,7 @@ from applier.errors import ApplierError, Fenced, JobLost, NeedsOperator, SourceE
 from applier.kafka.port import Source
 from applier.planner import STOP, AsidePolicy
 from applier.position import Offset, Stream, Ts
+from applier.recovery import Recovery, reason, urgency
 from applier.retrying import is_transient
 from applier.segment import SegmentWriter, WriteRules
 from applier.set_aside import SetAside
@@ -46,11 +46,6 @@ from applier.table_check import Acceptance
 from applier.telemetry import Tally, Watcher
 from applier.telemetry.retries import RETRY, failure_facts
 from applier.topic_identity import TopicIdentity
-
-MAX_REBUILDS = 20
-"""Unknown outcomes after which a catch-up stops, and a daemon counts the time, if nothing moves on: something breaks every write."""
-
-MAX_REBUILD_WAIT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +87,7 @@ class Engine:
         self._set_aside = SetAside(parts.sink.quarantine, unreadable=settings.aside.unreadable)
         self._contents: dict[RangeId, RangeContent] = {}
         self._accepted: Mapping[Stream, Offset] = {}
-        self._rebuilds = 0
-        self._failure: Exception | None = None
-        self.is_in_doubt = False
-        """Whether something has failed that only shows to work again when the replica moves on: a step, or a job with what it cached."""
+        self.recovery = Recovery()
         self.progress: Progress
         self.coordinator: Coordinator
 
@@ -166,8 +158,8 @@ class Engine:
 
     def _cycle(self) -> bool:
         self._check_owner()
-        if self._failure is not None:
-            self._resume(self._failure)
+        if self.recovery.failure is not None:
+            self._resume(self.recovery.failure)
         self._topics.check_if_due(self.progress.topic_ids)
         ranges = self.coordinator.plan()
         self._listen(ranges)
@@ -175,7 +167,7 @@ class Engine:
             performed = self._perform_due_steps()
             outcomes = self._ahead.finish()
         except Exception as error:
-            self._doubt(error)
+            self.recovery.doubt(error)
             raise
         if self._stop.is_wished:
             return performed
@@ -196,7 +188,7 @@ class Engine:
 
     def save_progress(self) -> None:
         """Write positions that grew without a window, unless a step was left in the air."""
-        if self._failure is not None:
+        if self.recovery.failure is not None:
             return
         step = self.coordinator.progress_step()
         if step.positions == self.progress.positions and not step.bad_events:
@@ -205,7 +197,7 @@ class Engine:
         try:
             self._perform(step)
         except Exception as error:
-            self._failure = error
+            self.recovery.failure = error
             raise
 
     def _listen(self, ranges: Sequence[RangeId]) -> None:
@@ -228,7 +220,7 @@ class Engine:
         try:
             tell_settled(self._sink, self.coordinator, [each for each in outcomes if not isinstance(each, RangeFailure)])
         except Exception as error:
-            self._doubt(error)  # what was read is lost with it
+            self.recovery.doubt(error)  # what was read is lost with it
             raise
         errors = []
         for outcome in outcomes:
@@ -248,12 +240,12 @@ class Engine:
 
     def _failed(self, errors: Sequence[ApplierError]) -> None:
         """Raise what stopped a listener, what will not pass by itself first; a job that was lost is no reason to stop."""
-        error = min(errors, key=_urgency)
+        error = min(errors, key=urgency)
         if isinstance(error, JobLost):
             self._rebuild(error)
             return
         if isinstance(error, SparkEnded):
-            self._failure = error  # what was cached is lost with it
+            self.recovery.failure = error  # what was cached is lost with it
         if error.facts.get("kind") == "retention":
             self._topics.check(self.progress.topic_ids)  # the end of a shorter topic looks the same
         raise error
@@ -299,7 +291,7 @@ class Engine:
         self.tally.transactions += outcome.transactions
         self.coordinator.applied(step)
         if moves_checkpoint(step.upto_ts, step.after_ts):
-            self._moved_on()
+            self.recovery.moved()
 
     def _save(self, step: SaveProgress) -> None:
         commit = ProgressCommit(checkpoint_ts=self.progress.checkpoint_ts, positions=step.positions, topic_ids=self._topics.ids)
@@ -328,31 +320,16 @@ class Engine:
             return False
         return True
 
-    def _doubt(self, cause: Exception) -> None:
-        """Begin anew next time, and trust it when the replica has moved on."""
-        self._failure, self.is_in_doubt = cause, True
-
-    def _moved_on(self) -> None:
-        """The checkpoint has moved, or a DDL is done. Anything less is repeated by every attempt at a segment that cannot be written."""
-        self._rebuilds, self.is_in_doubt = 0, False
-
     def _rebuild(self, cause: Exception) -> None:
-        self._doubt(cause)
-        self._rebuilds += 1
-        if self._rebuilds > MAX_REBUILDS:
-            message = "spark jobs or writes keep ending without a known outcome"
-            kind = JobLost if isinstance(cause, JobLost) else UnknownOutcome
-            remedy = getattr(cause, "remedy", "") or "See the logs of the database and of Spark's executors"
-            raise kind(message, remedy=remedy, cause=cause) from cause
-        wait_s = random.uniform(0, min(0.1 * 2**self._rebuilds, MAX_REBUILD_WAIT_S)) if self._rebuilds > 1 else 0.0  # noqa: S311 - jitter
-        self._watcher.note(RETRY, **failure_facts(cause), attempt=self._rebuilds, wait_s=round(wait_s, 2))
+        wait_s = self.recovery.next_wait_s(cause)
+        self._watcher.note(RETRY, **failure_facts(cause), attempt=self.recovery.rebuilds, wait_s=round(wait_s, 2))
         self._stop.pause(wait_s)
         self._resume(cause)
 
     def _resume(self, cause: Exception) -> None:
         """Begin anew from what the sink says."""
         self.tally.rebuilds += 1
-        self._watcher.note("rebuilds from the sink", **_reason(cause))
+        self._watcher.note("rebuilds from the sink", **reason(cause))
         self._ahead.discard()
         self._settle(self._sink.raise_epoch().fence)
         progress, listing = self._loaded(), self._source.listing()
@@ -361,7 +338,7 @@ class Engine:
         self._build(progress)
         self._watcher.note("resumes", checkpoint_ts=self.progress.checkpoint_ts, epoch=self.progress.fence.epoch)
         self.coordinator.list(listing)
-        self._failure = None
+        self.recovery.reloaded()
 
     # --- DDL -------------------------------------------------------------------------------------------------------
 
@@ -387,7 +364,7 @@ class Engine:
         self.tally.ddls += 1
         self._watcher.note("ddl skipped" if is_skipped else "ddl done", commit_ts=ddl.commit_ts, table=str(ddl.name), query=ddl.query)
         self.coordinator.executed(step)
-        self._moved_on()
+        self.recovery.moved()
 
     def _before(self, step: ExecuteDdl) -> ProgressCommit:
         return ProgressCommit(
@@ -408,19 +385,5 @@ class Engine:
         return progress
 
 
-def _urgency(error: ApplierError) -> int:
-    """Order errors: what will not pass by itself, then those after which nothing is cached any more, then those of single ranges."""
-    if not is_transient(error):
-        return 0
-    return 1 if isinstance(error, SparkEnded) else 2 if isinstance(error, JobLost) else 3
-
-
 def _fenced(fence: Fence) -> ApplierError:
     return Fenced("another run has taken over the replica", epoch=fence.epoch)
-
-
-def _reason(cause: Exception) -> dict[str, Any]:
-    """Say why everything is rebuilt; other libraries' words may hold values."""
-    if not isinstance(cause, ApplierError):
-        return {"reason": type(cause).__name__}
-    return {"reason": cause.message} | ({"cause": cause.facts["cause"]} if "cause" in cause.facts else {})

@@ -8,7 +8,7 @@ from threading import Thread
 import pytest
 import stamina
 
-from applier import daemon, engine, topic_identity
+from applier import daemon, recovery, topic_identity
 from applier.errors import ApplierError, FatalSinkError, Fenced, JobLost, NeedsOperator, RetryableSinkError, SourceError
 from applier.simulator.history import History, HistoryOptions
 from applier.simulator.memory import FakeSource, MemoryReader
@@ -231,7 +231,7 @@ def test_saved_positions_do_not_make_a_segment_that_cannot_be_written_look_bette
 def test_a_job_that_is_always_lost_ends_the_run_though_positions_are_saved_between_and_each_loss_is_a_retry_with_its_cause(
     tmp_path, saving_always, monkeypatch
 ):
-    monkeypatch.setattr(engine, "MAX_REBUILDS", 3)
+    monkeypatch.setattr(recovery.Recovery.__init__, "__defaults__", (3,))
     lost = WriteOutcome(state=WriteState.REBUILD, error=JobLost("spark gave a job up", cause="MemoryError"))
     error, observer = follow_without_rows(tmp_path, lost, retry_for_s=0.0, limit=12)
     assert isinstance(error, JobLost)
