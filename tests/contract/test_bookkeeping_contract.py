@@ -193,8 +193,11 @@ def test_an_intent_becomes_done(books: Bookkeeping, connection: Connection, touc
     (entry,) = ledger.intents(connection)
     assert (entry.identity, entry.ddl, entry.state, entry.before) == (identity, CREATE, DdlState.INTENT, '{"shop.orders": null}')
     assert entry.ended_at is None
-    ledger.error(connection, identity, "it broke")
-    assert ledger.read(connection)[0].error == "it broke"
+    ledger.refused(connection, identity, "it broke")
+    (entry,) = ledger.intents(connection)
+    assert (entry.state, entry.before, entry.error) == (DdlState.INTENT, "", "it broke")
+    ledger.describe(connection, identity, '{"shop.orders": {}}')
+    assert ledger.intents(connection)[0].before == '{"shop.orders": {}}'
     ledger.end(connection, identity, DdlState.DONE)
     (entry,) = ledger.read(connection)
     assert (entry.state, entry.error) == (DdlState.DONE, "")
