@@ -13,7 +13,7 @@ from applier.simulator.memory import FakeSource, MemoryReader
 from applier.sinks.quarantine import SkipWord
 from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.programs import PROGRAMS
-from tests.replica import sqlite_replica
+from tests.replica import STRICT, sqlite_replica
 from tests.wire import column, record
 
 HELD, SKIPPED = AsideState.HELD, AsideState.SKIPPED
@@ -36,7 +36,7 @@ def replica_of(tmp_path, *placed, quarantines=BOTH):
     """A replica that has seen the beginning; the rest of the log is not shown yet. Its table refuses n >= 100, unlike upstream's."""
     source = FakeSource(log_of(*BEGINNING, *placed), hidden=True)
     source.advance(len(BEGINNING))
-    replica = sqlite_replica(tmp_path, source, quarantines=quarantines)
+    replica = sqlite_replica(tmp_path, source, quarantines=quarantines, accept=STRICT)
     replica.catch_up()
     with sqlite3.connect(tmp_path / "replica.db") as connection:
         connection.execute(

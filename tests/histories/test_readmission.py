@@ -137,7 +137,9 @@ def test_a_ddl_on_the_table_keeps_it_out_and_one_on_another_table_does_not(tmp_p
     truncated = (*everywhere(ddl(40, "TRUNCATE TABLE orders", t=11)), *everywhere(resolved(50)))
     replica.source = FakeSource(log_of(*BEGINNING, *rows, *made, *everywhere(resolved(30)), *truncated))
     replica.catch_up()
-    assert "TRUNCATE TABLE orders" in refusal(replica, EventPlace(ONE, Offset(4), 0)).message
+    refused = refusal(replica, EventPlace(ONE, Offset(4), 0))
+    assert (refused.message, refused.facts["table"], refused.facts["ddl_ts"]) == ("a DDL has touched the table since", "shop.orders", 40)
+    assert "applier ddl list --ts 40" in refused.remedy
     assert rows_of(tmp_path) == []
 
 

@@ -29,8 +29,11 @@ STREAMS = (Stream("feed", 0), Stream("feed", 1))
 CODES = {name: code for code, name in DDL_TYPE_NAMES.items()}
 SHADOW = "shadow_"
 KEY, PLAIN, VARCHAR = 11, 65, 15
-REPEATED = re.compile(r"AUTO_INCREMENT = |TRUNCATE PARTITION|OR REPLACE|ALTER DATABASE")
+REPEATED = re.compile(r"AUTO_INCREMENT = |TRUNCATE PARTITION|OR REPLACE|ALTER DATABASE|CONSTRAINT c")
 """What is run again without a comparison: a second time changes nothing, and a comparison could only be wrong."""
+
+CHECKS = re.compile(r"ALTER TABLE \w+ (ADD|DROP) CONSTRAINT c\d")
+"""Statements about CHECK constraints, which the sink does not get (docs/ddl_clauses.md): they leave its tables as they are."""
 
 pytestmark = pytest.mark.slow
 
@@ -148,6 +151,8 @@ def execute_beside(url, statements):
         connection.autocommit(True)
         cursor.execute("SET character_set_server = 'utf8mb4', collation_server = 'utf8mb4_bin'")
         for schema, statement in statements:
+            if CHECKS.match(statement):
+                continue
             if schema:
                 connection.select_db(SHADOW + schema)
             cursor.execute(re.sub(r"\blab(?=\b|_\d)", f"{SHADOW}lab", statement))
