@@ -10,6 +10,8 @@ from applier.errors import FatalSinkError, InvariantViolation, ProtocolError
 from applier.sinks.mysql.dialect import MysqlDialect
 from tests.planning import INT, KEY, TEXT, PlainDialect, gone, packed, plan, put, shape, sink_column, sink_table, written
 
+ID, NAME = sink_column("id", sql_type="int"), sink_column("name", sql_type="text")
+
 
 @dataclass(frozen=True)
 class Losing(PlainDialect):
@@ -33,7 +35,7 @@ def test_a_row_of_one_column_out_of_several_is_a_row() -> None:
 
 def test_a_segment_for_mysql_reads_as_sql() -> None:
     turned = shape(("name", TEXT, 64), ("raw", 252, 65), ("id", INT, KEY))
-    table = sink_table("id", "name", sink_column("raw", binary=True, nullable=True))
+    table = sink_table(ID, NAME, sink_column("raw", sql_type="blob", binary=True, nullable=True))
     data = packed(put(5, "it's", "AP8=", 1, shape=turned), put(6, "plain", None, 2, shape=turned), gone(7, "x", None, 3, shape=turned))
     statements, _ = plan(data, tables=[table], dialect=MysqlDialect())
     assert [statement.text for statement in statements] == [
@@ -43,13 +45,14 @@ def test_a_segment_for_mysql_reads_as_sql() -> None:
 
 
 def test_a_mysql_row_too_large_for_a_packet_is_named_by_its_place() -> None:
+    rows = packed(put(5, 1, "x"), put(6, 2, "y" * 100, offset=9))
     with pytest.raises(FatalSinkError, match="max_allowed_packet") as caught:
-        plan(packed(put(5, 1, "x"), put(6, 2, "y" * 100, offset=9)), dialect=MysqlDialect(max_packet_bytes=120))
+        plan(rows, tables=[sink_table(ID, NAME)], dialect=MysqlDialect(max_packet_bytes=120))
     assert (caught.value.facts["commit_ts"], caught.value.facts["offset"]) == (6, 9)
 
 
 def test_a_null_in_a_column_that_cannot_be_null_stops_with_its_place() -> None:
-    table = sink_table("id", sink_column("number", sql_type="int"))
+    table = sink_table(ID, sink_column("number", sql_type="int"))
     nulled = shape(("id", INT, KEY), ("number", INT, 1))
     with pytest.raises(ProtocolError) as caught:
         plan(packed(put(6, 2, None, shape=nulled, offset=9)), tables=[table], dialect=MysqlDialect())
