@@ -232,7 +232,7 @@ def test_foreign_key_actions_of_the_sink_do_nothing_to_rows_that_reference_a_rep
 
 def test_a_user_who_may_not_see_triggers_is_told_so(url):
     run(url, "CREATE SCHEMA shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY, code VARCHAR(20), n INT)")
-    replica = Replica(make_user(url), FakeSource(log_of(*everywhere(resolved(6)), *ROWS)))
+    replica = Replica(make_user(url, user="applier_blind"), FakeSource(log_of(*everywhere(resolved(6)), *ROWS)))
     account = read(replica.url, "SELECT CURRENT_USER()")[0][0].replace("@", "'@'")
     run(url, f"REVOKE TRIGGER ON `shop`.* FROM '{account}'")
     error = stopped(replica, start_ts=5, accept_gap=True)
