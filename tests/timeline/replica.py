@@ -210,10 +210,18 @@ class Simulation:
             cached_bytes=rng.choice((1, 30, 10**6)),
             merge_ranges=rng.choice((1, 4, 99)),
         )
-        merging.FAN, reading.MAX_HELD = rng.choice((2, 3, 8)), rng.choice((1, 3, 1000))
+        self.limits = rng.choice((2, 3, 8)), rng.choice((1, 3, 1000))
         self.states = []
 
     def run(self):
+        before = merging.FAN, reading.MAX_HELD
+        merging.FAN, reading.MAX_HELD = self.limits
+        try:
+            return self._run()
+        finally:
+            merging.FAN, reading.MAX_HELD = before
+
+    def _run(self):
         while True:
             try:
                 self.live()
