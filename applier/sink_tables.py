@@ -35,11 +35,11 @@ class SinkTables:
         self._catalogue: dict[FoldedName, TableDescription] = {}
 
     def forget(self) -> None:
-        """Ask the sink anew: when everything is rebuilt from it."""
+        """Forget all tables: state is reloaded from the sink."""
         self._catalogue.clear()
 
     def executed(self, ddl: DdlEvent) -> None:
-        """Ask the sink anew about the tables that a DDL touches: it has been run."""
+        """Forget the tables that a DDL has changed; they are read again when they are needed."""
         self._guard.learn(ddl)
         touched = touches(ddl)
         if touched is None:

@@ -162,10 +162,3 @@ WHERE m.lock_status = 'GRANTED' AND m.object_schema = :schema_name AND t.process
 SELECT p.id AS id, p.user AS user, p.host AS host, p.time AS seconds
 FROM information_schema.innodb_trx x JOIN information_schema.processlist p ON p.id = x.trx_mysql_thread_id
 WHERE p.id <> CONNECTION_ID() ORDER BY x.trx_started LIMIT 5;
-
--- indexes_of: the indexes of a table
-SELECT DISTINCT index_name FROM information_schema.statistics WHERE table_schema = :schema_name AND table_name = :table_name;
-
--- partitions_of: the partitions of a table
-SELECT partition_name FROM information_schema.partitions
-WHERE table_schema = :schema_name AND table_name = :table_name AND partition_name IS NOT NULL;
