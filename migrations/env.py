@@ -1,6 +1,6 @@
 """Alembic's entry: runs the migrations on the SQLAlchemy connection that the caller passes, never on one of its own.
 
-Called by ``applier.sinks.migration`` only, which says where the bookkeeping lies; the version table lies with it.
+Called by ``applier.sinks.bookkeeping.migration`` only, which says where the bookkeeping lies; the version table lies with it.
 """
 
 from alembic import context

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from applier.simulator.broker import MockBroker
+from applier.demo.simulator.broker import MockBroker
 from tests.rig.certificate import Certificates, make_certificates
 from tests.rig.database import Database, Databases, Kind
 from tests.rig.kafka import Kafka, own_kafka, running_kafka

@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from applier.errors import RetryableSinkError, UnknownOutcome
+from applier.model.errors import RetryableSinkError, UnknownOutcome
 from applier.sinks.port import WriteOutcome, Writer, WriteState
 
 

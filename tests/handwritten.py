@@ -2,8 +2,8 @@
 
 import sqlite3
 
-from applier.position import Stream
-from applier.simulator.producer_options import LogRecord
+from applier.demo.simulator.producer_options import LogRecord
+from applier.model.position import Stream
 from tests.wire import head, record
 
 ONE, TWO = Stream("feed", 0), Stream("feed", 1)

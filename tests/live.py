@@ -1,7 +1,7 @@
 """A run as others see it, for the tests of what is shown: a stream on one line, and a state with two of them."""
 
 from applier.coordinator import StreamStatus
-from applier.position import Offset, Stream, Ts
+from applier.model.position import Offset, Stream, Ts
 from applier.telemetry.live import LiveState, LiveStream
 
 NOON_S = 1_700_000_000

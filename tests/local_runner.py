@@ -7,12 +7,12 @@ import pickle
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
-from applier.chunk import PackedChunk
-from applier.coordinator.messages import RangeId
-from applier.kafka.port import RangeReader
+from applier.model.chunk import PackedChunk
+from applier.model.range_report import RangeId
 from applier.sinks.port import WriteOutcome
-from applier.spark.apply import ApplyPlan, Planned, render, select, write
-from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure, listen
+from applier.sources.port import RangeReader
+from applier.tasks.apply import ApplyPlan, Planned, render, select, write
+from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure, listen
 
 
 class LocalRunner:

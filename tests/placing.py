@@ -2,9 +2,9 @@
 
 import pytest
 
-from applier.errors import ProtocolError
-from applier.events import Column, Flag, PlacedRow, RowEvent, RowKind, RowOperation
-from applier.protocol import decode_key, decode_record, image_decoder
+from applier.model.errors import ProtocolError
+from applier.model.events import Column, Flag, PlacedRow, RowEvent, RowKind, RowOperation
+from applier.sources.open_protocol import decode_key, decode_record, image_decoder
 
 REDUCED = ("claim_check", "handle_key_only")
 

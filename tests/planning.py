@@ -5,14 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from applier.chunk import Chunk, pack
-from applier.errors import FatalSinkError
-from applier.events import ColumnShape, Flag, FoldedName, RowKind, Shape
-from applier.planner import SegmentWindow, TransactionSet, plan_bucket
+from applier.model.chunk import Chunk, pack
+from applier.model.errors import FatalSinkError
+from applier.model.events import ColumnShape, Flag, FoldedName, RowKind, Shape
+from applier.model.position import Stream, Ts
+from applier.model.segment import SegmentWindow
+from applier.planner import TransactionSet, plan_bucket
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import Phase, Statement
-from applier.position import Stream, Ts
-from applier.protocol import decode_key, encode_key, image_decoder
+from applier.sources.open_protocol import decode_key, encode_key, image_decoder
 
 INT, TEXT, BLOB = 3, 15, 252
 KEY = int(Flag.HANDLE_KEY | Flag.PRIMARY_KEY | Flag.BINARY)

@@ -1,6 +1,6 @@
 """Both programs over a replica in this process, for tests that must hold in each: the catch-up, and the daemon until it is idle."""
 
-from applier.stop import Stop
+from applier.replica.shutdown import Shutdown
 from applier.telemetry import SilentObserver
 
 
@@ -22,7 +22,7 @@ def catch_up(replica):
 
 def follow(replica):
     """Run as a daemon until there is nothing to do."""
-    stop = Stop()
+    stop = Shutdown()
     replica.observer = WishesTheEnd(stop, "idle", looks=3)
     replica.follow(stop)
 

@@ -4,18 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from applier.catchup import Catchup, CatchupOptions, CatchupResult
 from applier.coordinator import Policy
-from applier.daemon import Daemon, RunOptions
-from applier.engine import EngineSettings, Parts
-from applier.kafka.port import Source
-from applier.planner import AsidePolicy
-from applier.position import NO_TS, Ts
+from applier.model.position import NO_TS, Ts
+from applier.planner import QuarantinePolicy
+from applier.planner.table_check import Acceptance, DifferenceKind
+from applier.replica.engine import Components, EngineSettings
+from applier.replica.shutdown import Shutdown
+from applier.run.catchup import Catchup, CatchupOptions, CatchupResult
+from applier.run.daemon import Daemon, RunOptions
+from applier.sinks.bookkeeping.quarantine import SkipRule
 from applier.sinks.factory import open_sink
 from applier.sinks.port import DdlState, Sink, SinkSettings
-from applier.sinks.quarantine import SkipWord
-from applier.stop import Stop
-from applier.table_check import Acceptance, DifferenceKind
+from applier.sources.port import Source
 from applier.telemetry import Observer, SilentObserver
 from applier.telemetry.monitor import Monitor, MonitorSettings
 from tests.local_runner import LocalRunner
@@ -50,7 +50,7 @@ class Replica:
             buckets=3,
             until_ts=None if until_ts is None else Ts(until_ts),
             ddl_policy=self.ddl_policy,
-            aside=AsidePolicy(unreadable="unreadable" in self.quarantines, refused="rejected" in self.quarantines),
+            aside=QuarantinePolicy(unreadable="unreadable" in self.quarantines, refused="rejected" in self.quarantines),
             accept=Acceptance(self.accept, self.new_collations),
         )
 
@@ -58,16 +58,16 @@ class Replica:
         settings = self.settings(until_ts=until_ts)
         with open_sink(SinkSettings(url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0)) as sink:
             runner = LocalRunner(self.source.reader)
-            catchup = Catchup(Parts(self.source, self.wrap(sink), runner), settings, self.observer)
+            catchup = Catchup(Components(self.source, self.wrap(sink), runner), settings, self.observer)
             result = catchup.run(start_ts=Ts(start_ts), options=CatchupOptions(**options))
             self.left_cached = runner.cached_ranges
             return result
 
-    def follow(self, stop: Stop, *, retry_for_s: float = 60.0) -> None:
+    def follow(self, stop: Shutdown, *, retry_for_s: float = 60.0) -> None:
         """Run as a daemon until ``stop`` is wished; the source decides when that is."""
         with open_sink(SinkSettings(url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0)) as sink:
             self.runner = LocalRunner(self.source.reader)
-            parts = Parts(self.source, self.wrap(sink), self.runner)
+            parts = Components(self.source, self.wrap(sink), self.runner)
             self.monitor = Monitor(self.observer, self.monitored)
             daemon = Daemon(parts, self.settings(), self.monitor, stop)
             try:
@@ -93,7 +93,7 @@ class Replica:
         with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
             return sink.quarantine.record(entry.event.place)
 
-    def say(self, word: SkipWord) -> None:
+    def say(self, word: SkipRule) -> None:
         with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
             sink.migrate()
             sink.quarantine.say(word)

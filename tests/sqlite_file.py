@@ -4,8 +4,8 @@ import sqlite3
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from applier.events import DdlEvent, TableName
-from applier.position import Ts
+from applier.model.events import DdlEvent, TableName
+from applier.model.position import Ts
 from applier.sinks.sqlite.catalogue import describe, find_objects, read_definition
 from applier.sinks.sqlite.dialect import SqliteDialect
 from applier.sinks.sqlite.names import quote

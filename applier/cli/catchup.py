@@ -7,12 +7,12 @@ import typer
 from applier.cli.display import observer_for
 from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config, ts_of_time
 from applier.cli.output import print_json, print_line, stderr_console
-from applier.cli.wording import count, duration, moment, one_line
-from applier.errors import ConfigError
-from applier.position import MAX_TS, Ts
+from applier.model.errors import ConfigError
+from applier.model.position import MAX_TS, Ts
+from applier.telemetry.wording import count, duration, moment, one_line
 
 if TYPE_CHECKING:
-    from applier.catchup import CatchupResult
+    from applier.run.catchup import CatchupResult
 
 
 def catchup(  # noqa: PLR0913 - one parameter per option of the command line
@@ -30,7 +30,7 @@ def catchup(  # noqa: PLR0913 - one parameter per option of the command line
     """Apply what the topics hold now, then stop. Run it again to go on."""
     limit = _limit(until_ts, until_time)
     settings = read_config(config)
-    from applier.catchup import CatchupOptions, catch_up  # noqa: PLC0415 - imports Spark: --help and usage errors need not wait for it
+    from applier.run.catchup import CatchupOptions, catch_up  # noqa: PLC0415 - imports Spark: --help and usage errors need not wait for it
 
     options = CatchupOptions(
         start_ts=None if start_ts is None else Ts(start_ts),

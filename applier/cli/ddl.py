@@ -8,10 +8,10 @@ import typer
 from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line
 from applier.cli.place import parse_table
-from applier.cli.wording import count, moment, one_line
-from applier.errors import ConfigError, FatalSinkError, NeedsOperator
-from applier.events import DdlEvent, DdlIdentity
-from applier.position import MAX_TS, Ts
+from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
+from applier.model.events import DdlEvent, DdlIdentity
+from applier.model.position import MAX_TS, Ts
+from applier.telemetry.wording import count, moment, one_line
 
 if TYPE_CHECKING:
     from applier.config import Config

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from rich.console import Console
 
-from applier.cli.wording import count, moment
-from applier.errors import InvariantViolation
+from applier.model.errors import InvariantViolation
+from applier.telemetry.wording import count, moment
 
 if TYPE_CHECKING:
-    from applier.cli.demo_screen import Screen
-    from applier.cli.demo_stage import Moment, Stage, Verdict, Volume
+    from applier.demo.screen import Screen
+    from applier.demo.stage import Moment, Stage, Verdict, Volume
     from applier.sinks.port import Sink
 
 DEFAULT_DIRECTORY: Final = Path("demo")
@@ -39,9 +39,9 @@ def demo(
     Needs no server: a simulated upstream writes to an embedded Kafka, and the replica is a SQLite file. At the end every value of the
     replica is compared with upstream.
     """
-    from applier.cli.demo_screen import Screen  # noqa: PLC0415 - see below
-    from applier.cli.demo_stage import Stage  # noqa: PLC0415 - brings the simulator and SQLAlchemy: --help need not wait for them
-    from applier.simulator.history import History, HistoryOptions  # noqa: PLC0415 - see above
+    from applier.demo.screen import Screen  # noqa: PLC0415 - see below
+    from applier.demo.simulator.history import History, HistoryOptions  # noqa: PLC0415 - see above
+    from applier.demo.stage import Stage  # noqa: PLC0415 - brings the simulator and SQLAlchemy: --help need not wait for them
 
     started = time.monotonic()
     screen = Screen(Console(highlight=False, soft_wrap=True))
@@ -58,11 +58,11 @@ def demo(
 
 def play(stage: "Stage", screen: "Screen", seed: int) -> "list[Verdict]":
     """Perform the acts and return the verdicts of the last one."""
-    from applier.cli.demo_stage import TOPIC  # noqa: PLC0415 - as above
-    from applier.simulator.broker import MockBroker  # noqa: PLC0415 - as above
-    from applier.simulator.dispatch import Dispatcher  # noqa: PLC0415 - as above
-    from applier.simulator.kafka import play as produce  # noqa: PLC0415 - as above
-    from applier.simulator.producer import Producer, ProducerOptions  # noqa: PLC0415 - as above
+    from applier.demo.simulator.broker import MockBroker  # noqa: PLC0415 - as above
+    from applier.demo.simulator.dispatch import Dispatcher  # noqa: PLC0415 - as above
+    from applier.demo.simulator.kafka import play as produce  # noqa: PLC0415 - as above
+    from applier.demo.simulator.producer import Producer, ProducerOptions  # noqa: PLC0415 - as above
+    from applier.demo.stage import TOPIC  # noqa: PLC0415 - as above
     from applier.sinks.factory import open_sink  # noqa: PLC0415 - as above
 
     volume = stage.volume()
@@ -81,8 +81,8 @@ def play(stage: "Stage", screen: "Screen", seed: int) -> "list[Verdict]":
 
 def first_run(stage: "Stage", sink: "Sink", screen: "Screen", volume: "Volume") -> "Moment | None":
     """Catch up until half of the history is durable, kill everything, and compare what is left with upstream at that moment."""
-    from applier.cli.demo_process import WatchedProcess, catchup_command  # noqa: PLC0415 - as above
-    from applier.cli.demo_stage import moment_of_replica  # noqa: PLC0415 - as above
+    from applier.demo.process import WatchedProcess, catchup_command  # noqa: PLC0415 - as above
+    from applier.demo.stage import moment_of_replica  # noqa: PLC0415 - as above
 
     with WatchedProcess(catchup_command(stage.config), stage.log) as process, screen.waiting("catching up") as tell:
         if not process.wait_until(_watch(sink, tell, volume.middle_ts)):
@@ -99,8 +99,8 @@ def first_run(stage: "Stage", sink: "Sink", screen: "Screen", volume: "Volume") 
 
 def second_run(stage: "Stage", sink: "Sink", screen: "Screen", killed: "Moment | None") -> None:
     """Start again and let it come to the end."""
-    from applier.cli.demo_process import WatchedProcess, catchup_command  # noqa: PLC0415 - as above
-    from applier.cli.demo_stage import moment_of_replica  # noqa: PLC0415 - as above
+    from applier.demo.process import WatchedProcess, catchup_command  # noqa: PLC0415 - as above
+    from applier.demo.stage import moment_of_replica  # noqa: PLC0415 - as above
 
     if killed is None:
         return
@@ -114,7 +114,7 @@ def second_run(stage: "Stage", sink: "Sink", screen: "Screen", killed: "Moment |
 
 def _watch(sink: "Sink", tell: Callable[[str], None], until_ts: int | None) -> Callable[[], bool]:
     """Return a look at the durable progress that shows it and says whether ``until_ts`` is reached (None: never)."""
-    from applier.errors import RetryableSinkError  # noqa: PLC0415 - as above
+    from applier.model.errors import RetryableSinkError  # noqa: PLC0415 - as above
 
     def is_reached() -> bool:
         try:

@@ -15,9 +15,9 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from applier.cli.wording import count, duration, moment, one_line
-from applier.position import Ts
+from applier.model.position import Ts
 from applier.telemetry import Observer, SilentObserver, Snapshot
+from applier.telemetry.wording import count, duration, moment, one_line
 
 PLAIN_INTERVAL_S: Final = 5.0
 """A log collector wants a sign of life, not a film."""

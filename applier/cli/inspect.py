@@ -8,12 +8,12 @@ import typer
 
 from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line, stderr_console
-from applier.cli.wording import count, moment, one_line
-from applier.errors import ConfigError, ProtocolError
-from applier.events import AdminEvent, DdlEvent, Event, Flag, ResolvedEvent, RowEvent, Value
-from applier.kafka.peek import PeekChoice, peek
-from applier.kafka.port import Record
-from applier.position import Offset, Place, Stream
+from applier.model.errors import ConfigError, ProtocolError
+from applier.model.events import AdminEvent, DdlEvent, Event, Flag, ResolvedEvent, RowEvent, Value
+from applier.model.position import Offset, Place, Stream
+from applier.sources.kafka.peek import PeekChoice, peek
+from applier.sources.port import Record
+from applier.telemetry.wording import count, moment, one_line
 
 if TYPE_CHECKING:
     from applier.config import Config
@@ -61,7 +61,7 @@ def inspect(
 
 def read(settings: "Config", choice: PeekChoice, patience_s: float = PATIENCE_S) -> Iterator[Inspected]:
     """Read and decode the chosen records; SourceError if nothing comes from Kafka for ``patience_s``."""
-    from applier.kafka.client import KafkaSource  # noqa: PLC0415 - librdkafka is not needed for --help
+    from applier.sources.kafka.client import KafkaSource  # noqa: PLC0415 - librdkafka is not needed for --help
 
     with KafkaSource(replace(settings.kafka_settings(), unreachable_after_s=patience_s)) as source:
         yield from decode(peek(source, choice))
@@ -69,7 +69,7 @@ def read(settings: "Config", choice: PeekChoice, patience_s: float = PATIENCE_S)
 
 def decode(records: Iterable[tuple[Stream, Record]]) -> Iterator[Inspected]:
     """Decode records one by one; what is wrong with one of them does not keep the others from being shown."""
-    from applier.protocol import decode_record  # noqa: PLC0415 - as above
+    from applier.sources.open_protocol import decode_record  # noqa: PLC0415 - as above
 
     for stream, record in records:
         place = Place(stream, record.offset)
@@ -81,7 +81,7 @@ def decode(records: Iterable[tuple[Stream, Record]]) -> Iterator[Inspected]:
 
 def as_objects(inspected: Inspected) -> Iterator[dict[str, Any]]:
     """Return the events as JSON objects (tests/data/vectors has the form) with the place of their record."""
-    from applier.protocol import event_to_json  # noqa: PLC0415 - as above
+    from applier.sources.open_protocol import event_to_json  # noqa: PLC0415 - as above
 
     where = inspected.place.facts
     if isinstance(inspected.content, ProtocolError):

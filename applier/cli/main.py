@@ -21,7 +21,7 @@ from applier.cli.display import fact
 from applier.cli.output import stderr_console
 from applier.cli.run import run as run_command
 from applier.cli.skip import skip as skip_command
-from applier.errors import ApplierError
+from applier.model.errors import ApplierError
 from applier.telemetry import configure_logging
 from applier.telemetry.log import LOGGER_NAME, UNASKED, extra_of, is_json
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
-from applier.errors import ConfigError
-from applier.position import MAX_TS, Ts, ts_at
+from applier.model.errors import ConfigError
+from applier.model.position import MAX_TS, Ts, ts_at
 from applier.telemetry.log import use_format
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from applier.errors import ConfigError
-from applier.events import TableName
-from applier.position import Stream
+from applier.model.errors import ConfigError
+from applier.model.events import TableName
+from applier.model.position import Stream
 
 StreamName: TypeAlias = Annotated[str, typer.Option(metavar="TOPIC/PARTITION", help="The stream of the record.")]
 RecordOffset: TypeAlias = Annotated[int, typer.Option(metavar="N", min=0, help="The offset of the record.")]

@@ -12,13 +12,13 @@ from applier.cli.ddl import open_sink_of
 from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line
 from applier.cli.place import EventIndex, RecordOffset, StreamName, parse_stream
-from applier.cli.wording import count, moment, one_line, operator
-from applier.errors import ConfigError, FatalSinkError
+from applier.model.errors import ConfigError, FatalSinkError
+from applier.telemetry.wording import count, moment, one_line, operator
 
 if TYPE_CHECKING:
-    from applier.bad_event import KeptRecord
+    from applier.model.rejected_event import KeptRecord
+    from applier.sinks.bookkeeping.quarantine import QuarantineEntry
     from applier.sinks.port import Sink
-    from applier.sinks.quarantine import QuarantineEntry
 
 app = typer.Typer(help="Show the events that were set aside, and settle them.")
 
@@ -79,11 +79,11 @@ def show(
 @app.command("drop")
 def drop(config: ConfigPath = DEFAULT_CONFIG, *, stream: StreamName, offset: RecordOffset, event: EventIndex = None) -> None:
     """Settle an event without applying it. It stays in the quarantine's history."""
-    from applier.bad_event import AsideState  # noqa: PLC0415 - --help need not wait for it
+    from applier.model.rejected_event import QuarantineState  # noqa: PLC0415 - --help need not wait for it
 
     with open_sink_of(read_config(config)) as sink:
         for entry in _waiting(_chosen(_entries(sink), stream, offset, event)):
-            sink.quarantine.settle(entry.event.place, AsideState.DROPPED, operator())
+            sink.quarantine.settle(entry.event.place, QuarantineState.DROPPED, operator())
             print_line(f"dropped: {entry.event.place}")
 
 
@@ -91,8 +91,8 @@ def drop(config: ConfigPath = DEFAULT_CONFIG, *, stream: StreamName, offset: Rec
 def retry(config: ConfigPath = DEFAULT_CONFIG, *, stream: StreamName, offset: RecordOffset, event: EventIndex = None) -> None:
     """Apply an event after all, where that is still right: nothing later may have happened to its rows."""
     settings = read_config(config)
-    from applier.kafka.client import KafkaSource  # noqa: PLC0415 - as above
-    from applier.readmit import Readmission  # noqa: PLC0415 - as above
+    from applier.replica.readmission import Readmission  # noqa: PLC0415 - as above
+    from applier.sources.kafka.client import KafkaSource  # noqa: PLC0415 - as above
 
     with open_sink_of(settings) as sink, KafkaSource(settings.kafka_settings()) as source:
         entries = _waiting(_chosen(_entries(sink), stream, offset, event))
@@ -143,7 +143,7 @@ def _whole_object(entries: "Sequence[QuarantineEntry]", record: "KeptRecord") ->
 
 
 def _decoded(entry: "QuarantineEntry", record: "KeptRecord") -> "list[inspect.Inspected]":
-    from applier.kafka.port import Record  # noqa: PLC0415 - as above
+    from applier.sources.port import Record  # noqa: PLC0415 - as above
 
     stream, offset, _ = entry.event.place
     return list(inspect.decode([(stream, Record(offset, record.key, record.value))]))

@@ -9,7 +9,7 @@ import typer
 from applier.cli.display import observer_for
 from applier.cli.option import DEFAULT_CONFIG, ConfigPath, read_config
 from applier.cli.output import stderr_console
-from applier.stop import Stop, stopped_by_signals
+from applier.replica.shutdown import Shutdown, stopped_by_signals
 from applier.telemetry import Observer
 from applier.telemetry.log import level_of, use_level
 
@@ -27,9 +27,9 @@ def run(
     Then it finishes what runs, saves the progress and exits 0. A second signal ends it at once.
     """
     settings = read_config(config)
-    stop = Stop()
+    stop = Shutdown()
     with stopped_by_signals(stop, timeout_s=settings.run.shutdown_timeout_s):
-        from applier.daemon import follow  # noqa: PLC0415 - imports Spark: --help and usage errors need not wait for it
+        from applier.run.daemon import follow  # noqa: PLC0415 - imports Spark: --help and usage errors need not wait for it
 
         with _observer(settings.log) as observer:
             follow(settings, take_over=take_over, observer=observer, stop=stop)

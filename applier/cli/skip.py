@@ -6,8 +6,8 @@ import typer
 
 from applier.cli.option import DEFAULT_CONFIG, ConfigPath
 from applier.cli.place import EventIndex, parse_stream
-from applier.errors import ConfigError
-from applier.position import MAX_TS, Offset, Ts
+from applier.model.errors import ConfigError
+from applier.model.position import MAX_TS, Offset, Ts
 
 
 def skip(

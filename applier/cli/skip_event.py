@@ -4,25 +4,25 @@ A row, a record that cannot be read, a resolved event: the word is heeded by the
 ``applier ddl skip`` does it, so that its copies on other partitions and later replays neither run nor stop the replica.
 """
 
-from applier.bad_event import WHOLE_RECORD, EventPlace
 from applier.cli import inspect
 from applier.cli.ddl import SKIPPED_UNREAD, is_unfinished, open_sink_of, skip_by_time, write_skipped
 from applier.cli.option import ConfigPath, read_config
 from applier.cli.output import print_line
 from applier.cli.place import parse_table
-from applier.cli.wording import count, moment, one_line, operator
 from applier.config import Config
-from applier.errors import ConfigError
-from applier.events import DdlEvent, DdlIdentity
-from applier.kafka.client import KafkaSource
-from applier.kafka.peek import PeekChoice, peek
-from applier.kafka.port import Record
-from applier.position import Offset, Place, Stream, Ts
-from applier.protocol import Placed, Placer, Unplaced
-from applier.protocol.head import DDL
+from applier.ddl import identity, same_ddl
+from applier.model.errors import ConfigError
+from applier.model.events import DdlEvent, DdlIdentity
+from applier.model.position import Offset, Place, Stream, Ts
+from applier.model.rejected_event import WHOLE_RECORD, EventPlace
+from applier.sinks.bookkeeping.quarantine import SkipRule
 from applier.sinks.port import DdlState
-from applier.sinks.quarantine import SkipWord
-from applier.statement import identity, same_ddl
+from applier.sources.kafka.client import KafkaSource
+from applier.sources.kafka.peek import PeekChoice, peek
+from applier.sources.open_protocol import Placed, Placer, Unplaced
+from applier.sources.open_protocol.head import DDL
+from applier.sources.port import Record
+from applier.telemetry.wording import count, moment, one_line, operator
 
 AT_NEXT_START = "the next run leaves it out (one that runs now has to be started anew)"
 
@@ -40,7 +40,7 @@ def skip_place(config: ConfigPath, stream: Stream, offset: Offset, event: int | 
     left = [index for index, found in events.items() if not isinstance(found, DdlEvent)]
     with open_sink_of(settings) as sink:
         for index in [WHOLE_RECORD] if event is None and not ddls else left:
-            sink.quarantine.say(SkipWord(said_by=operator(), place=EventPlace(stream, offset, index)))
+            sink.quarantine.say(SkipRule(said_by=operator(), place=EventPlace(stream, offset, index)))
     print_line(f"skipped: {Place(stream, offset)}{'' if event is None else f'#{event}'}; {AT_NEXT_START}")
     for shown in inspect.decode([(stream, record)]):
         for line in inspect.as_lines(shown):
@@ -85,7 +85,7 @@ def skip_time(config: ConfigPath, ts: Ts, table: str | None) -> None:
                 ts=ts,
             )
         name = None if table is None else parse_table(table).fold()
-        sink.quarantine.say(SkipWord(said_by=operator(), commit_ts=ts, table=name))
+        sink.quarantine.say(SkipRule(said_by=operator(), commit_ts=ts, table=name))
     print_line(f"skipped: everything at ts {ts} ({moment(ts)}){f' of {table}' if table else ''}; {AT_NEXT_START}")
 
 

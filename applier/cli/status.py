@@ -11,10 +11,12 @@ from rich.live import Live
 
 from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line
-from applier.errors import RetryableSinkError
+from applier.model.errors import RetryableSinkError
 
 if TYPE_CHECKING:
-    from applier.cli.standing import Standing
+    from collections.abc import Callable, Iterator
+
+    from applier.status.replica_status import ReplicaStatus
 
 REFRESH_S: Final = 2.0
 
@@ -27,17 +29,25 @@ def status(
 ) -> None:
     """Show where the replica stands, and who runs it."""
     settings = read_config(config)
-    from applier.cli.inquiry import Inquiry  # noqa: PLC0415 - brings SQLAlchemy and Kafka's client: --help need not wait for them
+    from applier.status.query import StatusQuery, StatusTarget  # noqa: PLC0415 - brings SQLAlchemy and Kafka's client: --help need not wait for them
 
-    with Inquiry(settings) as inquiry:
-        first = inquiry.ask()
+    listen = settings.http.listen
+    target = StatusTarget(
+        sink=settings.sink_settings(),
+        sink_address=settings.sink.address,
+        kafka=settings.kafka_settings(),
+        required_partitions=settings.source.required_partitions(),
+        http=None if listen is None else (listen.reached_at, listen.port),
+    )
+    with StatusQuery(target) as query:
+        first = query.ask()
         with _screen(as_json=as_json, watch=watch) as show:
             show(first)
             if watch:
-                _keep_watching(inquiry.ask, show)
+                _keep_watching(query.ask, show)
 
 
-def _keep_watching(ask: "Callable[[], Standing]", show: "Callable[[Standing | str], None]") -> None:
+def _keep_watching(ask: "Callable[[], ReplicaStatus]", show: "Callable[[ReplicaStatus | str], None]") -> None:
     """Ask and show until Ctrl-C, which is how a watch ends in good order; a sink that is away for a while does not end it."""
     try:
         while True:
@@ -51,16 +61,16 @@ def _keep_watching(ask: "Callable[[], Standing]", show: "Callable[[Standing | st
 
 
 @contextmanager
-def _screen(*, as_json: bool, watch: bool) -> "Iterator[Callable[[Standing | str], None]]":
+def _screen(*, as_json: bool, watch: bool) -> "Iterator[Callable[[ReplicaStatus | str], None]]":
     """Yield what shows a standing, or a sentence that says why there is none now."""
-    from applier.cli.standing import as_object  # noqa: PLC0415 - as above
-    from applier.cli.standing_view import as_lines, picture  # noqa: PLC0415 - as above
+    from applier.cli.status_view import as_lines, picture  # noqa: PLC0415 - as above
+    from applier.status.replica_status import as_object  # noqa: PLC0415 - as above
 
     console = Console()
     is_drawn = not as_json and console.is_terminal and not console.is_dumb_terminal
     live = Live(console=console, auto_refresh=False) if is_drawn and watch else None
 
-    def show(found: "Standing | str") -> None:
+    def show(found: "ReplicaStatus | str") -> None:
         if as_json:
             print_json({"problem": found} if isinstance(found, str) else as_object(found))
         elif not is_drawn:

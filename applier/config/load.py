@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from applier.config.model import Config
 from applier.config.origin import EnvironmentSource, reading_of, variable_of
-from applier.errors import ConfigError
+from applier.model.errors import ConfigError
 
 
 def load_config(

@@ -3,7 +3,7 @@
 import os
 import re
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
 
@@ -25,22 +25,19 @@ from applier.config.value import (
     parse_url,
     refuse,
 )
-from applier.ddl_type import DDL_TYPE_NAMES
-from applier.errors import ConfigError
-from applier.kafka.settings import OWNED_PROPERTIES, KafkaSettings
-from applier.position import MAX_TS, Ts
+from applier.ddl.ddl_type import DDL_TYPE_NAMES
+from applier.model.errors import ConfigError
+from applier.model.position import MAX_TS
+from applier.planner.table_check import Acceptance, DifferenceKind, check_pattern
+from applier.sinks.bookkeeping.queries import SCHEMA
 from applier.sinks.port import SinkSettings, Tls, TlsMode
-from applier.sinks.queries import SCHEMA
-from applier.table_check import Acceptance, DifferenceKind, check_pattern
+from applier.sources.kafka.settings import OWNED_PROPERTIES, KafkaSettings
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Patience = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 """Seconds to wait for something; 0: look once."""
 PartitionCount = Annotated[Whole, Field(ge=1)]
 
-
-if TYPE_CHECKING:
-    from applier.engine import EngineSettings
 
 DEFAULT_LISTEN: Final = Listen(LOOPBACK, 9464)
 DIFFERENCES: Final = frozenset(str(kind) for kind in DifferenceKind)
@@ -314,29 +311,6 @@ class Config(_Section):
         if self.sink.is_sqlite and not master.startswith("local"):
             return "a SQLite file can be written on this machine only, and the master is not local"
         return None
-
-    def engine_settings(self, *, until_ts: Ts | None = None, apply_attempts: int = 8) -> "EngineSettings":
-        """Return the engine's part. ``until_ts``: where the watermark stops; ``apply_attempts``: how often a write is tried."""
-        from applier.coordinator import Policy  # noqa: PLC0415 - the engine brings Spark: commands that only look need not wait for it
-        from applier.engine import EngineSettings  # noqa: PLC0415 - see above
-        from applier.planner import AsidePolicy  # noqa: PLC0415 - see above
-
-        policy = Policy(
-            required_partitions=self.source.required_partitions(),
-            segment_rows=self.sink.max_transaction_rows,
-            cached_bytes=self.run.memory,
-        )
-        return EngineSettings(
-            policy=policy,
-            buckets=self.spark.buckets,
-            ddl_policy=self.ddl,
-            until_ts=until_ts,
-            apply_attempts=apply_attempts,
-            accept=self.acceptance,
-            aside=AsidePolicy(
-                unreadable=self.source.on_unreadable is OnBadEvent.QUARANTINE, refused=self.sink.on_rejected_row is OnBadEvent.QUARANTINE
-            ),
-        )
 
     @property
     def acceptance(self) -> Acceptance:

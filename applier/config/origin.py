@@ -23,7 +23,7 @@ from pydantic_settings import (
 )
 
 from applier.config.model import Config
-from applier.errors import ConfigError
+from applier.model.errors import ConfigError
 
 Values: TypeAlias = dict[str, Any]
 

@@ -12,10 +12,10 @@ that moves the checkpoint (or saves progress) after the topic was judged.
 
 from collections.abc import Iterable
 
-from applier.coordinator.messages import RangeReport
-from applier.coordinator.rules import is_judged, is_missed
-from applier.errors import NeedsOperator
-from applier.position import Offset, Stream, Ts
+from applier.model.errors import NeedsOperator
+from applier.model.position import Offset, Stream, Ts
+from applier.model.range_report import RangeReport
+from applier.model.segment import is_judged, is_missed
 
 REMEDY = (
     "Take the topic out of source.topics again. To replicate its tables, make a new replica: dump the upstream with them, "

@@ -9,14 +9,15 @@ from collections.abc import Collection, Iterable, Iterator
 from heapq import heappop, heappush
 from typing import Final
 
-from applier.coordinator.beginning import FROM_DUMP_TO_REPLICA
-from applier.coordinator.messages import DdlArrival, NeedNames
 from applier.coordinator.order import Queue, entangled, find_order, tables_to_ask
-from applier.coordinator.rules import is_due, is_in_dump, is_missed
-from applier.errors import NeedsOperator
-from applier.events import DdlEvent, DdlIdentity, FoldedName
-from applier.position import Offset, Place, Stream, Ts
-from applier.statement import identity, same_ddl
+from applier.coordinator.starting_point import FROM_DUMP_TO_REPLICA
+from applier.coordinator.step import NeedNames
+from applier.ddl import identity, same_ddl
+from applier.model.errors import NeedsOperator
+from applier.model.events import DdlEvent, DdlIdentity, FoldedName
+from applier.model.position import Offset, Place, Stream, Ts
+from applier.model.range_report import DdlArrival
+from applier.model.segment import is_due, is_in_dump, is_missed
 
 MAX_SPELLINGS: Final = 3
 """Of one DDL whose identity is kept: an upgraded producer words some differently."""

@@ -12,11 +12,11 @@ from heapq import heappop, heappush
 from operator import attrgetter
 from typing import NamedTuple
 
-from applier.coordinator.messages import RangeId, RangeReport, TableRows
 from applier.coordinator.order import is_covered
-from applier.coordinator.rules import is_in_segment, is_spent, may_hold, overlaps_segment
-from applier.events import FoldedName, TableName
-from applier.position import Stream, Ts
+from applier.model.events import FoldedName, TableName
+from applier.model.position import Stream, Ts
+from applier.model.range_report import RangeId, RangeReport, TableRows
+from applier.model.segment import is_in_segment, is_spent, may_hold, overlaps_segment
 
 
 class Selection(NamedTuple):

@@ -10,32 +10,22 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 
-from applier.bad_event import STORED_AT_ONCE, BadEvent
 from applier.coordinator.admission import Admission
 from applier.coordinator.barriers import Barriers
 from applier.coordinator.cache import Cache
 from applier.coordinator.listing import check_excluded, check_known, check_new, has_held_records, is_required, missing
 from applier.coordinator.merging import Merges
-from applier.coordinator.messages import (
-    ApplySegment,
-    CoordinatorStep,
-    Evict,
-    ExecuteDdl,
-    Listing,
-    NeedNames,
-    PartitionExtent,
-    RangeId,
-    RangeReport,
-    SaveProgress,
-    StartingPoint,
-    StreamPosition,
-)
 from applier.coordinator.policy import Policy
-from applier.coordinator.reading import PlacedDdl, Reading, StreamStatus
-from applier.coordinator.rules import floor_ts, has_group, has_reached, is_ahead, is_open, moves_checkpoint
-from applier.errors import InvariantViolation
-from applier.events import DdlEvent, DdlIdentity, FoldedName
-from applier.position import NO_TS, Offset, Stream, Ts
+from applier.coordinator.reading import PlacedDdl, StreamState, StreamStatus
+from applier.coordinator.starting_point import StartingPoint
+from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl, NeedNames, SaveProgress, Step
+from applier.model.errors import InvariantViolation
+from applier.model.events import DdlEvent, DdlIdentity, FoldedName
+from applier.model.listing import Listing, PartitionExtent
+from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
+from applier.model.range_report import RangeId, RangeReport
+from applier.model.rejected_event import STORED_AT_ONCE, RejectedEvent
+from applier.model.segment import floor_ts, has_group, has_reached, is_ahead, is_open, moves_checkpoint
 
 
 class Coordinator:
@@ -50,14 +40,14 @@ class Coordinator:
         self._checkpoint_ts = self._watermark = start.checkpoint_ts
         self._settled_tables = start.ddl_touched_at_checkpoint
         self._barriers = Barriers(start.settled, start.start_ts)
-        self._streams: dict[Stream, Reading] = {}
+        self._streams: dict[Stream, StreamState] = {}
         self._cache = Cache()
         self._merges = Merges(self._cache, policy.merge_ranges, policy.range_records)
         # Ranges with a greater number may hold rows at the checkpoint that its group lacked; after a restart that is every range.
         self._group = 0
         # No position may pass them before they are stored, so that comes before every other step.
-        self._bad_events: deque[BadEvent] = deque()
-        self._step: CoordinatorStep | None = None
+        self._bad_events: deque[RejectedEvent] = deque()
+        self._step: Step | None = None
         self._step_group = 0
         self._is_listed = self._is_fresh = False
 
@@ -108,7 +98,7 @@ class Coordinator:
         reading = self._streams.get(stream)
         return NO_TS if reading is None else max(reading.resolved_ts, self._checkpoint_ts)
 
-    def _status(self, reading: Reading) -> StreamStatus:
+    def _status(self, reading: StreamState) -> StreamStatus:
         return StreamStatus(
             stream=reading.stream,
             resolved_ts=self.resolved_ts(reading.stream),
@@ -136,7 +126,7 @@ class Coordinator:
             self._is_read_to(reading, ends) or self._is_held_back(reading, least, is_full=is_full) for reading in self._streams.values()
         )
 
-    def _is_read_to(self, reading: Reading, ends: Mapping[Stream, Offset]) -> bool:
+    def _is_read_to(self, reading: StreamState, ends: Mapping[Stream, Offset]) -> bool:
         return reading.prefix >= ends.get(reading.stream, reading.prefix)
 
     # --- reading ---------------------------------------------------------------------------------------------------
@@ -156,13 +146,13 @@ class Coordinator:
             planned += [*ranges, *self._merges.plan(reading)]
         return tuple(planned)
 
-    def _at_most(self, reading: Reading, least_ts: Ts, *, is_full: bool) -> int:
+    def _at_most(self, reading: StreamState, least_ts: Ts, *, is_full: bool) -> int:
         """How many ranges a stream may be given now."""
         if self._is_held_back(reading, least_ts, is_full=is_full):
             return 0
         return max(0, (1 if is_full else self._policy.ranges_per_stream) - reading.outstanding)
 
-    def _is_held_back(self, reading: Reading, least_ts: Ts, *, is_full: bool) -> bool:
+    def _is_held_back(self, reading: StreamState, least_ts: Ts, *, is_full: bool) -> bool:
         """Whether a stream that is ahead of the least promise must wait. The streams that hold the watermark never do."""
         resolved_ts = self.resolved_ts(reading.stream)
         if self._until_ts is not None and has_reached(resolved_ts, self._until_ts):
@@ -211,7 +201,7 @@ class Coordinator:
         self._bad_events.extend(report.bad_events)
         self._is_fresh = False
 
-    def _reading(self, range_id: RangeId) -> Reading:
+    def _reading(self, range_id: RangeId) -> StreamState:
         if range_id.stream not in self._streams:
             raise InvariantViolation("a range of a stream that is not read", range=range_id)
         return self._streams[range_id.stream]
@@ -260,11 +250,11 @@ class Coordinator:
             check_new(stream, extent)
         start = extent.earliest if stored is None else stored.next_offset
         self._admission.join(stream, has_history=has_group(self._checkpoint_ts, self._start_ts))
-        self._streams[stream] = Reading(stream, start, extent.end, self._checkpoint_ts)
+        self._streams[stream] = StreamState(stream, start, extent.end, self._checkpoint_ts)
 
     # --- steps -----------------------------------------------------------------------------------------------------
 
-    def next_step(self) -> CoordinatorStep | None:
+    def next_step(self) -> Step | None:
         """Return the next step, or None. The caller confirms it by the method that belongs to it, or takes it back by ``withdraw``."""
         self._must_be_idle()
         spent = self._cache.spent(self._checkpoint_ts)
@@ -286,7 +276,7 @@ class Coordinator:
         if self._step is not None:
             raise InvariantViolation("the last step was neither confirmed nor withdrawn", step=type(self._step).__name__)
 
-    def _hand_out(self, step: CoordinatorStep | None) -> CoordinatorStep | None:
+    def _hand_out(self, step: Step | None) -> Step | None:
         self._step, self._step_group = step, self._cache.number
         return step
 
@@ -384,11 +374,11 @@ class Coordinator:
         self._take_back(step)
         self._cache.remove(step.ranges)
 
-    def withdraw(self, step: CoordinatorStep) -> None:
+    def withdraw(self, step: Step) -> None:
         """Take a step back: it was surely not performed."""
         self._take_back(step)
 
-    def _take_back(self, step: CoordinatorStep) -> None:
+    def _take_back(self, step: Step) -> None:
         if step is not self._step:
             raise InvariantViolation("a step was confirmed that is not in hand", step=type(step).__name__)
         self._step = None

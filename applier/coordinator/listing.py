@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from applier.coordinator.beginning import FROM_DUMP_TO_REPLICA
-from applier.coordinator.messages import PartitionExtent
-from applier.errors import NeedsOperator
-from applier.position import Offset, Stream
+from applier.coordinator.starting_point import FROM_DUMP_TO_REPLICA
+from applier.model.errors import NeedsOperator
+from applier.model.listing import PartitionExtent
+from applier.model.position import Offset, Stream
 
 
 def is_required(stream: Stream, partitions: Mapping[str, int] | None) -> bool:

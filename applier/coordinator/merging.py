@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from applier.coordinator.cache import Cache
-from applier.coordinator.messages import RangeId, RangeReport
-from applier.coordinator.reading import Reading
-from applier.position import Stream
+from applier.coordinator.reading import StreamState
+from applier.model.position import Stream
+from applier.model.range_report import RangeId, RangeReport
 
 FAN: Final = 8
 """How many ranges become one. More of them cost fewer reads; fewer of them keep more ranges."""
@@ -33,7 +33,7 @@ class Merges:
         """Whether a range is one that is read again."""
         return range_id in self._reading
 
-    def plan(self, reading: Reading) -> Iterator[RangeId]:
+    def plan(self, reading: StreamState) -> Iterator[RangeId]:
         """Yield the range that takes the place of the shortest run of a stream's ranges, if it has too many."""
         stream = reading.stream
         if self._cache.ranges_of(stream) <= max(self._most_ranges, FAN):

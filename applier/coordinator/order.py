@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from applier.errors import NeedsOperator
-from applier.events import DdlEvent, DdlIdentity, FoldedName, TableName
-from applier.statement import Statement, StatementKind, parse_ddl, touches
+from applier.ddl import DdlKind, DdlStatement, parse_ddl, touches
+from applier.model.errors import NeedsOperator
+from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 
 MAX_SEARCHED = 20_000
 """States after which a search is given up: far above what one ts of one upstream can hold in several topics."""
@@ -92,13 +92,13 @@ def find_order(queues: Sequence[Queue], ddls: Mapping[DdlIdentity, DdlEvent], ex
     return list(found[0])
 
 
-def _names_before(statements: Iterable[Statement], existing: frozenset[FoldedName]) -> dict[FoldedName, Mark]:
+def _names_before(statements: Iterable[DdlStatement], existing: frozenset[FoldedName]) -> dict[FoldedName, Mark]:
     """Give every name that exists its first mark. A schema exists unless one of the statements makes it."""
     names: dict[FoldedName, Mark] = {}
     made = set()
     for statement in statements:
         schema = FoldedName(statement.schema.casefold(), "")
-        if statement.kind is StatementKind.CREATE_SCHEMA and not statement.if_not_exists:
+        if statement.kind is DdlKind.CREATE_SCHEMA and not statement.if_not_exists:
             made.add(schema)
         elif statement.schema:
             names[schema] = ("was", schema)
@@ -110,7 +110,7 @@ def _names_before(statements: Iterable[Statement], existing: frozenset[FoldedNam
     return {name: mark for name, mark in names.items() if name not in made}
 
 
-def _search(queues: Sequence[Queue], statements: Mapping[DdlIdentity, Statement], before: Names) -> list[Queue]:
+def _search(queues: Sequence[Queue], statements: Mapping[DdlIdentity, DdlStatement], before: Names) -> list[Queue]:
     """Walk all interleavings, joining paths that meet in one state; return one path per distinct result."""
     states: dict[tuple[tuple[int, ...], frozenset[tuple[FoldedName, Mark]]], Queue] = {((0,) * len(queues), frozenset(before.items())): ()}
     for _ in range(sum(len(queue) for queue in queues)):
@@ -130,7 +130,7 @@ def _search(queues: Sequence[Queue], statements: Mapping[DdlIdentity, Statement]
     return list(states.values())
 
 
-def perform(statement: Statement, key: DdlIdentity, names: dict[FoldedName, Mark]) -> dict[FoldedName, Mark] | None:
+def perform(statement: DdlStatement, key: DdlIdentity, names: dict[FoldedName, Mark]) -> dict[FoldedName, Mark] | None:
     """Return the names after a statement, or None where a database would refuse it. ``names`` is used up."""
     if statement.schema:
         return _perform_on_schema(statement, names)
@@ -152,14 +152,14 @@ def perform(statement: Statement, key: DdlIdentity, names: dict[FoldedName, Mark
     return _rename(statement, _drop(statement, names))
 
 
-def _drop(statement: Statement, names: dict[FoldedName, Mark] | None) -> dict[FoldedName, Mark] | None:
+def _drop(statement: DdlStatement, names: dict[FoldedName, Mark] | None) -> dict[FoldedName, Mark] | None:
     for name in statement.drops:
         if names is not None and names.pop(name.fold(), None) is None and not statement.if_exists:
             names = None
     return names
 
 
-def _rename(statement: Statement, names: dict[FoldedName, Mark] | None) -> dict[FoldedName, Mark] | None:
+def _rename(statement: DdlStatement, names: dict[FoldedName, Mark] | None) -> dict[FoldedName, Mark] | None:
     for old, new in statement.renames:
         if names is None or old.fold() not in names or new.fold() in names or FoldedName(new.schema.casefold(), "") not in names:
             return None
@@ -167,15 +167,15 @@ def _rename(statement: Statement, names: dict[FoldedName, Mark] | None) -> dict[
     return names
 
 
-def _perform_on_schema(statement: Statement, names: dict[FoldedName, Mark]) -> dict[FoldedName, Mark] | None:
+def _perform_on_schema(statement: DdlStatement, names: dict[FoldedName, Mark]) -> dict[FoldedName, Mark] | None:
     schema = FoldedName(statement.schema.casefold(), "")
-    if statement.kind is StatementKind.CREATE_SCHEMA:
+    if statement.kind is DdlKind.CREATE_SCHEMA:
         if schema in names and not statement.if_not_exists:
             return None
         return names | {schema: ("made",)}
     if schema not in names and not statement.if_exists:
         return None
-    if statement.kind is StatementKind.DROP_SCHEMA:
+    if statement.kind is DdlKind.DROP_SCHEMA:
         return {name: mark for name, mark in names.items() if name.schema != schema.schema}
     return names
 

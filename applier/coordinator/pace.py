@@ -15,7 +15,7 @@ MOST_RECORDS: Final = 1_000_000
 """However small they are."""
 
 
-class Pace:
+class RangeSize:
     """Learns from what ranges held."""
 
     __slots__ = ("_bytes_per_record", "records")

@@ -10,12 +10,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from applier.coordinator.messages import RangeId, RangeReport, Step
-from applier.coordinator.pace import Pace
-from applier.coordinator.rules import ddl_holds_offset, holds_offset, is_behind_promise
-from applier.errors import InvariantViolation
-from applier.events import DdlIdentity
-from applier.position import Offset, Stream, Ts
+from applier.coordinator.pace import RangeSize
+from applier.model.errors import InvariantViolation
+from applier.model.events import DdlIdentity
+from applier.model.position import Offset, Stream, Ts
+from applier.model.range_report import HoldPoint, RangeId, RangeReport
+from applier.model.segment import ddl_holds_offset, holds_offset, is_behind_promise
 
 MAX_HELD = 1000
 """Ranges whose stairs are kept one by one; a stream that does not resolve for days has more."""
@@ -43,7 +43,7 @@ class PlacedDdl(NamedTuple):
     key: DdlIdentity
 
 
-Stairs: TypeAlias = tuple[Step, ...]
+Stairs: TypeAlias = tuple[HoldPoint, ...]
 """The hold line of a range, as its report gives it; not empty."""
 
 
@@ -54,10 +54,10 @@ def _first_held(stairs: Stairs, checkpoint_ts: Ts) -> Offset | None:
 
 
 def _joined(held: list[Stairs]) -> Stairs:
-    return (Step(held[0][0].offset, max(stair.value for stairs in held for stair in stairs)),)
+    return (HoldPoint(held[0][0].offset, max(stair.value for stairs in held for stair in stairs)),)
 
 
-class Reading:
+class StreamState:
     """The state of reading one stream from ``start``; ``resolved_ts`` begins at the checkpoint."""
 
     __slots__ = (
@@ -83,7 +83,7 @@ class Reading:
         self.end = end
         self.resolved_ts = resolved_ts
         self.replays = self.fallbacks = 0
-        self.pace = Pace()
+        self.pace = RangeSize()
         self._outstanding: set[RangeId] = set()
         self._forgotten: list[RangeId] = []
         self._reported: dict[Offset, tuple[RangeReport, tuple[PlacedDdl, ...]]] = {}

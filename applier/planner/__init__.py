@@ -1,15 +1,15 @@
 """Chunks of events to statements: pure. The sink's catalogue and dialect come in as values."""
 
+from applier.model.segment import SegmentWindow
 from applier.planner.binding import bytes_key_names, key_names
 from applier.planner.plan import plan_bucket
+from applier.planner.rejected_rows import STOP, QuarantinePolicy
 from applier.planner.rekey import rekey_of, route
-from applier.planner.sieve import STOP, AsidePolicy
 from applier.planner.transactions import TransactionSet, count_transactions
-from applier.planner.window import SegmentWindow
 
 __all__ = [
     "STOP",
-    "AsidePolicy",
+    "QuarantinePolicy",
     "SegmentWindow",
     "TransactionSet",
     "bytes_key_names",

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from applier.chunk import Chunk
-from applier.errors import FatalSinkError, NeedsOperator, ProtocolError
-from applier.events import STRING_TYPES, ColumnShape, Flag, FoldedName, Shape
+from applier.model.chunk import Chunk
+from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError
+from applier.model.events import STRING_TYPES, ColumnShape, Flag, FoldedName, Shape
+from applier.model.position import Stream
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.position import Stream
-from applier.table_check import extra_unique_index, unique_index_difference
+from applier.planner.table_check import extra_unique_index, unique_index_difference
 
 ADD_COLUMN: Final = (
     "A DDL was skipped, or the table was altered by hand: rows that are there already lack upstream's values of the column, and are not "

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from applier.events import FoldedName
-from applier.table_check import UniqueIndex
+from applier.model.events import FoldedName
+from applier.planner.table_check import UniqueIndex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import TypeAlias
 
-from applier.chunk import Chunk, unpack
-from applier.errors import ApplierError, InvariantViolation
-from applier.events import MARKER_IMAGE, FoldedName, Value
+from applier.model.chunk import Chunk, unpack
+from applier.model.errors import ApplierError, InvariantViolation
+from applier.model.events import MARKER_IMAGE, FoldedName, Value
+from applier.model.segment import SegmentWindow
 from applier.planner.binding import Origin, bytes_key_names, key_names, origins_of
 from applier.planner.transactions import TransactionSet
-from applier.planner.window import SegmentWindow
 
 Key: TypeAlias = bytes | tuple[Value, ...]
 Version: TypeAlias = tuple[int, int, int, int, Key, bytes, int]

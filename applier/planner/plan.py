@@ -9,18 +9,18 @@ row of the sink that a REPLACE collides with has changed inside the window, so t
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from applier.bad_event import BadEvent
-from applier.errors import FatalSinkError, InvariantViolation, NeedsOperator
-from applier.events import MARKER_IMAGE, FoldedName, RowKind
+from applier.model.errors import FatalSinkError, InvariantViolation, NeedsOperator
+from applier.model.events import MARKER_IMAGE, FoldedName, RowKind
+from applier.model.rejected_event import RejectedEvent
+from applier.model.segment import SegmentWindow
 from applier.planner.binding import Origin, key_names
 from applier.planner.catalogue import TableDescription
 from applier.planner.compaction import COMMIT_TS, IMAGE, OFFSET, ORIGIN, Compaction, Version
-from applier.planner.parts import StatementParts
 from applier.planner.port import Dialect, ImageDecoders, Phase, Statement
+from applier.planner.rejected_rows import STOP, QuarantinePolicy, RejectedRows
 from applier.planner.rendering import KeyDecoder, TableRenderer, image_keys, placed
-from applier.planner.sieve import STOP, AsidePolicy, Sieve
+from applier.planner.statement_rows import StatementRows
 from applier.planner.transactions import TransactionSet
-from applier.planner.window import SegmentWindow
 
 
 def plan_bucket(  # noqa: PLR0913, PLR0917 -- one bucket's whole input in one call: Spark tasks have nowhere to keep half of it
@@ -31,15 +31,15 @@ def plan_bucket(  # noqa: PLR0913, PLR0917 -- one bucket's whole input in one ca
     dialect: Dialect,
     image_decoders: ImageDecoders,
     decode_key: KeyDecoder,
-    policy: AsidePolicy = STOP,
-) -> Iterator[Statement | BadEvent | TransactionSet]:
+    policy: QuarantinePolicy = STOP,
+) -> Iterator[Statement | RejectedEvent | TransactionSet]:
     """Yield the statements of one bucket, the rows that ``policy`` sets aside and, last, one TransactionSet.
 
     ``tables`` describe the sink as it is now; ``rekeyed`` holds the key columns of tables whose events cannot be trusted about them.
     ProtocolError: a final image cannot be read (it is never replaced by an older version). FatalSinkError: the sink lacks the table or
     a column, or cannot take a row of this size. NeedsOperator: a partial image, or rows without a key.
     """
-    sieve = Sieve(policy, decode_key)
+    sieve = RejectedRows(policy, decode_key)
     compaction = Compaction(window, image_keys(rekeyed, tables, image_decoders), sieve.refuse)
     for data in chunks:
         compaction.feed(data)
@@ -85,7 +85,7 @@ def _check_key(versions: Sequence[Version], origins: Sequence[Origin]) -> None:
 class _TablePlan:
     """The statements of one table."""
 
-    def __init__(self, renderer: TableRenderer, sieve: Sieve, key: tuple[str, ...] | None, origins: Sequence[Origin]) -> None:
+    def __init__(self, renderer: TableRenderer, sieve: RejectedRows, key: tuple[str, ...] | None, origins: Sequence[Origin]) -> None:
         self._renderer, self._sieve = renderer, sieve
         self._description, self._dialect = renderer.description, renderer.dialect
         self._key = key
@@ -141,7 +141,7 @@ class _TablePlan:
         parts = None
         if texts:
             rows = tuple(self._sieve.described(self._origins[ORIGIN(version)], version, self._key) for version in versions)
-            parts = StatementParts(
+            parts = StatementRows(
                 phase=phase,
                 table=self._description,
                 columns=columns,

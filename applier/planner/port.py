@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from applier.events import Shape, Value
+from applier.model.events import Shape, Value
 from applier.planner.catalogue import ColumnDescription, TableDescription
 
 if TYPE_CHECKING:
-    from applier.planner.parts import StatementParts
+    from applier.planner.statement_rows import StatementRows
 
 Literal: TypeAlias = Callable[[Value], str]
 """Value -> its text in SQL. TypeError, ValueError or AttributeError if the value is not of the type that was asked for."""
@@ -35,7 +35,7 @@ class Statement(NamedTuple):
     rows: int
     min_ts: int
     max_ts: int
-    parts: "StatementParts | None" = None
+    parts: "StatementRows | None" = None
     """What it was rendered from, where rows that the database refuses are to be found."""
 
 

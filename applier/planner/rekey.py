@@ -11,11 +11,11 @@ from typing import Protocol
 
 import msgspec
 
-from applier.chunk import Chunk, PackedChunk, bucket_of, bucket_seed, pack, part_of, unpack
-from applier.errors import NeedsOperator
-from applier.events import FoldedName, Shape
+from applier.model.chunk import Chunk, PackedChunk, bucket_of, bucket_seed, pack, part_of, unpack
+from applier.model.errors import NeedsOperator
+from applier.model.events import FoldedName, Shape
+from applier.model.position import Stream
 from applier.planner.catalogue import TableDescription
-from applier.position import Stream
 
 
 class KeyedRows(Protocol):

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import call, itemgetter
 from typing import Any, TypeAlias
 
-from applier.errors import ApplierError, ProtocolError
-from applier.events import FoldedName, Value
+from applier.model.errors import ApplierError, ProtocolError
+from applier.model.events import FoldedName, Value
 from applier.planner.binding import BoundColumn, Origin, bind_columns, bind_row, corrected, key_names, refuse_extra_unique_index
 from applier.planner.catalogue import TableDescription
 from applier.planner.compaction import COMMIT_TS, OFFSET, Key, KeyReader, KeyReaders, Version
 from applier.planner.port import Dialect, ImageDecoder, ImageDecoders, Literal, RowDialect, RowLiteral, WireColumn
-from applier.planner.sieve import Sieve
+from applier.planner.rejected_rows import RejectedRows
 
 KeyDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]
 KeyText: TypeAlias = Callable[[Version], list[str]]
@@ -52,7 +52,7 @@ class TableRenderer:
     """Renders the final versions of one table. Rows of all its shapes come out alike, so that they share statements."""
 
     def __init__(
-        self, description: TableDescription, key: tuple[str, ...] | None, dialect: Dialect, decoders: ImageDecoders, sieve: Sieve
+        self, description: TableDescription, key: tuple[str, ...] | None, dialect: Dialect, decoders: ImageDecoders, sieve: RejectedRows
     ) -> None:
         """Take the sink's table and, if the table was rekeyed, its ``key``. ``sieve`` takes rows that cannot be rendered."""
         self.description = description

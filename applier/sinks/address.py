@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from applier.errors import ConfigError
+from applier.model.errors import ConfigError
 
 MYSQL: Final = ("mysql+pymysql", "mariadb+pymysql")
 SQLITE: Final = ("sqlite", "sqlite+pysqlite")

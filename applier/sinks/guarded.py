@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from applier.bad_event import BadEvent, EventPlace, named, reason_of
-from applier.errors import FatalSinkError, RowRefused
-from applier.planner.parts import StatementParts
+from applier.model.errors import FatalSinkError, RowRefused
+from applier.model.rejected_event import EventPlace, RejectedEvent, named, reason_of
 from applier.planner.port import Statement
-from applier.sinks.port import Aside
+from applier.planner.statement_rows import StatementRows
+from applier.sinks.port import Quarantined
 
 
 @dataclass(slots=True)
@@ -28,14 +28,14 @@ class Guard:
     execute: Callable[[Statement], None]
     savepoint: Callable[[], None]
     roll_back: Callable[[], None]
-    aside: Aside | None
+    aside: Quarantined | None
     stored: Callable[[Iterable[EventPlace]], AbstractSet[EventPlace]]
-    refused: list[BadEvent] = field(default_factory=list)
+    refused: list[RejectedEvent] = field(default_factory=list)
     _unexpected: int = 0
-    _uncounted: list[BadEvent] = field(default_factory=list)
+    _uncounted: list[RejectedEvent] = field(default_factory=list)
 
     @property
-    def _taker(self) -> Aside | None:
+    def _taker(self) -> Quarantined | None:
         """What takes refused rows; None if nothing does."""
         return self.aside if self.aside is not None and self.aside.takes_refused else None
 
@@ -67,14 +67,14 @@ class Guard:
             return rows
         return statement.rows
 
-    def _refuse(self, parts: StatementParts, error: RowRefused) -> None:
+    def _refuse(self, parts: StatementRows, error: RowRefused) -> None:
         (row,) = parts.rows
         if self._taker is None:
             raise named(error, row, parts.key) from error
         self.refused.append(replace(row, error=reason_of(error)))
         self._count(self.refused[-1])
 
-    def _count(self, event: BadEvent) -> None:
+    def _count(self, event: RejectedEvent) -> None:
         """Count a bad row. Only where all of them would be too many the quarantine is asked which of them it has."""
         at_most = None if self.aside is None else self.aside.at_most
         self._uncounted.append(event)

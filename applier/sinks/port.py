@@ -10,19 +10,18 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
-from applier.bad_event import MAX_SET_ASIDE, AsideState, BadEvent, EventPlace, KeptRecord
-from applier.coordinator.messages import DdlIdentity, StreamPosition
-from applier.events import DdlEvent, FoldedName, TableName
+from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
+from applier.model.position import Stream, StreamPosition, Ts
+from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, KeptRecord, QuarantineState, RejectedEvent
 from applier.planner.catalogue import TableDescription
 from applier.planner.port import Dialect, Statement
-from applier.position import Stream, Ts
-from applier.sinks.queries import SCHEMA
+from applier.planner.table_check import SinkTable
+from applier.sinks.bookkeeping.queries import SCHEMA
 from applier.sinks.reserved import Reserved
-from applier.table_check import SinkTable
 
 if TYPE_CHECKING:
-    from applier.sinks.overview import Overview
-    from applier.sinks.quarantine import QuarantineDesk
+    from applier.sinks.bookkeeping.overview import Overview
+    from applier.sinks.bookkeeping.quarantine import QuarantineStore
 
 
 class TlsMode(StrEnum):
@@ -102,23 +101,23 @@ class Settlement(NamedTuple):
     """What becomes of an entry of the quarantine, and by whose word."""
 
     place: EventPlace
-    state: AsideState
+    state: QuarantineState
     by: str
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class Quarantined:
     """What a transaction stores in the quarantine beside its rows. Made where it is used: it crosses to no other process.
 
     ``record_of`` reads the record of an event from Kafka; SourceError if it is gone. ``takes_refused``: what the database refuses is
     stored too; otherwise it stops the transaction. ``at_most``: events that the quarantine does not have yet (None: however many).
     """
 
-    record_of: Callable[[BadEvent], KeptRecord]
-    events: tuple[BadEvent, ...] = ()
+    record_of: Callable[[RejectedEvent], KeptRecord]
+    events: tuple[RejectedEvent, ...] = ()
     settled: tuple[Settlement, ...] = ()
     takes_refused: bool = True
-    at_most: int | None = MAX_SET_ASIDE
+    at_most: int | None = MAX_QUARANTINED
 
 
 class DdlState(StrEnum):
@@ -181,7 +180,7 @@ class WriteOutcome:
     state: WriteState
     rows: int = 0
     transactions: int = 0
-    set_aside: tuple[BadEvent, ...] = ()
+    set_aside: tuple[RejectedEvent, ...] = ()
     """What this transaction has stored in the quarantine."""
     error: Exception | None = None
     """An ApplierError, with ``FAILED`` and ``REBUILD``; RetryableSinkError if a repetition may succeed."""
@@ -190,7 +189,9 @@ class WriteOutcome:
 class Writer(Protocol):
     """Executor side: writes one segment in one transaction. Frozen and picklable; opens its own connection."""
 
-    def write(self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, aside: Aside | None = None) -> WriteOutcome:
+    def write(
+        self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, aside: Quarantined | None = None
+    ) -> WriteOutcome:
         """Lock the progress row, check the fence, run the statements in order, store what is set aside, move the progress, COMMIT.
 
         A consumed iterable cannot be retried here: a retryable error is reported and the driver repeats the job.
@@ -255,7 +256,7 @@ class Sink(Protocol):
         """Tell whether the table exists and holds a row."""
         ...
 
-    def save(self, fence: Fence, commit: ProgressCommit, aside: Aside | None = None) -> WriteOutcome:
+    def save(self, fence: Fence, commit: ProgressCommit, aside: Quarantined | None = None) -> WriteOutcome:
         """Write progress without rows, under the fence, with what is set aside."""
         ...
 
@@ -299,7 +300,7 @@ class Sink(Protocol):
         ...
 
     @property
-    def quarantine(self) -> "QuarantineDesk":
+    def quarantine(self) -> "QuarantineStore":
         """The events that were set aside, and the operator's words about events to skip. Needs no ownership."""
         ...
 

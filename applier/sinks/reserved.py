@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from applier.errors import NeedsOperator
-from applier.events import DdlEvent, TableName
-from applier.statement import parse_ddl
-from applier.statement.cursor import NotUnderstood, scan
+from applier.ddl import parse_ddl
+from applier.ddl.cursor import NotUnderstood, scan
+from applier.model.errors import NeedsOperator
+from applier.model.events import DdlEvent, TableName
 
 SYSTEM_SCHEMAS: Final = frozenset({"mysql", "information_schema", "performance_schema", "sys", "metrics_schema", "inspection_schema"})
 """Of MySQL, MariaDB and TiDB. TiCDC never sends events on them."""

@@ -3,7 +3,7 @@
 import logging
 from typing import Final
 
-from applier.errors import Fenced
+from applier.model.errors import Fenced
 
 _log: Final = logging.getLogger(__name__)
 

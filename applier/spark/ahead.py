@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager
 from threading import Event
 from typing import Final
 
-from applier.spark.listen import ListenOutcome, ListenTask
-from applier.spark.port import Runner
+from applier.tasks.listen import ListenOutcome, ListenTask
+from applier.tasks.port import Runner
 
 LOOK_S: Final = 0.2
 """Between two looks at whether the end is wished, while a job is waited for."""

@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 
 from pyspark import SparkContext
 
-from applier.spark.apply import ApplyPlan
 from applier.spark.loss import UNANSWERED
+from applier.tasks.apply import ApplyPlan
 
 INLINE_BYTES: Final = 256 * 1024
 """Well below PySpark's own threshold. A broadcast costs some milliseconds, which a live feed's small segments need not pay."""

@@ -9,10 +9,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from applier.coordinator.messages import RangeId
-from applier.errors import ApplierError, SourceError, SparkEnded
-from applier.position import Offset, Stream
-from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure
+from applier.model.errors import ApplierError, SourceError, SparkEnded
+from applier.model.position import Offset, Stream
+from applier.model.range_report import RangeId
+from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 
 MAX_FAILED_JOBS: Final = 16
 """In one search. Where more jobs fail, no single range is to blame: what is left counts as lost."""

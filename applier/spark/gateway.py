@@ -21,7 +21,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
-from applier.errors import ConfigError
+from applier.model.errors import ConfigError
 
 CHATTER: Final = ("WARNING: Using incubator modules: ",)
 REMEDY: Final = (

@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from threading import Lock
 
-from applier.coordinator.messages import RangeId
-from applier.errors import InvariantViolation, SparkEnded
+from applier.model.errors import InvariantViolation, SparkEnded
+from applier.model.range_report import RangeId
 from applier.sinks.port import WriteOutcome
-from applier.spark.apply import ApplyPlan
-from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.spark.loss import Losses, ranges_lost
-from applier.spark.port import Runner
+from applier.tasks.apply import ApplyPlan
+from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
+from applier.tasks.port import Runner
 
 
 class LazyRunner:

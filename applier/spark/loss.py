@@ -8,7 +8,7 @@ from typing import Final
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
-from applier.errors import JobLost, SparkKeepsEnding
+from applier.model.errors import JobLost, SparkKeepsEnding
 from applier.sinks.port import WriteOutcome, WriteState
 from applier.spark.gateway import drop_dead_jvm
 

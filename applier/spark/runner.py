@@ -16,20 +16,20 @@ from typing import Any, Final
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import RDD, AccumulatorParam, SparkContext, StorageLevel
 
-from applier.chunk import PackedChunk
-from applier.coordinator.messages import RangeId
-from applier.errors import ApplierError, JobLost, SparkEnded
-from applier.failpoint import reach
-from applier.kafka.port import RangeReader
+from applier.model.chunk import PackedChunk
+from applier.model.errors import ApplierError, JobLost, SparkEnded
+from applier.model.range_report import RangeId
+from applier.sinks.failpoint import reach
 from applier.sinks.port import WriteOutcome, WriteState
-from applier.spark.apply import ApplyPlan, Planned, render, select, write
+from applier.sources.port import RangeReader
 from applier.spark.carried import CarriedPlan, carried
 from applier.spark.culprit import CulpritSearch, JobFailed
 from applier.spark.gateway import hush_jvm
-from applier.spark.handover import received
-from applier.spark.listen import ListenOutcome, ListenTask, RangeFailure, listen
 from applier.spark.loss import UNANSWERED, end_context, ranges_lost
 from applier.spark.worker import prepare_worker
+from applier.tasks.apply import ApplyPlan, Planned, render, select, write
+from applier.tasks.handover import received
+from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure, listen
 
 STOPPED: Final = ("stopped SparkContext", "SparkContext was shut down")
 NAMED_TASK: Final = re.compile(r"Task (\d+) in stage \S+ failed \d+ times")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from applier.coordinator import StreamStatus
-from applier.position import NO_TS, Stream, Ts, physical_ms
+from applier.model.position import NO_TS, Stream, Ts, physical_ms
 from applier.telemetry.stall import Stall
 from applier.telemetry.tally import Histogram
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TextIO, TypeAlias
 
-from applier.position import Ts, moment_of
+from applier.model.position import Ts, moment_of
 from applier.telemetry.retries import log_retries
 
 LogFormat: TypeAlias = Literal["text", "json"]

@@ -13,7 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from applier import __version__
-from applier.position import Stream, Ts, physical_ms
+from applier.model.position import Stream, Ts, physical_ms
 from applier.telemetry.live import LiveState, LiveStream, lag_s
 from applier.telemetry.tally import ACTIVITIES, BOUNDS_S, PHASES
 

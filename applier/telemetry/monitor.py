@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from applier.coordinator import Coordinator, StreamStatus
-from applier.position import NO_TS, Stream, Ts
+from applier.model.position import NO_TS, Stream, Ts
 from applier.sinks.port import Progress
 from applier.telemetry.live import LiveState, LiveStream, lag_s
 from applier.telemetry.log import LOGGER_NAME, extra_of

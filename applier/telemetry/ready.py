@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from applier.coordinator import StreamStatus
-from applier.position import Offset, Stream, Ts
+from applier.model.position import Offset, Stream, Ts
 
 
 class ReadyRule:

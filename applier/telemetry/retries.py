@@ -7,7 +7,7 @@ from typing import Any
 
 from stamina.instrumentation import RetryDetails, get_on_retry_hooks, set_on_retry_hooks
 
-from applier.errors import ApplierError
+from applier.model.errors import ApplierError
 from applier.telemetry.snapshot import Watcher
 
 LOGGER = logging.getLogger("applier")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from applier.position import NO_TS, Ts
+from applier.model.position import NO_TS, Ts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

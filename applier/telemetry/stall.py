@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from applier.coordinator import StreamStatus
-from applier.position import Offset, Stream, Ts
+from applier.model.position import Offset, Stream, Ts
 
 MAX_ROUND_S: Final = 5.0
 """The most that counts as silence between two moments at which everything was read: more is time in which we did not read."""

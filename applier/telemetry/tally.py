@@ -10,7 +10,7 @@ from itertools import accumulate
 from threading import Lock
 from typing import Final, NamedTuple
 
-from applier.position import Stream
+from applier.model.position import Stream
 
 PHASES: Final = ("starting", "listening", "applying", "ddl", "waiting", "idle", "done")
 """What a run may be doing. ``waiting``: something is retried; ``idle``: there is nothing new in Kafka."""

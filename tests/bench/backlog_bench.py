@@ -17,11 +17,11 @@ from pathlib import Path
 import pymysql
 from sqlalchemy import make_url
 
-from applier.simulator.bulk import BulkHistory, bulk_log
-from applier.simulator.dispatch import Dispatcher
-from applier.simulator.json_text import Flavour
-from applier.simulator.kafka import create_topic, play
-from applier.simulator.producer import ProducerOptions
+from applier.demo.simulator.bulk import BulkHistory, bulk_log
+from applier.demo.simulator.dispatch import Dispatcher
+from applier.demo.simulator.json_text import Flavour
+from applier.demo.simulator.kafka import create_topic, play
+from applier.demo.simulator.producer import ProducerOptions
 
 TICKS = os.sysconf("SC_CLK_TCK")
 POLL_S = 0.25

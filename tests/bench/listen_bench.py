@@ -6,10 +6,10 @@ The row has five columns and about 310 bytes of key and value; the figure includ
 import time
 from dataclasses import dataclass
 
-from applier.coordinator.messages import RangeId
-from applier.kafka.port import Record
-from applier.position import Offset, Stream, Ts
-from applier.spark.listen import ListenTask, listen
+from applier.model.position import Offset, Stream, Ts
+from applier.model.range_report import RangeId
+from applier.sources.port import Record
+from applier.tasks.listen import ListenTask, listen
 
 ROWS = 200_000
 BATCH = 1000

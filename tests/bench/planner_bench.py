@@ -9,13 +9,14 @@ from time import perf_counter
 
 import msgspec
 
-from applier.chunk import Chunk, pack
-from applier.events import ColumnShape, FoldedName, Shape
-from applier.planner import SegmentWindow, TransactionSet, plan_bucket
+from applier.model.chunk import Chunk, pack
+from applier.model.events import ColumnShape, FoldedName, Shape
+from applier.model.position import Stream, Ts
+from applier.model.segment import SegmentWindow
+from applier.planner import TransactionSet, plan_bucket
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.position import Stream, Ts
-from applier.protocol import decode_key, image_decoder
 from applier.sinks.mysql.dialect import MysqlDialect
+from applier.sources.open_protocol import decode_key, image_decoder
 
 COLUMNS = (("id", 8, 11), ("name", 15, 64), ("amount", 246, 65), ("at", 12, 65), ("score", 5, 65))
 SHAPE = Shape("shop", "orders", tuple(ColumnShape(*column) for column in COLUMNS))

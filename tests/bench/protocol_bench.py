@@ -11,8 +11,8 @@ from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from applier.position import Stream
-from applier.protocol import Placer, decode_record, image_decoder
+from applier.model.position import Stream
+from applier.sources.open_protocol import Placer, decode_record, image_decoder
 
 ROWS = 16_000
 ROUNDS = 5

@@ -6,29 +6,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from applier.coordinator import Coordinator, Policy
-from applier.coordinator.messages import (
-    ApplySegment,
-    DdlArrival,
-    Evict,
-    ExecuteDdl,
-    Listing,
-    PartitionExtent,
-    RangeId,
-    RangeReport,
-    RowCount,
-    StartingPoint,
-    Step,
-    StreamPosition,
-    TableRows,
-)
-from applier.events import DdlEvent, FoldedName, TableName
-from applier.kafka.port import Record
+from applier.coordinator.starting_point import StartingPoint
+from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl
+from applier.model.events import DdlEvent, FoldedName, TableName
+from applier.model.listing import Listing, PartitionExtent
+from applier.model.position import Offset, Stream, StreamPosition, Ts
+from applier.model.range_report import DdlArrival, HoldPoint, RangeId, RangeReport, RowCount, TableRows
 from applier.planner.catalogue import TableDescription
-from applier.position import Offset, Stream, Ts
-from applier.sink_tables import rekeyed_tables
+from applier.replica.sink_tables import rekeyed_tables
 from applier.sinks.factory import open_sink
 from applier.sinks.port import ProgressCommit, SinkSettings
-from applier.spark.listen import ListenTask, listen
+from applier.sources.port import Record
+from applier.tasks.listen import ListenTask, listen
 
 ROWS = 50_000
 PARTITIONS = 16
@@ -81,7 +70,7 @@ def report_of(stream, number):
     return RangeReport(
         range=RangeId(stream, Offset(0), Offset(end)),
         resolved_ts=Ts(10 * number + 9),
-        hold=tuple(Step(Offset(2 * n + 1), Ts(10 * n + 2)) for n in range(0, number, max(1, number // 256))),
+        hold=tuple(HoldPoint(Offset(2 * n + 1), Ts(10 * n + 2)) for n in range(0, number, max(1, number // 256))),
         ddls=tuple(arrivals),
         tables=tuple(tables),
         rows=number,

@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from applier.simulator.history import History, HistoryOptions
+from applier.demo.simulator.history import History, HistoryOptions
 from tests.rig.checkpoint import CheckpointReader
 from tests.rig.database import GIVEN as GIVEN_DATABASE
 from tests.rig.kafka import GIVEN as GIVEN_KAFKA

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, Engine, NullPool, create_engine, text
 
-from applier.sinks import migration
-from applier.sinks.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping import migration
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from tests.rig.database import Kind
 
 BOOKS_BY_DIALECT = {"sqlite": Bookkeeping("replica", "sqlite"), "mysql": Bookkeeping("replica", "mysql")}

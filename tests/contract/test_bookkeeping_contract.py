@@ -3,12 +3,11 @@
 import pytest
 from sqlalchemy import Connection, Engine, event
 
-from applier.coordinator.messages import StreamPosition
-from applier.errors import FatalSinkError, Fenced, InvariantViolation, NeedsOperator
-from applier.events import DdlEvent, DdlIdentity, FoldedName, TableName
-from applier.position import MAX_TS, Offset, Stream, Ts
-from applier.sinks.bookkeeping import Bookkeeping, FenceState, SessionRow
-from applier.sinks.ledger import Ledger
+from applier.model.errors import FatalSinkError, Fenced, InvariantViolation, NeedsOperator
+from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
+from applier.model.position import MAX_TS, Offset, Stream, StreamPosition, Ts
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, FenceState, SessionRow
+from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.port import DdlState, Fence, Progress, ProgressCommit
 
 T0, T1 = Stream("t", 0), Stream("t", 1)

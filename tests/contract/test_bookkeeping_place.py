@@ -5,10 +5,10 @@ from contextlib import closing
 
 import pytest
 
-from applier.errors import NeedsOperator
-from applier.events import TableName
-from applier.position import Ts
-from applier.simulator.memory import FakeSource
+from applier.demo.simulator.memory import FakeSource
+from applier.model.errors import NeedsOperator
+from applier.model.events import TableName
+from applier.model.position import Ts
 from applier.sinks.port import SinkSettings
 from applier.sinks.sqlite.names import stored_name
 from applier.sinks.sqlite.sink import SqliteSink

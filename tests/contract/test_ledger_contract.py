@@ -3,15 +3,15 @@
 import pytest
 from sqlalchemy import Connection, inspect
 
-from applier.bad_event import AsideState, BadEvent, EventPlace, KeptRecord
-from applier.events import DdlEvent, DdlIdentity
-from applier.position import Offset, Stream, Ts
-from applier.sinks import ledger as ledger_module
-from applier.sinks.bookkeeping import Bookkeeping
-from applier.sinks.ledger import Ledger
+from applier.ddl import identity
+from applier.model.events import DdlEvent, DdlIdentity
+from applier.model.position import Offset, Stream, Ts
+from applier.model.rejected_event import EventPlace, KeptRecord, QuarantineState, RejectedEvent
+from applier.sinks.bookkeeping import ledger as ledger_module
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.ledger import Ledger
+from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.port import DdlState, LedgerKey
-from applier.sinks.quarantine import Quarantine
-from applier.statement import identity
 
 
 @pytest.fixture
@@ -58,8 +58,8 @@ def test_only_places_that_may_be_read_again_are_told(books: Bookkeeping, connect
     passed, here, behind = (EventPlace(Stream("feed", 0), Offset(offset), 0) for offset in (4, 5, 9))
     elsewhere = EventPlace(Stream("new", 3), Offset(1), -1)
     for place in (passed, here, behind, elsewhere):
-        quarantine.store(connection, BadEvent(place=place, error="broken"), KeptRecord(b"k", b"v"))
-    quarantine.settle(connection, behind, AsideState.DROPPED, "me@here")
+        quarantine.store(connection, RejectedEvent(place=place, error="broken"), KeptRecord(b"k", b"v"))
+    quarantine.settle(connection, behind, QuarantineState.DROPPED, "me@here")
     position = {"name": books.name, "topic": "feed", "partition_number": 0, "topic_id": "", "next_offset": 5, "resolved_ts": 7}
     connection.execute(books.query("stream_write"), position)
     assert sorted(quarantine.places(connection)) == sorted([here, behind, elsewhere])

@@ -11,17 +11,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from applier.bad_event import WHOLE_RECORD, BadEvent, EventPlace
-from applier.coordinator.messages import StreamPosition
-from applier.errors import FatalSinkError
-from applier.events import DdlEvent, DdlIdentity, FoldedName
-from applier.position import Offset, Stream, Ts
-from applier.sinks.bookkeeping import Bookkeeping
+from applier.model.errors import FatalSinkError
+from applier.model.events import DdlEvent, DdlIdentity, FoldedName
+from applier.model.position import Offset, Stream, StreamPosition, Ts
+from applier.model.rejected_event import WHOLE_RECORD, EventPlace, RejectedEvent
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.ledger import Ledger
+from applier.sinks.bookkeeping.overview import Overview, OwnerState
+from applier.sinks.bookkeeping.quarantine import KeptRecord, Quarantine
 from applier.sinks.factory import open_sink
-from applier.sinks.ledger import Ledger
-from applier.sinks.overview import Overview, OwnerState
 from applier.sinks.port import ProgressCommit, Sink, SinkSettings
-from applier.sinks.quarantine import KeptRecord, Quarantine
 
 HOUR_S = 3600.0
 ORDERS = FoldedName("shop", "orders")
@@ -125,7 +124,7 @@ def test_what_waits_for_the_operator_is_told(world: World, books: Bookkeeping) -
     with world.engine.begin() as connection:
         Ledger(books).intent(connection, DdlIdentity(Ts(30), ORDERS, frozenset({ORDERS})), ALTER, "{}")
         place = EventPlace(Stream("feed", 0), Offset(5), WHOLE_RECORD)
-        Quarantine(books).store(connection, BadEvent(place=place, error="broken"), KeptRecord(b"k", b"v"))
+        Quarantine(books).store(connection, RejectedEvent(place=place, error="broken"), KeptRecord(b"k", b"v"))
     seen = world.look()
     assert [entry.ddl for entry in seen.undecided] == [ALTER]
     assert seen.quarantined == 1

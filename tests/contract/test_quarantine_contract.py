@@ -3,16 +3,16 @@
 import pytest
 from sqlalchemy import Connection, text
 
-from applier.bad_event import WHOLE_RECORD, AsideState, BadEvent, EventPlace, KeptRecord
-from applier.errors import FatalSinkError
-from applier.events import FoldedName
-from applier.position import MAX_TS, Offset, Stream, Ts
-from applier.sinks import migration
-from applier.sinks.bookkeeping import Bookkeeping
-from applier.sinks.quarantine import PIECE_BYTES, Quarantine, SkipWord
+from applier.model.errors import FatalSinkError
+from applier.model.events import FoldedName
+from applier.model.position import MAX_TS, Offset, Stream, Ts
+from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
+from applier.sinks.bookkeeping import migration
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.quarantine import PIECE_BYTES, Quarantine, SkipRule
 
 PLACE = EventPlace(Stream("feed", 2), Offset(81_200), 3)
-EVENT = BadEvent(place=PLACE, error="it broke", schema="shop", table="Orders", key='{"id": 7}', commit_ts=Ts(MAX_TS))
+EVENT = RejectedEvent(place=PLACE, error="it broke", schema="shop", table="Orders", key='{"id": 7}', commit_ts=Ts(MAX_TS))
 RECORD = KeptRecord(b"\x00\x00\x00\x00\x00\x00\x00\x01'\\\xff", b"body")
 
 
@@ -34,9 +34,9 @@ def test_an_event_is_kept_with_its_record(quarantine: Quarantine, connection: Co
 
 def test_an_event_that_is_found_again_is_not_stored_again(quarantine: Quarantine, connection: Connection) -> None:
     quarantine.store(connection, EVENT, RECORD)
-    quarantine.settle(connection, PLACE, AsideState.DROPPED, "me@here")
+    quarantine.settle(connection, PLACE, QuarantineState.DROPPED, "me@here")
     assert not quarantine.store(connection, EVENT, RECORD)
-    assert [entry.event.state for entry in quarantine.entries(connection)] == [AsideState.DROPPED]
+    assert [entry.event.state for entry in quarantine.entries(connection)] == [QuarantineState.DROPPED]
 
 
 @pytest.mark.parametrize(
@@ -56,23 +56,23 @@ def test_a_record_of_any_size_comes_back_byte_by_byte(record: KeptRecord, quaran
 
 
 def test_names_and_keys_that_are_no_text_or_too_long_are_kept_readable(quarantine: Quarantine, connection: Connection) -> None:
-    quarantine.store(connection, BadEvent(place=PLACE, error="\udcff", schema="s" * 500, table="\udce9", key="\ud800"), RECORD)
+    quarantine.store(connection, RejectedEvent(place=PLACE, error="\udcff", schema="s" * 500, table="\udce9", key="\ud800"), RECORD)
     (entry,) = quarantine.entries(connection)
     assert (entry.event.error, entry.event.schema, entry.event.table, entry.event.key) == ("\\udcff", "s" * 192, "\\udce9", "\\ud800")
 
 
 def test_only_what_waits_is_counted_and_only_what_waits_can_be_settled(quarantine: Quarantine, connection: Connection) -> None:
-    quarantine.store(connection, BadEvent(place=at(1), error="broken"), RECORD)
-    quarantine.store(connection, BadEvent(place=at(2), error="broken"), KeptRecord(b"k", b"v" * (2 * PIECE_BYTES)))
-    quarantine.store(connection, BadEvent(place=at(3), error="left out", state=AsideState.SKIPPED), RECORD)
+    quarantine.store(connection, RejectedEvent(place=at(1), error="broken"), RECORD)
+    quarantine.store(connection, RejectedEvent(place=at(2), error="broken"), KeptRecord(b"k", b"v" * (2 * PIECE_BYTES)))
+    quarantine.store(connection, RejectedEvent(place=at(3), error="left out", state=QuarantineState.SKIPPED), RECORD)
     assert quarantine.count(connection) == 2
-    assert quarantine.settle(connection, at(2), AsideState.DROPPED, "me@here")
-    assert not quarantine.settle(connection, at(2), AsideState.RETRIED, "me@here")
-    assert not quarantine.settle(connection, at(3), AsideState.RETRIED, "me@here")
-    assert not quarantine.settle(connection, at(9), AsideState.DROPPED, "me@here")
+    assert quarantine.settle(connection, at(2), QuarantineState.DROPPED, "me@here")
+    assert not quarantine.settle(connection, at(2), QuarantineState.RETRIED, "me@here")
+    assert not quarantine.settle(connection, at(3), QuarantineState.RETRIED, "me@here")
+    assert not quarantine.settle(connection, at(9), QuarantineState.DROPPED, "me@here")
     assert quarantine.count(connection) == 1
     entry = next(entry for entry in quarantine.entries(connection) if entry.event.place == at(2))
-    assert (entry.event.state, entry.settled_by) == (AsideState.DROPPED, "me@here")
+    assert (entry.event.state, entry.settled_by) == (QuarantineState.DROPPED, "me@here")
     assert entry.settled_at is not None
     assert entry.found_at <= entry.settled_at
 
@@ -91,14 +91,14 @@ def test_replicas_do_not_see_one_anothers_quarantine(quarantine: Quarantine, con
 @pytest.mark.parametrize(
     "word",
     [
-        SkipWord(said_by="me@here", place=PLACE),
-        SkipWord(said_by="me@here", place=at(0)),
-        SkipWord(said_by="me@here", commit_ts=Ts(MAX_TS)),
-        SkipWord(said_by="me@here", commit_ts=Ts(5), table=FoldedName("shop", "orders")),
+        SkipRule(said_by="me@here", place=PLACE),
+        SkipRule(said_by="me@here", place=at(0)),
+        SkipRule(said_by="me@here", commit_ts=Ts(MAX_TS)),
+        SkipRule(said_by="me@here", commit_ts=Ts(5), table=FoldedName("shop", "orders")),
     ],
     ids=["one event", "whole record", "timestamp", "timestamp and table"],
 )
-def test_a_word_of_the_operator_is_remembered_once(word: SkipWord, quarantine: Quarantine, connection: Connection) -> None:
+def test_a_word_of_the_operator_is_remembered_once(word: SkipRule, quarantine: Quarantine, connection: Connection) -> None:
     quarantine.say(connection, word)
     quarantine.say(connection, word)
     assert quarantine.words(connection) == [word]
@@ -114,4 +114,4 @@ def test_a_migration_that_died_after_its_first_column_is_completed(connection: C
         connection.execute(text(statement))
     assert migration.upgrade(connection) == ("0002", "0003")
     assert Quarantine(books).store(connection, EVENT, RECORD)
-    assert Quarantine(books).settle(connection, PLACE, AsideState.DROPPED, "me@here")
+    assert Quarantine(books).settle(connection, PLACE, QuarantineState.DROPPED, "me@here")

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from applier.coordinator.messages import StreamPosition
-from applier.errors import (
+from applier.ddl import identity
+from applier.model.errors import (
     ConfigError,
     FatalSinkError,
     Fenced,
@@ -30,14 +30,13 @@ from applier.errors import (
     SourceError,
     UnknownOutcome,
 )
-from applier.events import DdlEvent, FoldedName, TableName
-from applier.failpoint import VARIABLE
+from applier.model.events import DdlEvent, FoldedName, TableName
+from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
 from applier.planner.port import Phase, Statement
-from applier.position import NO_TS, Offset, Stream, Ts
+from applier.sinks.failpoint import VARIABLE
 from applier.sinks.port import DdlState, Fence, ProgressCommit, SinkSettings, WriteState
 from applier.sinks.sqlite import ownership as sqlite_ownership
 from applier.sinks.sqlite.sink import SqliteSink
-from applier.statement import identity
 
 CREATE = "CREATE TABLE `t` (`id` BIGINT UNSIGNED PRIMARY KEY, `v` VARCHAR(20))"
 STREAM = Stream("feed", 0)

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import make_url
 
-from applier.simulator.mysql_oracle import connect
+from applier.demo.simulator.mysql_oracle import connect
 from tests.rig.bad_input import assert_told, half_way
 from tests.rig.program import catchup, write_config
 from tests.rig.upstream import clear_sink

@@ -8,11 +8,11 @@ from uuid import uuid4
 
 import pytest
 
-from applier.kafka.client import KafkaSource
-from applier.kafka.settings import KafkaSettings
-from applier.simulator.dispatch import Dispatcher
-from applier.simulator.history import History, HistoryOptions
-from applier.simulator.producer import ProducerOptions
+from applier.demo.simulator.dispatch import Dispatcher
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.producer import ProducerOptions
+from applier.sources.kafka.client import KafkaSource
+from applier.sources.kafka.settings import KafkaSettings
 from tests.replica import Replica
 from tests.rig.money import reading_money
 from tests.rig.program import run, write_config

@@ -7,10 +7,10 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import make_url
 
-from applier.simulator.blueprint import TRANSFERS, Family
-from applier.simulator.history import History, HistoryOptions
-from applier.simulator.mysql_oracle import connect
-from applier.simulator.producer import ProducerOptions
+from applier.demo.simulator.blueprint import TRANSFERS, TableFamily
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.mysql_oracle import connect
+from applier.demo.simulator.producer import ProducerOptions
 from tests.integration.tcp_proxy import proxy_to
 from tests.rig.money import reading_money
 from tests.rig.program import run, write_config
@@ -31,7 +31,7 @@ WATCH = (
 
 def money_in_motion(topic):
     """Mostly transfers, some DDLs; no replays, after which a group of rows is rightly written again."""
-    options = HistoryOptions(transactions=90, families=frozenset({Family.MONEY, Family.LAB}), ddl_share=0.1)
+    options = HistoryOptions(transactions=90, families=frozenset({TableFamily.MONEY, TableFamily.LAB}), ddl_share=0.1)
     return upstream(History(61, options), ProducerOptions(seed=61, topic=topic, partitions=3, replays=0))
 
 

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from sqlalchemy import make_url
 
-from applier.simulator.kafka import play
+from applier.demo.simulator.kafka import play
 from applier.sinks.factory import open_sink
 from applier.sinks.port import SinkSettings
 from tests.integration.tcp_proxy import proxy_to

@@ -15,8 +15,8 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import make_url
 
-from applier.errors import FatalSinkError
-from applier.simulator.kafka import create_topic, play
+from applier.demo.simulator.kafka import create_topic, play
+from applier.model.errors import FatalSinkError
 from applier.sinks.factory import open_sink
 from applier.sinks.port import SinkSettings
 from tests.rig.database import Kind

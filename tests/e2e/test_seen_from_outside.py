@@ -7,9 +7,9 @@ from http.client import HTTPConnection
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from applier.cli import inquiry
 from applier.cli.main import run
-from applier.simulator.kafka import play
+from applier.demo.simulator.kafka import play
+from applier.status import query as inquiry
 from tests.rig.program import daemon, write_config
 from tests.rig.upstream import NAME, small_upstream
 

@@ -8,11 +8,11 @@ from uuid import uuid4
 import pytest
 
 from applier.cli.main import run as run_command
-from applier.kafka.client import KafkaSource
-from applier.kafka.settings import KafkaSettings
-from applier.position import Stream
-from applier.simulator.kafka import create_topic, play
-from applier.simulator.mysql_oracle import connect
+from applier.demo.simulator.kafka import create_topic, play
+from applier.demo.simulator.mysql_oracle import connect
+from applier.model.position import Stream
+from applier.sources.kafka.client import KafkaSource
+from applier.sources.kafka.settings import KafkaSettings
 from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row
 from tests.replica import Replica
 from tests.rig.program import catchup, run, write_config

@@ -7,10 +7,10 @@ from uuid import uuid4
 
 import pytest
 
-from applier.simulator.blueprint import Family
-from applier.simulator.history import History, HistoryOptions
-from applier.simulator.mysql_oracle import connect
-from applier.simulator.producer import ProducerOptions
+from applier.demo.simulator.blueprint import TableFamily
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.mysql_oracle import connect
+from applier.demo.simulator.producer import ProducerOptions
 from tests.rig.checkpoint import CheckpointReader
 from tests.rig.database import Kind, kind_of
 from tests.rig.process_tree import Role, processes, session
@@ -57,7 +57,7 @@ def rows_changed(url):
 
 @pytest.fixture(scope="module")
 def world(kafka):
-    history = History(93, HistoryOptions(transactions=40, families=frozenset({Family.MONEY, Family.ORDERS}), ddl_share=0.05))
+    history = History(93, HistoryOptions(transactions=40, families=frozenset({TableFamily.MONEY, TableFamily.ORDERS}), ddl_share=0.05))
     made = upstream(history, ProducerOptions(seed=93, topic=f"zombies-{uuid4().hex[:8]}", partitions=3))
     made.create_topics(kafka.bootstrap_servers)
     made.play(kafka.bootstrap_servers)

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from applier import segment
-from applier.simulator.dispatch import Dispatcher
-from applier.simulator.history import History, HistoryOptions
-from applier.simulator.memory import FakeSource
-from applier.simulator.oracle import compare, open_oracle
-from applier.simulator.producer import Producer, ProducerOptions
+from applier.demo.simulator.dispatch import Dispatcher
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.memory import FakeSource
+from applier.demo.simulator.oracle import compare, open_oracle
+from applier.demo.simulator.producer import Producer, ProducerOptions
+from applier.replica import segment_writer as segment
 from tests.replica import sqlite_replica
 
 SEEDS = range(50)

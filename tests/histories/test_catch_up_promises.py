@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from applier.errors import ConfigError, FatalSinkError, NeedsOperator, SourceError
-from applier.position import Stream
-from applier.simulator.history import History, HistoryOptions
-from applier.simulator.memory import FakeSource
-from applier.simulator.oracle import compare, load_dump, open_oracle
-from applier.simulator.producer import Producer, ProducerOptions
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.memory import FakeSource
+from applier.demo.simulator.oracle import compare, load_dump, open_oracle
+from applier.demo.simulator.producer import Producer, ProducerOptions
+from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator, SourceError
+from applier.model.position import Stream
 from tests.replica import sqlite_replica
 
 RESOLVED = b'"t":3}'

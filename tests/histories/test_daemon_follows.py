@@ -8,15 +8,16 @@ from threading import Thread
 import pytest
 import stamina
 
-from applier import daemon, recovery, topic_identity
-from applier.errors import ApplierError, FatalSinkError, Fenced, JobLost, NeedsOperator, RetryableSinkError, SourceError
-from applier.simulator.history import History, HistoryOptions
-from applier.simulator.memory import FakeSource, MemoryReader
-from applier.simulator.oracle import compare, open_oracle
-from applier.simulator.producer import Producer, ProducerOptions
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.memory import FakeSource, MemoryReader
+from applier.demo.simulator.oracle import compare, open_oracle
+from applier.demo.simulator.producer import Producer, ProducerOptions
+from applier.model.errors import ApplierError, FatalSinkError, Fenced, JobLost, NeedsOperator, RetryableSinkError, SourceError
+from applier.replica import recovery, topic_identity
+from applier.replica.shutdown import Shutdown
+from applier.run import daemon
 from applier.sinks.factory import open_sink
 from applier.sinks.port import SinkSettings, WriteOutcome, WriteState
-from applier.stop import Stop
 from applier.telemetry import SilentObserver
 from tests.faulty_sink import Faults, FaultySink
 from tests.replica import sqlite_replica
@@ -57,7 +58,7 @@ class EndsAt(SilentObserver):
 
 
 def follow(replica, producer, **options):
-    stop = Stop()
+    stop = Shutdown()
     replica.observer = EndsAt(stop, producer.final_ts)
     replica.follow(stop, **options)
 
@@ -204,7 +205,7 @@ def saving_always(monkeypatch):
 def follow_without_rows(tmp_path, outcome, *, retry_for_s, limit):
     """Follow a log that outlasts the test into a sink that takes no rows; return how it ended, and what was noted."""
     _, _, log = world(529, transactions=300)
-    stop, saved = Stop(), []
+    stop, saved = Shutdown(), []
 
     class Saves(WithoutRows):
         def save(self, fence, commit, aside=None):
@@ -387,7 +388,7 @@ def test_what_would_fail_again_stops_the_run_at_once(tmp_path):
 
 def test_a_wish_to_end_is_heeded_before_the_next_step_and_the_next_run_goes_on_from_there(tmp_path):
     history, producer, log = world(523)
-    stop = Stop()
+    stop = Shutdown()
 
     class EndsAfterTwoDdls(SilentObserver):
         def update(self, snapshot):
@@ -415,7 +416,7 @@ class QuietSource(FakeSource):
 @pytest.mark.parametrize("is_away", [False, True], ids=["idle", "waiting for kafka"])
 def test_a_run_that_is_taken_over_while_nothing_arrives_ends_by_its_next_heartbeat(is_away, tmp_path):
     *_, log = world(531)
-    source, stop = QuietSource(log), Stop()
+    source, stop = QuietSource(log), Shutdown()
     replica = sqlite_replica(tmp_path, source)
     ended = Future()
 

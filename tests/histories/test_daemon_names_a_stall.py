@@ -1,11 +1,11 @@
 """A stream that shows no resolved event is named while it holds everything up, and the daemon goes on by itself when it resumes."""
 
-from applier.position import Ts
-from applier.simulator.history import History, HistoryOptions
-from applier.simulator.memory import FakeSource
-from applier.simulator.oracle import compare, open_oracle
-from applier.simulator.producer import Producer, ProducerOptions
-from applier.stop import Stop
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.memory import FakeSource
+from applier.demo.simulator.oracle import compare, open_oracle
+from applier.demo.simulator.producer import Producer, ProducerOptions
+from applier.model.position import Ts
+from applier.replica.shutdown import Shutdown
 from applier.telemetry import SilentObserver
 from applier.telemetry.monitor import MonitorSettings
 from tests.replica import sqlite_replica
@@ -51,7 +51,7 @@ class Operator(SilentObserver):
 def test_a_stream_that_stands_still_is_named_once_and_the_run_goes_on_when_it_resumes(tmp_path):
     history = History(540, HistoryOptions(transactions=40))
     producer = Producer(history, ProducerOptions(seed=540, partitions=3))
-    source, stop = HeldSource(producer.log()), Stop()
+    source, stop = HeldSource(producer.log()), Shutdown()
     operator = Operator(source, stop, producer.final_ts)
     replica = sqlite_replica(tmp_path, source, observer=operator, monitored=MonitorSettings(stall_after_s=0.3))
     replica.follow(stop)

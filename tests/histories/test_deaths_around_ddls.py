@@ -7,13 +7,13 @@ from contextlib import closing
 
 import pytest
 
-from applier.cli.demo_stage import moment_of_replica
-from applier.ddl_type import DDL_TYPE_NAMES
-from applier.simulator.history import History, HistoryOptions
-from applier.simulator.memory import FakeSource
-from applier.simulator.operation import ActionType, Step, action_type
-from applier.simulator.oracle import compare, open_oracle
-from applier.simulator.producer import Producer, ProducerOptions
+from applier.ddl.ddl_type import DDL_TYPE_NAMES
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.memory import FakeSource
+from applier.demo.simulator.operation import ActionType, Step, action_type
+from applier.demo.simulator.oracle import compare, open_oracle
+from applier.demo.simulator.producer import Producer, ProducerOptions
+from applier.demo.stage import moment_of_replica
 from applier.sinks.factory import open_sink
 from applier.sinks.port import DdlState, SinkSettings
 from applier.sinks.sqlite import sink as sqlite_sink

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 import stamina
 
-from applier.errors import Fenced, NeedsOperator
-from applier.simulator.history import History, HistoryOptions
-from applier.simulator.memory import FakeSource
-from applier.simulator.oracle import compare, open_oracle
-from applier.simulator.producer import Producer, ProducerOptions
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.memory import FakeSource
+from applier.demo.simulator.oracle import compare, open_oracle
+from applier.demo.simulator.producer import Producer, ProducerOptions
+from applier.model.errors import Fenced, NeedsOperator
 from applier.sinks.port import DdlState
 from tests.faulty_sink import DeathError, Faults, FaultySink
 from tests.replica import sqlite_replica

@@ -6,12 +6,12 @@ from threading import Thread
 import pytest
 import stamina
 
-from applier.errors import SinkFull
-from applier.simulator.history import History, HistoryOptions
-from applier.simulator.memory import FakeSource
-from applier.simulator.oracle import compare, open_oracle
-from applier.simulator.producer import Producer, ProducerOptions
-from applier.stop import Stop
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.memory import FakeSource
+from applier.demo.simulator.oracle import compare, open_oracle
+from applier.demo.simulator.producer import Producer, ProducerOptions
+from applier.model.errors import SinkFull
+from applier.replica.shutdown import Shutdown
 from applier.telemetry import SilentObserver
 from tests.replica import sqlite_replica
 from tests.rig.small_disk import small_disk
@@ -69,7 +69,7 @@ def test_a_catch_up_names_a_full_disk_at_once_and_goes_on_where_it_was(disk):
 
 def test_a_daemon_waits_until_there_is_room_again_and_counts_each_record_once(disk):
     history, producer, log = world()
-    shown, stop = Snapshots(), Stop()
+    shown, stop = Snapshots(), Shutdown()
     replica = sqlite_replica(disk.path, FakeSource(log), observer=shown)
     disk.fill(but=STARTED)
     thread = Thread(target=lambda: replica.follow(stop, retry_for_s=600))

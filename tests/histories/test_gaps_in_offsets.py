@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from applier.coordinator.messages import Listing, PartitionExtent
-from applier.kafka.port import Record
-from applier.position import Offset, Stream
-from applier.simulator.history import History, HistoryOptions
-from applier.simulator.memory import FakeSource
-from applier.simulator.oracle import compare, open_oracle
-from applier.simulator.producer import Producer, ProducerOptions
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.memory import FakeSource
+from applier.demo.simulator.oracle import compare, open_oracle
+from applier.demo.simulator.producer import Producer, ProducerOptions
+from applier.model.listing import Listing, PartitionExtent
+from applier.model.position import Offset, Stream
+from applier.sources.port import Record
 from tests.replica import sqlite_replica
 
 

@@ -4,8 +4,8 @@ import sqlite3
 
 import pytest
 
-from applier.errors import FatalSinkError, NeedsOperator
-from applier.simulator.memory import FakeSource
+from applier.demo.simulator.memory import FakeSource
+from applier.model.errors import FatalSinkError, NeedsOperator
 from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, STRING_KEY, TWO, UNIQUE, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.replica import sqlite_replica
 from tests.wire import column, text

@@ -4,19 +4,19 @@ import sqlite3
 
 import pytest
 
-from applier.bad_event import MAX_SET_ASIDE, STORED_AT_ONCE, AsideState
 from applier.coordinator import Policy
-from applier.errors import FatalSinkError, ProtocolError, RowRefused, SourceError
-from applier.events import FoldedName
-from applier.position import Ts
-from applier.simulator.memory import FakeSource, MemoryReader
-from applier.sinks.quarantine import SkipWord
+from applier.demo.simulator.memory import FakeSource, MemoryReader
+from applier.model.errors import FatalSinkError, ProtocolError, RowRefused, SourceError
+from applier.model.events import FoldedName
+from applier.model.position import Ts
+from applier.model.rejected_event import MAX_QUARANTINED, STORED_AT_ONCE, QuarantineState
+from applier.sinks.bookkeeping.quarantine import SkipRule
 from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.programs import PROGRAMS
 from tests.replica import STRICT, sqlite_replica
 from tests.wire import column, record
 
-HELD, SKIPPED = AsideState.HELD, AsideState.SKIPPED
+HELD, SKIPPED = QuarantineState.HELD, QuarantineState.SKIPPED
 BOTH = frozenset({"unreadable", "rejected"})
 BEGINNING = (*everywhere(CREATE_SCHEMA), *everywhere(ddl(10, "CREATE TABLE orders (id INT PRIMARY KEY, n INT)")), *everywhere(resolved(11)))
 ORDERS = FoldedName("shop", "orders")
@@ -64,15 +64,15 @@ def test_unreadable_records_that_trickled_in_do_not_stop_a_restart_that_reads_th
 
 def test_what_is_new_still_counts_beside_what_is_stored(tmp_path, program):
     bad = [(ONE, unreadable(20, n)) for n in range(150)]
-    more = [(ONE, unreadable(21, n)) for n in range(MAX_SET_ASIDE + 1)]
+    more = [(ONE, unreadable(21, n)) for n in range(MAX_QUARANTINED + 1)]
     replica = replica_of(tmp_path, *bad, *more, *everywhere(resolved(30)))
     replica.source.advance(len(bad))
     replica.catch_up()
     replica.policy = Policy()
     replica.source.advance(len(more) - 1)
     program(replica)
-    assert len(states(replica)) == 150 + MAX_SET_ASIDE
-    replica.source = FakeSource(log_of(*BEGINNING, *bad, *more, *[(ONE, unreadable(22, n)) for n in range(MAX_SET_ASIDE + 1)]))
+    assert len(states(replica)) == 150 + MAX_QUARANTINED
+    replica.source = FakeSource(log_of(*BEGINNING, *bad, *more, *[(ONE, unreadable(22, n)) for n in range(MAX_QUARANTINED + 1)]))
     with pytest.raises(SourceError) as caught:
         program(replica)
     assert caught.value.facts["kind"] == "too_many_bad_events"
@@ -93,7 +93,7 @@ def test_refused_rows_at_the_checkpoint_do_not_count_again_after_a_restart(tmp_p
 
 
 def test_more_new_refused_rows_than_an_accident_makes_still_stop(tmp_path, program):
-    replica = replica_of(tmp_path, *[(ONE, order(20, n, 100)) for n in range(MAX_SET_ASIDE + 1)], *everywhere(resolved(30)))
+    replica = replica_of(tmp_path, *[(ONE, order(20, n, 100)) for n in range(MAX_QUARANTINED + 1)], *everywhere(resolved(30)))
     replica.policy = Policy()
     replica.source.advance(999)
     with pytest.raises(FatalSinkError, match="100"):
@@ -105,13 +105,13 @@ def test_more_new_refused_rows_than_an_accident_makes_still_stop(tmp_path, progr
 @pytest.mark.parametrize(("make", "error"), [(unreadable, ProtocolError), (lambda ts, n: order(ts, n, 100), RowRefused)])
 @pytest.mark.parametrize("quarantines", [frozenset(), BOTH], ids=["stop", "quarantine"])
 def test_a_transaction_of_many_rows_can_be_skipped(tmp_path, program, table, make, error, quarantines):
-    bad = [(stream, make(20, 2 * n + stream.partition)) for n in range(MAX_SET_ASIDE + 1) for stream in (ONE, TWO)]
+    bad = [(stream, make(20, 2 * n + stream.partition)) for n in range(MAX_QUARANTINED + 1) for stream in (ONE, TWO)]
     replica = replica_of(tmp_path, *bad, (ONE, order(21, 999)), *everywhere(resolved(30)), quarantines=quarantines)
     replica.policy = Policy()
     replica.source.advance(9_999)
     with pytest.raises((error, FatalSinkError, SourceError)):
         program(replica)
-    replica.say(SkipWord(said_by="me@here", commit_ts=Ts(20), table=table))
+    replica.say(SkipRule(said_by="me@here", commit_ts=Ts(20), table=table))
     program(replica)
     assert (states(replica), rows_of(tmp_path)) == ([SKIPPED] * len(bad), [(999, 0)])
     program(replica)
@@ -147,7 +147,7 @@ def test_a_skipped_transaction_of_any_size_is_stored_in_several_transactions_tha
     log[start : start + rows // 50] = [each._replace(key=key, value=value) for each in log[start : start + rows // 50]]
     replica.source = CountingSource(log)
     replica.policy = Policy()
-    replica.say(SkipWord(said_by="me@here", commit_ts=Ts(20), table=ORDERS))
+    replica.say(SkipRule(said_by="me@here", commit_ts=Ts(20), table=ORDERS))
     CountingReader.read_ranges.clear()
     program(replica)
     assert (states(replica), rows_of(tmp_path)) == ([SKIPPED] * rows, [(9_999, 0)])

@@ -2,10 +2,10 @@
 
 import pytest
 
-from applier.errors import NeedsOperator
-from applier.position import Stream
-from applier.simulator.memory import FakeSource
-from applier.stop import Stop
+from applier.demo.simulator.memory import FakeSource
+from applier.model.errors import NeedsOperator
+from applier.model.position import Stream
+from applier.replica.shutdown import Shutdown
 from tests.handwritten import CREATE_SCHEMA, KEY, PLAIN, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.programs import PROGRAMS, WishesTheEnd, catch_up
 from tests.replica import sqlite_replica
@@ -87,7 +87,7 @@ def test_a_run_that_ends_while_it_reads_the_beginning_does_not_make_the_topic_kn
     add(replica, (FIRST, extra(100, 1)), (FIRST, resolved(700)), hidden=phase == "idle")
     if phase == "idle":
         replica.source.advance(len(KNOWN) + 2)
-    stop = Stop()
+    stop = Shutdown()
     replica.observer = WishesTheEnd(stop, phase)
     replica.follow(stop)
     assert positions_of(replica) == set()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from applier.errors import NeedsOperator
-from applier.simulator.memory import FakeSource
+from applier.demo.simulator.memory import FakeSource
+from applier.model.errors import NeedsOperator
 from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.programs import PROGRAMS
 from tests.replica import sqlite_replica

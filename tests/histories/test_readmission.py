@@ -6,16 +6,16 @@ from contextlib import closing
 import msgspec
 import pytest
 
-from applier.bad_event import WHOLE_RECORD, AsideState, EventPlace
-from applier.coordinator.beginning import CLOCK_SKEW_MS
-from applier.errors import FatalSinkError, NeedsOperator, ProtocolError, RowRefused
-from applier.position import Offset
-from applier.readmit import Readmission
-from applier.simulator.memory import FakeSource
-from applier.simulator.producer_options import LogRecord
+from applier.coordinator.starting_point import CLOCK_SKEW_MS
+from applier.demo.simulator.memory import FakeSource
+from applier.demo.simulator.producer_options import LogRecord
+from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError, RowRefused
+from applier.model.position import Offset
+from applier.model.rejected_event import WHOLE_RECORD, EventPlace, QuarantineState
+from applier.planner.table_check import Acceptance
+from applier.replica.readmission import Readmission
 from applier.sinks.factory import open_sink
 from applier.sinks.port import SinkSettings
-from applier.table_check import Acceptance
 from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.replica import STRICT, sqlite_replica
 from tests.wire import column, head, record
@@ -66,7 +66,7 @@ def state(replica, place=PLACE):
 def refusal(replica, place=PLACE, kind=NeedsOperator):
     with pytest.raises(kind) as caught:
         readmit(replica, place)
-    assert state(replica, place) == (AsideState.HELD, "")
+    assert state(replica, place) == (QuarantineState.HELD, "")
     return caught.value
 
 
@@ -75,7 +75,7 @@ def test_a_row_whose_obstacle_is_gone_is_applied_and_marked_in_one_transaction(t
     mend(tmp_path)
     assert readmit(replica) == 1
     assert rows_of(tmp_path) == [(1, 100), (2, 2)]
-    assert state(replica) == (AsideState.RETRIED, "me@here")
+    assert state(replica) == (QuarantineState.RETRIED, "me@here")
     with pytest.raises(FatalSinkError, match="somebody else"):
         readmit(replica)
     replica.catch_up()

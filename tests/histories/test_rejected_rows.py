@@ -4,11 +4,11 @@ import sqlite3
 
 import pytest
 
-from applier.bad_event import MAX_SET_ASIDE, AsideState, EventPlace, KeptRecord
-from applier.errors import FatalSinkError, ProtocolError, RowRefused
-from applier.position import Offset, Stream
-from applier.simulator.memory import FakeSource
-from applier.sinks.quarantine import SkipWord
+from applier.demo.simulator.memory import FakeSource
+from applier.model.errors import FatalSinkError, ProtocolError, RowRefused
+from applier.model.position import Offset, Stream
+from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, KeptRecord, QuarantineState
+from applier.sinks.bookkeeping.quarantine import SkipRule
 from tests.faulty_sink import Faults, FaultySink
 from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.replica import STRICT, sqlite_replica
@@ -77,10 +77,10 @@ def test_what_the_error_names_can_be_skipped_and_everything_else_is_applied(tmp_
     for _ in bad:
         facts = stopped(replica).facts
         place = EventPlace(Stream(facts["topic"], facts["partition"]), Offset(facts["offset"]), facts["event"])
-        replica.say(SkipWord(said_by="me@here", place=place))
+        replica.say(SkipRule(said_by="me@here", place=place))
     replica.catch_up()
     assert rows_of(tmp_path) == [(n, n) for n in range(37) if n not in bad]
-    assert {entry.event.state for entry in replica.quarantine().values()} == {AsideState.SKIPPED}
+    assert {entry.event.state for entry in replica.quarantine().values()} == {QuarantineState.SKIPPED}
 
 
 def test_a_value_that_cannot_be_written_down_is_named_with_its_event(tmp_path):
@@ -111,7 +111,7 @@ def test_a_refused_row_is_kept_with_its_record_and_the_error(tmp_path):
     replica.catch_up()
     (entry,) = replica.quarantine().values()
     assert "too much" in entry.event.error
-    assert entry.event.state is AsideState.HELD
+    assert entry.event.state is QuarantineState.HELD
     assert replica.kept(entry) == KeptRecord(*record(order(20, 1, 100)))
 
 
@@ -180,7 +180,7 @@ def test_a_value_that_cannot_be_written_down_for_the_sink_is_refused_like_any_ot
 
 def test_more_rows_that_cannot_be_written_down_than_an_accident_makes_stop_the_replica(tmp_path):
     created = everywhere(ddl(15, "CREATE TABLE colours (id INT PRIMARY KEY, c ENUM('red'))", table="colours"))
-    colours = [(ONE, row(20, table="colours", id=column(3, KEY, n), c=column(ENUM, PLAIN, 2))) for n in range(MAX_SET_ASIDE + 1)]
+    colours = [(ONE, row(20, table="colours", id=column(3, KEY, n), c=column(ENUM, PLAIN, 2))) for n in range(MAX_QUARANTINED + 1)]
     replica = replica_of(tmp_path, *created, *colours, *everywhere(resolved(99)))
     with pytest.raises(FatalSinkError, match="100"):
         replica.catch_up()
@@ -188,7 +188,7 @@ def test_more_rows_that_cannot_be_written_down_than_an_accident_makes_stop_the_r
 
 
 def test_more_refused_rows_than_an_accident_makes_stop_the_replica(tmp_path):
-    rows = [(ONE, order(20, n, 100)) for n in range(MAX_SET_ASIDE + 1)]
+    rows = [(ONE, order(20, n, 100)) for n in range(MAX_QUARANTINED + 1)]
     replica = replica_of(tmp_path, *rows, *everywhere(resolved(99)))
     with pytest.raises(FatalSinkError, match="100"):
         replica.catch_up()

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from applier.bad_event import WHOLE_RECORD, AsideState, EventPlace, KeptRecord
-from applier.position import Offset
-from applier.simulator.dispatch import Dispatcher
-from applier.simulator.history import History, HistoryOptions
-from applier.simulator.memory import FakeSource
-from applier.simulator.oracle import compare, open_oracle
-from applier.simulator.producer import Producer, ProducerOptions
-from applier.sinks.quarantine import SkipWord
+from applier.demo.simulator.dispatch import Dispatcher
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.memory import FakeSource
+from applier.demo.simulator.oracle import compare, open_oracle
+from applier.demo.simulator.producer import Producer, ProducerOptions
+from applier.model.position import Offset
+from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState
+from applier.sinks.bookkeeping.quarantine import SkipRule
 from tests.faulty_sink import DeathError, Faults, FaultySink
 from tests.replica import sqlite_replica
 from tests.wire import column, head, integer_key, record
@@ -92,7 +92,7 @@ def test_rubbish_is_set_aside_once_through_deaths_and_changes_nothing(seed, tmp_
     replica = sqlite_replica(tmp_path, source, quarantines=frozenset({"unreadable"}), wrap=lambda sink: FaultySink(sink, faults))
     assert until_it_survives(replica).checkpoint_ts == final_ts
     assert_identical(history, final_ts, replica.url)
-    assert_kept(replica, kept, AsideState.HELD)
+    assert_kept(replica, kept, QuarantineState.HELD)
 
 
 @pytest.mark.parametrize("seed", range(8, 12))
@@ -100,7 +100,7 @@ def test_rubbish_that_the_operator_has_named_is_skipped_and_changes_nothing(seed
     history, final_ts, source, kept = world(seed)
     replica = sqlite_replica(tmp_path, source)
     for stream, offset in kept:
-        replica.say(SkipWord(said_by="me@here", place=EventPlace(stream, Offset(offset), WHOLE_RECORD)))
+        replica.say(SkipRule(said_by="me@here", place=EventPlace(stream, Offset(offset), WHOLE_RECORD)))
     assert replica.catch_up().checkpoint_ts == final_ts
     assert_identical(history, final_ts, replica.url)
-    assert_kept(replica, kept, AsideState.SKIPPED)
+    assert_kept(replica, kept, QuarantineState.SKIPPED)

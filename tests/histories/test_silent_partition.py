@@ -10,14 +10,14 @@ from typing import ClassVar
 import pytest
 
 from applier.coordinator import Policy
-from applier.engine import Engine, EngineSettings, Parts
-from applier.parts import begin
-from applier.position import LOGICAL_BITS, NO_TS, Stream, Ts
-from applier.simulator.bulk import BulkHistory
-from applier.simulator.memory import FakeSource, MemoryReader
+from applier.demo.simulator.bulk import BulkHistory
+from applier.demo.simulator.memory import FakeSource, MemoryReader
+from applier.model.position import LOGICAL_BITS, NO_TS, Stream, Ts
+from applier.replica.engine import Components, Engine, EngineSettings
+from applier.replica.shutdown import Shutdown
+from applier.run.assembly import begin
 from applier.sinks.factory import open_sink
 from applier.sinks.port import SinkSettings
-from applier.stop import Stop
 from applier.telemetry import SilentObserver
 from applier.telemetry.monitor import Monitor
 from tests.local_runner import LocalRunner
@@ -97,8 +97,8 @@ def test_an_hour_without_a_resolved_event_on_one_partition_keeps_few_ranges_and_
     source = Source(feed.records, hidden=True, partitions={"feed": PARTITIONS})
     runner, monitor = LocalRunner(source.reader), Monitor(SilentObserver())
     with open_sink(SinkSettings(url=url)) as sink:
-        parts = Parts(source, sink, runner)
-        engine = monitor.engine = Engine(parts, EngineSettings(policy=POLICY, buckets=2), monitor, Stop())
+        parts = Components(source, sink, runner)
+        engine = monitor.engine = Engine(parts, EngineSettings(policy=POLICY, buckets=2), monitor, Shutdown())
         begin(parts, engine, start_ts=NO_TS)
         most, of_others, checkpoints = watch(engine, source, runner, feed.ends)
         while engine.cycle():

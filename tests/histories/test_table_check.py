@@ -4,9 +4,9 @@ import sqlite3
 
 import pytest
 
-from applier.errors import NeedsOperator
-from applier.simulator.memory import FakeSource
-from applier.table_check import DifferenceKind
+from applier.demo.simulator.memory import FakeSource
+from applier.model.errors import NeedsOperator
+from applier.planner.table_check import DifferenceKind
 from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.replica import sqlite_replica
 from tests.wire import column

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 import stamina
 
-from applier.simulator.history import History, HistoryOptions
-from applier.simulator.memory import FakeSource
-from applier.simulator.producer import Producer, ProducerOptions
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.memory import FakeSource
+from applier.demo.simulator.producer import Producer, ProducerOptions
 from tests.faulty_sink import Faults, FaultySink
 from tests.replica import sqlite_replica
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from sqlalchemy import Engine, NullPool, create_engine, text
 
-from applier.events import DdlEvent
+from applier.ddl import identity
+from applier.model.events import DdlEvent
+from applier.model.position import Ts
 from applier.planner.port import Phase, Statement
-from applier.position import Ts
 from applier.sinks.mysql.sink import MysqlSink
 from applier.sinks.mysql.writer import MysqlWriter
 from applier.sinks.port import Fence, ProgressCommit, SinkSettings, WriteOutcome
-from applier.statement import identity
 
 SHOP = "applier_test_shop"
 LEASE_S = 2.0

@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from applier.errors import NeedsOperator, RowRefused
-from applier.simulator.memory import FakeSource
+from applier.demo.simulator.memory import FakeSource
+from applier.model.errors import NeedsOperator, RowRefused
 from tests.handwritten import KEY, ONE, everywhere, log_of, resolved, row
 from tests.integration.mysql_replica import read, run
 from tests.replica import Replica

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from applier.errors import FatalSinkError
+from applier.model.errors import FatalSinkError
 from applier.sinks.port import DdlState
 from tests.integration.mysql_replica import SHOP, Replica, clean, read, replica, run
 

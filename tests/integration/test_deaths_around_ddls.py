@@ -10,12 +10,12 @@ from contextlib import closing
 
 import pytest
 
-from applier.ddl_type import DDL_TYPE_NAMES
-from applier.position import Stream
-from applier.simulator.memory import FakeSource
-from applier.simulator.mysql_oracle import connect
-from applier.simulator.operation import ActionType
-from applier.simulator.producer_options import LogRecord
+from applier.ddl.ddl_type import DDL_TYPE_NAMES
+from applier.demo.simulator.memory import FakeSource
+from applier.demo.simulator.mysql_oracle import connect
+from applier.demo.simulator.operation import ActionType
+from applier.demo.simulator.producer_options import LogRecord
+from applier.model.position import Stream
 from applier.sinks.mysql import ddl as mysql_ddl
 from applier.sinks.port import DdlState
 from tests.faulty_sink import DeathError

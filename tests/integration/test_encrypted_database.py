@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import make_url, text
 
-from applier.errors import FatalSinkError
+from applier.model.errors import FatalSinkError
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.port import Tls, TlsMode
 from tests.integration.mysql_replica import run, settings

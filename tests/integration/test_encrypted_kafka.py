@@ -7,13 +7,13 @@ from uuid import uuid4
 import pytest
 from confluent_kafka import Producer
 
-from applier.coordinator.messages import RangeId
-from applier.errors import SourceError
-from applier.kafka.client import KafkaSource
-from applier.kafka.reader import KafkaRangeReader
-from applier.kafka.settings import KafkaSettings
-from applier.position import Offset, Stream
-from applier.retrying import is_transient
+from applier.model.errors import SourceError
+from applier.model.position import Offset, Stream
+from applier.model.range_report import RangeId
+from applier.replica.recovery import is_transient
+from applier.sources.kafka.client import KafkaSource
+from applier.sources.kafka.reader import KafkaRangeReader
+from applier.sources.kafka.settings import KafkaSettings
 from tests.rig.certificate import Certificates
 from tests.rig.kafka import Kafka
 

@@ -6,10 +6,10 @@ from uuid import uuid4
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from applier.errors import SourceError
-from applier.kafka.client import KafkaSource
-from applier.kafka.settings import KafkaSettings
-from applier.position import Offset, Stream
+from applier.model.errors import SourceError
+from applier.model.position import Offset, Stream
+from applier.sources.kafka.client import KafkaSource
+from applier.sources.kafka.settings import KafkaSettings
 
 DEADLINE_S = 120
 POLL_S = 0.2

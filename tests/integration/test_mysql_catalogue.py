@@ -8,8 +8,8 @@ from zlib import crc32
 import pytest
 from sqlalchemy import Connection, make_url
 
-from applier.errors import NeedsOperator
-from applier.events import TableName
+from applier.model.errors import NeedsOperator
+from applier.model.events import TableName
 from applier.planner.catalogue import TableDescription
 from applier.sinks.mysql.catalogue import describe, has_rows
 from applier.sinks.mysql.session import Purpose, driver_of, open_session

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from sqlalchemy import make_url
 
-from applier.errors import FatalSinkError, Fenced, NeedsOperator, RetryableSinkError, UnknownOutcome
-from applier.events import DdlEvent
-from applier.position import ts_at
+from applier.ddl import identity
+from applier.model.errors import FatalSinkError, Fenced, NeedsOperator, RetryableSinkError, UnknownOutcome
+from applier.model.events import DdlEvent
+from applier.model.position import ts_at
 from applier.sinks.mysql.ddl import LOCK_WAIT_TIMEOUT
 from applier.sinks.mysql.statement import _sessions_with, wait_until_ended
 from applier.sinks.port import DdlState
-from applier.statement import identity
 from applier.telemetry.retries import retries_noted
 from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, run
 from tests.integration.run_process import started

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from applier.events import TableName
+from applier.model.events import TableName
 from applier.planner.catalogue import TableDescription
 from applier.planner.port import WireColumn
 from applier.sinks.mysql.catalogue import describe

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection
 
-from applier.events import TableName
+from applier.model.events import TableName
 from applier.planner.catalogue import TableDescription
 from applier.planner.port import WireColumn
 from applier.sinks.mysql.catalogue import describe

@@ -6,12 +6,12 @@ from contextlib import closing
 import pymysql
 import pytest
 
-from applier.events import TableName
-from applier.position import Ts
-from applier.simulator.compare import canonical, differences
-from applier.simulator.history import History, HistoryOptions
-from applier.simulator.mysql_oracle import MysqlOracle, connect
-from applier.simulator.oracle import open_oracle
+from applier.demo.simulator.compare import canonical, differences
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.mysql_oracle import MysqlOracle, connect
+from applier.demo.simulator.oracle import open_oracle
+from applier.model.events import TableName
+from applier.model.position import Ts
 
 
 @pytest.fixture

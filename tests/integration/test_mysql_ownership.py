@@ -12,7 +12,7 @@ from subprocess import Popen
 import pytest
 from sqlalchemy import text
 
-from applier.errors import FatalSinkError, Fenced, RetryableSinkError
+from applier.model.errors import FatalSinkError, Fenced, RetryableSinkError
 from applier.sinks.mysql import ownership
 from applier.sinks.mysql.ownership import LOCK_SLICE_S
 from applier.sinks.mysql.registry import end_holder

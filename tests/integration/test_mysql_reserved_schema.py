@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from applier.coordinator.messages import TableRows
-from applier.errors import NeedsOperator
-from applier.events import DdlEvent, TableName
-from applier.position import Offset, Stream, Ts
-from applier.sink_tables import SinkTables
+from applier.ddl import identity
+from applier.model.errors import NeedsOperator
+from applier.model.events import DdlEvent, TableName
+from applier.model.position import Offset, Stream, Ts
+from applier.model.range_report import TableRows
+from applier.replica.sink_tables import SinkTables
 from applier.sinks.mysql.ownership import lock_name
 from applier.sinks.mysql.sink import MysqlSink
 from applier.sinks.port import DdlState
-from applier.statement import identity
 from tests.integration.mysql_replica import SHOP, clean, commit_at, read, replica, run, settings
 
 BOOKS = "applier_test_books"

@@ -5,8 +5,8 @@ from contextlib import closing
 
 import pytest
 
-from applier.errors import NeedsOperator
-from applier.simulator.mysql_oracle import connect
+from applier.demo.simulator.mysql_oracle import connect
+from applier.model.errors import NeedsOperator
 from applier.sinks.port import DdlState
 from tests.integration.mysql_replica import SHOP, Replica, clean, read, replica, run
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from applier.errors import FatalSinkError
-from applier.events import TableName
+from applier.model.errors import FatalSinkError
+from applier.model.events import TableName
 from applier.sinks.mysql.sink import MysqlSink
 from applier.sinks.port import WriteState
 from tests.integration.mysql_replica import SHOP, Replica, clean, read, replica, run, settings

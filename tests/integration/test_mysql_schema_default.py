@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from applier.errors import NeedsOperator
+from applier.model.errors import NeedsOperator
 from applier.sinks.port import DdlState
 from tests.integration.mysql_replica import SHOP, Replica, clean, read, replica, run
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from applier.errors import FatalSinkError
-from applier.events import TableName
+from applier.model.errors import FatalSinkError
+from applier.model.events import TableName
 from applier.sinks.mysql.session import Purpose, discard, open_session
 from applier.sinks.port import WriteState
 from tests.integration.mysql_replica import SHOP, clean, read, replica, run, settings

@@ -7,10 +7,20 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from applier.events import TableName
+from applier.model.events import TableName
 from applier.sinks.mysql.expression import Expression
 from applier.sinks.mysql.session import Purpose, discard, driver_of, open_session
-from applier.sinks.mysql.structure import Check, ForeignKey, Index, IndexPart, Partition, Partitioning, TableStructure, from_json, to_json
+from applier.sinks.mysql.structure import (
+    Check,
+    ForeignKey,
+    IndexPartStructure,
+    IndexStructure,
+    Partition,
+    Partitioning,
+    TableStructure,
+    from_json,
+    to_json,
+)
 from applier.sinks.mysql.structure_reader import FEW, read_references, read_structures
 from tests.integration.mysql_replica import SHOP, clean, run, settings
 
@@ -78,8 +88,10 @@ def test_everything_that_a_statement_says_is_in_the_structure(session: Connectio
     assert (generated.generation, generated.is_stored) == (Expression("`p` + 1"), False)
     assert (document.type, parent.default) == ("json", None)
     primary, *others = table.indexes
-    assert primary == Index(name="PRIMARY", unique=True, parts=(IndexPart(column="id"),))
-    unique = Index(name="u", unique=True, parts=(IndexPart(column="a", prefix=3), IndexPart(column="p", descending=True)))
+    assert primary == IndexStructure(name="PRIMARY", unique=True, parts=(IndexPartStructure(column="id"),))
+    unique = IndexStructure(
+        name="u", unique=True, parts=(IndexPartStructure(column="a", prefix=3), IndexPartStructure(column="p", descending=True))
+    )
     assert unique in others
     assert table.foreign_keys == (
         ForeignKey(

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import make_url
 
-from applier.bad_event import WHOLE_RECORD, AsideState, BadEvent, EventPlace, KeptRecord
-from applier.errors import (
+from applier.model.errors import (
     ConfigError,
     FatalSinkError,
     InvariantViolation,
@@ -18,14 +17,15 @@ from applier.errors import (
     SourceError,
     UnknownOutcome,
 )
+from applier.model.position import Offset, Stream, Ts
+from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.parts import StatementParts
 from applier.planner.port import Phase, Statement
-from applier.position import Offset, Stream, Ts
+from applier.planner.statement_rows import StatementRows
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import SQL_MODE, Purpose, discard, open_session
 from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
-from applier.sinks.port import Aside, Fence, Tls, TlsMode, WriteState
+from applier.sinks.port import Fence, Quarantined, Tls, TlsMode, WriteState
 from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, rows, run, settings
 from tests.integration.tcp_proxy import Proxy, proxy_to
 
@@ -302,8 +302,8 @@ def careful(ts: Ts, *values: str) -> Statement:
     """A statement that knows its rows: (id,v,n) each."""
     columns = tuple(ColumnDescription(name=name, sql_type="", nullable=True) for name in ("id", "v", "n"))
     table = TableDescription(schema=SHOP, table="t", columns=columns, unique_keys=(("id",),), primary_key=("id",))
-    rows = tuple(BadEvent(place=EventPlace(Stream("feed", 0), Offset(n), 0), error="", commit_ts=ts) for n in range(len(values)))
-    doubled = StatementParts(
+    rows = tuple(RejectedEvent(place=EventPlace(Stream("feed", 0), Offset(n), 0), error="", commit_ts=ts) for n in range(len(values)))
+    doubled = StatementRows(
         phase=Phase.REPLACE,
         table=table,
         columns=("id", "v", "n"),
@@ -318,15 +318,15 @@ def careful(ts: Ts, *values: str) -> Statement:
 def test_refused_rows_are_stored_with_the_progress_and_all_others_are_written(shop: Replica, mysql_url: str) -> None:
     ts = shop.tick()
     statement = careful(ts, "(1,'a',1)", "(2,'b',300)", "(3,'c',3)", "(4,'long',4)", "(5,'e',5)", "(6,NULL,'secret')")
-    outcome = shop.sink.writer.write(shop.fence, [statement], commit_at(ts), Aside(lambda _: KEPT))
+    outcome = shop.sink.writer.write(shop.fence, [statement], commit_at(ts), Quarantined(lambda _: KEPT))
     assert (outcome.state, outcome.rows, outcome.error) == (WriteState.COMMITTED, 3, None)
     assert [event.place.offset for event in outcome.set_aside] == [1, 3, 5]
     assert ids(mysql_url) == [1, 3, 5]
     entries = shop.sink.quarantine.entries()
     assert [(entry.event.place.offset, entry.event.state) for entry in entries] == [
-        (1, AsideState.HELD),
-        (3, AsideState.HELD),
-        (5, AsideState.HELD),
+        (1, QuarantineState.HELD),
+        (3, QuarantineState.HELD),
+        (5, QuarantineState.HELD),
     ]
     assert shop.sink.quarantine.record(entries[0].event.place) == KEPT
     assert "column=n" in entries[0].event.error
@@ -336,7 +336,7 @@ def test_refused_rows_are_stored_with_the_progress_and_all_others_are_written(sh
 def test_where_nothing_is_set_aside_the_refused_row_is_named_and_nothing_is_written(shop: Replica, mysql_url: str) -> None:
     ts = shop.tick()
     statement = careful(ts, "(1,'a',1)", "(2,'b',300)", "(3,'secret',3)")
-    outcome = shop.sink.writer.write(shop.fence, [statement], commit_at(ts), Aside(lambda _: KEPT, takes_refused=False))
+    outcome = shop.sink.writer.write(shop.fence, [statement], commit_at(ts), Quarantined(lambda _: KEPT, takes_refused=False))
     assert (outcome.state, type(outcome.error)) == (WriteState.FAILED, RowRefused)
     assert {name: outcome.error.facts[name] for name in ("offset", "event", "commit_ts", "key_columns", "column")} == {
         "offset": 1,
@@ -352,22 +352,22 @@ def test_where_nothing_is_set_aside_the_refused_row_is_named_and_nothing_is_writ
 def test_nothing_is_set_aside_by_a_transaction_that_does_not_commit(shop: Replica, mysql_url: str) -> None:
     ts = shop.tick()
 
-    def gone(_: BadEvent) -> KeptRecord:
+    def gone(_: RejectedEvent) -> KeptRecord:
         raise SourceError("the record is gone", kind="retention")
 
     statement = careful(ts, "(1,'a',1)", "(2,'b',300)")
-    outcome = shop.sink.writer.write(shop.fence, [statement], commit_at(ts), Aside(gone))
+    outcome = shop.sink.writer.write(shop.fence, [statement], commit_at(ts), Quarantined(gone))
     assert (outcome.state, type(outcome.error)) == (WriteState.FAILED, SourceError)
     assert (ids(mysql_url), shop.sink.quarantine.count()) == ([], 0)
-    outcome = shop.sink.writer.write(shop.fence, [statement], commit_at(ts), Aside(lambda _: KEPT))
+    outcome = shop.sink.writer.write(shop.fence, [statement], commit_at(ts), Quarantined(lambda _: KEPT))
     assert (outcome.state, ids(mysql_url), shop.sink.quarantine.count()) == (WriteState.COMMITTED, [1], 1)
 
 
 def test_a_large_record_is_stored_through_the_servers_smallest_packets(shop: Replica) -> None:
     ts = shop.tick()
     large = KeptRecord(b"k", b"\x00'" * 1_500_000)
-    event = BadEvent(place=EventPlace(Stream("feed", 1), Offset(7), WHOLE_RECORD), error="broken")
-    outcome = shop.sink.save(shop.fence, commit_at(ts), Aside(lambda _: large, (event,)))
+    event = RejectedEvent(place=EventPlace(Stream("feed", 1), Offset(7), WHOLE_RECORD), error="broken")
+    outcome = shop.sink.save(shop.fence, commit_at(ts), Quarantined(lambda _: large, (event,)))
     assert outcome.state is WriteState.COMMITTED
     assert shop.sink.quarantine.record(event.place) == large
 

@@ -5,10 +5,10 @@ from uuid import uuid4
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from applier.errors import SourceError
-from applier.simulator.history import History, HistoryOptions
-from applier.simulator.kafka import add_partitions, create_topic, play
-from applier.simulator.producer import Producer, ProducerOptions
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.kafka import add_partitions, create_topic, play
+from applier.demo.simulator.producer import Producer, ProducerOptions
+from applier.model.errors import SourceError
 
 
 def partitions_of(kafka, topic):

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from applier.errors import FatalSinkError, NeedsOperator, RetryableSinkError
-from applier.events import DdlEvent
-from applier.position import ts_at
+from applier.ddl import identity
+from applier.model.errors import FatalSinkError, NeedsOperator, RetryableSinkError
+from applier.model.events import DdlEvent
+from applier.model.position import ts_at
 from applier.sinks.port import DdlState
-from applier.statement import identity
 from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, run
 from tests.integration.run_process import started
 

@@ -5,12 +5,12 @@ from uuid import uuid4
 import pytest
 
 from applier.cli.main import run as run_command
-from applier.errors import FatalSinkError
-from applier.kafka.client import KafkaSource
-from applier.kafka.settings import KafkaSettings
-from applier.position import Stream
-from applier.simulator.kafka import play
+from applier.demo.simulator.kafka import play
+from applier.model.errors import FatalSinkError
+from applier.model.position import Stream
 from applier.sinks.port import DdlState
+from applier.sources.kafka.client import KafkaSource
+from applier.sources.kafka.settings import KafkaSettings
 from tests.handwritten import CREATE_SCHEMA, KEY, ONE, ddl, everywhere, log_of, resolved, row
 from tests.integration.mysql_replica import read, run
 from tests.replica import Replica

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applier.events import DdlEvent
-from applier.position import Ts
+from applier.ddl.comment import as_tidb_reads
+from applier.model.events import DdlEvent
+from applier.model.position import Ts
 from applier.sinks.mysql.rewrite import sink_statement
-from applier.statement.comment import as_tidb_reads
 
 CLAUSES = [
     "ENGINE=MyISAM", "ROW_FORMAT = FIXED", "CHECK (a > 0)", "STORAGE DISK", "DATA DIRECTORY '/x'", "ALGORITHM=COPY", "LOCK=NONE", "FORCE",

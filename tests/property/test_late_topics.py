@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from applier.coordinator.messages import Listing
-from applier.errors import NeedsOperator
+from applier.model.errors import NeedsOperator
+from applier.model.listing import Listing
 from tests.timeline import upstream
 from tests.timeline.replica import Broken, Crash, Simulation
 

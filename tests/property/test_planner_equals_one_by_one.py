@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applier.events import RowKind
+from applier.model.events import RowKind
 from tests.planning import INT, TEXT, PlainDialect, Row, between, gone, packed, plan, put, shape, sink_table
 
 ACCOUNTS = shape(("id", TEXT, 2), ("email", TEXT, 64), ("version", INT, 1))

@@ -6,12 +6,12 @@ from contextlib import suppress
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from applier.errors import ProtocolError
-from applier.events import Column, Flag, PlacedRow, RowEvent
-from applier.position import Stream
-from applier.protocol import Placer, decode_key, decode_record, encode_key, image_decoder
-from applier.protocol.escape import unquote
-from applier.protocol.value import INTEGER_RANGES, VALUE_CLASSES, ValueClass
+from applier.model.errors import ProtocolError
+from applier.model.events import Column, Flag, PlacedRow, RowEvent
+from applier.model.position import Stream
+from applier.sources.open_protocol import Placer, decode_key, decode_record, encode_key, image_decoder
+from applier.sources.open_protocol.escape import unquote
+from applier.sources.open_protocol.value import INTEGER_RANGES, VALUE_CLASSES, ValueClass
 from tests.placing import assert_faces_agree
 from tests.wire import VERSION, frame, head, read_vectors, record
 

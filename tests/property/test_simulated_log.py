@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from applier.simulator.history import History, HistoryOptions
-from applier.simulator.item import ImageOptions
-from applier.simulator.json_text import Flavour
-from applier.simulator.mysql_text import changes_unique_value
-from applier.simulator.operation import event_name
-from applier.simulator.producer import Producer, ProducerOptions
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.item import ImageOptions
+from applier.demo.simulator.json_text import Flavour
+from applier.demo.simulator.mysql_text import changes_unique_value
+from applier.demo.simulator.operation import event_name
+from applier.demo.simulator.producer import Producer, ProducerOptions
 from tests.rig.log_reader import Promises, events
 
 SIZE = HistoryOptions(transactions=25, ddl_share=0.3)

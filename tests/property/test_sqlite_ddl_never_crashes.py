@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from applier.errors import FatalSinkError, NeedsOperator
+from applier.model.errors import FatalSinkError, NeedsOperator
 from tests.sqlite_file import SqliteFile, three_rows
 
 WORDS = [

@@ -5,9 +5,9 @@ from contextlib import closing
 
 import pytest
 
-from applier.simulator.history import History, HistoryOptions
-from applier.simulator.oracle import SqliteOracle, compare, run_translated
-from applier.simulator.sqlite_oracle import write_rows
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.oracle import SqliteOracle, compare, run_translated
+from applier.demo.simulator.sqlite_oracle import write_rows
 
 
 @pytest.mark.parametrize("seed", range(40))

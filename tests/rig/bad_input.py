@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from applier.kafka.client import KafkaSource
-from applier.kafka.settings import KafkaSettings
-from applier.simulator.history import History, HistoryOptions
-from applier.simulator.kafka import play
-from applier.simulator.producer import LogRecord, ProducerOptions
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.kafka import play
+from applier.demo.simulator.producer import LogRecord, ProducerOptions
 from applier.sinks.factory import open_sink
 from applier.sinks.port import Progress, SinkSettings
+from applier.sources.kafka.client import KafkaSource
+from applier.sources.kafka.settings import KafkaSettings
 from tests.replica import Replica
 from tests.rig.program import Ended, run, write_config
 from tests.rig.upstream import NAME, Upstream, upstream

@@ -6,8 +6,8 @@ from typing import Self
 
 import pymysql
 
-from applier.position import NO_TS, Ts
-from applier.simulator.mysql_oracle import connect
+from applier.demo.simulator.mysql_oracle import connect
+from applier.model.position import NO_TS, Ts
 
 QUERY = "SELECT checkpoint_ts, window_id, epoch FROM applier.progress WHERE name = %s"
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 import pymysql
 from sqlalchemy import make_url
 
-from applier.simulator.mysql_oracle import connect
+from applier.demo.simulator.mysql_oracle import connect
 from tests.rig.database import PROCESS_LIST, Database
 from tests.rig.kafka import Kafka
 from tests.rig.process_tree import Process, Role, processes, session

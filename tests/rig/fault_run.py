@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from applier.position import Ts
-from applier.simulator.history import History, HistoryOptions
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.model.position import Ts
 from tests.rig.checkpoint import CheckpointReader
 from tests.rig.fault import Fault, Stage
 from tests.rig.live_feed import FeedOptions, LiveFeed, feeding

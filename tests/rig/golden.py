@@ -7,8 +7,8 @@ import struct
 import cramjam
 import lz4.frame
 
-from applier.simulator.encoder import Encoder, KeyExtras, RecordBytes, WireColumn, WireEvent, frame
-from applier.simulator.json_text import Flavour
+from applier.demo.simulator.encoder import EncodedColumn, Encoder, KeyExtras, RecordBytes, WireEvent, frame
+from applier.demo.simulator.json_text import Flavour
 
 _OPEN = {
     "none": bytes,
@@ -54,7 +54,7 @@ def image(encoder, columns, order):
     if columns is None:
         return None
     names = list(order)
-    wire = tuple(WireColumn(name, columns[name]["mysql_type"], columns[name]["flags"]) for name in names)
+    wire = tuple(EncodedColumn(name, columns[name]["mysql_type"], columns[name]["flags"]) for name in names)
     return encoder.image_writer(wire).write([value(columns[name]["value"]) for name in names])
 
 

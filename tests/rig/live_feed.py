@@ -13,8 +13,8 @@ from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from applier.position import LOGICAL_BITS, NO_TS, Ts
-from applier.simulator.operation import Step
+from applier.demo.simulator.operation import Step
+from applier.model.position import LOGICAL_BITS, NO_TS, Ts
 from tests.rig.live_log import LiveLog
 
 TICK_S = 0.01

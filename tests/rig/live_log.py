@@ -3,13 +3,13 @@
 import random
 from collections.abc import Iterator, Sequence
 
-from applier.position import NO_TS, Stream, Ts, physical_ms
-from applier.simulator.dispatch import Dispatcher
-from applier.simulator.encoder import Encoder, WireEvent, frame
-from applier.simulator.item import DdlItem, ImageOptions, ItemEncoder, ItemMaker
-from applier.simulator.json_text import Flavour
-from applier.simulator.operation import Step
-from applier.simulator.producer import LogRecord
+from applier.demo.simulator.dispatch import Dispatcher
+from applier.demo.simulator.encoder import Encoder, WireEvent, frame
+from applier.demo.simulator.item import DdlItem, ImageOptions, ItemEncoder, ItemMaker
+from applier.demo.simulator.json_text import Flavour
+from applier.demo.simulator.operation import Step
+from applier.demo.simulator.producer import LogRecord
+from applier.model.position import NO_TS, Stream, Ts, physical_ms
 
 BATCH = 16
 KEPT_RESOLVED = 6

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from applier.coordinator.messages import RangeId
-from applier.errors import SourceError
-from applier.kafka.port import Record
-from applier.position import Offset, Stream, Ts
-from applier.spark.listen import ListenTask
+from applier.model.errors import SourceError
+from applier.model.position import Offset, Stream, Ts
+from applier.model.range_report import RangeId
+from applier.sources.port import Record
+from applier.tasks.listen import ListenTask
 
 BATCH = 1000
 FIRST_TS = 10

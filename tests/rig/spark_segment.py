@@ -16,19 +16,19 @@ from typing import Any
 
 from pyspark import SparkContext, StorageLevel
 
-from applier.coordinator.messages import RangeReport
-from applier.events import FoldedName, TableName
-from applier.failpoint import VARIABLE
-from applier.planner import SegmentWindow
+from applier.model.events import FoldedName, TableName
+from applier.model.position import Ts
+from applier.model.range_report import RangeReport
+from applier.model.segment import SegmentWindow
 from applier.planner.catalogue import ColumnDescription
-from applier.position import Ts
 from applier.sinks.factory import open_sink
+from applier.sinks.failpoint import VARIABLE
 from applier.sinks.port import ProgressCommit, Sink, SinkSettings, WriteOutcome, WriteState
-from applier.spark.apply import ApplyPlan
-from applier.spark.handover import RangeContent
-from applier.spark.listen import ListenOutcome, RangeFailure
 from applier.spark.runner import SparkRunner
 from applier.spark.session import start_context
+from applier.tasks.apply import ApplyPlan
+from applier.tasks.handover import RangeContent
+from applier.tasks.listen import ListenOutcome, RangeFailure
 from tests.rig.numbered_rows import FIRST_TS, NumberedRows
 from tests.rig.spark_cluster import FROM_THE_CHECKOUT
 

@@ -4,16 +4,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
-from applier.cli.demo_stage import moment_of_replica, steps_until
-from applier.errors import FatalSinkError
-from applier.position import Ts
-from applier.simulator.history import History, HistoryOptions
-from applier.simulator.kafka import create_topic, play
-from applier.simulator.mysql_oracle import DEFAULT_PREFIX, MysqlOracle, connect, read_schemas
-from applier.simulator.mysql_text import quote_name
-from applier.simulator.operation import Step
-from applier.simulator.oracle import Oracle, compare, open_oracle
-from applier.simulator.producer import LogRecord, Producer, ProducerOptions
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.kafka import create_topic, play
+from applier.demo.simulator.mysql_oracle import DEFAULT_PREFIX, MysqlOracle, connect, read_schemas
+from applier.demo.simulator.mysql_text import quote_name
+from applier.demo.simulator.operation import Step
+from applier.demo.simulator.oracle import Oracle, compare, open_oracle
+from applier.demo.simulator.producer import LogRecord, Producer, ProducerOptions
+from applier.demo.stage import moment_of_replica, steps_until
+from applier.model.errors import FatalSinkError
+from applier.model.position import Ts
 from applier.sinks.factory import open_sink
 from applier.sinks.port import DdlState, SinkSettings
 

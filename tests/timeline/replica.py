@@ -7,23 +7,12 @@ import random
 from bisect import bisect_left
 
 from applier.coordinator import Coordinator, Policy, merging, reading
-from applier.coordinator.messages import (
-    ApplySegment,
-    DdlArrival,
-    Evict,
-    ExecuteDdl,
-    Listing,
-    NeedNames,
-    PartitionExtent,
-    RangeReport,
-    RowCount,
-    SaveProgress,
-    StartingPoint,
-    Step,
-    TableRows,
-)
-from applier.events import DdlEvent, FoldedName, TableName
-from applier.position import Stream
+from applier.coordinator.starting_point import StartingPoint
+from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl, NeedNames, SaveProgress
+from applier.model.events import DdlEvent, FoldedName, TableName
+from applier.model.listing import Listing, PartitionExtent
+from applier.model.position import Stream
+from applier.model.range_report import DdlArrival, HoldPoint, RangeReport, RowCount, TableRows
 
 SCHEMA = "S"
 SPELLINGS = {
@@ -94,7 +83,7 @@ def report_of(range_id, events, floor, rng=None):
         value = event[1] - (event[0] == "S")
         if value > top:
             top = value
-            stairs.append(Step(offset, value))
+            stairs.append(HoldPoint(offset, value))
     sorted_ts = sorted(row[1] for row, _ in rows)
     counts = [RowCount(ts, bisect_left(sorted_ts, ts + 1)) for ts in sorted(set(sorted_ts))]
     thin_out(stairs, counts, rng)
@@ -126,7 +115,7 @@ def thin_out(stairs, counts, rng):
         del counts[rng.randrange(len(counts) - 1)]
     while rng and len(stairs) > 1 and rng.random() < 0.3:
         i = rng.randrange(len(stairs) - 1)
-        stairs[i : i + 2] = [Step(stairs[i].offset, stairs[i + 1].value)]
+        stairs[i : i + 2] = [HoldPoint(stairs[i].offset, stairs[i + 1].value)]
 
 
 class MemorySink:

@@ -1,19 +1,11 @@
 """A few streams written and read by hand: ``write`` events, ``turn`` one cycle, compare the steps that come out."""
 
 from applier.coordinator import Coordinator, Policy
-from applier.coordinator.messages import (
-    ApplySegment,
-    Evict,
-    ExecuteDdl,
-    Listing,
-    NeedNames,
-    PartitionExtent,
-    SaveProgress,
-    StartingPoint,
-    StreamPosition,
-)
-from applier.events import DdlEvent, FoldedName
-from applier.position import Stream
+from applier.coordinator.starting_point import StartingPoint
+from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl, NeedNames, SaveProgress
+from applier.model.events import DdlEvent, FoldedName
+from applier.model.listing import Listing, PartitionExtent
+from applier.model.position import Stream, StreamPosition
 from tests.timeline.replica import report_of
 
 P0, P1, P2 = Stream("t", 0), Stream("t", 1), Stream("t", 2)

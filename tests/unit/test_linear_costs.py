@@ -4,16 +4,16 @@ from itertools import cycle, islice
 
 import pytest
 
-from applier.coordinator.messages import RangeId, TableRows
 from applier.coordinator.order import entangled
-from applier.events import ColumnShape, FoldedName, Shape, TableName
+from applier.ddl import identity
+from applier.model.events import ColumnShape, FoldedName, Shape, TableName
+from applier.model.position import Offset, Stream, Ts
+from applier.model.range_report import RangeId, TableRows
 from applier.planner.catalogue import TableDescription
-from applier.position import Offset, Stream, Ts
-from applier.protocol import shape_codec
-from applier.protocol.compiled import ROWS_TO_REPLACE, Compiled
-from applier.sink_tables import rekeyed_tables
-from applier.spark.listen import ListenTask, listen
-from applier.statement import identity
+from applier.replica.sink_tables import rekeyed_tables
+from applier.sources.open_protocol import shape_codec
+from applier.sources.open_protocol.compiled import ROWS_TO_REPLACE, Compiled
+from applier.tasks.listen import ListenTask, listen
 from tests.handwritten import log_of, row
 from tests.operations import growth
 from tests.timeline.scenario import Scenario, ddl, resolved

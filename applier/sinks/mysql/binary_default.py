@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from applier.events import TableName
+from applier.model.events import TableName
 from applier.sinks.mysql.dialect import quote_identifier, quote_table
 from applier.sinks.mysql.session import read_named
 

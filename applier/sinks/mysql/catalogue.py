@@ -12,10 +12,10 @@ from typing import Any, Final
 from sqlalchemy import Connection, TableClause, bindparam, exists, literal, quoted_name, select, text
 from sqlalchemy import table as sql_table
 
-from applier.errors import NeedsOperator
-from applier.events import FoldedName, TableName
+from applier.model.errors import NeedsOperator
+from applier.model.events import FoldedName, TableName
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.table_check import UniqueIndex
+from applier.planner.table_check import UniqueIndex
 
 _SCHEMAS: Final = text("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA")
 _TABLES: Final = text("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from applier.sinks.mysql.expression import Expression, expression_of
-from applier.sinks.mysql.structure import Check, Column
+from applier.sinks.mysql.structure import Check, ColumnStructure
 
 _WIDTH: Final = re.compile(r"^((?:tiny|small|medium|big)?int|integer|year)\(\d+\)")
 _COMMENT: Final = re.compile(r"\s*/\*.*?\*/", re.DOTALL)
@@ -27,7 +27,7 @@ _BINARY: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumbl
 _WORDS: Final = frozenset({"AUTO_INCREMENT", "DEFAULT_GENERATED", "VIRTUAL GENERATED", "STORED GENERATED", "PERSISTENT", "VIRTUAL", "NULL"})
 
 
-def column_of(row: Mapping[str, Any], checks: Sequence[Check]) -> Column:
+def column_of(row: Mapping[str, Any], checks: Sequence[Check]) -> ColumnStructure:
     """Read one row of information_schema.COLUMNS; ``checks`` are those of the table."""
     extra = str(row["EXTRA"] or "")
     sql_type, name = _type(str(row["COLUMN_TYPE"])), str(row["COLUMN_NAME"])
@@ -35,7 +35,7 @@ def column_of(row: Mapping[str, Any], checks: Sequence[Check]) -> Column:
     generation = str(row["GENERATION_EXPRESSION"] or "")
     default, default_expression = (None, None) if generation else _default(row, sql_type, extra)
     on_update = _ON_UPDATE.search(extra)
-    return Column(
+    return ColumnStructure(
         name=name,
         type="json" if is_json else sql_type,
         character_set="" if is_json else plain_charset(row["CHARACTER_SET_NAME"]),

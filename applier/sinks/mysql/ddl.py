@@ -13,14 +13,13 @@ from typing import Any, Final, NamedTuple
 import stamina
 from sqlalchemy import Connection
 
-from applier.coordinator.messages import DdlIdentity
-from applier.errors import FatalSinkError, NeedsOperator, RetryableSinkError, SinkError, UnknownOutcome
-from applier.events import DdlEvent
-from applier.failpoint import reach
-from applier.position import Ts
-from applier.sinks.bookkeeping import FenceState, fenced
-from applier.sinks.ledger import Ledger
-from applier.sinks.mysql.errors import Verdict, code_of, is_database_error, is_known, meaning_of, translate
+from applier.model.errors import FatalSinkError, NeedsOperator, RetryableSinkError, SinkError, UnknownOutcome
+from applier.model.events import DdlEvent, DdlIdentity
+from applier.model.position import Ts
+from applier.sinks.bookkeeping.bookkeeping import FenceState, fenced
+from applier.sinks.bookkeeping.ledger import Ledger
+from applier.sinks.failpoint import reach
+from applier.sinks.mysql.errors import ErrorVerdict, code_of, is_database_error, is_known, meaning_of, translate
 from applier.sinks.mysql.in_place import why_not_in_place
 from applier.sinks.mysql.outcome import Outcome, describable, outcome_of
 from applier.sinks.mysql.owned import commit_owned
@@ -220,15 +219,15 @@ class DdlRunner:
     def _has_run_after(self, error: Exception, begun: _Begun) -> bool:
         """Tell whether the DDL has run in spite of ``error``; False: it may be sent again. Raises what stops it."""
         match meaning_of(error).verdict:
-            case Verdict.LOST:
+            case ErrorVerdict.LOST:
                 # The server may have gone on, or finished: retake ends the session, then the tables tell.
                 self._ownership.retake()
                 wait_until_ended(self._ownership.connection, begun.ddl)
                 return self._has_run(begun, "the connection was lost during a DDL")
-            case Verdict.RETRY:
+            case ErrorVerdict.RETRY:
                 self._note_refusal(translate(error, "running a DDL", **begun.facts), begun)
                 return False
-            case Verdict.ALREADY_SO:
+            case ErrorVerdict.ALREADY_SO:
                 self._require_in_place(begun, error)
                 return True
             case _:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from itertools import groupby
 
-from applier.errors import RowRefused
+from applier.model.errors import RowRefused
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import Literal, RowLiteral, WireColumn
 from applier.sinks.mysql.fitting import fitting_literal_of

@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple
 import pymysql
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from applier.errors import FatalSinkError, RetryableSinkError, RowRefused, SinkError, SinkFull
+from applier.model.errors import FatalSinkError, RetryableSinkError, RowRefused, SinkError, SinkFull
 
 
-class Verdict(Enum):
+class ErrorVerdict(Enum):
     """What follows from an error."""
 
     RETRY = "retry"
@@ -32,10 +32,10 @@ class Verdict(Enum):
     """A repetition would fail again. Unknown codes are fatal."""
 
 
-class Meaning(NamedTuple):
+class ErrorMeaning(NamedTuple):
     """What a code means. ``shows_names``: the server's message holds names only, never values; ``of_rows``: some rows are wrong."""
 
-    verdict: Verdict
+    verdict: ErrorVerdict
     remedy: str = ""
     shows_names: bool = False
     of_rows: bool = False
@@ -66,12 +66,12 @@ _ROOM = (
 _MEMORY = "Give the sink's server more memory, or lower max_transaction_rows"
 _DAMAGED = "See the server's log: check its disk, and repair the table or restore the sink"
 
-_RETRY = Meaning(Verdict.RETRY, shows_names=True)
-_LOST = Meaning(Verdict.LOST, _REACH, shows_names=True)
-_WRONG_VALUE = Meaning(Verdict.FATAL, _SHAPE, of_rows=True)
-_ALREADY_SO = Meaning(Verdict.ALREADY_SO, _ALREADY, shows_names=True)
+_RETRY = ErrorMeaning(ErrorVerdict.RETRY, shows_names=True)
+_LOST = ErrorMeaning(ErrorVerdict.LOST, _REACH, shows_names=True)
+_WRONG_VALUE = ErrorMeaning(ErrorVerdict.FATAL, _SHAPE, of_rows=True)
+_ALREADY_SO = ErrorMeaning(ErrorVerdict.ALREADY_SO, _ALREADY, shows_names=True)
 
-MEANINGS: Final[dict[int, Meaning]] = {
+MEANINGS: Final[dict[int, ErrorMeaning]] = {
     # Rolled back, and free to try again.
     1020: _RETRY,  # record changed since last read
     1040: _RETRY,  # too many connections
@@ -83,9 +83,9 @@ MEANINGS: Final[dict[int, Meaning]] = {
     1637: _RETRY,  # too many transactions
     3032: _RETRY,  # offline mode (MySQL): the server is being served
     3101: _RETRY,  # the group's certification rolled back (MySQL Group Replication)
-    2002: Meaning(Verdict.RETRY, _REACH, shows_names=True),
-    2003: Meaning(Verdict.RETRY, _REACH, shows_names=True),
-    2005: Meaning(Verdict.RETRY, _REACH, shows_names=True),
+    2002: ErrorMeaning(ErrorVerdict.RETRY, _REACH, shows_names=True),
+    2003: ErrorMeaning(ErrorVerdict.RETRY, _REACH, shows_names=True),
+    2005: ErrorMeaning(ErrorVerdict.RETRY, _REACH, shows_names=True),
     8005: _RETRY,  # TiDB: write conflict
     8022: _RETRY,  # TiDB: transaction retryable
     8027: _RETRY,  # TiDB: schema out of date
@@ -126,60 +126,64 @@ MEANINGS: Final[dict[int, Meaning]] = {
     1517: _ALREADY_SO,
     1831: _ALREADY_SO,
     # An unknown column or table: of a DDL perhaps renamed or dropped already, of rows a wrong definition.
-    1054: Meaning(Verdict.ALREADY_SO, _SHAPE_AND_VALUES, shows_names=True),
-    1146: Meaning(Verdict.ALREADY_SO, _MISSING_TABLE, shows_names=True),
-    4092: Meaning(Verdict.ALREADY_SO, _ALREADY, shows_names=True),  # unknown view (MariaDB)
+    1054: ErrorMeaning(ErrorVerdict.ALREADY_SO, _SHAPE_AND_VALUES, shows_names=True),
+    1146: ErrorMeaning(ErrorVerdict.ALREADY_SO, _MISSING_TABLE, shows_names=True),
+    4092: ErrorMeaning(ErrorVerdict.ALREADY_SO, _ALREADY, shows_names=True),  # unknown view (MariaDB)
     # Access and configuration.
-    1044: Meaning(Verdict.FATAL, _GRANT, shows_names=True),
-    1045: Meaning(Verdict.FATAL, _LOGIN, shows_names=True),
-    1049: Meaning(
-        Verdict.FATAL,
+    1044: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
+    1045: ErrorMeaning(ErrorVerdict.FATAL, _LOGIN, shows_names=True),
+    1049: ErrorMeaning(
+        ErrorVerdict.FATAL,
         _MISSING_SCHEMA,
         shows_names=True,
     ),
-    1129: Meaning(Verdict.FATAL, "Run FLUSH HOSTS on the server", shows_names=True),
-    1130: Meaning(Verdict.FATAL, "Allow this host to connect", shows_names=True),
-    1142: Meaning(Verdict.FATAL, _GRANT, shows_names=True),
-    1143: Meaning(Verdict.FATAL, _GRANT, shows_names=True),
-    1227: Meaning(Verdict.FATAL, _GRANT, shows_names=True),
-    1251: Meaning(Verdict.FATAL, "Use an authentication plugin that PyMySQL knows", shows_names=True),
-    1298: Meaning(Verdict.FATAL, "Load the zone tables (mysql_tzinfo_to_sql), or give time_zone as an offset", shows_names=True),
-    1370: Meaning(Verdict.FATAL, _GRANT, shows_names=True),
-    1410: Meaning(Verdict.FATAL, _GRANT, shows_names=True),
-    1698: Meaning(Verdict.FATAL, _LOGIN, shows_names=True),
-    2026: Meaning(Verdict.FATAL, _TLS, shows_names=True),
-    3159: Meaning(Verdict.FATAL, "This server takes connections with TLS only: set tls_ca, or tls_mode, of [sink]", shows_names=True),
-    1290: Meaning(Verdict.FATAL, _WRITABLE, shows_names=True),
-    1665: Meaning(Verdict.FATAL, "Set binlog_format = ROW on the server", shows_names=True),
-    1792: Meaning(Verdict.FATAL, _WRITABLE, shows_names=True),
-    1836: Meaning(Verdict.FATAL, _WRITABLE, shows_names=True),
+    1129: ErrorMeaning(ErrorVerdict.FATAL, "Run FLUSH HOSTS on the server", shows_names=True),
+    1130: ErrorMeaning(ErrorVerdict.FATAL, "Allow this host to connect", shows_names=True),
+    1142: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
+    1143: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
+    1227: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
+    1251: ErrorMeaning(ErrorVerdict.FATAL, "Use an authentication plugin that PyMySQL knows", shows_names=True),
+    1298: ErrorMeaning(ErrorVerdict.FATAL, "Load the zone tables (mysql_tzinfo_to_sql), or give time_zone as an offset", shows_names=True),
+    1370: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
+    1410: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
+    1698: ErrorMeaning(ErrorVerdict.FATAL, _LOGIN, shows_names=True),
+    2026: ErrorMeaning(ErrorVerdict.FATAL, _TLS, shows_names=True),
+    3159: ErrorMeaning(
+        ErrorVerdict.FATAL, "This server takes connections with TLS only: set tls_ca, or tls_mode, of [sink]", shows_names=True
+    ),
+    1290: ErrorMeaning(ErrorVerdict.FATAL, _WRITABLE, shows_names=True),
+    1665: ErrorMeaning(ErrorVerdict.FATAL, "Set binlog_format = ROW on the server", shows_names=True),
+    1792: ErrorMeaning(ErrorVerdict.FATAL, _WRITABLE, shows_names=True),
+    1836: ErrorMeaning(ErrorVerdict.FATAL, _WRITABLE, shows_names=True),
     # Room.
-    20: Meaning(Verdict.FULL, _ROOM, shows_names=True),  # disk is full (MySQL: 20, the C API's number)
-    28: Meaning(Verdict.FULL, _ROOM, shows_names=True),  # the number of the operating system
-    1021: Meaning(Verdict.FULL, _ROOM, shows_names=True),  # disk full
-    1114: Meaning(Verdict.FULL, _ROOM, shows_names=True),  # the table is full: its disk, tablespace or memory
+    20: ErrorMeaning(ErrorVerdict.FULL, _ROOM, shows_names=True),  # disk is full (MySQL: 20, the C API's number)
+    28: ErrorMeaning(ErrorVerdict.FULL, _ROOM, shows_names=True),  # the number of the operating system
+    1021: ErrorMeaning(ErrorVerdict.FULL, _ROOM, shows_names=True),  # disk full
+    1114: ErrorMeaning(ErrorVerdict.FULL, _ROOM, shows_names=True),  # the table is full: its disk, tablespace or memory
     # The operating system's number in the text decides: see ``_OS_FULL``.
-    3: Meaning(Verdict.FATAL, _DAMAGED, shows_names=True),  # error writing a file
-    1004: Meaning(Verdict.FATAL, _DAMAGED, shows_names=True),  # a file cannot be created
-    1005: Meaning(Verdict.FATAL, _ALREADY, shows_names=True),  # a table cannot be created
-    1006: Meaning(Verdict.FATAL, _DAMAGED, shows_names=True),  # a schema cannot be created
-    1023: Meaning(Verdict.FATAL, _DAMAGED, shows_names=True),  # error on close
-    1026: Meaning(Verdict.FATAL, _DAMAGED, shows_names=True),  # error writing a file
-    1030: Meaning(Verdict.FATAL, _DAMAGED, shows_names=True),  # error of the storage engine
-    126: Meaning(Verdict.FATAL, _DAMAGED, shows_names=True),  # damaged
-    127: Meaning(Verdict.FATAL, _DAMAGED, shows_names=True),  # damaged
-    1194: Meaning(Verdict.FATAL, _DAMAGED, shows_names=True),  # marked as crashed
-    5: Meaning(Verdict.RETRY, _MEMORY, shows_names=True),  # out of memory
-    1037: Meaning(Verdict.RETRY, _MEMORY, shows_names=True),  # out of memory
-    1038: Meaning(Verdict.RETRY, _MEMORY, shows_names=True),  # out of sort memory
-    1041: Meaning(Verdict.RETRY, _MEMORY, shows_names=True),  # out of memory
-    1197: Meaning(Verdict.FATAL, "Raise max_binlog_cache_size of the server, or lower max_transaction_rows", shows_names=True),
-    1153: Meaning(Verdict.FATAL, "Raise max_allowed_packet of the server", shows_names=True),
-    1206: Meaning(Verdict.FATAL, "Raise innodb_buffer_pool_size, or lower max_transaction_rows", shows_names=True),
+    3: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # error writing a file
+    1004: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # a file cannot be created
+    1005: ErrorMeaning(ErrorVerdict.FATAL, _ALREADY, shows_names=True),  # a table cannot be created
+    1006: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # a schema cannot be created
+    1023: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # error on close
+    1026: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # error writing a file
+    1030: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # error of the storage engine
+    126: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # damaged
+    127: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # damaged
+    1194: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # marked as crashed
+    5: ErrorMeaning(ErrorVerdict.RETRY, _MEMORY, shows_names=True),  # out of memory
+    1037: ErrorMeaning(ErrorVerdict.RETRY, _MEMORY, shows_names=True),  # out of memory
+    1038: ErrorMeaning(ErrorVerdict.RETRY, _MEMORY, shows_names=True),  # out of sort memory
+    1041: ErrorMeaning(ErrorVerdict.RETRY, _MEMORY, shows_names=True),  # out of memory
+    1197: ErrorMeaning(ErrorVerdict.FATAL, "Raise max_binlog_cache_size of the server, or lower max_transaction_rows", shows_names=True),
+    1153: ErrorMeaning(ErrorVerdict.FATAL, "Raise max_allowed_packet of the server", shows_names=True),
+    1206: ErrorMeaning(ErrorVerdict.FATAL, "Raise innodb_buffer_pool_size, or lower max_transaction_rows", shows_names=True),
     # Rows that the sink's tables refuse.
     1048: _WRONG_VALUE,
-    1062: Meaning(Verdict.FATAL, "Look for a unique key that upstream lacks, or a collation stricter than upstream's", of_rows=True),
-    1136: Meaning(Verdict.FATAL, _SHAPE),
+    1062: ErrorMeaning(
+        ErrorVerdict.FATAL, "Look for a unique key that upstream lacks, or a collation stricter than upstream's", of_rows=True
+    ),
+    1136: ErrorMeaning(ErrorVerdict.FATAL, _SHAPE),
     1264: _WRONG_VALUE,
     1265: _WRONG_VALUE,
     1292: _WRONG_VALUE,
@@ -187,27 +191,29 @@ MEANINGS: Final[dict[int, Meaning]] = {
     1364: _WRONG_VALUE,
     1366: _WRONG_VALUE,
     1406: _WRONG_VALUE,
-    1451: Meaning(Verdict.FATAL, "Drop the foreign keys that the sink has and upstream has not", of_rows=True),
-    1452: Meaning(Verdict.FATAL, "Drop the foreign keys that the sink has and upstream has not", of_rows=True),
-    1526: Meaning(Verdict.FATAL, "Give the sink's table the partitions that it has upstream, and keep its rows", of_rows=True),
+    1451: ErrorMeaning(ErrorVerdict.FATAL, "Drop the foreign keys that the sink has and upstream has not", of_rows=True),
+    1452: ErrorMeaning(ErrorVerdict.FATAL, "Drop the foreign keys that the sink has and upstream has not", of_rows=True),
+    1526: ErrorMeaning(ErrorVerdict.FATAL, "Give the sink's table the partitions that it has upstream, and keep its rows", of_rows=True),
     1906: _WRONG_VALUE,
     3105: _WRONG_VALUE,
     3140: _WRONG_VALUE,  # no JSON (MySQL)
     3144: _WRONG_VALUE,  # JSON of binary text (MySQL)
     3157: _WRONG_VALUE,  # JSON that is too deep (MySQL)
-    3819: Meaning(Verdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True, of_rows=True),
-    4025: Meaning(Verdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True, of_rows=True),
+    3819: ErrorMeaning(ErrorVerdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True, of_rows=True),
+    4025: ErrorMeaning(ErrorVerdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True, of_rows=True),
     # DDL that this server does not take.
-    1115: Meaning(Verdict.FATAL, _OTHER_CHARSET, shows_names=True),
-    1235: Meaning(Verdict.FATAL, "Change the sink by hand, with its rows, then `applier ddl done`", shows_names=True),
-    1273: Meaning(
-        Verdict.FATAL, "Use a server that has the collation, or change the sink by hand, then `applier ddl done`", shows_names=True
+    1115: ErrorMeaning(ErrorVerdict.FATAL, _OTHER_CHARSET, shows_names=True),
+    1235: ErrorMeaning(ErrorVerdict.FATAL, "Change the sink by hand, with its rows, then `applier ddl done`", shows_names=True),
+    1273: ErrorMeaning(
+        ErrorVerdict.FATAL, "Use a server that has the collation, or change the sink by hand, then `applier ddl done`", shows_names=True
     ),
-    1286: Meaning(Verdict.FATAL, "Change the sink by hand, with its rows, then `applier ddl done`", shows_names=True),
-    6136: Meaning(Verdict.FATAL, "Give the sink's column the type LONGTEXT: MySQL takes no text for a VECTOR", shows_names=True),
-    3750: Meaning(Verdict.FATAL, "Set sql_require_primary_key = OFF on the server, or give the sink's user SESSION_VARIABLES_ADMIN"),
+    1286: ErrorMeaning(ErrorVerdict.FATAL, "Change the sink by hand, with its rows, then `applier ddl done`", shows_names=True),
+    6136: ErrorMeaning(ErrorVerdict.FATAL, "Give the sink's column the type LONGTEXT: MySQL takes no text for a VECTOR", shows_names=True),
+    3750: ErrorMeaning(
+        ErrorVerdict.FATAL, "Set sql_require_primary_key = OFF on the server, or give the sink's user SESSION_VARIABLES_ADMIN"
+    ),
 }
-UNKNOWN: Final = Meaning(Verdict.FATAL, "See the database's manual for the code, and its log")
+UNKNOWN: Final = ErrorMeaning(ErrorVerdict.FATAL, "See the database's manual for the code, and its log")
 
 TIDB_GENERIC: Final = 1105
 TLS_FAILED: Final = 2026
@@ -240,7 +246,7 @@ def is_database_error(error: BaseException) -> bool:
     return isinstance(error, SQLAlchemyError) or code_of(error) is not None
 
 
-def meaning_of(error: BaseException) -> Meaning:
+def meaning_of(error: BaseException) -> ErrorMeaning:
     """Look the error up."""
     code = code_of(error)
     if code == TIDB_GENERIC and _TIDB_STALE_SCHEMA.search(_server_text(error)):
@@ -250,7 +256,7 @@ def meaning_of(error: BaseException) -> Meaning:
     return UNKNOWN if code is None else meaning_of_code(code)
 
 
-def meaning_of_code(code: int) -> Meaning:
+def meaning_of_code(code: int) -> ErrorMeaning:
     """Look the code of an error or a warning up."""
     return MEANINGS.get(code, UNKNOWN)
 
@@ -268,8 +274,8 @@ def translate(error: BaseException, doing: str, *, shows_text: bool = False, **f
     meaning = meaning_of(error)
     code = code_of(error)
     fatal = RowRefused if meaning.of_rows else FatalSinkError
-    kind = RetryableSinkError if meaning.verdict in {Verdict.RETRY, Verdict.LOST} else fatal
-    if meaning.verdict is Verdict.FULL:
+    kind = RetryableSinkError if meaning.verdict in {ErrorVerdict.RETRY, ErrorVerdict.LOST} else fatal
+    if meaning.verdict is ErrorVerdict.FULL:
         message = f"the sink has no room left at {doing}: {_server_text(error)}"
         return SinkFull(message, remedy=meaning.remedy, code=code, **facts)
     words = _server_text(error) if shows_text or meaning.shows_names else _named_in(error)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
-from applier.errors import NeedsOperator, RowRefused
-from applier.events import STRING_TYPES, Flag
+from applier.model.errors import NeedsOperator, RowRefused
+from applier.model.events import STRING_TYPES, Flag
 from applier.planner.catalogue import ColumnDescription
 from applier.planner.port import Literal, WireColumn
 from applier.sinks.mysql.literals import FLOATS, literal_of

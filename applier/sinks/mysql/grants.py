@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import Connection, text
 
-from applier.events import TableName
+from applier.model.events import TableName
 
 _GRANTS: Final = text("SHOW GRANTS")  # with those of the roles that are active
 _VERSION: Final = text("SELECT VERSION()")

@@ -8,8 +8,8 @@ from threading import Event, Thread
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.errors import RetryableSinkError, SinkFull
-from applier.sinks.bookkeeping import Bookkeeping, fenced
+from applier.model.errors import RetryableSinkError, SinkFull
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, fenced
 from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.registry import lock_holder
 from applier.sinks.mysql.session import Purpose, discard, open_session, transaction

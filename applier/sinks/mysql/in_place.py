@@ -12,20 +12,20 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnClause, Connection, LargeBinary, cast, exists, literal, select
 from sqlalchemy import column as sql_column
 
-from applier.events import DdlEvent, TableName
+from applier.ddl import DdlKind, DdlStatement, parse_ddl
+from applier.ddl.postcondition import Postcondition, wishes_of
+from applier.model.events import DdlEvent, TableName
 from applier.sinks.mysql.catalogue import holds_row, schema_spelling, spellings, sql_name
 from applier.sinks.mysql.dialect import quote_identifier
 from applier.sinks.mysql.scratch import Scratch, ScratchRefused, own_structure
 from applier.sinks.mysql.snapshot import snapshot, states_of
 from applier.sinks.mysql.structure import TableStructure
 from applier.sinks.mysql.structure_difference import difference
-from applier.sinks.mysql.wish import Wish, wishes_of
-from applier.statement import Statement, StatementKind, parse_ddl
 
-DROPS = frozenset({StatementKind.DROP_TABLE, StatementKind.DROP_VIEW, StatementKind.DROP_SCHEMA})
-_SCHEMAS = frozenset({StatementKind.CREATE_SCHEMA, StatementKind.DROP_SCHEMA})
-_CREATES = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE})
-_ALTERS = frozenset({StatementKind.ALTER_TABLE, StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX})
+DROPS = frozenset({DdlKind.DROP_TABLE, DdlKind.DROP_VIEW, DdlKind.DROP_SCHEMA})
+_SCHEMAS = frozenset({DdlKind.CREATE_SCHEMA, DdlKind.DROP_SCHEMA})
+_CREATES = frozenset({DdlKind.CREATE_TABLE, DdlKind.CREATE_TABLE_LIKE})
+_ALTERS = frozenset({DdlKind.ALTER_TABLE, DdlKind.CREATE_INDEX, DdlKind.DROP_INDEX})
 _UNKNOWN = "the catalogue does not show whether the statement has run"
 _HAS_ROWS = "the table holds rows, and the statement makes an empty one"
 
@@ -60,11 +60,11 @@ def why_not_in_place(scratch: Scratch, ddl: DdlEvent) -> str | None:
         return error.reason
 
 
-def has_existence(connection: Connection, statement: Statement) -> bool:
+def has_existence(connection: Connection, statement: DdlStatement) -> bool:
     """Tell whether what a CREATE SCHEMA makes is there, or what a DROP drops is gone."""
     if statement.kind in DROPS and not statement.schema:
         return not spellings(connection, statement.drops)
-    return (schema_spelling(connection, statement.schema) is None) == (statement.kind is StatementKind.DROP_SCHEMA)
+    return (schema_spelling(connection, statement.schema) is None) == (statement.kind is DdlKind.DROP_SCHEMA)
 
 
 def _why_not_created(trial: _Trial) -> str | None:
@@ -100,7 +100,7 @@ def _why_not_altered(trial: _Trial) -> str | None:
         return differs if differs is not None else _why_not_filled(trial, added, present, is_filled=is_filled)
 
 
-def _has(structure: TableStructure, wish: Wish) -> bool:
+def _has(structure: TableStructure, wish: Postcondition) -> bool:
     match wish.what:
         case "column":
             return structure.column(wish.name) is not None
@@ -111,7 +111,7 @@ def _has(structure: TableStructure, wish: Wish) -> bool:
             return wish.name.casefold() in {part.name.casefold() for part in parts}
 
 
-def _undoing(wish: Wish) -> str:
+def _undoing(wish: Postcondition) -> str:
     """Return the clause that takes away what a statement adds."""
     name = quote_identifier(wish.name)
     if wish.formerly:
@@ -121,7 +121,7 @@ def _undoing(wish: Wish) -> str:
     return f"DROP {wish.what.upper()} {name}"
 
 
-def _why_not_filled(trial: _Trial, added: Sequence[Wish], present: TableStructure, *, is_filled: bool) -> str | None:
+def _why_not_filled(trial: _Trial, added: Sequence[Postcondition], present: TableStructure, *, is_filled: bool) -> str | None:
     """Compare what old rows hold in new columns with the scratch table's row, in which the server itself has put what belongs there."""
     columns = list(_written_columns(added, present))
     if not columns or not holds_row(trial.connection, trial.actual):
@@ -134,7 +134,7 @@ def _why_not_filled(trial: _Trial, added: Sequence[Wish], present: TableStructur
     return None
 
 
-def _written_columns(added: Sequence[Wish], present: TableStructure) -> Iterator[str]:
+def _written_columns(added: Sequence[Postcondition], present: TableStructure) -> Iterator[str]:
     for wish in added:
         column = present.column(wish.name) if wish.what == "column" else None
         if column is not None and column.generation is None:

@@ -19,8 +19,8 @@ from functools import lru_cache
 from struct import Struct
 from typing import Any, Final
 
-from applier.errors import RowRefused
-from applier.events import Flag
+from applier.model.errors import RowRefused
+from applier.model.events import Flag
 from applier.planner.catalogue import ColumnDescription
 from applier.planner.port import Literal
 

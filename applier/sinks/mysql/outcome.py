@@ -11,14 +11,14 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
-from applier.events import DdlEvent, TableName
+from applier.ddl import DdlKind, DdlStatement, parse_ddl
+from applier.model.events import DdlEvent, TableName
 from applier.sinks.mysql.catalogue import holds_row, spellings
-from applier.sinks.mysql.errors import UNKNOWN, Verdict, meaning_of_code
+from applier.sinks.mysql.errors import UNKNOWN, ErrorVerdict, meaning_of_code
 from applier.sinks.mysql.in_place import has_existence
 from applier.sinks.mysql.scratch import Scratch, ScratchRefused, own_structure
 from applier.sinks.mysql.snapshot import States, has_moved, snapshot, states_of
 from applier.sinks.mysql.structure import TableStructure
-from applier.statement import Statement, StatementKind, parse_ddl
 
 
 class Outcome(Enum):
@@ -69,7 +69,7 @@ class _Trial(NamedTuple):
 
     connection: Connection
     ddl: DdlEvent
-    statement: Statement
+    statement: DdlStatement
     were: States
     now: States
     scratch: Scratch
@@ -159,7 +159,7 @@ def _altered(trial: _Trial) -> Judgement:
 def _is_of_structure(error: ScratchRefused) -> bool:
     """Tell whether the statement does not fit the table: not a question of privileges, room, or what this server can do."""
     meaning = None if error.code is None else meaning_of_code(error.code)
-    return meaning is not None and (meaning is UNKNOWN or meaning.verdict is Verdict.ALREADY_SO)
+    return meaning is not None and (meaning is UNKNOWN or meaning.verdict is ErrorVerdict.ALREADY_SO)
 
 
 def _renamed(trial: _Trial) -> Judgement:
@@ -180,7 +180,7 @@ def _is_taken_over(trial: _Trial, old: TableName, new: TableName) -> bool:
     """Tell whether the new name is what the old one was; behind other clauses of an ALTER, whether it is there."""
     if new not in trial.now:
         return False
-    return trial.statement.kind is StatementKind.ALTER_TABLE or trial.is_as_was(old, new)
+    return trial.statement.kind is DdlKind.ALTER_TABLE or trial.is_as_was(old, new)
 
 
 def _rotated(trial: _Trial) -> Judgement:
@@ -223,19 +223,19 @@ def _exchanged(trial: _Trial) -> Judgement:
     return NOT_RAN if now.ids == were.ids or was.ids == present.ids else _undecided(_NO_IDS)
 
 
-_JUDGES: Final[Mapping[StatementKind, Callable[[_Trial], Judgement]]] = {
-    StatementKind.CREATE_SCHEMA: _made_without_comparison,
-    StatementKind.ALTER_SCHEMA: _repeatable,
-    StatementKind.DROP_SCHEMA: _dropped,
-    StatementKind.CREATE_TABLE: _created,
-    StatementKind.CREATE_TABLE_LIKE: _created,
-    StatementKind.DROP_TABLE: _dropped,
-    StatementKind.TRUNCATE_TABLE: _truncated,
-    StatementKind.RENAME_TABLE: _renamed,
-    StatementKind.EXCHANGE_PARTITION: _exchanged,
-    StatementKind.ALTER_TABLE: _altered,
-    StatementKind.CREATE_INDEX: _altered,
-    StatementKind.DROP_INDEX: _altered,
-    StatementKind.CREATE_VIEW: _made_without_comparison,
-    StatementKind.DROP_VIEW: _dropped,
+_JUDGES: Final[Mapping[DdlKind, Callable[[_Trial], Judgement]]] = {
+    DdlKind.CREATE_SCHEMA: _made_without_comparison,
+    DdlKind.ALTER_SCHEMA: _repeatable,
+    DdlKind.DROP_SCHEMA: _dropped,
+    DdlKind.CREATE_TABLE: _created,
+    DdlKind.CREATE_TABLE_LIKE: _created,
+    DdlKind.DROP_TABLE: _dropped,
+    DdlKind.TRUNCATE_TABLE: _truncated,
+    DdlKind.RENAME_TABLE: _renamed,
+    DdlKind.EXCHANGE_PARTITION: _exchanged,
+    DdlKind.ALTER_TABLE: _altered,
+    DdlKind.CREATE_INDEX: _altered,
+    DdlKind.DROP_INDEX: _altered,
+    DdlKind.CREATE_VIEW: _made_without_comparison,
+    DdlKind.DROP_VIEW: _dropped,
 }

@@ -7,8 +7,8 @@ import stamina
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.errors import RetryableSinkError, SinkError, UnknownOutcome
-from applier.sinks.mysql.errors import Verdict, meaning_of, translate
+from applier.model.errors import RetryableSinkError, SinkError, UnknownOutcome
+from applier.sinks.mysql.errors import ErrorVerdict, meaning_of, translate
 from applier.sinks.mysql.ownership import Ownership
 from applier.sinks.mysql.session import roll_back
 
@@ -47,6 +47,6 @@ def _once(connection: Connection, work: Callable[[Connection], T], doing: str, f
 def _judged(error: Exception, doing: str, facts: dict[str, Any], *, is_sent: bool) -> SinkError:
     ours = translate(error, doing, **facts)
     # After COMMIT was sent, only these codes say that the server has rolled back.
-    if is_sent and meaning_of(error).verdict is not Verdict.RETRY:
+    if is_sent and meaning_of(error).verdict is not ErrorVerdict.RETRY:
         return UnknownOutcome("the answer to COMMIT was lost", doing=doing, code=ours.facts.get("code"), **facts)
     return ours

@@ -8,11 +8,11 @@ from typing import Final
 
 from sqlalchemy import Connection, text
 
-from applier.errors import NeedsOperator
-from applier.events import DdlEvent
+from applier.ddl import DdlKind, parse_ddl
+from applier.ddl.cursor import Token, scan
+from applier.model.errors import NeedsOperator
+from applier.model.events import DdlEvent
 from applier.sinks.mysql.catalogue import spellings
-from applier.statement import StatementKind, parse_ddl
-from applier.statement.cursor import Token, scan
 
 _PARTITIONS: Final = text("SELECT * FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :table")
 _OWN_HASHES: Final = frozenset({"KEY", "LINEAR KEY", "LINEAR HASH"})
@@ -23,8 +23,8 @@ def refuse_other_rows(connection: Connection, ddl: DdlEvent) -> None:
     statement = parse_ddl(ddl)
     if statement is None or not statement.needs:
         return
-    is_exchange = statement.kind is StatementKind.EXCHANGE_PARTITION
-    if not is_exchange and not (statement.kind is StatementKind.ALTER_TABLE and _truncates(scan(ddl.query))):
+    is_exchange = statement.kind is DdlKind.EXCHANGE_PARTITION
+    if not is_exchange and not (statement.kind is DdlKind.ALTER_TABLE and _truncates(scan(ddl.query))):
         return
     actual = spellings(connection, statement.needs[:1]).get(statement.needs[0].fold())
     if actual is None:

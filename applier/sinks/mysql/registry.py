@@ -12,8 +12,8 @@ from uuid import uuid4
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.errors import FatalSinkError
-from applier.sinks.bookkeeping import Bookkeeping, SessionRow
+from applier.model.errors import FatalSinkError
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, SessionRow
 from applier.sinks.mysql.errors import code_of
 from applier.sinks.mysql.session import QUERIES, transaction
 

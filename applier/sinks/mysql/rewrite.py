@@ -4,11 +4,11 @@ Everything that sends a DDL's text to a server, or looks for it there, takes it 
 what is made for a comparison are then the same text.
 """
 
-from applier.events import DdlEvent
-from applier.sinks.mysql.clauses import without_ignored_clauses
-from applier.sinks.mysql.collation import with_tidb_collations
+from applier.ddl.clause_rewriting import without_ignored_clauses
+from applier.ddl.collation import with_tidb_collations
+from applier.ddl.comment import as_tidb_reads
+from applier.model.events import DdlEvent
 from applier.sinks.mysql.spelling import NOTHING, Spellings, respelled
-from applier.statement.comment import as_tidb_reads
 
 
 def sink_statement(ddl: DdlEvent, spelled: Spellings = NOTHING) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from operator import call
 from typing import Final
 
-from applier.events import Flag, Value
+from applier.model.events import Flag, Value
 from applier.planner.port import RowLiteral, WireColumn
 from applier.sinks.mysql.fitting import data_type_of, fitting_literal_of, fraction_doubt_of, needs_every_value
 from applier.sinks.mysql.literals import DECIMAL, FLOATS, INTEGERS, STRINGS, TEXTS, is_float32

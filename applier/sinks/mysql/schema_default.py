@@ -11,16 +11,16 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from applier.errors import NeedsOperator
-from applier.events import DdlEvent
+from applier.ddl import DdlKind, parse_ddl
+from applier.ddl.collation import TIDB_DEFAULTS
+from applier.ddl.comment import as_tidb_reads
+from applier.ddl.cursor import Token, scan
+from applier.model.errors import NeedsOperator
+from applier.model.events import DdlEvent
 from applier.sinks.mysql.catalogue import schema_spelling
-from applier.sinks.mysql.collation import TIDB_DEFAULTS
 from applier.sinks.mysql.dialect import quote_identifier
 from applier.sinks.mysql.errors import code_of
 from applier.sinks.mysql.session import execute_text, transaction
-from applier.statement import StatementKind, parse_ddl
-from applier.statement.comment import as_tidb_reads
-from applier.statement.cursor import Token, scan
 
 SCHEMA_EXISTS: Final = 1007
 _NAME: Final = re.compile(r"[a-z0-9_]+")
@@ -54,7 +54,7 @@ def schema_as_upstreams(connection: Connection, ddl: DdlEvent) -> Iterator[None]
     NeedsOperator if it holds tables and has another default. Other DDLs just run.
     """
     statement = parse_ddl(ddl)
-    if statement is None or statement.kind is not StatementKind.CREATE_SCHEMA:
+    if statement is None or statement.kind is not DdlKind.CREATE_SCHEMA:
         yield
         return
     try:

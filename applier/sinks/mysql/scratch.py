@@ -14,16 +14,16 @@ from typing import Final
 
 from sqlalchemy import Connection, insert, text
 
-from applier.events import DdlEvent, TableName
-from applier.failpoint import reach
+from applier.ddl.cursor import TOKEN
+from applier.model.events import DdlEvent, TableName
+from applier.sinks.failpoint import reach
 from applier.sinks.mysql.catalogue import schema_spelling, spellings, sql_name
 from applier.sinks.mysql.dialect import quote_table
-from applier.sinks.mysql.errors import Verdict, code_of, is_database_error, meaning_of
+from applier.sinks.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of
 from applier.sinks.mysql.session import execute_text
 from applier.sinks.mysql.statement import as_in_sink, send
 from applier.sinks.mysql.structure import TableStructure
 from applier.sinks.mysql.structure_reader import given_name, read_structures
-from applier.statement.cursor import TOKEN
 
 _PREFIX: Final = "scratch_"
 _IS_LIKE: Final = re.compile(r"^[^()]*\(?\s*LIKE\b", re.IGNORECASE)
@@ -177,7 +177,7 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not is_database_error(error) or meaning_of(error).verdict in {Verdict.LOST, Verdict.RETRY}:
+        if not is_database_error(error) or meaning_of(error).verdict in {ErrorVerdict.LOST, ErrorVerdict.RETRY}:
             raise
         words = re.sub(r"\s+", " ", str(error.args[-1] if error.args else error))
         raise ScratchRefused(f"the server refuses it on a scratch table: {words}", code_of(error)) from error

@@ -13,12 +13,12 @@ import pymysql
 from sqlalchemy import Connection, Engine, NullPool, create_engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from applier.errors import FatalSinkError, InvariantViolation
+from applier.model.errors import FatalSinkError, InvariantViolation
 from applier.sinks.address import connect_timeout_of, sink_url
+from applier.sinks.bookkeeping.queries import load_queries
 from applier.sinks.mysql.encryption import tls_arguments
 from applier.sinks.mysql.errors import code_of, translate
 from applier.sinks.port import SinkSettings, Tls
-from applier.sinks.queries import load_queries
 
 FILE = "sql/mysql.sql"
 QUERIES = load_queries("mysql", FILE)

@@ -7,15 +7,18 @@ import stamina
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.coordinator.messages import DdlIdentity
-from applier.errors import RetryableSinkError, UnknownOutcome
-from applier.events import DdlEvent, FoldedName, TableName
+from applier.model.errors import RetryableSinkError, UnknownOutcome
+from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
+from applier.model.position import Ts
 from applier.planner.catalogue import TableDescription
-from applier.position import Ts
-from applier.sinks import migration
-from applier.sinks.bookkeeping import Bookkeeping, of_epoch
-from applier.sinks.ledger import Ledger
-from applier.sinks.moved import refuse_moved
+from applier.planner.table_check import SinkTable
+from applier.sinks.bookkeeping import migration
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, of_epoch
+from applier.sinks.bookkeeping.ledger import Ledger
+from applier.sinks.bookkeeping.moved import refuse_moved
+from applier.sinks.bookkeeping.overview import Overview, look
+from applier.sinks.bookkeeping.quarantine import Quarantine, QuarantineStore
+from applier.sinks.bookkeeping.queries import load_queries
 from applier.sinks.mysql import catalogue
 from applier.sinks.mysql.ddl import DdlRunner
 from applier.sinks.mysql.dialect import MysqlDialect
@@ -26,12 +29,8 @@ from applier.sinks.mysql.ownership import Ownership
 from applier.sinks.mysql.registry import release_lock, take_lock
 from applier.sinks.mysql.session import FILE, QUERIES, Purpose, discard, limits, open_session, transaction
 from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
-from applier.sinks.overview import Overview, look
-from applier.sinks.port import Aside, DdlState, Fence, LedgerEntry, LedgerKey, Progress, ProgressCommit, SinkSettings, WriteOutcome
-from applier.sinks.quarantine import Quarantine, QuarantineDesk
-from applier.sinks.queries import load_queries
+from applier.sinks.port import DdlState, Fence, LedgerEntry, LedgerKey, Progress, ProgressCommit, Quarantined, SinkSettings, WriteOutcome
 from applier.sinks.reserved import SYSTEM_SCHEMAS, Reserved
-from applier.table_check import SinkTable
 
 T = TypeVar("T")
 
@@ -133,7 +132,7 @@ class MysqlSink:
         """Tell whether the table exists and holds a row."""
         return self._read(lambda connection: catalogue.has_rows(connection, table), "looking for rows", table=str(table))
 
-    def save(self, fence: Fence, commit: ProgressCommit, aside: Aside | None = None) -> WriteOutcome:
+    def save(self, fence: Fence, commit: ProgressCommit, aside: Quarantined | None = None) -> WriteOutcome:
         """Write progress without rows, under the fence, with what is set aside."""
         return self.writer.write(fence, (), commit, aside)
 
@@ -171,13 +170,13 @@ class MysqlSink:
         return self._read(lambda connection: self._ledger.resolve(connection, ts, name, state), "resolving a DDL")
 
     @property
-    def quarantine(self) -> QuarantineDesk:
+    def quarantine(self) -> QuarantineStore:
         """The events that were set aside."""
 
         def run(work: Callable[[Connection], T]) -> T:
             return self._read(work, "looking into the quarantine")
 
-        return QuarantineDesk(Quarantine(self._bookkeeping), run, run)
+        return QuarantineStore(Quarantine(self._bookkeeping), run, run)
 
     def overview(self) -> Overview:
         """Look at the replica from outside."""

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.exc import DBAPIError
 
-from applier.events import TableName
+from applier.model.events import TableName
 from applier.sinks.mysql.catalogue import holds_row, schema_spelling, spellings
 from applier.sinks.mysql.dialect import quote_identifier, quote_table
 from applier.sinks.mysql.file_name import file_name

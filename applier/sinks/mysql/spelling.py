@@ -9,13 +9,13 @@ from types import MappingProxyType
 
 from sqlalchemy import Connection
 
-from applier.errors import NeedsOperator
-from applier.events import DdlEvent, FoldedName, TableName
+from applier.ddl import DdlKind, Site, read_ddl
+from applier.ddl.cursor import Token, scan
+from applier.ddl.edit import Edit, edited
+from applier.model.errors import NeedsOperator
+from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.sinks.mysql.catalogue import namesakes
 from applier.sinks.mysql.dialect import quote_identifier
-from applier.sinks.mysql.edit import Edit, edited
-from applier.statement import Site, StatementKind, read_ddl
-from applier.statement.cursor import Token, scan
 
 Spellings = Mapping[FoldedName, TableName]
 """What exists in the sink: tables, and schemas with table ''."""
@@ -47,12 +47,12 @@ def respelled(query: str, ddl: DdlEvent, spelled: Spellings) -> str:
     if found is None:
         return query
     statement, sites = found
-    if statement.kind is StatementKind.CREATE_VIEW:
+    if statement.kind is DdlKind.CREATE_VIEW:
         own = _names_of_query(scan(query))
         sites = tuple(site for site in sites if site.schema is not None or site.name.table.casefold() not in own)
     names = list(_names(sites, spelled))
     edits = [edit for site, name in zip(sites, names, strict=True) for edit in _site_edits(site, name)]
-    if statement.kind is StatementKind.CREATE_VIEW:
+    if statement.kind is DdlKind.CREATE_VIEW:
         edits += _qualifier_edits(query, sites, names)
     return edited(query, edits)
 

@@ -11,16 +11,16 @@ import pymysql
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.errors import FatalSinkError
-from applier.events import DdlEvent, FoldedName
-from applier.position import physical_ms
+from applier.ddl import DdlKind, DdlStatement, parse_ddl
+from applier.model.errors import FatalSinkError
+from applier.model.events import DdlEvent, FoldedName
+from applier.model.position import physical_ms
 from applier.sinks.mysql.dialect import quote_table
-from applier.sinks.mysql.errors import Verdict, code_of, meaning_of, translate
+from applier.sinks.mysql.errors import ErrorVerdict, code_of, meaning_of, translate
 from applier.sinks.mysql.rewrite import sink_statement
 from applier.sinks.mysql.schema_default import schema_as_upstreams
 from applier.sinks.mysql.session import QUERIES, driver_of, execute_text, read_bytes, roll_back, session_id, transaction
 from applier.sinks.mysql.spelling import spelled_in_sink
-from applier.statement import Statement, StatementKind, parse_ddl
 
 POLL_S: Final = 0.5
 """Seconds between two looks at a statement that a dead run's session still executes."""
@@ -45,7 +45,7 @@ def run_statement(connection: Connection, ddl: DdlEvent) -> list[int]:
         with schema_as_upstreams(connection, ddl):
             warnings = send(connection, there, there.query)
     except Exception as error:
-        if meaning_of(error).verdict is Verdict.RETRY:
+        if meaning_of(error).verdict is ErrorVerdict.RETRY:
             facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "blocked_by": blockers(connection, ddl.schema)}
             _log.warning("ddl is blocked", extra=facts)
         raise
@@ -77,9 +77,9 @@ def send(connection: Connection, ddl: DdlEvent, statement: str) -> list[int]:
         return _execute(connection, statement)
 
 
-def _enter(connection: Connection, ddl: DdlEvent, statement: Statement | None) -> None:
+def _enter(connection: Connection, ddl: DdlEvent, statement: DdlStatement | None) -> None:
     """Enter the DDL's schema. One without a schema must not run in that of the DDL before it: no table can be made in the catalogue."""
-    is_of_schema = statement is not None and statement.kind in {StatementKind.CREATE_SCHEMA, StatementKind.DROP_SCHEMA}
+    is_of_schema = statement is not None and statement.kind in {DdlKind.CREATE_SCHEMA, DdlKind.DROP_SCHEMA}
     driver_of(connection).select_db(_NO_SCHEMA if is_of_schema or not ddl.schema else ddl.schema)
 
 
@@ -88,7 +88,7 @@ def _are_unlike_inside(error: pymysql.err.MySQLError) -> bool:
     return code_of(error) == _UNLIKE and "INSTANT COLUMN" in str(error.args[-1])
 
 
-def _rebuild(connection: Connection, statement: Statement) -> None:
+def _rebuild(connection: Connection, statement: DdlStatement) -> None:
     """Write the tables of an EXCHANGE anew: MySQL has no way to add a column that EXCHANGE would take, and upstream has no such rule."""
     for name in statement.needs:
         _log.info("rebuilding a table before its partition is exchanged", extra={"table": str(name)})
@@ -121,7 +121,7 @@ def _execute(connection: Connection, statement: str) -> list[int]:
         _, warnings = execute_text(connection, statement)
         codes = [int(code) for _, code, _ in read_bytes(connection, "SHOW WARNINGS")] if warnings else []
     except Exception as error:
-        if meaning_of(error).verdict is not Verdict.LOST:
+        if meaning_of(error).verdict is not ErrorVerdict.LOST:
             driver.autocommit(False)
         raise
     driver.autocommit(False)
@@ -167,7 +167,7 @@ def _sessions_with(connection: Connection, statement: str) -> list[int]:
             with transaction(connection):
                 found = set(connection.execute(QUERIES[query], {"statement": statement}).scalars())
         except (SQLAlchemyError, OSError) as error:
-            if query == _RUNNING[-1] or meaning_of(error).verdict is Verdict.LOST:
+            if query == _RUNNING[-1] or meaning_of(error).verdict is ErrorVerdict.LOST:
                 raise translate(error, "looking for a running DDL") from error
             continue
         if own in found:  # a list without this session is switched off
@@ -182,6 +182,6 @@ def _running(connection: Connection, statement: str) -> list[int]:
             return found + list(connection.execute(QUERIES["tidb_jobs"], {"statement": statement}).scalars())
     except SQLAlchemyError as error:
         # Only TiDB has this table.
-        if meaning_of(error).verdict is Verdict.LOST:
+        if meaning_of(error).verdict is ErrorVerdict.LOST:
             raise translate(error, "looking for a running DDL") from error
         return found

@@ -15,12 +15,12 @@ from typing import Any
 
 import msgspec
 
-from applier.events import TableName
+from applier.model.events import TableName
 from applier.sinks.mysql.expression import Expression
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class ColumnStructure:
     """One column. ``default`` is the value of a literal (``0x…`` for binary types), None: NULL or no default."""
 
     name: str
@@ -47,7 +47,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IndexPart:
+class IndexPartStructure:
     """A column (or its first ``prefix`` characters), or an expression."""
 
     column: str | None
@@ -57,12 +57,12 @@ class IndexPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Index:
+class IndexStructure:
     """One index; the primary key is named PRIMARY."""
 
     name: str
     unique: bool
-    parts: tuple[IndexPart, ...]
+    parts: tuple[IndexPartStructure, ...]
     type: str = "BTREE"
     visible: bool = True
     """False: the optimizer ignores it; a unique one still refuses duplicates."""
@@ -145,8 +145,8 @@ class TableStructure:
     options: tuple[str, ...] = ()
     """What was said at its creation, in lower case: ``row_format=compressed``, …"""
     comment: str = ""
-    columns: tuple[Column, ...]
-    indexes: tuple[Index, ...] = ()
+    columns: tuple[ColumnStructure, ...]
+    indexes: tuple[IndexStructure, ...] = ()
     """By name, the primary key first."""
     foreign_keys: tuple[ForeignKey, ...] = ()
     checks: tuple[Check, ...] = ()
@@ -158,11 +158,11 @@ class TableStructure:
         """Tell whether it holds no rows of its own."""
         return self.kind.endswith("VIEW")
 
-    def column(self, name: str) -> Column | None:
+    def column(self, name: str) -> ColumnStructure | None:
         """Find a column, whatever its case."""
         return next((column for column in self.columns if column.name.casefold() == name.casefold()), None)
 
-    def index(self, name: str) -> Index | None:
+    def index(self, name: str) -> IndexStructure | None:
         """Find an index, whatever its case."""
         return next((index for index in self.indexes if index.name.casefold() == name.casefold()), None)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from applier.sinks.mysql.structure import Column, Index, TableStructure
+from applier.sinks.mysql.structure import ColumnStructure, IndexStructure, TableStructure
 
 _FACTS = ("engine", "collation", "options", "comment", "foreign_keys", "checks", "partitioning", "triggers")
 
@@ -24,7 +24,9 @@ def difference(present: TableStructure, made: TableStructure) -> str | None:
     return "the order of the columns differs"
 
 
-def _of_named(what: str, present: Iterable[Column] | Iterable[Index], made: Iterable[Column] | Iterable[Index]) -> str | None:
+def _of_named(
+    what: str, present: Iterable[ColumnStructure] | Iterable[IndexStructure], made: Iterable[ColumnStructure] | Iterable[IndexStructure]
+) -> str | None:
     have, want = {one.name.casefold(): one for one in present}, {one.name.casefold(): one for one in made}
     for name, one in want.items():
         if name not in have:
@@ -37,7 +39,7 @@ def _of_named(what: str, present: Iterable[Column] | Iterable[Index], made: Iter
     return None
 
 
-def _worded(one: Column | Index, other: Column | Index) -> str:
+def _worded(one: ColumnStructure | IndexStructure, other: ColumnStructure | IndexStructure) -> str:
     """Show the facts in which they differ."""
     names = [name for name in one.__slots__ if getattr(one, name) != getattr(other, name, None)]
     return ", ".join(f"{name} {_shown(getattr(one, name))}" for name in names)

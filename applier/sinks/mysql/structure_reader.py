@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from applier.events import FoldedName, TableName
+from applier.model.events import FoldedName, TableName
 from applier.sinks.mysql.binary_default import restore_binary_defaults
 from applier.sinks.mysql.catalogue import spellings
 from applier.sinks.mysql.column_structure import column_of, is_json_check, plain_charset
@@ -22,10 +22,10 @@ from applier.sinks.mysql.expression import expression_of
 from applier.sinks.mysql.session import read_named
 from applier.sinks.mysql.structure import (
     Check,
-    Column,
+    ColumnStructure,
     ForeignKey,
-    Index,
-    IndexPart,
+    IndexPartStructure,
+    IndexStructure,
     Partition,
     Partitioning,
     Reference,
@@ -153,11 +153,11 @@ def _structure(name: TableName, rows: dict[str, list[_Row]]) -> TableStructure:
 
 def _check(table: TableName, row: _Row) -> Check:
     # MariaDB's checks of a column are named as the column.
-    name = "" if row.get("LEVEL") == "Column" else given_name(row["CONSTRAINT_NAME"], table)
+    name = "" if row.get("LEVEL") == "ColumnStructure" else given_name(row["CONSTRAINT_NAME"], table)
     return Check(name=name, clause=expression_of(row["CHECK_CLAUSE"]), enforced=row.get("ENFORCED", "YES") != "NO")
 
 
-def _own_checks(checks: list[Check], columns: tuple[Column, ...]) -> tuple[Check, ...]:
+def _own_checks(checks: list[Check], columns: tuple[ColumnStructure, ...]) -> tuple[Check, ...]:
     """Leave out those that MariaDB makes of the type JSON."""
     own = [check for check in checks if not any(column.type == "json" and is_json_check(check, column.name) for column in columns)]
     return tuple(sorted(own, key=lambda check: (check.name, check.clause.text)))
@@ -169,14 +169,14 @@ def given_name(name: str, table: TableName) -> str:
     return "" if re.fullmatch(made_up, name, re.IGNORECASE) else name
 
 
-def _indexes(parts: list[_Row]) -> tuple[Index, ...]:
+def _indexes(parts: list[_Row]) -> tuple[IndexStructure, ...]:
     ordered = sorted(parts, key=lambda row: (row["INDEX_NAME"] != "PRIMARY", row["INDEX_NAME"].casefold(), int(row["SEQ_IN_INDEX"])))
     return tuple(_index(list(rows)) for _, rows in groupby(ordered, key=lambda row: row["INDEX_NAME"]))
 
 
-def _index(rows: list[_Row]) -> Index:
+def _index(rows: list[_Row]) -> IndexStructure:
     first = rows[0]
-    return Index(
+    return IndexStructure(
         name=first["INDEX_NAME"],
         unique=int(first["NON_UNIQUE"]) == 0,
         parts=tuple(_part(row) for row in rows),
@@ -186,9 +186,9 @@ def _index(rows: list[_Row]) -> Index:
     )
 
 
-def _part(row: _Row) -> IndexPart:
+def _part(row: _Row) -> IndexPartStructure:
     expression = row.get("EXPRESSION")
-    return IndexPart(
+    return IndexPartStructure(
         column=None if expression else row["COLUMN_NAME"],
         expression=expression_of(expression) if expression else None,
         prefix=None if row["SUB_PART"] is None else int(row["SUB_PART"]),

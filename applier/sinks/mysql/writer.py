@@ -12,19 +12,19 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.bad_event import BadEvent, EventPlace
-from applier.errors import ApplierError, InvariantViolation, RowRefused, SinkError, UnknownOutcome
-from applier.events import TableName
-from applier.failpoint import reach
+from applier.model.errors import ApplierError, InvariantViolation, RowRefused, SinkError, UnknownOutcome
+from applier.model.events import TableName
+from applier.model.rejected_event import EventPlace, RejectedEvent
 from applier.planner.port import Phase, Statement
-from applier.sinks.bookkeeping import Bookkeeping, FenceState
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, FenceState
+from applier.sinks.bookkeeping.quarantine import Quarantine
+from applier.sinks.failpoint import reach
 from applier.sinks.guarded import Guard
 from applier.sinks.mysql.catalogue import describe
-from applier.sinks.mysql.errors import Verdict, code_of, is_database_error, meaning_of, translate
+from applier.sinks.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of, translate
 from applier.sinks.mysql.registry import SessionRegistry
 from applier.sinks.mysql.session import QUERIES, Purpose, discard, execute_text, open_session, roll_back
-from applier.sinks.port import Aside, Fence, ProgressCommit, SinkSettings, WriteOutcome, WriteState
-from applier.sinks.quarantine import Quarantine
+from applier.sinks.port import Fence, ProgressCommit, Quarantined, SinkSettings, WriteOutcome, WriteState
 
 HARMLESS: Final = frozenset({1592, 3170, 1287, 1681, 3719, 3778, 4166, 6414})
 """Warnings that say nothing about values: a statement that is unsafe for statement-based binary logs, one that was too large for a plan by
@@ -53,7 +53,9 @@ class MysqlWriter:
 
     settings: SinkSettings
 
-    def write(self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, aside: Aside | None = None) -> WriteOutcome:
+    def write(
+        self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, aside: Quarantined | None = None
+    ) -> WriteOutcome:
         """Lock the progress row, check the fence, run the statements, move the progress, COMMIT. Raises nothing of the database."""
         reach("write.before_lock")
         try:
@@ -90,7 +92,7 @@ class MysqlWriter:
                 return kept, self._bookkeeping.lock(kept, fence)
             except (SQLAlchemyError, OSError) as error:
                 self._forget()
-                if meaning_of(error).verdict is not Verdict.LOST:
+                if meaning_of(error).verdict is not ErrorVerdict.LOST:
                     raise _ours(error, "locking the progress") from None
         connection = self._open()
         try:
@@ -115,7 +117,7 @@ class MysqlWriter:
         except (SQLAlchemyError, OSError) as error:
             raise _ours(error, "moving the progress") from None
 
-    def _store(self, connection: Connection, aside: Aside | None, refused: Sequence[BadEvent]) -> tuple[BadEvent, ...]:
+    def _store(self, connection: Connection, aside: Quarantined | None, refused: Sequence[RejectedEvent]) -> tuple[RejectedEvent, ...]:
         try:
             return Quarantine(self._bookkeeping).store_all(connection, aside, refused)
         except (SQLAlchemyError, OSError) as error:
@@ -127,7 +129,7 @@ class MysqlWriter:
         except (SQLAlchemyError, OSError) as error:
             raise _ours(error, "reading the quarantine") from None
 
-    def _guard(self, connection: Connection, aside: Aside | None) -> Guard:
+    def _guard(self, connection: Connection, aside: Quarantined | None) -> Guard:
         return Guard(
             lambda statement: _execute(connection, statement),
             savepoint=lambda: _control(connection, "SAVEPOINT applier_rows"),
@@ -143,7 +145,7 @@ class MysqlWriter:
             self._forget()
             ours = _ours(error, "COMMIT")
             # Only these codes say that the server has rolled back; anything else leaves it open.
-            if meaning_of(error).verdict is Verdict.RETRY:
+            if meaning_of(error).verdict is ErrorVerdict.RETRY:
                 return WriteOutcome(state=WriteState.FAILED, error=ours)
             return WriteOutcome(state=WriteState.REBUILD, error=_unknown(ours))
         reach("write.after_commit")

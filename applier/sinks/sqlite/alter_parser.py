@@ -7,8 +7,8 @@ UTF-8, numbering, visibility, TTL), and those that SQLite has nothing for (parti
 from collections.abc import Callable
 from typing import Final
 
-from applier.errors import NeedsOperator
-from applier.events import TableName
+from applier.model.errors import NeedsOperator
+from applier.model.events import TableName
 from applier.sinks.sqlite.column_parser import ParsedColumn, parse_charset, parse_column, parse_default
 from applier.sinks.sqlite.draft import Position, TableDraft
 from applier.sinks.sqlite.table_parser import (

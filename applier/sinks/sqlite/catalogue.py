@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from applier.events import FoldedName, TableName
+from applier.model.events import FoldedName, TableName
 from applier.planner.catalogue import ColumnDescription, TableDescription
+from applier.planner.table_check import UniqueIndex
 from applier.sinks.sqlite.column_parser import parse_mysql_definition, parse_mysql_parts
-from applier.sinks.sqlite.column_type import Family
+from applier.sinks.sqlite.column_type import TypeFamily
 from applier.sinks.sqlite.definition import MARK, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition
 from applier.sinks.sqlite.names import PRIMARY, compose, quote, table_name, upstream_index
-from applier.table_check import UniqueIndex
 
 FOREIGN: Final = "sqlite "
 """Begins the ``sql_type`` of a column of a table that the applier did not make: affinity, then the declared type."""
@@ -156,9 +156,9 @@ def _column(column: ColumnDefinition) -> ColumnDescription:
         nullable=column.nullable,
         generated=bool(column.generated),
         has_default=column.default is not None,
-        binary=column.type.family is Family.BINARY,
+        binary=column.type.family is TypeFamily.BINARY,
         labels=column.type.labels,
-        is_set=column.type.family is Family.SET,
+        is_set=column.type.family is TypeFamily.SET,
     )
 
 

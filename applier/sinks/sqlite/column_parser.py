@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from applier.sinks.sqlite.column_type import UTF8_CHARSETS, ColumnType, Family, quote_text
+from applier.sinks.sqlite.column_type import UTF8_CHARSETS, ColumnType, TypeFamily, quote_text
 from applier.sinks.sqlite.definition import ColumnDefinition, Default, DefaultKind, IndexPart
 from applier.sinks.sqlite.tokens import Cursor
 
@@ -121,7 +121,7 @@ def parse_charset(cursor: Cursor) -> str:
 
 def with_charset(column: ColumnType, charset: str) -> ColumnType:
     """Return the type under another character set: ``binary`` makes it a binary type, kinds of UTF-8 need no mention."""
-    if column.family is not Family.CHARACTER:
+    if column.family is not TypeFamily.CHARACTER:
         return column
     if charset == "binary":
         return column.as_binary()

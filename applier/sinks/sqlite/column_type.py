@@ -13,7 +13,7 @@ MAX_SIGNED: Final = 2**63 - 1
 MAX_UNSIGNED: Final = 2**64 - 1
 
 
-class Family(StrEnum):
+class TypeFamily(StrEnum):
     """Types whose values look alike on the wire and in the file."""
 
     INTEGER = "integer"
@@ -35,36 +35,36 @@ class Family(StrEnum):
 
 
 _FAMILIES: Final = {
-    "tinyint": Family.INTEGER,
-    "smallint": Family.INTEGER,
-    "mediumint": Family.INTEGER,
-    "int": Family.INTEGER,
-    "bigint": Family.INTEGER,
-    "bit": Family.BIT,
-    "year": Family.YEAR,
-    "decimal": Family.DECIMAL,
-    "float": Family.FLOAT,
-    "double": Family.DOUBLE,
-    "char": Family.CHARACTER,
-    "varchar": Family.CHARACTER,
-    "tinytext": Family.CHARACTER,
-    "text": Family.CHARACTER,
-    "mediumtext": Family.CHARACTER,
-    "longtext": Family.CHARACTER,
-    "binary": Family.BINARY,
-    "varbinary": Family.BINARY,
-    "tinyblob": Family.BINARY,
-    "blob": Family.BINARY,
-    "mediumblob": Family.BINARY,
-    "longblob": Family.BINARY,
-    "date": Family.DATE,
-    "datetime": Family.DATETIME,
-    "timestamp": Family.TIMESTAMP,
-    "time": Family.TIME,
-    "enum": Family.ENUM,
-    "set": Family.SET,
-    "json": Family.JSON,
-    "vector": Family.VECTOR,
+    "tinyint": TypeFamily.INTEGER,
+    "smallint": TypeFamily.INTEGER,
+    "mediumint": TypeFamily.INTEGER,
+    "int": TypeFamily.INTEGER,
+    "bigint": TypeFamily.INTEGER,
+    "bit": TypeFamily.BIT,
+    "year": TypeFamily.YEAR,
+    "decimal": TypeFamily.DECIMAL,
+    "float": TypeFamily.FLOAT,
+    "double": TypeFamily.DOUBLE,
+    "char": TypeFamily.CHARACTER,
+    "varchar": TypeFamily.CHARACTER,
+    "tinytext": TypeFamily.CHARACTER,
+    "text": TypeFamily.CHARACTER,
+    "mediumtext": TypeFamily.CHARACTER,
+    "longtext": TypeFamily.CHARACTER,
+    "binary": TypeFamily.BINARY,
+    "varbinary": TypeFamily.BINARY,
+    "tinyblob": TypeFamily.BINARY,
+    "blob": TypeFamily.BINARY,
+    "mediumblob": TypeFamily.BINARY,
+    "longblob": TypeFamily.BINARY,
+    "date": TypeFamily.DATE,
+    "datetime": TypeFamily.DATETIME,
+    "timestamp": TypeFamily.TIMESTAMP,
+    "time": TypeFamily.TIME,
+    "enum": TypeFamily.ENUM,
+    "set": TypeFamily.SET,
+    "json": TypeFamily.JSON,
+    "vector": TypeFamily.VECTOR,
 }
 _INTEGER_BITS: Final = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 _TEXT_BYTES: Final = {"tinytext": 255, "text": 65_535, "mediumtext": 2**24 - 1, "longtext": 2**32 - 1}
@@ -92,7 +92,7 @@ class ColumnType:
     charset: str = ""
 
     @property
-    def family(self) -> Family:
+    def family(self) -> TypeFamily:
         """The family of the type."""
         return _FAMILIES[self.base]
 
@@ -100,11 +100,11 @@ class ColumnType:
     def storage(self) -> str:
         """The type of the SQLite column."""
         match self.family:
-            case Family.INTEGER | Family.BIT | Family.YEAR:
+            case TypeFamily.INTEGER | TypeFamily.BIT | TypeFamily.YEAR:
                 return "ANY" if self.highest > MAX_SIGNED else "INTEGER"
-            case Family.FLOAT | Family.DOUBLE:
+            case TypeFamily.FLOAT | TypeFamily.DOUBLE:
                 return "REAL"
-            case Family.BINARY:
+            case TypeFamily.BINARY:
                 return "BLOB"
             case _:
                 return "TEXT"
@@ -112,15 +112,15 @@ class ColumnType:
     @property
     def lowest(self) -> int:
         """The smallest value of an integer type."""
-        return 0 if self.unsigned or self.family is not Family.INTEGER else -(1 << (_INTEGER_BITS[self.base] - 1))
+        return 0 if self.unsigned or self.family is not TypeFamily.INTEGER else -(1 << (_INTEGER_BITS[self.base] - 1))
 
     @property
     def highest(self) -> int:
         """The greatest value of INTEGER, BIT and YEAR types."""
         match self.family:
-            case Family.BIT:
+            case TypeFamily.BIT:
                 return (1 << (self.arguments[0] if self.arguments else 1)) - 1
-            case Family.YEAR:
+            case TypeFamily.YEAR:
                 return 2155
             case _:
                 bits = _INTEGER_BITS[self.base]
@@ -129,7 +129,7 @@ class ColumnType:
     @property
     def scale(self) -> int:
         """Digits behind the point of DECIMAL; fractional digits of times."""
-        if self.family is Family.DECIMAL:
+        if self.family is TypeFamily.DECIMAL:
             return self.arguments[1] if len(self.arguments) > 1 else 0
         return self.arguments[0] if self.arguments else 0
 

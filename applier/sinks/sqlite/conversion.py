@@ -9,7 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Final, TypeAlias
 
-from applier.sinks.sqlite.column_type import UTF8_CHARSETS, ColumnType, Family
+from applier.sinks.sqlite.column_type import UTF8_CHARSETS, ColumnType, TypeFamily
 from applier.sinks.sqlite.stored_value import (
     Inexact,
     Stored,
@@ -36,7 +36,7 @@ from applier.sinks.sqlite.stored_value import (
 Conversion: TypeAlias = Callable[[Stored], Stored]
 
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
-_NUMBERS: Final = (Family.INTEGER, Family.BIT, Family.YEAR)
+_NUMBERS: Final = (TypeFamily.INTEGER, TypeFamily.BIT, TypeFamily.YEAR)
 
 
 def conversion(old: ColumnType, new: ColumnType) -> Conversion:
@@ -52,13 +52,13 @@ def _keeps_every_value(old: ColumnType, new: ColumnType) -> bool:
     if old.family is not new.family or old.charset != new.charset:
         return False
     match new.family:
-        case Family.INTEGER | Family.BIT:
+        case TypeFamily.INTEGER | TypeFamily.BIT:
             return new.lowest <= old.lowest and old.highest <= new.highest
-        case Family.CHARACTER | Family.BINARY:
+        case TypeFamily.CHARACTER | TypeFamily.BINARY:
             return new.base not in ("char", "binary") and _capacity(old) <= _capacity(new)
-        case Family.ENUM:
+        case TypeFamily.ENUM:
             return set(old.labels) <= set(new.labels)
-        case Family.SET:
+        case TypeFamily.SET:
             return new.labels[: len(old.labels)] == old.labels
         case _:
             return False
@@ -68,7 +68,7 @@ def _capacity(column: ColumnType) -> int:
     """The longest value in bytes: a character has up to four."""
     if column.max_characters is None:
         return column.max_bytes or 0
-    return column.max_characters * (4 if column.family is Family.CHARACTER else 1)
+    return column.max_characters * (4 if column.family is TypeFamily.CHARACTER else 1)
 
 
 def same(value: Stored) -> Stored:
@@ -84,62 +84,62 @@ def _refuse(old: ColumnType, new: ColumnType) -> Conversion:
 
 
 def _same_family(old: ColumnType, new: ColumnType) -> Conversion | None:
-    if new.family in (Family.FLOAT, Family.DOUBLE, Family.DATE, Family.VECTOR, Family.JSON):
+    if new.family in (TypeFamily.FLOAT, TypeFamily.DOUBLE, TypeFamily.DATE, TypeFamily.VECTOR, TypeFamily.JSON):
         return same
-    within: dict[Family, Conversion] = {
-        Family.INTEGER: lambda value: store_integer(integer(value), new),
-        Family.BIT: lambda value: store_integer(integer(value), new),
-        Family.YEAR: same,
-        Family.DECIMAL: lambda value: decimal_text(Decimal(as_text(value)), new),
-        Family.BINARY: lambda value: binary(as_bytes(value), new),
-        Family.DATETIME: lambda value: moment(as_text(value), new),
-        Family.TIMESTAMP: lambda value: moment(as_text(value), new),
-        Family.TIME: lambda value: time_of_day(as_text(value), new),
-        Family.ENUM: lambda value: labels(as_text(value), new),
-        Family.SET: lambda value: labels(as_text(value), new),
-        Family.CHARACTER: lambda value: character(as_text(value), new),
+    within: dict[TypeFamily, Conversion] = {
+        TypeFamily.INTEGER: lambda value: store_integer(integer(value), new),
+        TypeFamily.BIT: lambda value: store_integer(integer(value), new),
+        TypeFamily.YEAR: same,
+        TypeFamily.DECIMAL: lambda value: decimal_text(Decimal(as_text(value)), new),
+        TypeFamily.BINARY: lambda value: binary(as_bytes(value), new),
+        TypeFamily.DATETIME: lambda value: moment(as_text(value), new),
+        TypeFamily.TIMESTAMP: lambda value: moment(as_text(value), new),
+        TypeFamily.TIME: lambda value: time_of_day(as_text(value), new),
+        TypeFamily.ENUM: lambda value: labels(as_text(value), new),
+        TypeFamily.SET: lambda value: labels(as_text(value), new),
+        TypeFamily.CHARACTER: lambda value: character(as_text(value), new),
     }
     return within[old.family]
 
 
 def _to_other(old: ColumnType, new: ColumnType) -> Conversion | None:
-    sources: dict[Family, Callable[[ColumnType, ColumnType], Conversion | None]] = {
-        **dict.fromkeys((Family.INTEGER, Family.BIT, Family.YEAR), _from_integer),
-        **dict.fromkeys((Family.FLOAT, Family.DOUBLE), _from_float),
-        **dict.fromkeys((Family.ENUM, Family.SET), _from_labels),
-        Family.DECIMAL: _from_decimal,
-        Family.CHARACTER: _from_text,
-        Family.BINARY: _from_binary,
+    sources: dict[TypeFamily, Callable[[ColumnType, ColumnType], Conversion | None]] = {
+        **dict.fromkeys((TypeFamily.INTEGER, TypeFamily.BIT, TypeFamily.YEAR), _from_integer),
+        **dict.fromkeys((TypeFamily.FLOAT, TypeFamily.DOUBLE), _from_float),
+        **dict.fromkeys((TypeFamily.ENUM, TypeFamily.SET), _from_labels),
+        TypeFamily.DECIMAL: _from_decimal,
+        TypeFamily.CHARACTER: _from_text,
+        TypeFamily.BINARY: _from_binary,
     }
     return sources.get(old.family, _from_temporal)(old, new)
 
 
 def _from_integer(old: ColumnType, new: ColumnType) -> Conversion | None:
-    if new.family in _NUMBERS and Family.YEAR not in (old.family, new.family):
+    if new.family in _NUMBERS and TypeFamily.YEAR not in (old.family, new.family):
         return lambda value: store_integer(integer(value), new)
-    if new.family is Family.DECIMAL and old.family is not Family.YEAR:
+    if new.family is TypeFamily.DECIMAL and old.family is not TypeFamily.YEAR:
         return lambda value: decimal_text(Decimal(integer(value)), new)
-    if new.family in (Family.FLOAT, Family.DOUBLE):
+    if new.family in (TypeFamily.FLOAT, TypeFamily.DOUBLE):
         return lambda value: floating(float(integer(value)), new)
-    if new.family is Family.CHARACTER and old.family is not Family.BIT and not old.zerofill:
+    if new.family is TypeFamily.CHARACTER and old.family is not TypeFamily.BIT and not old.zerofill:
         return lambda value: character(str(integer(value)), new)
     return None
 
 
 def _from_decimal(_old: ColumnType, new: ColumnType) -> Conversion | None:
-    if new.family is Family.INTEGER:
+    if new.family is TypeFamily.INTEGER:
         return lambda value: store_integer(int(rounded_decimal(Decimal(as_text(value)), 0)), new)
-    if new.family in (Family.FLOAT, Family.DOUBLE):
+    if new.family in (TypeFamily.FLOAT, TypeFamily.DOUBLE):
         return lambda value: floating(float(as_text(value)), new)
-    if new.family is Family.CHARACTER:
+    if new.family is TypeFamily.CHARACTER:
         return lambda value: character(as_text(value), new)
     return None
 
 
 def _from_float(old: ColumnType, new: ColumnType) -> Conversion | None:
-    if new.family is Family.FLOAT:
+    if new.family is TypeFamily.FLOAT:
         return lambda value: floating(as_number(value), new)
-    if new.family is Family.DOUBLE and old.family is Family.FLOAT:
+    if new.family is TypeFamily.DOUBLE and old.family is TypeFamily.FLOAT:
         # The wire carries the shortest text of the 32-bit value; as DOUBLE that very 32-bit value shows all its digits.
         return lambda value: single_precision(as_number(value))
     return None
@@ -147,26 +147,26 @@ def _from_float(old: ColumnType, new: ColumnType) -> Conversion | None:
 
 def _from_text(old: ColumnType, new: ColumnType) -> Conversion | None:
     family = new.family
-    if family is Family.BINARY and old.charset in UTF8_CHARSETS:
+    if family is TypeFamily.BINARY and old.charset in UTF8_CHARSETS:
         return lambda value: binary(as_text(value).encode("utf-8", "surrogateescape"), new)
-    simple: dict[Family, Conversion] = {
-        Family.INTEGER: lambda value: store_integer(parse_integer(as_text(value)), new),
-        Family.DECIMAL: lambda value: decimal_text(parse_decimal(as_text(value)), new),
-        Family.FLOAT: lambda value: floating(float(parse_decimal(as_text(value))), new),
-        Family.DOUBLE: lambda value: float(parse_decimal(as_text(value))),
-        Family.YEAR: lambda value: store_integer(parse_year(as_text(value)), new),
-        Family.DATE: lambda value: date(as_text(value)),
-        Family.DATETIME: lambda value: moment(as_text(value), new),
-        Family.TIMESTAMP: lambda value: moment(as_text(value), new),
-        Family.TIME: lambda value: time_of_day(as_text(value), new),
-        Family.ENUM: lambda value: labels(as_text(value), new),
-        Family.SET: lambda value: labels(as_text(value), new),
+    simple: dict[TypeFamily, Conversion] = {
+        TypeFamily.INTEGER: lambda value: store_integer(parse_integer(as_text(value)), new),
+        TypeFamily.DECIMAL: lambda value: decimal_text(parse_decimal(as_text(value)), new),
+        TypeFamily.FLOAT: lambda value: floating(float(parse_decimal(as_text(value))), new),
+        TypeFamily.DOUBLE: lambda value: float(parse_decimal(as_text(value))),
+        TypeFamily.YEAR: lambda value: store_integer(parse_year(as_text(value)), new),
+        TypeFamily.DATE: lambda value: date(as_text(value)),
+        TypeFamily.DATETIME: lambda value: moment(as_text(value), new),
+        TypeFamily.TIMESTAMP: lambda value: moment(as_text(value), new),
+        TypeFamily.TIME: lambda value: time_of_day(as_text(value), new),
+        TypeFamily.ENUM: lambda value: labels(as_text(value), new),
+        TypeFamily.SET: lambda value: labels(as_text(value), new),
     }
     return simple.get(family)
 
 
 def _from_binary(_old: ColumnType, new: ColumnType) -> Conversion | None:
-    if new.family is not Family.CHARACTER or new.charset not in UTF8_CHARSETS:
+    if new.family is not TypeFamily.CHARACTER or new.charset not in UTF8_CHARSETS:
         return None
 
     def convert(value: Stored) -> Stored:
@@ -179,20 +179,20 @@ def _from_binary(_old: ColumnType, new: ColumnType) -> Conversion | None:
 
 
 def _from_labels(old: ColumnType, new: ColumnType) -> Conversion | None:
-    if new.family is Family.CHARACTER:
+    if new.family is TypeFamily.CHARACTER:
         return lambda value: character(as_text(value), new)
-    if new.family is Family.INTEGER and old.family is Family.ENUM:
+    if new.family is TypeFamily.INTEGER and old.family is TypeFamily.ENUM:
         return lambda value: store_integer(old.labels.index(as_text(value)) + 1 if value else 0, new)
-    if new.family is Family.INTEGER:
+    if new.family is TypeFamily.INTEGER:
         return lambda value: store_integer(sum(1 << old.labels.index(label) for label in as_text(value).split(",") if label), new)
     return None
 
 
 def _from_temporal(_old: ColumnType, new: ColumnType) -> Conversion | None:
     """From dates, times, JSON, VECTOR. DATETIME and TIMESTAMP do not convert into one another: that takes the zone of the DDL's session."""
-    if new.family is Family.CHARACTER:
+    if new.family is TypeFamily.CHARACTER:
         return lambda value: character(as_text(value), new)
-    if new.family is Family.DATETIME:
+    if new.family is TypeFamily.DATETIME:
         return lambda value: moment(_plain_date(as_text(value)), new)
     return None
 

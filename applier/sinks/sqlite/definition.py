@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from applier.errors import NeedsOperator
-from applier.events import TableName
-from applier.sinks.sqlite.column_type import ColumnType, Family
+from applier.model.errors import NeedsOperator
+from applier.model.events import TableName
+from applier.sinks.sqlite.column_type import ColumnType, TypeFamily
 from applier.sinks.sqlite.expression import translate
 from applier.sinks.sqlite.names import PRIMARY, Sql, compose, index_name, quote, quote_all, stored_name
 
@@ -183,6 +183,6 @@ def _index_part(table: TableDefinition, part: IndexPart) -> Sql:
     if part.expression:
         return compose("({part})", part=translate(part.expression, {column.name.casefold(): column.type for column in table.columns}))
     column = table.column(part.column)
-    if part.prefix and column is not None and column.type.family in (Family.CHARACTER, Family.BINARY):
+    if part.prefix and column is not None and column.type.family in (TypeFamily.CHARACTER, TypeFamily.BINARY):
         return compose("substr({column},1,{length})", column=quote(part.column), length=Sql(str(part.prefix)))
     return quote(part.column)

@@ -10,8 +10,8 @@ from functools import lru_cache
 from math import frexp, isinf, isnan
 from typing import Final
 
-from applier.errors import FatalSinkError, RowRefused
-from applier.events import TableName, Value
+from applier.model.errors import FatalSinkError, RowRefused
+from applier.model.events import TableName, Value
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import Literal
 from applier.sinks.sqlite.catalogue import FOREIGN

@@ -6,7 +6,7 @@ References name the columns as they were before the statement, or, where there i
 
 from dataclasses import dataclass, replace
 
-from applier.errors import NeedsOperator
+from applier.model.errors import NeedsOperator
 from applier.sinks.sqlite.definition import ColumnDefinition, Default, IndexDefinition, IndexPart, TableDefinition
 from applier.sinks.sqlite.names import PRIMARY
 from applier.sinks.sqlite.tokens import BY_HAND

@@ -7,9 +7,9 @@ import sqlite3
 from collections.abc import Collection
 from typing import Final
 
-from applier.events import FoldedName, TableName
+from applier.model.events import FoldedName, TableName
+from applier.planner.table_check import FoldingColumn, SinkTable
 from applier.sinks.sqlite.catalogue import StoredObject, find_objects
-from applier.table_check import FoldingColumn, SinkTable
 
 _TRIGGERS: Final = "SELECT tbl_name, name FROM sqlite_master WHERE type = 'trigger' ORDER BY name"
 _FOLDING: Final = (

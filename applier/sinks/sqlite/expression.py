@@ -12,8 +12,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from applier.errors import NeedsOperator
-from applier.sinks.sqlite.column_type import ColumnType, Family
+from applier.model.errors import NeedsOperator
+from applier.sinks.sqlite.column_type import ColumnType, TypeFamily
 from applier.sinks.sqlite.generated_value import NUMBER, TEXT, stored
 from applier.sinks.sqlite.names import Sql, quote
 from applier.sinks.sqlite.tokens import BY_HAND
@@ -24,8 +24,15 @@ Rendered: TypeAlias = tuple[str, str] | None
 _NUMBER: Final = NUMBER
 _TEXT: Final = TEXT
 _TEXT_FAMILIES: Final = (
-    Family.CHARACTER, Family.DECIMAL, Family.DATE, Family.DATETIME, Family.TIMESTAMP, Family.TIME, Family.ENUM, Family.SET
-)  # fmt: skip
+    TypeFamily.CHARACTER,
+    TypeFamily.DECIMAL,
+    TypeFamily.DATE,
+    TypeFamily.DATETIME,
+    TypeFamily.TIMESTAMP,
+    TypeFamily.TIME,
+    TypeFamily.ENUM,
+    TypeFamily.SET,
+)
 COMPUTED: Final = ColumnType(base="varchar")
 """Stands for values that are no column's."""
 _ARITHMETIC: Final[dict[type[exp.Expr], str]] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
@@ -98,7 +105,7 @@ def _column(node: exp.Expr, columns: Columns) -> Rendered:
         return None
     if column.zerofill:
         return None  # as text it has zeros in front, which SQLite does not keep
-    if column.family is Family.INTEGER and column.storage == "INTEGER":
+    if column.family is TypeFamily.INTEGER and column.storage == "INTEGER":
         return quote(node.name), _NUMBER
     return (quote(node.name), _TEXT) if column.family in _TEXT_FAMILIES else None
 
@@ -149,7 +156,7 @@ def _if(node: exp.Expr, columns: Columns) -> Rendered:
 def _agree(branches: Sequence[exp.Expr], columns: Columns) -> bool:
     """Tell whether MySQL leaves each branch as it is: DECIMALs, dates and times of different types would be made into one type."""
     types = set[ColumnType]().union(*(source_types(branch, columns) for branch in branches))
-    others = {column for column in types if column.family not in (Family.CHARACTER, Family.INTEGER)}
+    others = {column for column in types if column.family not in (TypeFamily.CHARACTER, TypeFamily.INTEGER)}
     return len(others) <= 1
 
 

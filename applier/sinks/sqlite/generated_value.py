@@ -5,7 +5,7 @@
 
 from typing import Final, TypeAlias
 
-from applier.sinks.sqlite.column_type import MAX_SIGNED, UTF8_CHARSETS, ColumnType, Family
+from applier.sinks.sqlite.column_type import MAX_SIGNED, UTF8_CHARSETS, ColumnType, TypeFamily
 
 Rendered: TypeAlias = tuple[str, str] | None
 
@@ -21,7 +21,7 @@ def stored(value: tuple[str, str], sources: frozenset[ColumnType], column: Colum
     text, kind = value
     if sources == frozenset({column}):
         return value
-    if column.family is Family.CHARACTER:
+    if column.family is TypeFamily.CHARACTER:
         return _characters(text, column) if kind == TEXT or _is_plain(sources) else None
     if kind == NUMBER:
         return _number(text, sources, column)
@@ -30,12 +30,12 @@ def stored(value: tuple[str, str], sources: frozenset[ColumnType], column: Colum
 
 def _number(text: str, sources: frozenset[ColumnType], column: ColumnType) -> Rendered:
     """A value out of range was cut to the range upstream, or refused there. Of 64 bits, a STRICT table refuses what is too great."""
-    if column.family in (Family.INTEGER, Family.BIT) and column.storage == "INTEGER":
+    if column.family in (TypeFamily.INTEGER, TypeFamily.BIT) and column.storage == "INTEGER":
         is_narrow = column.highest < MAX_SIGNED
         return (f"max({column.lowest},min({column.highest},{text}))" if is_narrow else text), NUMBER
-    if column.family is Family.DOUBLE and _is_plain(sources):
+    if column.family is TypeFamily.DOUBLE and _is_plain(sources):
         return text, NUMBER
-    if column.family is Family.DECIMAL and _is_plain(sources):
+    if column.family is TypeFamily.DECIMAL and _is_plain(sources):
         digits = f"CAST({text} AS TEXT)"
         return (f"({digits} || '.{'0' * column.scale}')" if column.scale else digits), TEXT
     return None
@@ -43,7 +43,7 @@ def _number(text: str, sources: frozenset[ColumnType], column: ColumnType) -> Re
 
 def _is_plain(sources: frozenset[ColumnType]) -> bool:
     """Tell whether the number is a column's own, and no result of arithmetic."""
-    return bool(sources) and all(source.family is Family.INTEGER for source in sources)
+    return bool(sources) and all(source.family is TypeFamily.INTEGER for source in sources)
 
 
 def _characters(text: str, column: ColumnType) -> Rendered:
@@ -57,7 +57,7 @@ def _characters(text: str, column: ColumnType) -> Rendered:
 
 def _moment(text: str, sources: frozenset[ColumnType], column: ColumnType) -> Rendered:
     """A DATETIME from a DATE begins with the day."""
-    if column.family is Family.DATETIME and {source.family for source in sources} == {Family.DATE}:
+    if column.family is TypeFamily.DATETIME and {source.family for source in sources} == {TypeFamily.DATE}:
         fraction = "." + "0" * column.scale if column.scale else ""
         return f"({text} || ' 00:00:00{fraction}')", TEXT
     return None

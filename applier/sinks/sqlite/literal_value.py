@@ -6,9 +6,9 @@ from decimal import Decimal
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from applier.errors import NeedsOperator
-from applier.position import Ts, moment_of
-from applier.sinks.sqlite.column_type import ColumnType, Family
+from applier.model.errors import NeedsOperator
+from applier.model.position import Ts, moment_of
+from applier.sinks.sqlite.column_type import ColumnType, TypeFamily
 from applier.sinks.sqlite.conversion import conversion
 from applier.sinks.sqlite.default_text import default_year, parse_number, plain_moment, plain_time, whole
 from applier.sinks.sqlite.definition import ColumnDefinition, DefaultKind
@@ -75,20 +75,20 @@ def literal_default(column: ColumnType, text: str) -> Stored:
 
 def _from_text(column: ColumnType, text: str) -> Stored:
     match column.family:
-        case Family.INTEGER | Family.DECIMAL | Family.FLOAT | Family.DOUBLE:
+        case TypeFamily.INTEGER | TypeFamily.DECIMAL | TypeFamily.FLOAT | TypeFamily.DOUBLE:
             return _from_decimal(column, parse_number(text))
-        case Family.YEAR:
+        case TypeFamily.YEAR:
             return default_year(text)
-        case Family.TIME:
+        case TypeFamily.TIME:
             return time_of_day(plain_time(text), column)
-        case Family.DATE | Family.DATETIME | Family.TIMESTAMP if text.isdecimal():
+        case TypeFamily.DATE | TypeFamily.DATETIME | TypeFamily.TIMESTAMP if text.isdecimal():
             return _from_date(column, plain_moment(int(text)))
         case _:
             return conversion(_TEXT, column)(text)
 
 
 def _from_bytes(column: ColumnType, data: bytes) -> Stored:
-    if column.family in (Family.INTEGER, Family.BIT, Family.DECIMAL, Family.YEAR):
+    if column.family in (TypeFamily.INTEGER, TypeFamily.BIT, TypeFamily.DECIMAL, TypeFamily.YEAR):
         return conversion(_UNSIGNED, column)(_stored_integer(int.from_bytes(data)))
     return conversion(_BYTES, column)(data)
 
@@ -96,20 +96,20 @@ def _from_bytes(column: ColumnType, data: bytes) -> Stored:
 def _from_number(column: ColumnType, text: str) -> Stored:
     number = parse_number(text)
     match column.family:
-        case Family.ENUM:
+        case TypeFamily.ENUM:
             # MySQL takes a bare number for a label of that name, MariaDB for an ordinal.
             raise Inexact("servers do not agree on a number as the default of an ENUM")
-        case Family.YEAR:
+        case TypeFamily.YEAR:
             return default_year(text) if number else 0
-        case Family.TIME:
+        case TypeFamily.TIME:
             return time_of_day(plain_time(text), column)
-        case Family.DATE | Family.DATETIME | Family.TIMESTAMP:
+        case TypeFamily.DATE | TypeFamily.DATETIME | TypeFamily.TIMESTAMP:
             return _from_date(column, plain_moment(whole(number)))
-        case Family.CHARACTER | Family.BINARY if "e" in text.casefold():
+        case TypeFamily.CHARACTER | TypeFamily.BINARY if "e" in text.casefold():
             raise Inexact("a number with an exponent has no certain spelling")
-        case Family.CHARACTER:
+        case TypeFamily.CHARACTER:
             return conversion(_TEXT, column)(text)
-        case Family.BINARY:
+        case TypeFamily.BINARY:
             return conversion(_BYTES, column)(text.encode())
         case _:
             return _from_decimal(column, number)
@@ -117,47 +117,47 @@ def _from_number(column: ColumnType, text: str) -> Stored:
 
 def _from_decimal(column: ColumnType, number: Decimal) -> Stored:
     """Store a number; types without a fraction round half away from zero."""
-    if column.family in (Family.FLOAT, Family.DOUBLE):
+    if column.family in (TypeFamily.FLOAT, TypeFamily.DOUBLE):
         if math.isinf(float(number)):
             raise Inexact(f"out of range for {column}")
         return floating(float(number), column)
-    if column.family is Family.DECIMAL:
+    if column.family is TypeFamily.DECIMAL:
         return decimal_text(number, column)
-    if column.family in (Family.INTEGER, Family.BIT):
+    if column.family in (TypeFamily.INTEGER, TypeFamily.BIT):
         return store_integer(int(rounded_decimal(number, 0)), column)
     raise Inexact(f"a number is no value of {column}")
 
 
 def _from_date(column: ColumnType, text: str) -> Stored:
-    return date(text) if column.family is Family.DATE else moment(text, column)
+    return date(text) if column.family is TypeFamily.DATE else moment(text, column)
 
 
 def _stored_integer(number: int) -> Stored:
     return number if number <= 2**63 - 1 else str(number)
 
 
-_ZEROS: Final[dict[Family, Stored]] = {
-    Family.INTEGER: 0,
-    Family.BIT: 0,
-    Family.YEAR: 0,
-    Family.FLOAT: 0.0,
-    Family.DOUBLE: 0.0,
-    Family.DECIMAL: "0",
-    Family.DATE: "0000-00-00",
-    Family.DATETIME: "0000-00-00 00:00:00",
-    Family.TIMESTAMP: "0000-00-00 00:00:00",
-    Family.TIME: "00:00:00",
-    Family.JSON: "null",
-    Family.CHARACTER: "",
-    Family.SET: "",
-    Family.BINARY: b"",
+_ZEROS: Final[dict[TypeFamily, Stored]] = {
+    TypeFamily.INTEGER: 0,
+    TypeFamily.BIT: 0,
+    TypeFamily.YEAR: 0,
+    TypeFamily.FLOAT: 0.0,
+    TypeFamily.DOUBLE: 0.0,
+    TypeFamily.DECIMAL: "0",
+    TypeFamily.DATE: "0000-00-00",
+    TypeFamily.DATETIME: "0000-00-00 00:00:00",
+    TypeFamily.TIMESTAMP: "0000-00-00 00:00:00",
+    TypeFamily.TIME: "00:00:00",
+    TypeFamily.JSON: "null",
+    TypeFamily.CHARACTER: "",
+    TypeFamily.SET: "",
+    TypeFamily.BINARY: b"",
 }
-_FRACTIONAL: Final = (Family.DECIMAL, Family.DATETIME, Family.TIMESTAMP, Family.TIME)
+_FRACTIONAL: Final = (TypeFamily.DECIMAL, TypeFamily.DATETIME, TypeFamily.TIMESTAMP, TypeFamily.TIME)
 
 
 def implicit_default(column: ColumnType) -> Stored:
     """Return what MySQL gives existing rows in a NOT NULL column without a default (manual, "Data Type Default Values")."""
-    if column.family is Family.ENUM:
+    if column.family is TypeFamily.ENUM:
         return column.labels[0]
     if column.base == "binary":
         return bytes(column.max_characters or 0)
@@ -171,4 +171,4 @@ def _now(column: ColumnType, commit_ts: Ts, zone: str) -> Stored:
     """Return the physical time of the DDL in whole seconds: TiDB drops the fraction of CURRENT_TIMESTAMP for existing rows."""
     moment: datetime = moment_of(commit_ts).astimezone(ZoneInfo(zone))
     text = f"{moment:%Y-%m-%d %H:%M:%S}" + ("." + "0" * column.scale if column.scale else "")
-    return text[:10] if column.family is Family.DATE else text
+    return text[:10] if column.family is TypeFamily.DATE else text

@@ -9,7 +9,7 @@ begins with ``sqlite_`` gets its first letter encoded, because SQLite reserves t
 from typing import Final, NewType
 from urllib.parse import unquote
 
-from applier.events import TableName
+from applier.model.events import TableName
 
 Sql = NewType("Sql", str)
 """SQL text that is complete and safe to execute or to compose."""

@@ -17,9 +17,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from applier.errors import FatalSinkError, Fenced
-from applier.sinks.bookkeeping import OwnerRow
-from applier.sinks.overview import OwnerState, OwnerView
+from applier.model.errors import FatalSinkError, Fenced
+from applier.sinks.bookkeeping.bookkeeping import OwnerRow
+from applier.sinks.bookkeeping.overview import OwnerState, OwnerView
 from applier.sinks.waiting import tell_wait
 
 _RETRY_S: Final = 0.1

@@ -8,8 +8,8 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Final
 
-from applier.errors import NeedsOperator
-from applier.position import Ts
+from applier.model.errors import NeedsOperator
+from applier.model.position import Ts
 from applier.sinks.sqlite.conversion import Conversion, conversion, same
 from applier.sinks.sqlite.definition import ColumnDefinition, DefaultKind, TableDefinition, column_clause, create_indexes, create_table
 from applier.sinks.sqlite.dialect import blob, plain

@@ -8,8 +8,9 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from applier.errors import ApplierError, FatalSinkError, NeedsOperator
-from applier.events import DdlEvent, TableName
+from applier.ddl.comment import as_tidb_reads
+from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator
+from applier.model.events import DdlEvent, TableName
 from applier.sinks.sqlite.alter_parser import apply_clauses, refuse_partitions
 from applier.sinks.sqlite.catalogue import StoredObject, find_objects, has_rows, read_definition
 from applier.sinks.sqlite.definition import IndexDefinition, TableDefinition, create_index, create_indexes, create_table, stored_indexes
@@ -19,7 +20,6 @@ from applier.sinks.sqlite.rebuild import Moment, change_columns
 from applier.sinks.sqlite.table_parser import parse_create_table, parse_index, parse_name
 from applier.sinks.sqlite.tokens import BY_HAND, Cursor
 from applier.sinks.sqlite.view import create_view
-from applier.statement.comment import as_tidb_reads
 
 MAKE_TABLE: Final = "Create the table in the sink as it is upstream, with its rows, or begin anew from a dump (README)"
 SAME_ROWS: Final = "The sink's rows differ from upstream's: compare the two, and correct them; or begin anew from a dump (README)"

@@ -16,7 +16,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from applier.errors import FatalSinkError
+from applier.model.errors import FatalSinkError
 from applier.sinks.address import sink_url
 from applier.sinks.sqlite.errors import translate
 

@@ -16,19 +16,19 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sqlalchemy import Connection
 
-from applier.coordinator.messages import DdlIdentity
-from applier.errors import ConfigError, Fenced, SinkError, UnknownOutcome
-from applier.events import DdlEvent, FoldedName, TableName
-from applier.failpoint import reach
+from applier.model.errors import ConfigError, Fenced, SinkError, UnknownOutcome
+from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
+from applier.model.position import Ts
 from applier.planner.catalogue import TableDescription
-from applier.position import Ts
-from applier.sinks import migration
-from applier.sinks.bookkeeping import Bookkeeping, FenceState, of_epoch
-from applier.sinks.ledger import Ledger
-from applier.sinks.moved import refuse_moved
-from applier.sinks.overview import Overview, look
-from applier.sinks.port import Aside, DdlState, Fence, LedgerEntry, LedgerKey, Progress, ProgressCommit, SinkSettings, WriteOutcome
-from applier.sinks.quarantine import Quarantine, QuarantineDesk
+from applier.planner.table_check import SinkTable
+from applier.sinks.bookkeeping import migration
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, FenceState, of_epoch
+from applier.sinks.bookkeeping.ledger import Ledger
+from applier.sinks.bookkeeping.moved import refuse_moved
+from applier.sinks.bookkeeping.overview import Overview, look
+from applier.sinks.bookkeeping.quarantine import Quarantine, QuarantineStore
+from applier.sinks.failpoint import reach
+from applier.sinks.port import DdlState, Fence, LedgerEntry, LedgerKey, Progress, ProgressCommit, Quarantined, SinkSettings, WriteOutcome
 from applier.sinks.reserved import Reserved
 from applier.sinks.sqlite import catalogue
 from applier.sinks.sqlite.dialect import SqliteDialect
@@ -38,7 +38,6 @@ from applier.sinks.sqlite.ownership import FileLock
 from applier.sinks.sqlite.schema_change import apply_ddl
 from applier.sinks.sqlite.session import database_path, open_engine, raw, snapshot, transaction
 from applier.sinks.sqlite.writer import SqliteWriter
-from applier.table_check import SinkTable
 
 T = TypeVar("T")
 
@@ -110,7 +109,7 @@ class SqliteSink:
         self._epoch = progress.fence.epoch
         return progress
 
-    def save(self, fence: Fence, commit: ProgressCommit, aside: Aside | None = None) -> WriteOutcome:
+    def save(self, fence: Fence, commit: ProgressCommit, aside: Quarantined | None = None) -> WriteOutcome:
         """Write progress without rows, under the fence, with what is set aside."""
         return self.writer.write(fence, (), commit, aside)
 
@@ -212,9 +211,9 @@ class SqliteSink:
     # Quarantine
 
     @property
-    def quarantine(self) -> QuarantineDesk:
+    def quarantine(self) -> QuarantineStore:
         """The events that were set aside."""
-        return QuarantineDesk(Quarantine(self._bookkeeping), self._reading, self._writing)
+        return QuarantineStore(Quarantine(self._bookkeeping), self._reading, self._writing)
 
     def _reading(self, work: Callable[[Connection], T]) -> T:
         with snapshot(self._engine, self._path) as connection:

@@ -5,7 +5,7 @@ import struct
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Final, TypeAlias
 
-from applier.sinks.sqlite.column_type import MAX_SIGNED, ColumnType, Family
+from applier.sinks.sqlite.column_type import MAX_SIGNED, ColumnType, TypeFamily
 
 Stored: TypeAlias = int | float | str | bytes | None
 
@@ -54,7 +54,7 @@ def floating(number: float, new: ColumnType) -> float:
     """Store a FLOAT as the double of its shortest 32-bit text, which is what the wire carries."""
     if new.unsigned and number < 0:
         raise Inexact(f"out of range for {new}")
-    if new.family is Family.DOUBLE:
+    if new.family is TypeFamily.DOUBLE:
         return number
     single = single_precision(number)
     return next(float(text) for digits in range(1, 18) if single_precision(float(text := f"{single:.{digits}g}")) == single)
@@ -89,7 +89,7 @@ def binary(data: bytes, new: ColumnType) -> bytes:
 
 def labels(text: str, new: ColumnType) -> str:
     """Store the label of an ENUM, or the labels of a SET in the order of their definition."""
-    if new.family is Family.ENUM:
+    if new.family is TypeFamily.ENUM:
         if text and text not in new.labels:
             raise Inexact(f"the label is not one of {new}")
         return text

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from applier.events import TableName
+from applier.model.events import TableName
 from applier.sinks.sqlite.column_parser import ParsedColumn, parse_charset, parse_column, parse_index_parts, skip_references, with_charset
 from applier.sinks.sqlite.definition import IndexDefinition, IndexPart, TableDefinition
 from applier.sinks.sqlite.draft import TableDraft

@@ -1,6 +1,6 @@
 """A cursor over the tokens of one MySQL statement, which remembers where they stand, so that expressions can be cut out of the text.
 
-The tokens are those of ``applier.statement``; literals, which it has no use for, are told apart here.
+The tokens are those of ``applier.ddl``; literals, which it has no use for, are told apart here.
 """
 
 import re
@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
-from applier.errors import NeedsOperator
-from applier.statement.cursor import TOKEN
+from applier.ddl.cursor import TOKEN
+from applier.model.errors import NeedsOperator
 
 BY_HAND: Final = (
     "Make the change by hand in the sink, in its rows too, if there is one to make, and skip the DDL with "

@@ -10,7 +10,7 @@ import sqlglot
 from sqlglot import ErrorLevel, exp
 from sqlglot.errors import SqlglotError
 
-from applier.events import FoldedName, TableName
+from applier.model.events import FoldedName, TableName
 from applier.sinks.sqlite.catalogue import StoredObject, find_objects
 from applier.sinks.sqlite.names import Sql, compose, quote, quote_all, stored_name
 from applier.sinks.sqlite.table_parser import parse_name

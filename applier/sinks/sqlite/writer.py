@@ -10,14 +10,14 @@ from pathlib import Path
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from applier.bad_event import EventPlace
-from applier.errors import ApplierError, SinkFull
-from applier.failpoint import reach
+from applier.model.errors import ApplierError, SinkFull
+from applier.model.rejected_event import EventPlace
 from applier.planner.port import Statement
-from applier.sinks.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.quarantine import Quarantine
+from applier.sinks.failpoint import reach
 from applier.sinks.guarded import Guard
-from applier.sinks.port import Aside, Fence, ProgressCommit, WriteOutcome, WriteState
-from applier.sinks.quarantine import Quarantine
+from applier.sinks.port import Fence, ProgressCommit, Quarantined, WriteOutcome, WriteState
 from applier.sinks.sqlite.errors import commit_failed, translate
 from applier.sinks.sqlite.session import open_engine, raw
 
@@ -30,7 +30,9 @@ class SqliteWriter:
     bookkeeping: Bookkeeping
     lock_wait_timeout_s: int
 
-    def write(self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, aside: Aside | None = None) -> WriteOutcome:
+    def write(
+        self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, aside: Quarantined | None = None
+    ) -> WriteOutcome:
         """BEGIN IMMEDIATE, check the fence, run the statements in order, move the progress, COMMIT. Raises nothing of the database."""
         try:
             with open_engine(self.path, self.lock_wait_timeout_s).connect() as connection:
@@ -43,7 +45,7 @@ class SqliteWriter:
         return outcome
 
     def _write(
-        self, connection: Connection, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, aside: Aside | None
+        self, connection: Connection, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, aside: Quarantined | None
     ) -> WriteOutcome:
         # The block rolls back unless it commits, also when a statement or the planner behind the iterator raises.
         with connection.begin() as transaction:
@@ -67,7 +69,9 @@ class SqliteWriter:
         return WriteOutcome(state=WriteState.COMMITTED, rows=rows, set_aside=stored)
 
 
-def _guard(connection: sqlite3.Connection, aside: Aside | None, stored: Callable[[Iterable[EventPlace]], AbstractSet[EventPlace]]) -> Guard:
+def _guard(
+    connection: sqlite3.Connection, aside: Quarantined | None, stored: Callable[[Iterable[EventPlace]], AbstractSet[EventPlace]]
+) -> Guard:
     def execute(statement: Statement) -> None:
         try:
             connection.execute(statement.text)

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from applier.catchup import CatchupResult
 from applier.cli.catchup import as_lines, as_object
-from applier.position import Ts
+from applier.model.position import Ts
+from applier.run.catchup import CatchupResult
 
 TS = Ts(1_700_000_000_123 << 18 | 7)
 STREAM = {"next_offset": 5, "end_offset": 6, "resolved_ts": TS}

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from applier.cli.main import run
-from applier.coordinator.messages import StreamPosition
-from applier.events import DdlEvent
-from applier.position import Offset, Stream, Ts
+from applier.ddl import identity, same_ddl
+from applier.model.events import DdlEvent
+from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.sinks.factory import open_sink
 from applier.sinks.port import DdlState, ProgressCommit, SinkSettings
-from applier.statement import identity, same_ddl
 
 FIRST, SECOND = Ts(1_700_000_000_123 << 18), Ts(1_700_000_000_456 << 18 | 3)
 DDLS = (

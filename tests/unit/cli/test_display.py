@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from applier.cli.display import PLAIN_INTERVAL_S, LiveObserver, PlainObserver, observer_for, picture, summary
-from applier.position import NO_TS, Ts
+from applier.model.position import NO_TS, Ts
 from applier.telemetry import SilentObserver, Snapshot
 
 CHECKPOINT = Ts(1_700_000_000_123 << 18)

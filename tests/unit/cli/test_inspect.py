@@ -10,10 +10,10 @@ from confluent_kafka import Producer
 from applier.cli.inspect import Inspected, as_lines, read
 from applier.cli.main import run
 from applier.config import load_config
-from applier.errors import ProtocolError, SourceError
-from applier.events import AdminEvent, Column, DdlEvent, ResolvedEvent, RowEvent, RowOperation
-from applier.kafka.peek import PeekChoice
-from applier.position import Offset, Place, Stream, Ts
+from applier.model.errors import ProtocolError, SourceError
+from applier.model.events import AdminEvent, Column, DdlEvent, ResolvedEvent, RowEvent, RowOperation
+from applier.model.position import Offset, Place, Stream, Ts
+from applier.sources.kafka.peek import PeekChoice
 
 TOPIC = "feed"
 VECTORS = Path(__file__).parents[2] / "data" / "vectors" / "open_protocol.jsonl"

@@ -10,7 +10,7 @@ import typer
 
 import applier
 from applier.cli.main import DEBUG_VARIABLE, run
-from applier.errors import (
+from applier.model.errors import (
     ConfigError,
     FatalSinkError,
     Fenced,
@@ -21,7 +21,7 @@ from applier.errors import (
     SourceError,
     UnknownOutcome,
 )
-from applier.position import Offset, Place, Stream
+from applier.model.position import Offset, Place, Stream
 from applier.telemetry.log import StderrHandler, configure_logging, use_format
 
 

@@ -10,14 +10,14 @@ from uuid import uuid4
 
 import pytest
 
-from applier.bad_event import AsideState
 from applier.cli.main import run
-from applier.errors import NeedsOperator, ProtocolError
-from applier.kafka.client import KafkaSource
-from applier.kafka.settings import KafkaSettings
-from applier.position import Stream
-from applier.simulator.kafka import play
+from applier.demo.simulator.kafka import play
+from applier.model.errors import NeedsOperator, ProtocolError
+from applier.model.position import Stream
+from applier.model.rejected_event import QuarantineState
 from applier.sinks.port import DdlState
+from applier.sources.kafka.client import KafkaSource
+from applier.sources.kafka.settings import KafkaSettings
 from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, ddl, everywhere, log_of, resolved, row
 from tests.replica import STRICT, sqlite_replica
 from tests.wire import column, head
@@ -187,7 +187,7 @@ def test_the_record_that_stops_the_replica_is_skipped_by_its_place(stage, capsys
     stage.catch_up()
     assert stage.rows == [(2, 2)]
     ((place, entry),) = stage.replica.quarantine().items()
-    assert (place, entry.event.state) == (f"{stage.topic}/0@3#0", AsideState.SKIPPED)
+    assert (place, entry.event.state) == (f"{stage.topic}/0@3#0", QuarantineState.SKIPPED)
     assert "@" in entry.event.error, "who said so"
 
 

@@ -7,15 +7,15 @@ import socket
 import pytest
 from confluent_kafka import Producer
 
-from applier.cli import inquiry, status
+from applier.cli import status
 from applier.cli.main import run
-from applier.coordinator.messages import StreamPosition
-from applier.errors import RetryableSinkError
-from applier.position import Offset, Stream, Ts
+from applier.model.errors import RetryableSinkError
+from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.sinks.factory import open_sink
 from applier.sinks.port import ProgressCommit, SinkSettings
+from applier.status import query as inquiry
+from applier.status.server import StatusApp, StatusServer
 from applier.telemetry.live import LiveState
-from applier.telemetry.server import StatusApp, StatusServer
 
 TS = Ts(1_700_000_000_123 << 18)
 NOBODY = "127.0.0.1:1"

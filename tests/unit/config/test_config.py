@@ -9,10 +9,11 @@ from textwrap import dedent
 import pytest
 
 from applier.config import load_config
-from applier.errors import ConfigError
-from applier.events import FoldedName
-from applier.position import Ts
-from applier.table_check import DifferenceKind
+from applier.model.errors import ConfigError
+from applier.model.events import FoldedName
+from applier.model.position import Ts
+from applier.planner.table_check import DifferenceKind
+from applier.run.assembly import engine_settings
 
 MINIMAL = """
 [source]
@@ -143,13 +144,13 @@ def test_the_group_id_is_the_operators_choice(tmp_path):
 
 
 def test_the_engine_gets_its_limits_and_the_policy_of_each_ddl_type(tmp_path):
-    settings = load(tmp_path, WHOLE).engine_settings(until_ts=Ts(9))
+    settings = engine_settings(load(tmp_path, WHOLE), until_ts=Ts(9))
 
     assert settings.ddl_policy == {"truncate_table": "stop", "add_index": "skip"}
     assert settings.accept.accepts(FoldedName("shop", "orders"), DifferenceKind.ENGINE)
     assert not settings.accept.accepts(FoldedName("shop", "orders"), DifferenceKind.VIEW)
     assert settings.accept.new_collations
-    assert not load(tmp_path, with_key("source", "new_collations = false")).engine_settings().accept.new_collations
+    assert not engine_settings(load(tmp_path, with_key("source", "new_collations = false"))).accept.new_collations
     assert settings.until_ts == 9
     policy = settings.policy
     assert (policy.required_partitions, policy.segment_rows, policy.cached_bytes) == ({"one": 3}, 7, 3 * 512 * 1024**2)
@@ -170,7 +171,7 @@ def test_the_engine_gets_its_limits_and_the_policy_of_each_ddl_type(tmp_path):
 )
 def test_a_segment_is_rendered_by_as_many_tasks_as_there_are_cores(tmp_path, master, conf, buckets):
     config = load(tmp_path, sink={"url": "mysql+pymysql://u@h/"}, spark={"master": master, "conf": conf})
-    assert config.spark.buckets == config.engine_settings().buckets == buckets
+    assert config.spark.buckets == engine_settings(config).buckets == buckets
 
 
 def test_the_environment_goes_over_the_file_and_the_caller_over_both(tmp_path):

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from applier.config import load_config
-from applier.errors import ConfigError
+from applier.model.errors import ConfigError
 
 ENOUGH = {
     "APPLIER_SOURCE__BOOTSTRAP_SERVERS": "k:9092",

@@ -4,7 +4,7 @@ import pytest
 
 from applier.config import HttpConfig, LogConfig, load_config
 from applier.config.value import Listen
-from applier.errors import ConfigError
+from applier.model.errors import ConfigError
 
 MINIMAL = '[source]\nbootstrap_servers = "h:1"\ntopics = ["t"]\n[sink]\nurl = "sqlite:///r.db"\n'
 

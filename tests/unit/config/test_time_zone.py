@@ -4,7 +4,7 @@ import pytest
 
 from applier.config import load_config
 from applier.config.value import ambiguous_years
-from applier.parts import warn_of_zone
+from applier.run.assembly import warn_of_zone
 from applier.telemetry import SilentObserver
 from applier.telemetry.monitor import Monitor
 

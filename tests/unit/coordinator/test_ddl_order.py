@@ -3,9 +3,9 @@
 import pytest
 
 from applier.coordinator import order
-from applier.errors import NeedsOperator
-from applier.events import FoldedName
-from applier.position import Stream
+from applier.model.errors import NeedsOperator
+from applier.model.events import FoldedName
+from applier.model.position import Stream
 from tests.timeline.scenario import OTHER, P0, P1, Scenario, ddl, folded, resolved
 
 RENAME = "RENAME TABLE `S`.`{}` TO `S`.`{}`"

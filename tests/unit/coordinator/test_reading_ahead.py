@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from applier.coordinator import Policy, reading
 from applier.coordinator.merging import FAN
-from applier.coordinator.messages import Evict, RangeId, SaveProgress
-from applier.coordinator.pace import FIRST_RECORDS, GROWTH, MOST_RECORDS, RANGE_BYTES, Pace
+from applier.coordinator.pace import FIRST_RECORDS, GROWTH, MOST_RECORDS, RANGE_BYTES, RangeSize
+from applier.coordinator.step import Evict, SaveProgress
+from applier.model.range_report import RangeId
 from tests.timeline.replica import report_of
 from tests.timeline.scenario import P0, P1, P2, Scenario, ddl, positions, resolved, row
 
@@ -166,7 +167,7 @@ def test_when_the_cache_is_full_the_streams_that_hold_the_watermark_get_one_rang
 
 
 def test_a_range_is_as_long_as_a_bounded_number_of_bytes_allows():
-    pace = Pace()
+    pace = RangeSize()
     assert (pace.records, pace.expected_bytes(10)) == (FIRST_RECORDS, 0)
     pace.learn(FIRST_RECORDS, 0)
     assert pace.records == FIRST_RECORDS * GROWTH

@@ -3,10 +3,10 @@
 import pytest
 
 from applier.coordinator import Policy
-from applier.coordinator.messages import PartitionExtent
-from applier.errors import InvariantViolation, NeedsOperator
-from applier.events import DdlIdentity, FoldedName
-from applier.statement import identity
+from applier.ddl import identity
+from applier.model.errors import InvariantViolation, NeedsOperator
+from applier.model.events import DdlIdentity, FoldedName
+from applier.model.listing import PartitionExtent
 from tests.timeline.scenario import OTHER, P0, P1, Scenario, ddl, folded, positions, resolved, row
 
 ALTER = "ALTER TABLE `a` ADD COLUMN `x` INT"

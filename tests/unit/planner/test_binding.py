@@ -4,8 +4,8 @@ import base64
 
 import pytest
 
-from applier.errors import FatalSinkError, NeedsOperator, ProtocolError
-from applier.events import Flag
+from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError
+from applier.model.events import Flag
 from tests.planning import BLOB, INT, KEY, ORDERS_SHAPE, TEXT, gone, packed, plan, put, shape, sink_column, sink_table, written
 
 WIDE = shape(("id", INT, KEY), ("name", TEXT, 64), ("extra", TEXT, 64))

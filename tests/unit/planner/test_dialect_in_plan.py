@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from applier.errors import FatalSinkError, InvariantViolation, ProtocolError
+from applier.model.errors import FatalSinkError, InvariantViolation, ProtocolError
 from applier.sinks.mysql.dialect import MysqlDialect
 from tests.planning import INT, KEY, TEXT, PlainDialect, gone, packed, plan, put, shape, sink_column, sink_table, written
 

@@ -5,11 +5,11 @@ from itertools import permutations
 
 import pytest
 
-from applier.errors import FatalSinkError, NeedsOperator, ProtocolError
-from applier.events import FoldedName
+from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError
+from applier.model.events import FoldedName
+from applier.model.position import Stream
 from applier.planner import TransactionSet, count_transactions
 from applier.planner.port import Phase
-from applier.position import Stream
 from tests.planning import INT, KEY, PlainDialect, between, gone, packed, plan, put, shape, sink_table, written
 
 KEYLESS = shape(("id", INT, 1), ("name", 15, 0))

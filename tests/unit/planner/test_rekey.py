@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import pytest
 
-from applier.chunk import PackedChunk, bucket_of, bucket_seed, pack, unpack
-from applier.errors import FatalSinkError, InvariantViolation, NeedsOperator, ProtocolError
+from applier.model.chunk import PackedChunk, bucket_of, bucket_seed, pack, unpack
+from applier.model.errors import FatalSinkError, InvariantViolation, NeedsOperator, ProtocolError
+from applier.model.position import Stream
 from applier.planner import rekey_of, route
-from applier.position import Stream
 from tests.planning import INT, KEY, ORDERS, TEXT, between, chunk, gone, packed, plan, put, shape, sink_column, sink_table, written
 
 BY_ID = shape(("id", INT, KEY), ("code", INT, 1), ("name", TEXT, 64))

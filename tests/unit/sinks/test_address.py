@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sqlalchemy import URL
 
 from applier.config import load_config
-from applier.errors import ConfigError
+from applier.model.errors import ConfigError
 from applier.sinks.address import HARMLESS, connect_timeout_of, sink_url
 from applier.sinks.factory import open_sink
 from applier.sinks.port import SinkSettings

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from applier.errors import ConfigError
+from applier.model.errors import ConfigError
 from applier.sinks.factory import open_sink
 from applier.sinks.mysql.sink import MysqlSink
 from applier.sinks.port import SinkSettings

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from applier.bad_event import MAX_SET_ASIDE, BadEvent, EventPlace
-from applier.errors import FatalSinkError, RetryableSinkError, RowRefused
-from applier.planner.parts import StatementParts
+from applier.model.errors import FatalSinkError, RetryableSinkError, RowRefused
+from applier.model.position import Offset, Stream, Ts
+from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, RejectedEvent
 from applier.planner.port import Phase
-from applier.position import Offset, Stream, Ts
+from applier.planner.statement_rows import StatementRows
 from applier.sinks.guarded import Guard
-from applier.sinks.port import Aside
+from applier.sinks.port import Quarantined
 from tests.planning import ORDERS_TABLE, PlainDialect
 
-STORED = Aside(lambda _: pytest.fail("a guard reads no records"))
+STORED = Quarantined(lambda _: pytest.fail("a guard reads no records"))
 NOT_STORED = replace(STORED, takes_refused=False)
 
 
@@ -47,11 +47,11 @@ class Database:
 
 def statement_of(number):
     rows = tuple(
-        BadEvent(place=EventPlace(Stream("feed", 0), Offset(n), 0), error="", schema="shop", table="orders", commit_ts=Ts(10 + n))
+        RejectedEvent(place=EventPlace(Stream("feed", 0), Offset(n), 0), error="", schema="shop", table="orders", commit_ts=Ts(10 + n))
         for n in range(number)
     )
     texts = tuple(f"({n},{n})" for n in range(number))
-    parts = StatementParts(
+    parts = StatementRows(
         phase=Phase.REPLACE,
         table=ORDERS_TABLE,
         columns=("id", "name"),
@@ -137,23 +137,23 @@ def test_other_errors_come_through_at_once():
 
 def test_more_refused_rows_than_an_accident_makes_are_an_error():
     database = Database(range(200))
-    with pytest.raises(FatalSinkError, match=str(MAX_SET_ASIDE)) as caught:
+    with pytest.raises(FatalSinkError, match=str(MAX_QUARANTINED)) as caught:
         database.guard().run(statement_of(200))
     assert not isinstance(caught.value, RowRefused)
-    assert caught.value.facts["offset"] == MAX_SET_ASIDE
+    assert caught.value.facts["offset"] == MAX_QUARANTINED
 
 
 def test_rows_that_the_planner_has_set_aside_count_too():
-    planned = statement_of(MAX_SET_ASIDE - 1).parts.rows
-    with pytest.raises(FatalSinkError, match=str(MAX_SET_ASIDE)) as caught:
+    planned = statement_of(MAX_QUARANTINED - 1).parts.rows
+    with pytest.raises(FatalSinkError, match=str(MAX_QUARANTINED)) as caught:
         run(Database({0, 3}).guard(replace(STORED, events=planned)), statement_of(8))
     assert caught.value.facts["offset"] == 3
 
 
 def test_more_rows_than_an_accident_makes_stop_before_the_first_statement():
-    planned = statement_of(MAX_SET_ASIDE + 1).parts.rows
+    planned = statement_of(MAX_QUARANTINED + 1).parts.rows
     database = Database(set())
-    with pytest.raises(FatalSinkError, match=str(MAX_SET_ASIDE)):
+    with pytest.raises(FatalSinkError, match=str(MAX_QUARANTINED)):
         run(database.guard(replace(STORED, events=planned)), statement_of(8))
     assert database.tries == 0
 
@@ -166,12 +166,12 @@ def test_rows_that_the_quarantine_has_already_do_not_count():
     assert database.asked <= 5
     with pytest.raises(FatalSinkError) as caught:
         run(Database(range(300), stored=range(150)).guard(), statement_of(300))
-    assert caught.value.facts["offset"] == 150 + MAX_SET_ASIDE
+    assert caught.value.facts["offset"] == 150 + MAX_QUARANTINED
 
 
 def test_the_quarantine_is_not_asked_about_few_rows():
-    database = Database(range(MAX_SET_ASIDE))
-    run(database.guard(), statement_of(MAX_SET_ASIDE))
+    database = Database(range(MAX_QUARANTINED))
+    run(database.guard(), statement_of(MAX_QUARANTINED))
     assert database.asked == 0
 
 

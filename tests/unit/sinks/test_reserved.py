@@ -2,9 +2,9 @@
 
 import pytest
 
-from applier.errors import NeedsOperator
-from applier.events import DdlEvent, TableName
-from applier.position import Ts
+from applier.model.errors import NeedsOperator
+from applier.model.events import DdlEvent, TableName
+from applier.model.position import Ts
 from applier.sinks.reserved import SYSTEM_SCHEMAS, Reserved
 
 RESERVED = Reserved("applier", SYSTEM_SCHEMAS)

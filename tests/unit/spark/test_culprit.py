@@ -2,12 +2,12 @@
 
 import pytest
 
-from applier.coordinator.messages import RangeId, RangeReport
-from applier.errors import JobLost, SourceError, SparkEnded
-from applier.position import Offset, Stream, Ts
-from applier.retrying import is_transient
+from applier.model.errors import JobLost, SourceError, SparkEnded
+from applier.model.position import Offset, Stream, Ts
+from applier.model.range_report import RangeId, RangeReport
+from applier.replica.recovery import is_transient
 from applier.spark.culprit import MAX_FAILED_JOBS, TRIES_ALONE, CulpritSearch, JobFailed
-from applier.spark.listen import ListenTask, RangeFailure
+from applier.tasks.listen import ListenTask, RangeFailure
 
 
 def task(partition, end=10):

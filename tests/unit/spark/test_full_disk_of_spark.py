@@ -3,8 +3,8 @@
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from applier.errors import JobLost
-from applier.retrying import is_transient
+from applier.model.errors import JobLost
+from applier.replica.recovery import is_transient
 from applier.spark.runner import _job_failed
 
 

@@ -81,7 +81,7 @@ def test_the_jvm_is_heard_to_its_end_though_nobody_reads_standard_error(monkeypa
 
 def test_a_machine_without_java_is_told_what_spark_needs():
     code = (
-        "from pyspark import SparkConf; from applier.errors import ConfigError; from applier.spark.gateway import start_jvm\n"
+        "from pyspark import SparkConf; from applier.model.errors import ConfigError; from applier.spark.gateway import start_jvm\n"
         "try: start_jvm(SparkConf())\n"
         "except ConfigError as error: print(error)"
     )

@@ -5,13 +5,13 @@ from threading import Event, Thread
 
 import pytest
 
-from applier.coordinator.messages import RangeId
-from applier.errors import InvariantViolation, JobLost, SparkEnded, SparkKeepsEnding
-from applier.position import Offset, Stream
+from applier.model.errors import InvariantViolation, JobLost, SparkEnded, SparkKeepsEnding
+from applier.model.position import Offset, Stream
+from applier.model.range_report import RangeId
 from applier.sinks.port import WriteOutcome, WriteState
 from applier.spark.lazy import LazyRunner
-from applier.spark.listen import RangeFailure
 from applier.spark.loss import MAX_LOSSES, PERIOD_S
+from applier.tasks.listen import RangeFailure
 
 
 class Made:

@@ -2,12 +2,12 @@
 
 from types import SimpleNamespace
 
-from applier.coordinator.messages import RangeId
-from applier.errors import JobLost
-from applier.position import Offset, Stream, Ts
-from applier.simulator.memory import MemoryReader
-from applier.spark.listen import ListenTask, RangeFailure
+from applier.demo.simulator.memory import MemoryReader
+from applier.model.errors import JobLost
+from applier.model.position import Offset, Stream, Ts
+from applier.model.range_report import RangeId
 from applier.spark.runner import SparkRunner
+from applier.tasks.listen import ListenTask, RangeFailure
 
 RANGE = RangeId(Stream("feed", 0), Offset(0), Offset(5))
 

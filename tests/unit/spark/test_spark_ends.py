@@ -5,14 +5,14 @@ from types import SimpleNamespace
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 
-from applier.coordinator.messages import RangeId
-from applier.errors import JobLost, SourceError, SparkEnded
-from applier.position import Offset, Stream, Ts
-from applier.simulator.memory import MemoryReader
+from applier.demo.simulator.memory import MemoryReader
+from applier.model.errors import JobLost, SourceError, SparkEnded
+from applier.model.position import Offset, Stream, Ts
+from applier.model.range_report import RangeId
 from applier.sinks.port import WriteState
 from applier.spark.culprit import TRIES_ALONE
-from applier.spark.listen import ListenTask, RangeFailure
 from applier.spark.runner import SparkRunner
+from applier.tasks.listen import ListenTask, RangeFailure
 
 RANGE = RangeId(Stream("feed", 0), Offset(0), Offset(5))
 TASK = ListenTask(range=RANGE, floor_ts=Ts(0), buckets=1)

@@ -12,7 +12,7 @@ import pytest
 import stamina
 from stamina.instrumentation import get_on_retry_hooks, set_on_retry_hooks
 
-from applier.errors import RetryableSinkError
+from applier.model.errors import RetryableSinkError
 from applier.telemetry import SilentObserver, Snapshot, configure_logging, retries_noted
 from applier.telemetry.log import NOISY_LOGGERS, RepetitionFilter, StderrHandler, use_format, use_level
 

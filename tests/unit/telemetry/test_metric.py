@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from applier.position import NO_TS
+from applier.model.position import NO_TS
 from applier.telemetry.live import LiveState
 from applier.telemetry.metric import COUNTERS, DURATION, DURATION_LABELS, DURATION_MEANING, GAUGES, StateCollector, registry_of
 from applier.telemetry.stall import Stall

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from applier.position import NO_TS, Stream, Ts
+from applier.model.position import NO_TS, Stream, Ts
 from applier.sinks.port import Fence, Progress
 from applier.telemetry import SilentObserver, Tally
 from applier.telemetry.monitor import CHECKPOINT_LOG_S, LOOK_S, Clock, Monitor, MonitorSettings

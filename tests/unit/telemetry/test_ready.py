@@ -1,6 +1,6 @@
 """When a run counts as following."""
 
-from applier.position import Stream
+from applier.model.position import Stream
 from applier.telemetry.ready import ReadyRule
 from tests.live import status
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from applier.position import Stream
+from applier.model.position import Stream
 from applier.telemetry.stall import MAX_ROUND_S, StallRule
 from tests.live import status
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.position import Stream
+from applier.model.position import Stream
 from applier.telemetry.tally import ACTIVITIES, BOUNDS_S, Durations, Tally
 
 

@@ -7,9 +7,9 @@ import pymysql
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from applier.errors import FatalSinkError, RetryableSinkError, RowRefused, SinkFull
-from applier.retrying import is_transient
-from applier.sinks.mysql.errors import MEANINGS, Verdict, code_of, is_database_error, meaning_of, translate
+from applier.model.errors import FatalSinkError, RetryableSinkError, RowRefused, SinkFull
+from applier.replica.recovery import is_transient
+from applier.sinks.mysql.errors import MEANINGS, ErrorVerdict, code_of, is_database_error, meaning_of, translate
 
 
 def server(code: int, text: str) -> pymysql.err.OperationalError:
@@ -71,7 +71,7 @@ def test_a_lack_of_memory_may_pass_and_says_what_to_do(code: int) -> None:
 
 
 def test_no_fatal_error_is_without_a_remedy() -> None:
-    assert [code for code, meaning in MEANINGS.items() if meaning.verdict is not Verdict.RETRY and not meaning.remedy] == []
+    assert [code for code, meaning in MEANINGS.items() if meaning.verdict is not ErrorVerdict.RETRY and not meaning.remedy] == []
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_a_ddl_shows_the_servers_words() -> None:
 
 
 def test_tidbs_generic_code_is_retryable_only_for_a_stale_schema() -> None:
-    assert meaning_of(server(1105, "Information schema is out of date")).verdict is Verdict.RETRY
-    assert meaning_of(server(1105, "whatever")).verdict is Verdict.FATAL
+    assert meaning_of(server(1105, "Information schema is out of date")).verdict is ErrorVerdict.RETRY
+    assert meaning_of(server(1105, "whatever")).verdict is ErrorVerdict.FATAL
 
 
 def test_sqlalchemys_wrapper_is_looked_through_and_its_statement_is_not_shown() -> None:
@@ -117,7 +117,7 @@ def test_sqlalchemys_wrapper_is_looked_through_and_its_statement_is_not_shown() 
 
 @pytest.mark.parametrize("error", [BrokenPipeError(), ConnectionResetError(), TimeoutError(), pymysql.err.InterfaceError(0, "")])
 def test_a_broken_connection_is_a_lost_one(error: Exception) -> None:
-    assert meaning_of(error).verdict is Verdict.LOST
+    assert meaning_of(error).verdict is ErrorVerdict.LOST
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError(2, "ca.pem"), ssl.SSLCertVerificationError("no")])

@@ -2,8 +2,8 @@
 
 import pytest
 
-from applier.errors import NeedsOperator, RowRefused
-from applier.events import Flag
+from applier.model.errors import NeedsOperator, RowRefused
+from applier.model.events import Flag
 from applier.planner.catalogue import ColumnDescription
 from applier.planner.port import WireColumn
 from applier.sinks.mysql.dialect import MysqlDialect

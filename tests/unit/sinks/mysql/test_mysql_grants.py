@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.events import TableName
+from applier.model.events import TableName
 from applier.sinks.mysql.grants import TriggerSight
 
 ORDERS = TableName("my_shop", "orders")

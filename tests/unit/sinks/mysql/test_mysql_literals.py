@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applier.errors import FatalSinkError
-from applier.events import Flag
+from applier.model.errors import FatalSinkError
+from applier.model.events import Flag
 from applier.planner.catalogue import ColumnDescription
 from applier.planner.port import RowDialect, WireColumn
 from applier.sinks.mysql.dialect import MysqlDialect

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from applier.errors import RetryableSinkError
+from applier.model.errors import RetryableSinkError
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.port import SinkSettings
 

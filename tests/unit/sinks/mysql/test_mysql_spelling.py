@@ -2,8 +2,8 @@
 
 import pytest
 
-from applier.events import DdlEvent, FoldedName, TableName
-from applier.position import Ts
+from applier.model.events import DdlEvent, FoldedName, TableName
+from applier.model.position import Ts
 from applier.sinks.mysql.rewrite import sink_statement
 from applier.sinks.mysql.spelling import respelled
 from tests.rewritten_case import rewritten_cases

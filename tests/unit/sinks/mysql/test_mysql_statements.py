@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from applier.errors import FatalSinkError
+from applier.model.errors import FatalSinkError
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.sinks.mysql import dialect as mysql
 from applier.sinks.mysql.dialect import MysqlDialect, quote_identifier

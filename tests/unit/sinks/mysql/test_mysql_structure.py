@@ -7,7 +7,7 @@ import pytest
 
 from applier.sinks.mysql.column_structure import column_of
 from applier.sinks.mysql.expression import Expression, expression_of
-from applier.sinks.mysql.structure import Check, Index, IndexPart, TableStructure, from_json, to_json
+from applier.sinks.mysql.structure import Check, IndexPartStructure, IndexStructure, TableStructure, from_json, to_json
 
 
 def row(column_type: str, default: str | None, extra: str = "", **more: Any) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def test_an_expression_that_means_something_else_is_another(one: str, other: str
 
 def test_a_structure_survives_json() -> None:
     generated = column_of(row("int", None, "VIRTUAL GENERATED", GENERATION_EXPRESSION="(`q` + 1)"), [])
-    index = Index(name="i", unique=True, parts=(IndexPart(column=None, expression=Expression("(`q` + 1)")),))
+    index = IndexStructure(name="i", unique=True, parts=(IndexPartStructure(column=None, expression=Expression("(`q` + 1)")),))
     structure = TableStructure(kind="BASE TABLE", engine="InnoDB", columns=(generated,), indexes=(index,))
     assert from_json(json.loads(json.dumps(to_json(structure)))) == structure
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.errors import FatalSinkError, NeedsOperator
+from applier.model.errors import FatalSinkError, NeedsOperator
 from tests.sqlite_file import SqliteFile, three_rows
 
 ALTERS = [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.errors import NeedsOperator
+from applier.model.errors import NeedsOperator
 
 BIG = str(2**64 - 1)
 EXACT = [

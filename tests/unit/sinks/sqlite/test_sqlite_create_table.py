@@ -2,8 +2,8 @@
 
 import pytest
 
-from applier.errors import FatalSinkError
-from applier.events import TableName
+from applier.model.errors import FatalSinkError
+from applier.model.events import TableName
 
 ORDERS = (
     "CREATE TABLE `t` (`id` BIGINT PRIMARY KEY /*T![clustered_index] CLUSTERED */,`name` VARCHAR(20) DEFAULT _UTF8MB4'a',"

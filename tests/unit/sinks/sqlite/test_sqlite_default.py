@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.errors import NeedsOperator
+from applier.model.errors import NeedsOperator
 from tests.sqlite_file import three_rows
 
 TYPES = (

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from applier.errors import FatalSinkError
-from applier.events import TableName
+from applier.model.errors import FatalSinkError
+from applier.model.events import TableName
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.sinks.sqlite.dialect import SqliteDialect, blob, plain
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from applier.errors import FatalSinkError, NeedsOperator
-from applier.events import TableName
+from applier.model.errors import FatalSinkError, NeedsOperator
+from applier.model.events import TableName
 from tests.sqlite_file import three_rows
 
 

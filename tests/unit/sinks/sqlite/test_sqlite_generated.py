@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.errors import NeedsOperator
+from applier.model.errors import NeedsOperator
 from applier.sinks.sqlite.dialect import SqliteDialect
 
 TABLE = (

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from applier.errors import RowRefused
+from applier.model.errors import RowRefused
 from tests.integration.test_mysql_keys import ARRANGEMENTS, KEYS, Key
 from tests.sqlite_file import SHOP_T
 

@@ -1,0 +1,128 @@
+"""How people see where a replica stands: a table on a terminal, aligned lines elsewhere. The same words in both."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from applier.sinks.bookkeeping.overview import OwnerState, OwnerView
+from applier.sinks.port import LedgerEntry
+from applier.status.replica_status import ReplicaStatus, StreamStanding
+from applier.telemetry.wording import count, duration, moment, one_line
+
+HEADINGS: Final = ("stream", "next offset", "end", "behind", "resolved", "lag", "")
+NUMBERS: Final = frozenset({"next offset", "end", "behind", "lag"})
+UNKNOWN: Final = "?"
+FATES: Final = {
+    OwnerState.ALIVE: "alive",
+    OwnerState.FROZEN: "frozen: the next run takes over",
+    OwnerState.DEAD: "dead: the next run takes over at once",
+}
+STYLES: Final = {OwnerState.ALIVE: "green", OwnerState.FROZEN: "bold red", OwnerState.DEAD: "bold red"}
+
+
+def as_lines(standing: ReplicaStatus) -> list[str]:
+    """Return it as lines of plain text."""
+    facts = list(_facts(standing))
+    width = max(len(label) for label, _, _ in facts)
+    lines = [f"{label:{width}}  {text}" for label, text, _ in facts]
+    if standing.streams:
+        rows = [HEADINGS, *(_cells(each) for each in standing.streams)]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
+        lines += ["", *(_aligned(row, widths) for row in rows)]
+    return lines
+
+
+def picture(standing: ReplicaStatus) -> RenderableType:
+    """Draw it for a terminal."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold")
+    grid.add_column()
+    for label, text, style in _facts(standing):
+        grid.add_row(label, Text(text, style=style))
+    if not standing.streams:
+        return grid
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    for heading in HEADINGS:
+        table.add_column(heading, justify="right" if heading in NUMBERS else "left", no_wrap=True)
+    for each in standing.streams:
+        table.add_row(*_cells(each), style="yellow" if each.holds_watermark else "")
+    return Group(grid, Text(), table)
+
+
+def _facts(standing: ReplicaStatus) -> Iterator[tuple[str, str, str]]:
+    """Yield label, text and style of what is known of the whole replica."""
+    overview, progress = standing.overview, standing.overview.progress
+    yield "replica", f"{standing.replica} in {standing.sink}", ""
+    if progress is None:
+        yield "checkpoint", "none: the replica has not begun", "yellow"
+    else:
+        lag = f", {duration(standing.lag_s)} behind" if standing.lag_s is not None else ""
+        yield "checkpoint", f"{moment(progress.checkpoint_ts)} (ts {progress.checkpoint_ts}){lag}", ""
+    if progress is not None and standing.streams:
+        held = f", held by {standing.holding_stream}" if standing.holding_stream else ""
+        yield "watermark", f"{moment(standing.watermark)}{held}", ""
+    yield _owner(overview.owner)
+    if standing.live is not None:
+        yield from _live(standing.live)
+    for entry in overview.undecided:
+        yield "DDL", one_line(f"{_undecided(entry, overview.owner)}: {entry.ddl.query}"), "yellow"
+        if not _is_running(overview.owner):
+            yield "", f"settle it: applier ddl done|retry|skip --ts {entry.ddl.commit_ts} --table {one_line(str(entry.ddl.name))}", "yellow"
+    if overview.quarantined:
+        yield "quarantine", f"{count(overview.quarantined, 'event')} in quarantine: applier quarantine list", "yellow"
+    if standing.kafka_problem:
+        yield "kafka", one_line(f"{standing.kafka_problem}: the ends of the streams are not known"), "yellow"
+
+
+def _owner(view: OwnerView | None) -> tuple[str, str, str]:
+    if view is None:
+        return "owner", "none: no run owns the replica", "yellow"
+    owner = view.owner
+    since = f"{owner.started_at:%Y-%m-%d %H:%M:%S}Z"
+    text = f"process {owner.process} on {owner.host} since {since}, heartbeat {duration(max(0.0, view.silent_s))} ago, {FATES[view.state]}"
+    return "owner", text, STYLES[view.state]
+
+
+def _undecided(entry: LedgerEntry, view: OwnerView | None) -> str:
+    since = f"since {entry.began_at:%Y-%m-%d %H:%M:%S}Z"
+    if entry.error:
+        return f"failed ({entry.error}), unfinished {since}"
+    return f"{'running' if _is_running(view) else 'unfinished'} {since}"
+
+
+def _is_running(view: OwnerView | None) -> bool:
+    return view is not None and view.state is OwnerState.ALIVE
+
+
+def _live(live: Any) -> Iterator[tuple[str, str, str]]:
+    doing = f"{live['phase']}, {'following' if live['is_ready'] else 'catching up'}"
+    done = f"{count(live['rows'], 'row')} in {count(live['transactions'], 'transaction')}, {count(live['ddls'], 'DDL')}"
+    retries = sum(live["retries"].values())
+    yield "run", f"{doing}; {done} in {duration(live['uptime_s'])}" + (f", {count(retries, 'repeated attempt')}" if retries else ""), ""
+    if live["current_ddl"]:
+        yield "running", one_line(live["current_ddl"]), ""
+    if live["stall"]:
+        silent = duration(live["stall"]["silent_s"])
+        yield "stalled", f"{live['stall']['stream']} holds the watermark: no resolved event for {silent}", "bold yellow"
+
+
+def _cells(each: StreamStanding) -> tuple[str, ...]:
+    return (
+        str(each.stream),
+        "not read" if each.next_offset is None else f"{each.next_offset:,}",
+        UNKNOWN if each.end_offset is None else f"{each.end_offset:,}",
+        UNKNOWN if each.behind is None else f"{each.behind:,}",
+        moment(each.resolved_ts),
+        "" if each.lag_s is None else duration(each.lag_s),
+        "holds the watermark" if each.holds_watermark else "",
+    )
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    cells = (
+        f"{cell:>{width}}" if heading in NUMBERS else f"{cell:{width}}" for cell, width, heading in zip(row, widths, HEADINGS, strict=True)
+    )
+    return "  ".join(cells).rstrip()

@@ -1,0 +1,79 @@
+"""The starting point of a replica: is everything that it needs still in Kafka, and is the sink what the argument needs? See DESIGN.md 3."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from applier.model.errors import NeedsOperator
+from applier.model.events import DdlIdentity, FoldedName, TableName
+from applier.model.listing import Listing
+from applier.model.position import Stream, StreamPosition, Ts, physical_ms
+
+CLOCK_SKEW_MS = 60_000
+"""Margin between the clock of Kafka's record times and that of the upstream's timestamps."""
+
+FROM_DUMP_TO_REPLICA = (
+    "To make a replica of an upstream that already holds data: "
+    "1. dump the upstream (dumpling writes the dump's TSO as Pos in the file `metadata`); "
+    "2. load the dump into the sink; "
+    "3. set source.start_ts (or --start-ts) to that TSO; "
+    "4. run `applier catchup` again. "
+    "The topic must hold every change since the dump, and a replica that is made anew gets another `name`"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartingPoint:
+    """The durable state from which a coordinator begins: read from the sink."""
+
+    checkpoint_ts: Ts
+    start_ts: Ts
+    positions: dict[Stream, StreamPosition] = field(default_factory=dict)
+    settled: frozenset[DdlIdentity] = frozenset()
+    """Identities in the ledger at or above checkpoint_ts, done and skipped (intents were settled before)."""
+    ddl_touched_at_checkpoint: frozenset[FoldedName] | None = frozenset()
+    """Names touched by the ledger's DDLs at checkpoint_ts; a schema name stands as (schema, ''); None: everything."""
+
+
+def streams_that_begin_late(listing: Listing, positions: Iterable[Stream]) -> list[Stream]:
+    """Name the streams without a stored position whose earliest offset is not 0: what they held before may matter."""
+    known = set(positions)
+    return sorted(s for s, extent in listing.extents.items() if s not in known and extent.earliest > 0)
+
+
+def check_beginning(late: Iterable[Stream], listing: Listing, start_ts: Ts, record_times_ms: Mapping[Stream, int | None]) -> None:
+    """Refuse a stream of which something after ``start_ts`` may have expired.
+
+    A record's own ts proves nothing (replays, unordered DDLs); Kafka's record time of the earliest record does: it must be at or
+    before the physical time of ``start_ts``, less a margin. NeedsOperator names the gap.
+    """
+    for stream in late:
+        earliest = listing.extents[stream].earliest
+        time_ms = record_times_ms.get(stream)
+        if start_ts and time_ms is not None and time_ms <= physical_ms(start_ts) - CLOCK_SKEW_MS:
+            continue
+        raise NeedsOperator(
+            "the topic no longer holds its beginning: changes of the replica may have expired",
+            remedy=FROM_DUMP_TO_REPLICA + " (--accept-gap goes on regardless, if you know that nothing of it mattered)",
+            kind="gap",
+            topic=stream.topic,
+            partition=stream.partition,
+            missing_offsets=f"0..{earliest - 1}",
+            earliest_record_ms=time_ms,
+            start_ts=start_ts,
+        )
+
+
+def refuse_rows_of_others(table: TableName) -> NeedsOperator:
+    """Make the error for a table that holds rows before the replica's first event on it, without a start_ts."""
+    return NeedsOperator(
+        "the sink's table already holds rows, and the replica has no start_ts",
+        remedy=FROM_DUMP_TO_REPLICA,
+        kind="not_empty",
+        table=str(table),
+    )
+
+
+def unknown_tables(tables: Iterable[TableName], known: frozenset[FoldedName]) -> list[TableName]:
+    """Name the tables that the replica has not touched before, once each."""
+    found = {table.fold(): table for table in tables if table.table and table.fold() not in known}
+    return list(found.values())

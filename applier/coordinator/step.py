@@ -1,0 +1,71 @@
+"""The steps that the coordinator asks for. The engine performs them in order, and tells the coordinator when each is durable."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
+from applier.model.position import Place, Stream, StreamPosition, Ts
+from applier.model.range_report import RangeId, TableRows
+from applier.model.rejected_event import RejectedEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplySegment:
+    """Write all cached rows with ``after_ts`` < commit_ts <= ``upto_ts`` in one transaction that moves the checkpoint to ``upto_ts``.
+
+    With ``again``, rows at exactly ``after_ts`` too, except those of tables without a key and of tables that ``settled_tables`` names:
+    themselves, or by a schema entry (schema, ''). Where a DDL at ``after_ts`` may have touched everything there is no ``again``.
+    ``ranges`` are those whose rows may lie inside; empty: no job, only progress. ``positions`` are the streams' positions at ``upto_ts``.
+    ``tables`` are the tables that may have rows in it, one entry per table and reported handle key over all ranges.
+    """
+
+    after_ts: Ts
+    upto_ts: Ts
+    again: bool
+    settled_tables: frozenset[FoldedName]
+    ranges: tuple[RangeId, ...]
+    tables: tuple[TableRows, ...]
+    positions: dict[Stream, StreamPosition]
+    rows: int = 0
+    """Rows of the segment at most, before compaction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecuteDdl:
+    """Write the intent (which moves the checkpoint to the DDL's ts), run the DDL, write done."""
+
+    identity: DdlIdentity
+    ddl: DdlEvent
+    place: Place
+    """Where it arrived first, for messages."""
+    positions: dict[Stream, StreamPosition]
+    positions_done: dict[Stream, StreamPosition]
+    """The positions once the DDL is settled."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeedNames:
+    """Say which of these tables (and views) the sink has now: DDLs of one ts came in several topics, and names decide their order."""
+
+    tables: tuple[TableName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Release these cached ranges: all their rows are below the checkpoint."""
+
+    ranges: tuple[RangeId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveProgress:
+    """Write the positions without moving the checkpoint (they grew, and stored offsets must not expire).
+
+    ``bad_events`` are stored in the quarantine by the same transaction.
+    """
+
+    positions: dict[Stream, StreamPosition]
+    bad_events: tuple[RejectedEvent, ...] = ()
+
+
+Step: TypeAlias = ApplySegment | ExecuteDdl | NeedNames | Evict | SaveProgress

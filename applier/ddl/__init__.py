@@ -1,0 +1,39 @@
+"""What a DDL's text says about names: which tables it needs, creates, drops, renames; and when two DDLs are the same.
+
+A text that is not wholly understood gives None, which everywhere means "it may touch everything". Forms: open_protocol.md 2.12, the
+statements that TiDB prints; unqualified names belong to the event's schema. The sink's dialect renders a statement, not this package.
+"""
+
+from applier.ddl.cursor import Site
+from applier.ddl.ddl_type import ddl_type_name
+from applier.ddl.grammar import parse_ddl, read_ddl
+from applier.ddl.statement import DdlKind, DdlStatement
+from applier.model.events import DdlEvent, DdlIdentity, FoldedName
+
+__all__ = ["DdlKind", "DdlStatement", "Site", "ddl_type_name", "identity", "parse_ddl", "read_ddl", "same_ddl", "touches"]
+
+
+def touches(ddl: DdlEvent) -> frozenset[FoldedName] | None:
+    """Name what a DDL touches: the event's own table and every table in the statement; None: not understood, so everything.
+
+    A schema DDL touches (schema, ''), which stands for all tables of the schema.
+    """
+    statement = parse_ddl(ddl)
+    if statement is None:
+        return None
+    names = {ddl.name.fold(), *(name.fold() for name in statement.names)}
+    if statement.schema:
+        names.add(FoldedName(statement.schema.casefold(), ""))
+    return frozenset(names - {FoldedName("", "")})
+
+
+def identity(ddl: DdlEvent) -> DdlIdentity:
+    """Return what makes a DDL the same on every stream, in every replay and in another producer's words."""
+    return DdlIdentity(ddl.commit_ts, ddl.name.fold(), touches(ddl))
+
+
+def same_ddl(one: DdlIdentity, other: DdlIdentity) -> bool:
+    """Tell whether two identities mean one DDL: the names touched count only where both statements were understood."""
+    if (one.ts, one.name) != (other.ts, other.name):
+        return False
+    return one.touches is None or other.touches is None or one.touches == other.touches

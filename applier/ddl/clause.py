@@ -1,0 +1,182 @@
+"""What becomes of each clause of a DDL that TiDB ignores, or that only TiDB knows: one table. ``docs/ddl_clauses.md`` shows it to readers.
+
+TiDB takes MySQL's whole syntax and does not act on a part of it. A sink that acts has another table than upstream: on an engine without
+transactions, with a check that refuses upstream's rows, with a lock mode that the server refuses. So what TiDB ignores the sink does not
+get. Sources: TiDB manual ("MySQL Compatibility", "CREATE TABLE", "ALTER TABLE", "Constraints", "Partitioning") and open_protocol.md 2.12.
+"""
+
+from collections.abc import Mapping
+from enum import Enum, StrEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+
+class ClausePlace(StrEnum):
+    """Where a clause stands."""
+
+    TABLE = "option of a table"
+    COLUMN = "option of a column"
+    INDEX = "option of an index"
+    PARTITION = "partitioning"
+    ALTER = "clause of ALTER TABLE"
+    SCHEMA = "option of a schema"
+
+
+class Decision(StrEnum):
+    """What the sink gets of a clause."""
+
+    KEEP = "keep"
+    DROP = "drop"
+    ENGINE = "InnoDB"
+    """The transactional engine in place of the one that is named; in ALTER TABLE nothing, for upstream rebuilds nothing either."""
+    TIDB = "TiDB only"
+    """In a special comment, which a sink that is a TiDB executes and others do not."""
+    VISIBILITY = "each server's word"
+    """MySQL and TiDB say INVISIBLE, MariaDB says IGNORED."""
+
+
+class Extent(Enum):
+    """What belongs to a clause behind its words."""
+
+    WORDS = "nothing"
+    VALUE = "[=] value"
+    GROUP = "[(…)]"
+    CHECK = "(…) [[NOT] ENFORCED]"
+    REFERENCES = "table [(…)] [MATCH …] [ON …]"
+    TTL = "[=] column + INTERVAL n unit"
+    METHOD = "[LINEAR] HASH | KEY [ALGORITHM = n] (…) [SUBPARTITIONS n]"
+    KIND = "BTREE | HASH | RTREE | HYPO"
+    REST = "everything up to the next clause"
+
+
+class Clause(NamedTuple):
+    """One row of the table."""
+
+    words: str
+    decision: Decision
+    extent: Extent
+    why: str = ""
+
+
+_D, _E = Decision, Extent
+_NO_EFFECT: Final = "TiDB does not store tables as InnoDB does"
+_PLACED: Final = "the sink's administrator decides where its files lie"
+_STATISTICS: Final = "TiDB's statistics are its own"
+_LOCKING: Final = "TiDB changes tables online; the sink takes the best way that it has"
+_NOT_UPSTREAM: Final = "only TiDB has it"
+_UNCHECKED: Final = "upstream has checked the rows, or (tidb_enable_check_constraint = OFF) does not check them"
+_SAME: Final = "TiDB acts on it too"
+
+
+def _all(decision: Decision, extent: Extent, why: str, words: str) -> tuple[Clause, ...]:
+    return tuple(Clause(one, decision, extent, why) for one in words.split(", "))
+
+
+_CHARSETS: Final = _all(
+    _D.KEEP, _E.VALUE, _SAME, "CHARACTER SET, CHARSET, CHAR SET, COLLATE, DEFAULT CHARACTER SET, DEFAULT CHARSET, DEFAULT COLLATE"
+)
+_ATTRIBUTES: Final = _all(_D.DROP, _E.VALUE, _NO_EFFECT, "ENGINE_ATTRIBUTE, SECONDARY_ENGINE_ATTRIBUTE")
+_FILES: Final = _all(_D.DROP, _E.VALUE, _PLACED, "DATA DIRECTORY, INDEX DIRECTORY, TABLESPACE, STORAGE, NODEGROUP")
+
+CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
+    {
+        ClausePlace.TABLE: (
+            Clause("ENGINE", _D.ENGINE, _E.VALUE, "a segment that fails must leave no rows behind"),
+            *_CHARSETS,
+            *_all(_D.KEEP, _E.VALUE, _SAME, "AUTO_INCREMENT, COMMENT"),
+            *_FILES,
+            *_ATTRIBUTES,
+            *_all(
+                _D.DROP,
+                _E.VALUE,
+                _NO_EFFECT,
+                "ROW_FORMAT, KEY_BLOCK_SIZE, COMPRESSION, ENCRYPTION, INSERT_METHOD, UNION, DELAY_KEY_WRITE, PACK_KEYS, CHECKSUM, "
+                "TABLE_CHECKSUM, AVG_ROW_LENGTH, MIN_ROWS, MAX_ROWS, AUTOEXTEND_SIZE, SECONDARY_ENGINE, CONNECTION, PASSWORD",
+            ),
+            *_all(_D.DROP, _E.VALUE, _STATISTICS, "STATS_PERSISTENT, STATS_AUTO_RECALC, STATS_SAMPLE_PAGES"),
+            *_all(_D.TIDB, _E.VALUE, _STATISTICS, "STATS_BUCKETS, STATS_TOPN, STATS_SAMPLE_RATE, STATS_COL_CHOICE, STATS_COL_LIST"),
+            *_all(
+                _D.TIDB,
+                _E.VALUE,
+                _NOT_UPSTREAM,
+                "AUTO_ID_CACHE, AUTO_RANDOM_BASE, SHARD_ROW_ID_BITS, PRE_SPLIT_REGIONS, PLACEMENT POLICY, TTL_ENABLE, TTL_JOB_INTERVAL, "
+                "AFFINITY, SOFTDELETE, ACTIVE_ACTIVE",
+            ),
+            Clause("TTL", _D.TIDB, _E.TTL, "TiDB deletes what is out of date, and those deletes come as rows"),
+        ),
+        ClausePlace.COLUMN: (
+            *_all(_D.KEEP, _E.VALUE, _SAME, "DEFAULT, COMMENT, COLLATE, CHARACTER SET, CHARSET, CHAR SET, AFTER, ON UPDATE"),
+            Clause("CHECK", _D.DROP, _E.CHECK, _UNCHECKED),
+            Clause("REFERENCES", _D.DROP, _E.REFERENCES, "TiDB has foreign keys of the table only; MariaDB and MySQL 9 would make one"),
+            *_all(_D.DROP, _E.VALUE, _NO_EFFECT, "COLUMN_FORMAT, STORAGE"),
+            *_ATTRIBUTES,
+            Clause("AUTO_RANDOM", _D.TIDB, _E.GROUP, "the values come with the rows"),
+            *_all(_D.TIDB, _E.WORDS, _NOT_UPSTREAM, "CLUSTERED, NONCLUSTERED, GLOBAL, LOCAL"),
+        ),
+        ClausePlace.INDEX: (
+            *_all(_D.KEEP, _E.VALUE, _SAME, "COMMENT"),
+            *_all(_D.DROP, _E.KIND, "every index of TiDB is ordered; BTREE stays", "USING, TYPE"),
+            Clause("KEY_BLOCK_SIZE", _D.DROP, _E.VALUE, _NO_EFFECT),
+            Clause("WITH PARSER", _D.DROP, _E.VALUE, "its parsers are other ones"),
+            *_ATTRIBUTES,
+            *_all(_D.VISIBILITY, _E.WORDS, "the keyword differs", "VISIBLE, INVISIBLE"),
+            *_all(_D.TIDB, _E.WORDS, _NOT_UPSTREAM, "CLUSTERED, NONCLUSTERED, GLOBAL, LOCAL"),
+            *_all(_D.TIDB, _E.VALUE, _NOT_UPSTREAM, "PRE_SPLIT_REGIONS, ADD_COLUMNAR_REPLICA_ON_DEMAND"),
+            *_all(_D.DROP, _E.VALUE, _LOCKING, "ALGORITHM, LOCK"),
+        ),
+        ClausePlace.PARTITION: (
+            Clause("LINEAR", _D.DROP, _E.WORDS, "TiDB partitions by plain HASH or KEY instead"),
+            Clause("SUBPARTITION BY", _D.DROP, _E.METHOD, "TiDB keeps the partitions and has no parts of them"),
+            *_all(_D.DROP, _E.VALUE, "all partitions are of the table's engine", "STORAGE ENGINE, ENGINE"),
+            *_FILES,
+            *_all(_D.DROP, _E.VALUE, _NO_EFFECT, "MIN_ROWS, MAX_ROWS"),
+            Clause("PLACEMENT POLICY", _D.TIDB, _E.VALUE, _NOT_UPSTREAM),
+        ),
+        ClausePlace.ALTER: (
+            *_all(_D.DROP, _E.VALUE, _LOCKING, "ALGORITHM, LOCK"),
+            *_all(
+                _D.DROP,
+                _E.WORDS,
+                "TiDB does nothing for it",
+                "FORCE, ENABLE KEYS, DISABLE KEYS, WITH VALIDATION, WITHOUT VALIDATION, DISCARD TABLESPACE, IMPORT TABLESPACE, "
+                "SECONDARY_LOAD, SECONDARY_UNLOAD",
+            ),
+            Clause("ORDER BY", _D.DROP, _E.REST, "the order of stored rows is not the table's content"),
+            *_all(_D.TIDB, _E.WORDS, _NOT_UPSTREAM, "CACHE, NOCACHE, REMOVE TTL, COMPACT"),
+            *_all(_D.TIDB, _E.REST, _NOT_UPSTREAM, "SET TIFLASH REPLICA, SET HYPO TIFLASH REPLICA, ATTRIBUTES, STATS_OPTIONS"),
+        ),
+        ClausePlace.SCHEMA: (
+            *_CHARSETS,
+            Clause("ENCRYPTION", _D.DROP, _E.VALUE, _NO_EFFECT),
+            Clause("PLACEMENT POLICY", _D.TIDB, _E.VALUE, _NOT_UPSTREAM),
+            Clause("SET TIFLASH REPLICA", _D.TIDB, _E.REST, _NOT_UPSTREAM),
+        ),
+    }
+)
+"""Where two clauses of one place could begin at one word, the longer one counts."""
+
+
+class Whole(NamedTuple):
+    """What is decided about elements, statements and kinds as a whole; carried out by ``clause_reader``, or left as it is."""
+
+    what: str
+    decision: str
+    why: str
+
+
+WHOLES: Final = (
+    Whole("FULLTEXT index of a table", "drop", "TiDB makes none; kept in DDLs of type add_fulltext_index, without its parser"),
+    Whole("CHECK of a table; ADD, ALTER and DROP of one", "drop", _UNCHECKED),
+    Whole("FOREIGN KEY of a table", "keep", "it is part of upstream's table; our sessions do not check it (foreign_key_checks = OFF)"),
+    Whole("SPATIAL, VECTOR and COLUMNAR index", "keep", "TiDB has no SPATIAL ones; a server that lacks the others stops the applier"),
+    Whole("ALTER IGNORE TABLE", "drop IGNORE", "MariaDB would delete rows that collide"),
+    Whole(
+        "IF [NOT] EXISTS of a column, index or partition", "MariaDB and TiDB only", "MySQL does not know it; what came was done upstream"
+    ),
+    Whole("TRUNCATE or EXCHANGE of a partition of a table that is partitioned by KEY", "stop", "TiDB deals rows to partitions otherwise"),
+    Whole("/*! … */ and /*!50100 … */", "code", "TiDB executes them whatever version they name"),
+    Whole("/*M! … */", "drop", "TiDB takes it for a comment, MariaDB executes it"),
+    Whole("/*T! … */", "keep", "a comment for MySQL and MariaDB, code for a sink that is a TiDB"),
+    Whole("a charset without a collation", "TiDB's collation", "other servers have other defaults (collation.py)"),
+    Whole("RESTRICT and CASCADE of DROP TABLE; ALGORITHM, SQL SECURITY and CHECK OPTION of a view", "keep", "they change no row"),
+)

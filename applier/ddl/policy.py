@@ -1,0 +1,25 @@
+"""What happens to a DDL of each type: the operator's policy, and ours where there is none."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from applier.ddl import ddl_type_name
+from applier.model.errors import NeedsOperator
+from applier.model.events import DdlEvent
+
+DEFAULT_POLICY: Final[Mapping[str, str]] = {"recover_table": "stop"}
+"""The rows of a recovered or flashed-back table are not sent again: the sink would silently lack them (open_protocol.md 2.12)."""
+
+
+def is_skipped(ddl: DdlEvent, policies: Mapping[str, str]) -> bool:
+    """Tell whether a DDL is skipped (else it is applied); NeedsOperator if its type stops the applier."""
+    name = ddl_type_name(ddl.ddl_type)
+    policy = policies.get(name, DEFAULT_POLICY.get(name, "apply"))
+    if policy == "stop":
+        raise NeedsOperator(
+            f"a DDL of type {name} stops the applier by policy: {ddl.query}",
+            remedy=f'Set {name} = "apply" under [ddl], or "skip" once the sink has what it changes, in schema and rows',
+            table=str(ddl.name),
+            commit_ts=ddl.commit_ts,
+        )
+    return policy == "skip"

@@ -1,0 +1,115 @@
+"""What ALTER TABLE does to a definition and to the rows that are there: pure functions, shared by generator and oracles."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from applier.demo.simulator.column_type import TypeClass, UpstreamType
+from applier.demo.simulator.operation import (
+    AddColumn,
+    AddIndex,
+    Clause,
+    DropColumn,
+    DropIndex,
+    ModifyColumn,
+    RenameColumn,
+    RenameIndex,
+    SetComment,
+    SetDefault,
+)
+from applier.demo.simulator.schema import Table, UpstreamColumn, UpstreamIndex
+from applier.model.events import Value
+
+
+def _with_fraction(text: str) -> Callable[[UpstreamType], Value]:
+    return lambda kind: text + ("." + "0" * kind.size if kind.size else "")
+
+
+_IMPLICIT: dict[TypeClass, Callable[[UpstreamType], Value]] = {
+    TypeClass.DATE: lambda _: "0000-00-00",
+    TypeClass.DATETIME: _with_fraction("0000-00-00 00:00:00"),
+    TypeClass.TIMESTAMP: _with_fraction("0000-00-00 00:00:00"),
+    TypeClass.TIME: _with_fraction("00:00:00"),
+    TypeClass.DECIMAL: lambda kind: f"{Decimal(0):.{kind.scale}f}",
+    TypeClass.STRING: lambda _: "",
+    TypeClass.TEXT: lambda _: "",
+    TypeClass.BINARY: lambda kind: bytes(kind.size if kind.sql.startswith("BINARY") else 0),
+    TypeClass.BLOB: lambda _: b"",
+    TypeClass.ENUM: lambda _: 1,
+    TypeClass.FLOAT: lambda _: 0.0,
+    TypeClass.DOUBLE: lambda _: 0.0,
+}
+
+
+def implicit_default(kind: UpstreamType) -> Value:
+    """Return what ADD COLUMN … NOT NULL without a default gives to existing rows."""
+    maker = _IMPLICIT.get(kind.kind)
+    return maker(kind) if maker else 0
+
+
+def convert(value: Value, old: UpstreamType, new: UpstreamType) -> Value:
+    """Convert a value as a lossless MODIFY COLUMN does."""
+    if value is None or old.kind is new.kind:
+        if isinstance(value, str) and new.kind is TypeClass.DECIMAL:
+            return f"{Decimal(value):.{new.scale}f}"
+        return value
+    if old.kind is TypeClass.INTEGER and new.kind is TypeClass.DECIMAL:
+        return f"{Decimal(str(value)):.{new.scale}f}"
+    return str(value)
+
+
+def fill_of(column: UpstreamColumn) -> Value:
+    """Return the value that an added column has in rows that were there before."""
+    return column.default if column.has_default or column.nullable else implicit_default(column.type)
+
+
+def altered(table: Table, clauses: Sequence[Clause]) -> tuple[Table, list[str | None]]:
+    """Return the definition after the clauses, and for each of its columns the old column that it comes from (None: added)."""
+    columns = [(column, column.name) for column in table.columns]
+    origin: list[tuple[UpstreamColumn, str | None]] = list(columns)
+    for clause in clauses:
+        table, origin = _alter_one(table, origin, clause)
+    return replace(table, columns=tuple(column for column, _ in origin)), [source for _, source in origin]
+
+
+_Origin = list[tuple[UpstreamColumn, str | None]]
+
+
+def _alter_one(table: Table, origin: _Origin, clause: Clause) -> tuple[Table, _Origin]:  # noqa: C901 - one case per kind of clause
+    match clause:
+        case AddColumn(column, after):
+            origin = _placed(origin, (column, None), after)
+        case DropColumn(name):
+            origin = [pair for pair in origin if pair[0].name != name]
+        case RenameColumn(old, new, _):
+            origin = [(replace(column, name=new) if column.name == old else column, source) for column, source in origin]
+            indexes = tuple(replace(i, columns=tuple(new if name == old else name for name in i.columns)) for i in table.indexes)
+            table = replace(table, indexes=indexes)
+        case ModifyColumn(column, after):
+            source = next(source for present, source in origin if present.name == column.name)
+            if after is None:
+                origin = [(column, src) if present.name == column.name else (present, src) for present, src in origin]
+            else:
+                origin = _placed([pair for pair in origin if pair[0].name != column.name], (column, source), after)
+        case SetDefault(column):
+            origin = [(column if present.name == column.name else present, source) for present, source in origin]
+        case AddIndex(index, _):
+            table = replace(table, indexes=(*table.indexes, index))
+        case DropIndex(name):
+            table = replace(table, indexes=tuple(index for index in table.indexes if index.name != name))
+        case RenameIndex(old, new):
+            table = replace(table, indexes=tuple(_renamed_index(index, old, new) for index in table.indexes))
+        case SetComment(comment):
+            table = replace(table, comment=comment)
+    return table, origin
+
+
+def _renamed_index(index: UpstreamIndex, old: str, new: str) -> UpstreamIndex:
+    return replace(index, name=new) if index.name == old else index
+
+
+def _placed(origin: _Origin, pair: tuple[UpstreamColumn, str | None], after: str | None) -> _Origin:
+    if after is None:
+        return [*origin, pair]
+    place = 1 + [column.name for column, _ in origin].index(after) if after else 0
+    return [*origin[:place], pair, *origin[place:]]

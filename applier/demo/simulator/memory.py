@@ -1,0 +1,122 @@
+"""A source in memory: the port of ``applier.sources`` over a producer's log, for tests without a broker.
+
+The log lies there whole; what a reader can see of it grows by ``advance``. Partitions appear when the first of their records does, so
+that growth of topics is seen as it is on Kafka. Readers are frozen copies of the records and cross to other processes.
+"""
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from applier.demo.simulator.producer import LogRecord
+from applier.model.errors import SourceError
+from applier.model.listing import Listing, PartitionExtent
+from applier.model.position import Offset, Stream
+from applier.model.range_report import RangeId
+from applier.sources.port import Record
+
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryReader:
+    """The reading part of a FakeSource: all records of the log and the earliest offset of each stream."""
+
+    records: Mapping[Stream, tuple[LogRecord, ...]]
+    earliest: Mapping[Stream, int] = field(default_factory=dict)
+    batch: int = _BATCH
+
+    def read(self, range_id: RangeId) -> Iterator[list[Record]]:
+        """Yield the records of the range; SourceError of kind "retention" if its beginning is gone."""
+        stream, start, end = range_id
+        earliest = self.earliest.get(stream, 0)
+        if start < earliest:
+            message = f"offset {start} of {stream} is gone"
+            raise SourceError(message, kind="retention", topic=stream.topic, partition=stream.partition, offset=start, earliest=earliest)
+        records = self.records.get(stream, ())
+        if end > len(records):
+            message = f"offset {end - 1} of {stream} is not there"
+            raise SourceError(message, kind="unreachable", topic=stream.topic, partition=stream.partition, offset=end - 1)
+        for first in range(start, end, self.batch):
+            last = min(first + self.batch, end)
+            yield [Record(Offset(offset), records[offset].key, records[offset].value) for offset in range(first, last)]
+
+
+class FakeSource:
+    """A source whose records are a log's. ``partitions`` exist from the beginning, per topic, even while they are empty.
+
+    Without ``hidden`` the whole log can be seen at once; with it nothing can, until ``advance`` shows it.
+    """
+
+    def __init__(self, log: Iterable[LogRecord], *, partitions: Mapping[str, int] | None = None, hidden: bool = False) -> None:
+        self._log = tuple(log)
+        self._partitions = dict(partitions or {})
+        self._earliest: dict[Stream, int] = {}
+        self._seen: dict[Stream, int] = {}
+        self._place = 0
+        self.shown_offsets: dict[Stream, Offset] = {}
+        records: dict[Stream, list[LogRecord]] = {}
+        for record in self._log:
+            records.setdefault(record.stream, []).append(record)
+        self._records = {stream: tuple(some) for stream, some in records.items()}
+        if not hidden:
+            self.advance(len(self._log))
+
+    @property
+    def reader(self) -> MemoryReader:
+        """The reading part, for executors."""
+        return MemoryReader(self._records, dict(self._earliest))
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether everything can be seen."""
+        return all(self._seen.get(stream, 0) == len(records) for stream, records in self._records.items())
+
+    def advance(self, records: int) -> None:
+        """Show the next ``records`` of the log, in the order of real time."""
+        for record in self._log[self._place : self._place + records]:
+            self._seen[record.stream] = self._seen.get(record.stream, 0) + 1
+        self._place = min(self._place + records, len(self._log))
+
+    def advance_stream(self, stream: Stream, records: int) -> None:
+        """Show the next ``records`` of one stream only: partitions at different paces. Not to be mixed with ``advance``."""
+        self._seen[stream] = min(self._seen.get(stream, 0) + records, len(self._records.get(stream, ())))
+
+    def expire(self, stream: Stream, earliest: Offset) -> None:
+        """Forget the records of a stream below ``earliest``, as retention does."""
+        self._earliest[stream] = int(earliest)
+
+    def listing(self) -> Listing:
+        """List the partitions with the extents that can be seen now."""
+        counts = dict(self._partitions)
+        for stream in self._seen:
+            counts[stream.topic] = max(counts.get(stream.topic, 0), stream.partition + 1)
+        streams = [Stream(topic, partition) for topic, count in counts.items() for partition in range(count)]
+        return Listing({stream: PartitionExtent(Offset(self._earliest.get(stream, 0)), self._end(stream)) for stream in streams})
+
+    def _end(self, stream: Stream) -> Offset:
+        return Offset(max(self._seen.get(stream, 0), self._earliest.get(stream, 0)))
+
+    def topic_ids(self) -> Mapping[str, str]:
+        """Tell no ids, as mock clusters do."""
+        return {}
+
+    def record_time_ms(self, stream: Stream, offset: Offset) -> int | None:
+        """Return the time of the record at or after ``offset``; None if there is none yet."""
+        place = max(int(offset), self._earliest.get(stream, 0))
+        return self._records[stream][place].time_ms if place < self._seen.get(stream, 0) else None
+
+    def offsets_at_time(self, streams: Collection[Stream], time_ms: int) -> Mapping[Stream, Offset]:
+        """Return the first offset of each stream whose time is >= ``time_ms``; its end offset if there is none."""
+        return {stream: self._offset_at(stream, time_ms) for stream in streams}
+
+    def _offset_at(self, stream: Stream, time_ms: int) -> Offset:
+        records = self._records.get(stream, ())
+        return Offset(bisect_left(records, time_ms, self._earliest.get(stream, 0), self._end(stream), key=lambda record: record.time_ms))
+
+    def show_offsets(self, offsets: Mapping[Stream, Offset]) -> None:
+        """Remember what was shown."""
+        self.shown_offsets = dict(offsets)
+
+    def close(self) -> None:
+        """Nothing is open."""

@@ -1,0 +1,128 @@
+"""Tables of the simulated upstream: columns, indexes, the handle key, and the flags that rows carry on the wire."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from applier.demo.simulator.column_type import UpstreamType
+from applier.model.events import Flag, TableName, Value
+
+PRIMARY = "PRIMARY"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamColumn:
+    """A column. ``default`` fills existing rows when the column is added; ``has_default`` tells None from no default."""
+
+    name: str
+    type: UpstreamType
+    nullable: bool = True
+    default: Value = None
+    has_default: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamIndex:
+    """An index; the primary key is unique and named PRIMARY."""
+
+    name: str
+    columns: tuple[str, ...]
+    unique: bool = False
+
+    @property
+    def primary(self) -> bool:
+        """Whether it is the primary key."""
+        return self.name == PRIMARY
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table definition. Immutable: a DDL makes another one. ``clustered`` tables keep rows in the order of their key."""
+
+    name: TableName
+    columns: tuple[UpstreamColumn, ...]
+    indexes: tuple[UpstreamIndex, ...]
+    auto_increment: str = ""
+    comment: str = field(default="", compare=False)
+
+    def __hash__(self) -> int:
+        """Hash once: a table is a key of caches on the path of each row."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.name, self.columns, self.indexes))
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """Column name -> place in the row."""
+        return {column.name: place for place, column in enumerate(self.columns)}
+
+    @cached_property
+    def unique_indexes(self) -> tuple[UpstreamIndex, ...]:
+        """All unique indexes, the primary key included."""
+        return tuple(index for index in self.indexes if index.unique)
+
+    @cached_property
+    def handle(self) -> UpstreamIndex | None:
+        """The handle key: the primary key, else the unique NOT NULL index with the fewest columns, the oldest one first."""
+        candidates = [index for index in self.unique_indexes if index.primary]
+        if not candidates:
+            nullable = {column.name for column in self.columns if column.nullable}
+            candidates = sorted((i for i in self.unique_indexes if not nullable & set(i.columns)), key=lambda index: len(index.columns))
+        return candidates[0] if candidates else None
+
+    @cached_property
+    def handle_places(self) -> tuple[int, ...]:
+        """Places of the handle-key columns in the row, in index order; empty without a handle key."""
+        return tuple(self.position[name] for name in self.handle.columns) if self.handle else ()
+
+    @cached_property
+    def flags(self) -> tuple[int, ...]:
+        """The wire's flags of each column (open_protocol.md 2.5)."""
+        return tuple(self._flags(column) for column in self.columns)
+
+    def _flags(self, column: UpstreamColumn) -> int:
+        bits = column.type.flags | (Flag.NULLABLE if column.nullable else 0)
+        if self.handle and column.name in self.handle.columns:
+            bits |= Flag.HANDLE_KEY
+        for index in self.indexes:
+            if column.name in index.columns:
+                bits |= Flag.PRIMARY_KEY if index.primary else Flag.UNIQUE_KEY if index.unique else Flag.MULTIPLE_KEY
+        return int(bits)
+
+    def column(self, name: str) -> UpstreamColumn:
+        """Return the column ``name``; KeyError if there is none."""
+        return self.columns[self.position[name]]
+
+    def renamed(self, name: TableName) -> "Table":
+        """Return the same definition under another name."""
+        return replace(self, name=name)
+
+    def indexed_columns(self) -> frozenset[str]:
+        """Names of all columns that some index uses."""
+        return frozenset(name for index in self.indexes for name in index.columns)
+
+
+def primary(*columns: str) -> UpstreamIndex:
+    """A primary key over ``columns``."""
+    return UpstreamIndex(name=PRIMARY, columns=columns, unique=True)
+
+
+def unique(name: str, *columns: str) -> UpstreamIndex:
+    """A unique index."""
+    return UpstreamIndex(name=name, columns=columns, unique=True)
+
+
+def index(name: str, *columns: str) -> UpstreamIndex:
+    """A plain index."""
+    return UpstreamIndex(name=name, columns=columns)
+
+
+def column(name: str, kind: UpstreamType, *, null: bool = True) -> UpstreamColumn:
+    """A column without a default."""
+    return UpstreamColumn(name=name, type=kind, nullable=null)
+
+
+def column_with_default(name: str, kind: UpstreamType, default: Value, *, null: bool = True) -> UpstreamColumn:
+    """A column with a declared default."""
+    return UpstreamColumn(name=name, type=kind, nullable=null, default=default, has_default=True)

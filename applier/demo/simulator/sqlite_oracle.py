@@ -1,0 +1,205 @@
+"""The oracle in SQLite: a database in which the upstream's transactions are really executed, by statements of our own.
+
+Tables are named as the SQLite sink names them (``shop.orders``), but nothing is taken from the sink: types, bindings and the ways
+to alter a table are chosen here, so that a mistake of one is not a mistake of both.
+"""
+
+# ruff: noqa: S608 - names are quoted by quote(), values are bound
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from applier.demo.simulator.alteration import altered, convert, fill_of
+from applier.demo.simulator.column_type import TypeClass, UpstreamType
+from applier.demo.simulator.compare import DatabaseFacts
+from applier.demo.simulator.mysql_text import label_text
+from applier.demo.simulator.operation import (
+    AlterTable,
+    CreateSchema,
+    CreateTable,
+    CreateTableLike,
+    CreateView,
+    Ddl,
+    DropSchema,
+    DropTable,
+    DropView,
+    RenameTable,
+    Row,
+    RowChange,
+    Step,
+    TruncateTable,
+)
+from applier.demo.simulator.schema import Table, UpstreamColumn
+from applier.demo.simulator.sqlite_facts import money_total, quote, read_facts
+from applier.model.events import TableName, Value
+from applier.model.position import Ts
+
+_LARGEST = 2**63 - 1
+_AFFINITY = {TypeClass.FLOAT: "REAL", TypeClass.DOUBLE: "REAL"}
+
+
+def bound(kind: UpstreamType, value: Value) -> Any:
+    """Return what is bound for ``value``: labels for ENUM and SET, text for integers that SQLite cannot hold."""
+    if value is None:
+        return None
+    if kind.kind in (TypeClass.ENUM, TypeClass.SET):
+        return label_text(UpstreamColumn(name="", type=kind), int(value))
+    if isinstance(value, int) and value > _LARGEST:
+        return str(value)
+    if isinstance(value, str) and any("\udc80" <= char <= "\udcff" for char in value):
+        return value.encode("utf-8", "surrogateescape")
+    return value
+
+
+def stored_name(name: TableName) -> str:
+    """Return the quoted name of a table in the file."""
+    return quote(f"{name.schema}.{name.table}")
+
+
+def write_rows(connection: sqlite3.Connection, changes: Sequence[RowChange]) -> None:
+    """Write the row changes of one commit: what leaves goes first, so that no unique index is violated on the way.
+
+    ValueError if a row that leaves is not there.
+    """
+    for change in changes:
+        if change.before is not None:
+            _delete(connection, change.table, change.before)
+    for change in changes:
+        if change.after is not None:
+            marks = ",".join("?" * len(change.after))
+            values = bound_row(change.table, change.after)
+            connection.execute(f"INSERT INTO {stored_name(change.table.name)} VALUES ({marks})", values)
+
+
+def _delete(connection: sqlite3.Connection, table: Table, row: Row) -> None:
+    columns = [table.columns[place] for place in table.handle_places]
+    where = " AND ".join(f"{quote(column.name)} = ?" for column in columns)
+    values = [bound(column.type, row[place]) for column, place in zip(columns, table.handle_places, strict=True)]
+    if connection.execute(f"DELETE FROM {stored_name(table.name)} WHERE {where}", values).rowcount != 1:
+        message = f"the oracle has no row of {table.name} with the key {values!r}"
+        raise ValueError(message)
+
+
+def bound_row(table: Table, row: Row) -> list[Any]:
+    """Return what is bound for a whole row."""
+    return [bound(column.type, value) for column, value in zip(table.columns, row, strict=True)]
+
+
+class SqliteOracle:
+    """One SQLite file. Executes steps, each in one transaction; not safe for threads."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self._connection = sqlite3.connect(self.path, isolation_level=None)
+        self._connection.execute("PRAGMA journal_mode = MEMORY")
+        self._connection.execute("PRAGMA synchronous = OFF")
+        self._connection.execute("PRAGMA legacy_alter_table = ON")  # views are not looked at when a table is rebuilt
+        self._tables: dict[TableName, Table] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def apply(self, history: Iterable[Step], upto_ts: Ts | None = None) -> None:
+        """Execute all steps with ts <= ``upto_ts`` (None: all), rows before DDLs, one transaction per step."""
+        for step in history:
+            if upto_ts is not None and step.ts > upto_ts:
+                return
+            self.execute(step)
+
+    def execute(self, step: Step) -> None:
+        """Execute one step in one transaction."""
+        self._connection.execute("BEGIN")
+        write_rows(self._connection, step.rows)
+        for ddl in step.ddls:
+            self._run(ddl)
+        self._connection.execute("COMMIT")
+
+    def tables(self) -> dict[TableName, Table]:
+        """Return the present definitions."""
+        return dict(self._tables)
+
+    def facts(self) -> DatabaseFacts:
+        """Describe the oracle for comparison."""
+        return read_facts(self._connection)
+
+    def money_total(self) -> int | None:
+        """Return the sum of all balances; None before the accounts exist."""
+        return money_total(self._connection)
+
+    # DDL
+
+    def _run(self, ddl: Ddl) -> None:  # noqa: C901 - one case per kind of DDL
+        match ddl:
+            case CreateSchema(_):
+                pass
+            case DropSchema(schema):
+                for name in [name for name in self._tables if name.schema == schema]:
+                    self._drop(name)
+            case CreateTable(table):
+                self._create(table)
+            case CreateTableLike(name, model):
+                self._create(self._tables[model].renamed(name))
+            case DropTable(name):
+                self._drop(name)
+            case TruncateTable(name):
+                self._connection.execute(f"DELETE FROM {stored_name(name)}")
+            case RenameTable(old, new):
+                self._rebuild(old, self._tables[old].renamed(new), [column.name for column in self._tables[old].columns])
+            case CreateView(name, source, columns):
+                listed = ",".join(map(quote, columns))
+                self._connection.execute(f"CREATE VIEW {stored_name(name)} ({listed}) AS SELECT {listed} FROM {stored_name(source)}")
+            case DropView(name):
+                self._connection.execute(f"DROP VIEW {stored_name(name)}")
+            case AlterTable(before, clauses):
+                self._rebuild(before.name, *altered(before, clauses))
+
+    def _create(self, table: Table) -> None:
+        parts = [f"{quote(column.name)}{self._declared(column)}{'' if column.nullable else ' NOT NULL'}" for column in table.columns]
+        parts += [f"PRIMARY KEY ({','.join(map(quote, index.columns))})" for index in table.indexes if index.primary]
+        self._connection.execute(f"CREATE TABLE {stored_name(table.name)} ({','.join(parts)})")
+        for index in table.indexes:
+            if not index.primary:
+                name = quote(f"{table.name.schema}.{table.name.table}.{index.name}")
+                columns = ",".join(map(quote, index.columns))
+                self._connection.execute(f"CREATE {'UNIQUE ' if index.unique else ''}INDEX {name} ON {stored_name(table.name)} ({columns})")
+        self._tables[table.name] = table
+
+    @staticmethod
+    def _declared(column: UpstreamColumn) -> str:
+        """Only floating point has a type: without one, SQLite stores each value as it was bound."""
+        affinity = _AFFINITY.get(column.type.kind, "")
+        collation = " COLLATE NOCASE" if column.type.collation.endswith("_ci") else ""
+        return (f" {affinity}" if affinity else "") + collation
+
+    def _drop(self, name: TableName) -> None:
+        self._connection.execute(f"DROP TABLE {stored_name(name)}")
+        del self._tables[name]
+
+    def _rebuild(self, name: TableName, table: Table, origin: Sequence[str | None]) -> None:
+        """Make the table anew and carry its rows over; columns without an origin get their default."""
+        old = self._tables[name]
+        rows = self._connection.execute(f"SELECT * FROM {stored_name(name)}").fetchall()
+        self._drop(name)
+        self._create(table)
+        marks = ",".join("?" * len(table.columns))
+        carried = [list(self._carried(old, row, table, origin)) for row in rows]
+        self._connection.executemany(f"INSERT INTO {stored_name(table.name)} VALUES ({marks})", carried)
+
+    @staticmethod
+    def _carried(old: Table, row: Sequence[Any], table: Table, origin: Sequence[str | None]) -> Iterator[Any]:
+        for column, source in zip(table.columns, origin, strict=True):
+            if source is None:
+                yield bound(column.type, fill_of(column))
+            elif old.column(source).type.kind is column.type.kind:
+                yield row[old.position[source]]
+            else:
+                yield convert(row[old.position[source]], old.column(source).type, column.type)

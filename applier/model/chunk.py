@@ -1,0 +1,70 @@
+"""Chunks: runs of cached rows of one stream and one bucket, as bytes; the unit that Spark stores and moves.
+
+Columnar inside, so that packing and unpacking cost some tens of nanoseconds per row. The bucket of a row does not depend on
+the process that computes it.
+"""
+
+from typing import NamedTuple
+from zlib import crc32
+
+import msgspec
+
+from applier.model.events import Shape
+from applier.model.position import Stream
+
+
+class Chunk(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """Rows of one stream and one bucket in the order of their offsets; the lists run in parallel, one entry per row.
+
+    ``shape`` indexes ``shapes``; ``index``: of the event in its record; ``key`` and ``image`` as in ``PlacedRow``.
+    """
+
+    stream: Stream
+    shapes: list[Shape]
+    shape: list[int]
+    commit_ts: list[int]
+    kind: list[int]
+    offset: list[int]
+    index: list[int]
+    key: list[bytes]
+    image: list[bytes]
+
+
+class PackedChunk(NamedTuple):
+    """A chunk as Spark stores it: what selects it, and its bytes."""
+
+    bucket: int
+    min_ts: int
+    max_ts: int
+    rows: int
+    data: bytes
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Chunk)
+
+
+def pack(bucket: int, chunk: Chunk) -> PackedChunk:
+    """Pack a chunk that holds at least one row."""
+    return PackedChunk(bucket, min(chunk.commit_ts), max(chunk.commit_ts), len(chunk.commit_ts), _encoder.encode(chunk))
+
+
+def unpack(data: bytes) -> Chunk:
+    """Read the bytes of ``PackedChunk.data``."""
+    return _decoder.decode(data)
+
+
+def bucket_seed(shape: Shape) -> int:
+    """Return what rows of one table share in their bucket hash: a function of the folded name only."""
+    return crc32(f"{shape.schema.casefold()}\0{shape.table.casefold()}".encode("utf-8", "surrogateescape"))
+
+
+def bucket_of(seed: int, key: bytes, buckets: int) -> int:
+    """Return the bucket of a row: all versions of a row meet in one."""
+    return crc32(key, seed) % buckets
+
+
+def part_of(seed: int, key: bytes, buckets: int, parts: int) -> int:
+    """Return the bucket of a row where each bucket is divided into ``parts``: numbered on, part by part."""
+    value = crc32(key, seed)
+    return value % buckets + buckets * (value // buckets % parts)

@@ -1,0 +1,20 @@
+"""The partitions of all topics with the offsets that they hold, as the source listed them."""
+
+from dataclasses import dataclass
+
+from applier.model.position import Offset, Stream
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionExtent:
+    """The offsets that one partition holds: ``earliest`` <= offset < ``end``."""
+
+    earliest: Offset
+    end: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All partitions of the topics with their extents, as Kafka gave them just now."""
+
+    extents: dict[Stream, PartitionExtent]

@@ -1,0 +1,86 @@
+"""What a listener has read in one offset range: small, whatever the range held."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from applier.model.events import DdlEvent, TableName
+from applier.model.position import Offset, Stream, Ts
+from applier.model.rejected_event import RejectedEvent
+
+
+class RangeId(NamedTuple):
+    """An offset range of one stream: ``start`` <= offset < ``end``. It never has two lengths."""
+
+    stream: Stream
+    start: Offset
+    end: Offset
+
+
+class HoldPoint(NamedTuple):
+    """One stair of a range's hold line: the first record whose value is >= ``value``'s predecessor stair lies at ``offset``."""
+
+    offset: Offset
+    value: Ts
+
+
+class DdlArrival(NamedTuple):
+    """A DDL in a range: where (``index`` counts the events inside one record), and what."""
+
+    offset: Offset
+    index: int  # type: ignore[assignment] # hides tuple.index, which nobody needs here
+    ddl: DdlEvent
+
+
+class TableRows(NamedTuple):
+    """The cached rows of one table in one range.
+
+    ``handle_key``: casefolded names of the key columns, sorted; a table has several entries if its rows disagree, and
+    an empty tuple is a table without a key. ``bytes_key``: those of them whose values are bytes and not text. ``min_ts``/``max_ts``
+    bound the commit_ts of these rows; ``first_offset`` in ``stream`` is the place to name in a message.
+    """
+
+    name: TableName
+    handle_key: tuple[str, ...]
+    rows: int
+    min_ts: Ts
+    max_ts: Ts
+    first_offset: Offset
+    bytes_key: tuple[str, ...] = ()
+    stream: Stream | None = None
+
+
+class RowCount(NamedTuple):
+    """How many of a range's cached rows have commit_ts <= ``ts``."""
+
+    ts: Ts
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeReport:
+    """What a listener read in one range: small, whatever the range held. Rows below the floor were dropped (``replays``).
+
+    ``hold`` is the staircase of running maxima over the records in offset order, of the value commit_ts of a row (cached ones
+    only) and ts - 1 of a resolved event: the first record with a row >= A or a resolved event > A is the first stair whose value
+    is >= A. Stairs may be merged conservatively (an earlier offset with a later value). DDLs are not in it.
+    ``row_counts`` are cumulative, ascending, at most 64, each at the commit_ts of a row, the last one at ``max_ts`` with all ``rows``.
+    """
+
+    range: RangeId
+    resolved_ts: Ts
+    hold: tuple[HoldPoint, ...] = ()
+    ddls: tuple[DdlArrival, ...] = ()
+    tables: tuple[TableRows, ...] = ()
+    rows: int = 0
+    bytes: int = 0
+    chunks: int = 0
+    min_ts: Ts = Ts(0)
+    max_ts: Ts = Ts(0)
+    row_counts: tuple[RowCount, ...] = ()
+    early_ts: Ts = Ts(0)
+    """ts of the range's first row or DDL below the floor, unless a resolved event above the floor precedes it in the range; 0: none."""
+    early_offset: Offset = Offset(0)
+    replays: int = 0
+    events: int = 0
+    bad_events: tuple[RejectedEvent, ...] = ()
+    """What the listener passed by; few. No position may pass them before they are stored."""

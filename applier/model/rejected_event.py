@@ -1,0 +1,107 @@
+"""Events that are set aside: what a listener, the planner or a writer says of one, small enough to travel in a report.
+
+The record itself stays in Kafka until the transaction that stores it in the quarantine reads it once more.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from applier.model.errors import ApplierError
+from applier.model.events import Value
+from applier.model.position import NO_TS, Offset, Place, Stream, Ts
+
+WHOLE_RECORD: Final = -1
+"""Stands for the event's index where a record cannot be taken apart."""
+
+MAX_QUARANTINED: Final = 100
+"""Per range and per transaction, besides what is stored already. More are no accident: something systematic is wrong."""
+
+STORED_AT_ONCE: Final = 1_000
+"""Events that one transaction stores without rows beside it: an operator may skip an upstream transaction of any size."""
+
+_OF_THE_PLACE: Final = frozenset({"topic", "partition", "offset", "event", "schema", "table", "commit_ts", "min_ts", "max_ts"})
+
+
+class KeptRecord(msgspec.Struct, array_like=True, frozen=True):
+    """A record as it came from Kafka."""
+
+    key: bytes | None
+    value: bytes | None
+
+
+class QuarantineState(StrEnum):
+    """What has become of an event that was set aside."""
+
+    HELD = "held"
+    """Waits for the operator."""
+    SKIPPED = "skipped"
+    """Left out because the operator had said so before."""
+    RETRIED = "retried"
+    DROPPED = "dropped"
+
+
+class EventPlace(NamedTuple):
+    """One event of one record; ``event`` counts from 0, ``WHOLE_RECORD`` stands for all of it."""
+
+    stream: Stream
+    offset: Offset
+    event: int
+
+    def __str__(self) -> str:
+        """Spell the place as ``topic/partition@offset`` or ``topic/partition@offset#event``."""
+        whole = f"{self.stream}@{self.offset}"
+        return whole if self.event == WHOLE_RECORD else f"{whole}#{self.event}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectedEvent:
+    """An event that is set aside and not applied. ``commit_ts``, table and ``key`` are empty where they cannot be read."""
+
+    place: EventPlace
+    error: str
+    state: QuarantineState = QuarantineState.HELD
+    schema: str = ""
+    table: str = ""
+    key: str = ""
+    commit_ts: Ts = NO_TS
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a log may say: what has become of it, and where it is."""
+        return {"state": self.state.value} | self.where
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """What an error may say: the place, never values of the row."""
+        stream, offset, event = self.place
+        facts = Place(stream, offset).facts
+        facts |= {} if event == WHOLE_RECORD else {"event": event}
+        facts |= {"table": f"{self.schema}.{self.table}"} if self.schema else {}
+        return facts | ({"commit_ts": self.commit_ts} if self.commit_ts else {})
+
+
+def reason_of(error: ApplierError) -> str:
+    """Return why an event is bad in one line: the message, and the facts that are not its place."""
+    facts = ", ".join(f"{name}={value}" for name, value in _beside_the_place(error).items())
+    return error.message + (f" [{facts}]" if facts else "")
+
+
+def named(error: ApplierError, event: RejectedEvent, key_columns: Iterable[str]) -> ApplierError:
+    """Return the error of a statement as that of the one event of it that it is about."""
+    facts = event.where | {"key_columns": ", ".join(key_columns)} | _beside_the_place(error)
+    return type(error)(error.message, remedy=error.remedy, **facts)
+
+
+def _beside_the_place(error: ApplierError) -> dict[str, Any]:
+    return {name: value for name, value in error.facts.items() if name not in _OF_THE_PLACE}
+
+
+def key_text(names: Iterable[str], values: Iterable[Value]) -> str:
+    """Write a handle key for people: ``id=7, code='x'``."""
+    return ", ".join(
+        f"{name}={f'0x{value.hex()}' if isinstance(value, bytes) else repr(value)}" for name, value in zip(names, values, strict=True)
+    )

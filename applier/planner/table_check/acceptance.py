@@ -1,0 +1,37 @@
+"""What an operator has said about the tables: which differences are accepted (``[sink.accept]``), and what upstream's collations are."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from applier.model.events import FoldedName
+from applier.planner.table_check.difference import DifferenceKind
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Patterns of ``schema.table`` (``*`` any characters, ``?`` one, without regard to case), and what is accepted of such tables.
+
+    ``new_collations``: whether upstream has TiDB's new collations (the default since 6.0). Without them it compares all texts byte by
+    byte, spaces at the end included, whatever collation its statements name.
+    """
+
+    patterns: Mapping[str, tuple[DifferenceKind, ...]] = field(default_factory=dict)
+    new_collations: bool = True
+
+    def accepts(self, table: FoldedName, kind: DifferenceKind) -> bool:
+        """Tell whether the operator accepts differences of this kind on this table."""
+        return any(kind in kinds and _compiled(pattern).fullmatch(str(table)) for pattern, kinds in self.patterns.items())
+
+
+def check_pattern(pattern: str) -> str:
+    """Return what is wrong with a pattern, '' if nothing is."""
+    schema, dot, table = pattern.partition(".")
+    return "" if schema and dot and table else 'is not a table: write "schema.table", with * for any characters'
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    wild = {"*": ".*", "?": "."}
+    return re.compile("".join(wild.get(sign) or re.escape(sign) for sign in pattern.casefold()), re.DOTALL)

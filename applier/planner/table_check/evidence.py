@@ -1,0 +1,126 @@
+"""What upstream's own statements say about a table: they explain what the wire does not show.
+
+A flag of the wire may be stale (open_protocol.md 2.5), and collations are not on the wire at all. So before a difference stops the
+replica, the statements that the sink has run for upstream are asked: what one of them names is upstream's own.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from applier.ddl import DdlKind, DdlStatement, parse_ddl, touches
+from applier.ddl.cursor import NotUnderstood, Token, scan
+from applier.model.events import DdlEvent, FoldedName
+from applier.planner.table_check.difference import UniqueIndex
+
+_BEFORE_A_LIST: Final = frozenset({"KEY", "INDEX", "USING", "BTREE", "HASH", "IF", "NOT", "EXISTS", "ON"})
+_BEFORE_A_COLUMN: Final = frozenset({"ADD", "COLUMN", "MODIFY", "CHANGE"})
+
+
+class Evidence:
+    """Upstream's statements in their order. Not thread-safe."""
+
+    def __init__(self, ddls: Iterable[DdlEvent]) -> None:
+        self._by_name: dict[FoldedName, list[DdlEvent]] = {}
+        for ddl in ddls:
+            self.add(ddl)
+
+    def add(self, ddl: DdlEvent) -> None:
+        """Take a statement that the sink has run."""
+        for name in {ddl.name.fold(), *(touches(ddl) or ())}:
+            self._by_name.setdefault(name, []).append(ddl)
+
+    def explains_collation(self, table: FoldedName, collation: str) -> bool:
+        """Tell whether a statement about the table or its schema names this collation."""
+        word = collation.casefold()
+        return any(word in ddl.query.casefold() for ddl in self._about(table, with_schema=True))
+
+    def explains_unique_index(self, table: FoldedName, index: UniqueIndex) -> bool:
+        """Tell whether a statement about the table makes a unique index with these columns (or, where it has none, with this name)."""
+        wanted = {column.casefold() for column in index.columns}
+        return any(
+            columns == wanted if wanted else name == index.name.casefold()
+            for ddl in self._about(table, with_schema=False)
+            for name, columns in unique_keys_of(ddl.query)
+        )
+
+    def explains_view(self, table: FoldedName) -> bool:
+        """Tell whether the last statement that gave something this name made a view."""
+        made = [statement.kind for ddl in self._by_name.get(table, ()) if (statement := parse_ddl(ddl)) and table in _given(statement)]
+        return made[-1:] == [DdlKind.CREATE_VIEW]
+
+    def _about(self, table: FoldedName, *, with_schema: bool) -> Iterator[DdlEvent]:
+        """Yield the statements about the table, under the names that it had before too."""
+        names, waiting = {table}, [table]
+        while waiting:
+            name = waiting.pop()
+            for ddl in self._by_name.get(name, ()):
+                yield ddl
+                earlier = _earlier_names(ddl, name) - names
+                names |= earlier
+                waiting += earlier
+            if with_schema:
+                yield from self._by_name.get(FoldedName(name.schema, ""), ())
+
+
+def _given(statement: DdlStatement) -> set[FoldedName]:
+    """Return the names that are something else than before once the statement has run."""
+    return {name.fold() for name in (*statement.creates, *(new for _, new in statement.renames))}
+
+
+def _earlier_names(ddl: DdlEvent, name: FoldedName) -> set[FoldedName]:
+    """Return the tables whose definition the statement gave to ``name``."""
+    statement = parse_ddl(ddl)
+    if statement is None:
+        return set()
+    taken = {old.fold() for old, new in statement.renames if new.fold() == name}
+    if statement.kind in {DdlKind.CREATE_TABLE_LIKE, DdlKind.EXCHANGE_PARTITION}:
+        taken |= {source.fold() for source in statement.sources}
+    return taken
+
+
+def unique_keys_of(query: str) -> list[tuple[str, set[str]]]:
+    """Return (casefolded name, casefolded columns) of the unique and primary keys that a statement makes; the name may be ''."""
+    try:
+        tokens = scan(query)
+    except NotUnderstood:
+        return []
+    return [key for at, token in enumerate(tokens) if _word(token) in {"UNIQUE", "PRIMARY"} for key in _keys_at(tokens, at)]
+
+
+def _keys_at(tokens: Sequence[Token], at: int) -> Iterator[tuple[str, set[str]]]:
+    """Read the key whose UNIQUE or PRIMARY stands at ``at``: with a list of columns, or as an attribute of one column."""
+    opens = next((i for i in range(at, len(tokens)) if tokens[i].kind in {"(", ",", ")"}), len(tokens))
+    if opens < len(tokens) and tokens[opens].kind == "(":
+        names = [token.text.casefold() for token in tokens[at + 1 : opens] if _word(token) not in _BEFORE_A_LIST]
+        yield (names[0] if names else ""), _columns(tokens, opens)
+    column = _clause_begins(tokens, at)
+    if column < at:
+        yield "", {tokens[column].text.casefold()}
+
+
+def _clause_begins(tokens: Sequence[Token], at: int) -> int:
+    """Return where the name of the column stands in whose definition ``at`` lies; ``at`` or beyond if it lies in none."""
+    depth = 0
+    for before in range(at - 1, -1, -1):
+        token = tokens[before]
+        depth += (token.kind == ")") - (token.kind == "(")
+        if depth < 0 or (depth == 0 and (token.kind == "," or _word(token) in _BEFORE_A_COLUMN)):
+            is_changed = "CHANGE" in {_word(token), _word(tokens[before - 1])}
+            return before + 1 + is_changed + (3 if _word(tokens[before + 1]) == "IF" else 0)
+    return at
+
+
+def _columns(tokens: Sequence[Token], opens: int) -> set[str]:
+    """Read the plain columns of a list: ``(a, b(10) DESC)``."""
+    columns, depth = set[str](), 0
+    for at in range(opens, len(tokens)):
+        depth += (tokens[at].kind == "(") - (tokens[at].kind == ")")
+        if depth == 0:
+            break
+        if depth == 1 and tokens[at].kind in {"word", "quoted"} and tokens[at - 1].kind in {"(", ","}:
+            columns.add(tokens[at].text.casefold())
+    return columns
+
+
+def _word(token: Token) -> str:
+    return token.text.upper() if token.kind == "word" else ""

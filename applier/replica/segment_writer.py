@@ -1,0 +1,111 @@
+"""Writing: one segment from the cached ranges, or progress alone, each repeated as long as its transaction was rolled back."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import stamina
+
+from applier.coordinator.step import ApplySegment
+from applier.model.errors import InvariantViolation, NeedsOperator, RetryableSinkError, RowRefused
+from applier.model.range_report import RangeId
+from applier.model.segment import SegmentWindow
+from applier.planner import QuarantinePolicy
+from applier.replica.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
+from applier.sinks.port import Fence, ProgressCommit, Quarantined, Sink, WriteOutcome, WriteState
+from applier.tasks.apply import ApplyPlan
+from applier.tasks.handover import RangeContent
+from applier.tasks.port import Runner
+
+ASIDE_REMEDY = 'or set sink.on_rejected_row = "quarantine": such rows are set aside, and everything else is applied'
+MAX_WAIT_S = 20.0
+ROWS_PER_TASK = 100_000
+"""A bucket is compacted in memory, at some 700 bytes a row. A segment is far larger only if one upstream transaction is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteRules:
+    """How segments are written. ``attempts``: how often one write is tried at most; ``policy``: which rows are set aside."""
+
+    buckets: int
+    attempts: int
+    policy: QuarantinePolicy
+
+
+class SegmentWriter:
+    """Hands segments to the runner, and progress to the sink."""
+
+    def __init__(self, sink: Sink, runner: Runner, tables: SinkTables, rules: WriteRules) -> None:
+        self._sink, self._runner, self._tables, self._rules = sink, runner, tables, rules
+
+    def write(self, step: ApplySegment, contents: Mapping[RangeId, RangeContent], fence: Fence, commit: ProgressCommit) -> WriteOutcome:
+        """Write a segment whose ranges hold ``contents``; one without rows starts no job."""
+        if not step.ranges:
+            return self.save(fence, commit)
+        plan = self._plan(step, contents, fence, commit)
+        try:
+            return self._written(plan)
+        except RowRefused as error:
+            error.remedy = f"{error.remedy.rstrip('.')}. {_ways_on(error)}"
+            raise
+
+    def save(self, fence: Fence, commit: ProgressCommit, aside: Quarantined | None = None) -> WriteOutcome:
+        """Write progress alone, with what is set aside."""
+        return self._repeated(lambda: self._sink.save(fence, commit, aside))
+
+    def _written(self, plan: ApplyPlan) -> WriteOutcome:
+        try:
+            return self._repeated(lambda: self._runner.apply(plan))
+        except NeedsOperator as error:
+            if (explained := self._tables.explained(error, plan.tables)) is None:
+                raise
+            return self._written(replace(plan, tables=explained))
+        except RowRefused as error:
+            if "offset" in error.facts:
+                raise
+        # Somewhere among the segment's rows. Only now is it worth its price that each statement carries them: to set some aside, or to
+        # name the one that stops the replica.
+        careful = replace(plan, policy=replace(plan.policy, careful=True))
+        return self._repeated(lambda: self._runner.apply(careful))
+
+    def _plan(self, step: ApplySegment, contents: Mapping[RangeId, RangeContent], fence: Fence, commit: ProgressCommit) -> ApplyPlan:
+        refuse_keyless(step.tables)
+        tables = self._tables.describe(step.tables)
+        return ApplyPlan(
+            window=SegmentWindow(
+                after_ts=step.after_ts,
+                upto_ts=step.upto_ts,
+                again=step.again,
+                settled_tables=step.settled_tables,
+            ),
+            ranges={range_id: contents[range_id] for range_id in step.ranges},
+            tables=tables,
+            rekeyed=rekeyed_tables(step.tables, tables),
+            rows=step.rows,
+            buckets=self._rules.buckets,
+            parts=max(1, step.rows // (self._rules.buckets * ROWS_PER_TASK)),
+            dialect=self._sink.dialect,
+            writer=self._sink.writer,
+            fence=fence,
+            commit=commit,
+            policy=self._rules.policy,
+        )
+
+    def _repeated(self, write: Callable[[], WriteOutcome]) -> WriteOutcome:
+        """Repeat a write whose transaction was rolled back, with jittered back-off; raise what must not be repeated."""
+        for attempt in stamina.retry_context(on=RetryableSinkError, attempts=self._rules.attempts, timeout=None, wait_max=MAX_WAIT_S):
+            with attempt:
+                outcome = write()
+                if outcome.state is WriteState.FAILED:
+                    raise outcome.error or InvariantViolation("a write failed without saying why")
+                return outcome
+        message = "retries ended without an outcome"
+        raise InvariantViolation(message)
+
+
+def _ways_on(error: RowRefused) -> str:
+    """Say how the replica goes on without the row, which the sink may refuse for good reasons."""
+    facts = error.facts
+    if "event" not in facts:
+        return f"{ASIDE_REMEDY[0].upper()}{ASIDE_REMEDY[1:]}"
+    place = f"--stream {facts['topic']}/{facts['partition']} --offset {facts['offset']} --event {facts['event']}"
+    return f"Leave this row out with `applier skip {place}`, {ASIDE_REMEDY}"

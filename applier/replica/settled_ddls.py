@@ -1,0 +1,32 @@
+"""What a run knows of the ledger: identities without texts, at and above the checkpoint; of older DDLs those that come again.
+
+The ledger is never pruned, and a replay may bring any of its DDLs at any time. A run that loaded it whole would hold years of it in
+memory, so it asks about the old ones when they arrive: once per set of reports, however many DDLs they hold.
+"""
+
+from collections.abc import Sequence
+
+from applier.coordinator import Coordinator
+from applier.coordinator.starting_point import StartingPoint
+from applier.model.range_report import RangeReport
+from applier.sinks.port import DdlState, Progress, Sink
+
+
+def starting_point(sink: Sink, progress: Progress) -> StartingPoint:
+    """Return the durable state from which a coordinator begins."""
+    settled = [key for key in sink.ledger_since(progress.checkpoint_ts) if key.state is not DdlState.INTENT]
+    at_checkpoint = [key.identity.touches for key in settled if (key.identity.ts, key.state) == (progress.checkpoint_ts, DdlState.DONE)]
+    return StartingPoint(
+        checkpoint_ts=progress.checkpoint_ts,
+        start_ts=progress.start_ts,
+        positions=progress.positions,
+        settled=frozenset(key.identity for key in settled),
+        ddl_touched_at_checkpoint=None if None in at_checkpoint else frozenset().union(*[t for t in at_checkpoint if t is not None]),
+    )
+
+
+def tell_settled(sink: Sink, coordinator: Coordinator, reports: Sequence[RangeReport]) -> None:
+    """Tell the coordinator what the ledger says of the old DDLs in these reports, before it takes them in."""
+    times = coordinator.ddls_to_ask(reports)
+    if times:
+        coordinator.know(key.identity for key in sink.ledger_at(times) if key.state is not DdlState.INTENT)

@@ -1,0 +1,144 @@
+"""The sink's tables, as the engine must know them: what they look like, which ones are the replica's own, and what tells their rows apart.
+
+Asks the sink and remembers; writes nothing. What is new is recorded by the engine, in the transaction of the rows or of the DDL.
+A table is checked (``TableGuard``) whenever the sink is asked what it looks like: before its first row, and before its first row after
+each of its DDLs. ``check_known`` does it for all tables of the replica at each start.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from applier.coordinator.starting_point import refuse_rows_of_others, unknown_tables
+from applier.ddl import parse_ddl, touches
+from applier.model.errors import NeedsOperator
+from applier.model.events import DdlEvent, FoldedName, TableName
+from applier.model.range_report import TableRows
+from applier.planner import rekey_of
+from applier.planner.catalogue import TableDescription
+from applier.planner.table_check import Acceptance
+from applier.replica.table_guard import TableGuard
+from applier.sinks.port import Progress, Sink
+
+
+def _silent(_message: str, /, **_facts: Any) -> None:
+    pass
+
+
+class SinkTables:
+    """The tables of one sink. Not thread-safe. ``note`` tells which differences were accepted."""
+
+    def __init__(self, sink: Sink, accept: Acceptance | None = None, note: Callable[..., None] = _silent) -> None:
+        self._sink, self._reserved = sink, sink.reserved
+        self._guard = TableGuard(sink, accept or Acceptance(), note)
+        self._catalogue: dict[FoldedName, TableDescription] = {}
+
+    def forget(self) -> None:
+        """Forget all tables: state is reloaded from the sink."""
+        self._catalogue.clear()
+
+    def executed(self, ddl: DdlEvent) -> None:
+        """Forget the tables that a DDL has changed; they are read again when they are needed."""
+        self._guard.learn(ddl)
+        touched = touches(ddl)
+        if touched is None:
+            self._catalogue.clear()
+            return
+        for folded in touched:
+            self._catalogue.pop(folded, None)
+        if schemas := {name.schema for name in touched if not name.table}:
+            self._catalogue = {folded: found for folded, found in self._catalogue.items() if folded.schema not in schemas}
+
+    def check_known(self, known: Collection[FoldedName]) -> None:
+        """Check all tables that the replica has touched, at a start. NeedsOperator."""
+        self._guard.check([TableName(*folded) for folded in known], {})
+
+    def describe(self, tables: Iterable[TableRows]) -> dict[FoldedName, TableDescription]:
+        """Describe the tables that exist; the planner names a missing one with a row's place. NeedsOperator from the table check."""
+        names = {table.name.fold(): table for table in tables}
+        missing = [table for folded, table in names.items() if folded not in self._catalogue]
+        if missing:
+            self._guard.check(
+                [table.name for table in missing], {table.name.fold(): {"table": str(table.name), **_place(table)} for table in missing}
+            )
+            described = self._sink.describe([table.name for table in missing])
+            self._catalogue |= {folded: self._compared(folded, table) for folded, table in described.items()}
+        return {folded: self._catalogue[folded] for folded in names if folded in self._catalogue}
+
+    def explained(
+        self, error: NeedsOperator, tables: Mapping[FoldedName, TableDescription]
+    ) -> Mapping[FoldedName, TableDescription] | None:
+        """Return ``tables`` without the unique index that ``error`` is about if upstream has made it after all; else None.
+
+        The wire's flags may be stale (open_protocol.md 2.5). Upstream's statements are asked only now: they may be many.
+        """
+        for folded, table in tables.items():
+            for index in table.unique_indexes if str(folded) == str(error.facts.get("table", "")).casefold() else ():
+                if index.name == error.facts.get("index") and self._guard.allows_unique_index(folded, index):
+                    rest = replace(table, unique_indexes=tuple(other for other in table.unique_indexes if other != index))
+                    self._catalogue[folded] = rest
+                    return {**tables, folded: rest}
+        return None
+
+    def _compared(self, folded: FoldedName, table: TableDescription) -> TableDescription:
+        return replace(table, unique_indexes=()) if self._guard.accepts_unique_indexes(folded) else table
+
+    def new_with_rows(self, tables: Sequence[TableRows], progress: Progress) -> frozenset[FoldedName]:
+        """Check the tables of a segment, and return those that the replica has not touched before, to be recorded.
+
+        NeedsOperator if one is reserved, or holds rows that are not the replica's.
+        """
+        for table in tables:
+            if self._reserved.holds(table.name):
+                self._reserved.refuse_rows(table.name, **_place(table))
+        return self._new([table.name for table in tables], progress)
+
+    def new_with_ddl(self, ddl: DdlEvent, progress: Progress) -> frozenset[FoldedName]:
+        """Check the tables that a DDL makes, changes or takes over; return those to record, names that a RENAME gives included.
+
+        NeedsOperator if one is reserved, or holds rows that are not the replica's. Tables that it merely mentions (a view's, the target
+        of a foreign key) are checked when something of their own comes.
+        """
+        self._reserved.refuse_ddl(ddl)
+        statement = parse_ddl(ddl)
+        if statement is None:
+            return self._new([ddl.name], progress)
+        renamed = frozenset(name.fold() for _, name in statement.renames)
+        return self._new([ddl.name, *statement.sources, *statement.creates], progress) | renamed
+
+    def _new(self, names: Sequence[TableName], progress: Progress) -> frozenset[FoldedName]:
+        """Check, once per table, that a table of a replica without start_ts is absent or empty. NeedsOperator if it holds rows."""
+        new = unknown_tables(names, progress.known_tables)
+        if not progress.start_ts:
+            for table in new:
+                if self._sink.has_rows(table):
+                    raise refuse_rows_of_others(table)
+        return frozenset(table.fold() for table in new)
+
+
+def rekeyed_tables(tables: Sequence[TableRows], described: dict[FoldedName, TableDescription]) -> dict[FoldedName, tuple[str, ...]]:
+    """Return the keys of the tables whose events cannot be trusted about theirs."""
+    reported: dict[FoldedName, list[TableRows]] = defaultdict(list)
+    for table in tables:
+        reported[table.name.fold()].append(table)
+    keys = {folded: rekey_of(reported[folded], description) for folded, description in described.items()}
+    return {folded: key for folded, key in keys.items() if key is not None}
+
+
+def refuse_keyless(tables: Iterable[TableRows]) -> None:
+    """Stop at rows that have no handle key. NeedsOperator with the place of one of them."""
+    for table in tables:
+        if not table.handle_key:
+            raise NeedsOperator(
+                "rows of a table without a key cannot be applied exactly once",
+                remedy='Give the table a primary key upstream, or leave it out of the changefeed (keyless = "stop")',
+                table=str(table.name),
+                **_place(table),
+            )
+
+
+def _place(table: TableRows) -> dict[str, Any]:
+    """Name the first of the rows."""
+    place = {} if table.stream is None else {"topic": table.stream.topic, "partition": table.stream.partition}
+    return place | {"offset": table.first_offset, "commit_ts": table.min_ts}

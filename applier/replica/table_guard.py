@@ -1,0 +1,86 @@
+"""The table check at work: examines the sink's tables, and stops before what upstream's tables lack loses rows.
+
+Asks the sink, writes nothing. What a difference is, and what explains one, says ``applier.planner.table_check``.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from applier.model.events import DdlEvent, FoldedName, TableName
+from applier.planner.table_check import Acceptance, Difference, DifferenceKind, Evidence, UniqueIndex, differences_of
+from applier.sinks.port import Sink
+
+Note = Callable[..., None]
+MAX_NAMED = 10
+"""Differences that one message names."""
+
+
+class TableGuard:
+    """Checks tables of one sink. Not thread-safe. ``note`` tells what an operator has accepted, once per run."""
+
+    def __init__(self, sink: Sink, accept: Acceptance, note: Note) -> None:
+        self._sink, self._accept, self._note = sink, accept, note
+        self._noted: set[tuple[FoldedName, str]] = set()
+        self._evidence: Evidence | None = None
+
+    def check(self, tables: Collection[TableName], places: Mapping[FoldedName, Mapping[str, Any]]) -> None:
+        """Stop if a table has what upstream's lacks. NeedsOperator names the first one, with its place in ``places`` if it has one."""
+        if not tables:
+            return
+        open_differences = [
+            (folded, difference)
+            for folded, table in sorted(self._sink.examine(tables).items())
+            for difference in differences_of(table, new_collations=self._accept.new_collations)
+            if not self._is_accepted(folded, difference) and not self._is_explained(folded, difference)
+        ]
+        if not open_differences:
+            return
+        (folded, first), *others = open_differences
+        also = {"also": _named(others)} if others else {}
+        raise first.stop(**({"table": str(folded)} | dict(places.get(folded, {})) | also))
+
+    def allows_unique_index(self, table: FoldedName, index: UniqueIndex) -> bool:
+        """Tell whether a unique index that the wire's flags do not show is upstream's all the same."""
+        return self._statements().explains_unique_index(table, index)
+
+    def accepts_unique_indexes(self, table: FoldedName) -> bool:
+        """Tell whether the operator takes it upon himself that the table's unique indexes lose no rows."""
+        if not self._accept.accepts(table, DifferenceKind.UNIQUE_INDEX):
+            return False
+        self._note_accepted(table, str(DifferenceKind.UNIQUE_INDEX))
+        return True
+
+    def learn(self, ddl: DdlEvent) -> None:
+        """Take note of a statement that has been run: it explains what it has made."""
+        if self._evidence is not None:
+            self._evidence.add(ddl)
+
+    def _is_accepted(self, table: FoldedName, difference: Difference) -> bool:
+        if not self._accept.accepts(table, difference.kind):
+            return False
+        self._note_accepted(table, difference.what)
+        return True
+
+    def _note_accepted(self, table: FoldedName, what: str) -> None:
+        if (table, what) not in self._noted:
+            self._noted.add((table, what))
+            self._note("difference accepted", table=str(table), difference=what)
+
+    def _is_explained(self, table: FoldedName, difference: Difference) -> bool:
+        if difference.kind is DifferenceKind.VIEW:
+            return self._statements().explains_view(table)
+        if not difference.collation or not self._accept.new_collations:
+            return False
+        return self._statements().explains_collation(table, difference.collation)
+
+    def _statements(self) -> Evidence:
+        """Read upstream's statements when they are needed first: most replicas never need them."""
+        if self._evidence is None:
+            self._evidence = Evidence(self._sink.statements())
+        return self._evidence
+
+
+def _named(differences: Collection[tuple[FoldedName, Difference]]) -> str:
+    shown = [f"{table}: {difference.what}" for table, difference in list(differences)[:MAX_NAMED]]
+    more = len(differences) - len(shown)
+    return "; ".join(shown) + (f"; {more} more" if more else "")

@@ -1,0 +1,91 @@
+"""The parts of a run, and how it begins: the same for a catch-up and for a daemon."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from applier.config import Config
+from applier.config.model import OnBadEvent
+from applier.coordinator import Policy
+from applier.model.errors import ConfigError
+from applier.model.listing import Listing
+from applier.model.position import NO_TS, Ts
+from applier.planner import QuarantinePolicy
+from applier.replica.engine import Components, Engine, EngineSettings
+from applier.sinks.factory import open_sink
+from applier.sinks.port import SinkSettings
+from applier.sources.kafka.client import KafkaSource
+from applier.sources.kafka.settings import KafkaSettings
+from applier.sources.port import RangeReader
+from applier.spark.lazy import LazyRunner
+from applier.spark.loss import UNANSWERED
+from applier.spark.runner import SparkRunner, start_failed
+from applier.spark.session import start_context, submitted_master
+from applier.telemetry.monitor import Monitor
+
+
+def as_submitted(config: Config) -> Config:
+    """Return the configuration with the master that spark-submit has chosen, if it started this process."""
+    master = submitted_master()
+    return config if master is None else config.submitted_to(master)
+
+
+def warn_of_zone(config: Config, monitor: Monitor) -> None:
+    """Warn at the start where TIMESTAMP text of the wire has two meanings."""
+    if (doubt := config.source.zone_doubt()) is not None:
+        monitor.warn("an hour that comes twice in source.time_zone cannot be told apart in TIMESTAMP columns", **doubt)
+
+
+def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempts: int = 8) -> EngineSettings:
+    """Return what the engine needs of the configuration. ``until_ts``: where the watermark ends; ``apply_attempts``: tries of a write."""
+    policy = Policy(
+        required_partitions=config.source.required_partitions(),
+        segment_rows=config.sink.max_transaction_rows,
+        cached_bytes=config.run.memory,
+    )
+    quarantine = QuarantinePolicy(
+        unreadable=config.source.on_unreadable is OnBadEvent.QUARANTINE, refused=config.sink.on_rejected_row is OnBadEvent.QUARANTINE
+    )
+    return EngineSettings(
+        policy=policy,
+        buckets=config.spark.buckets,
+        ddl_policy=config.ddl,
+        until_ts=until_ts,
+        apply_attempts=apply_attempts,
+        accept=config.acceptance,
+        aside=quarantine,
+    )
+
+
+@contextmanager
+def open_parts(config: Config, kafka: KafkaSettings, sink_settings: SinkSettings) -> Iterator[Components]:
+    """Open source, sink and runner for one run, and close them at the end of the block."""
+    with KafkaSource(kafka) as source, open_sink(sink_settings) as sink:
+        runner = LazyRunner(lambda: _start_spark(config, source.reader))
+        try:
+            yield Components(source, sink, runner)
+        finally:
+            runner.close()
+
+
+def _start_spark(config: Config, reader: RangeReader) -> SparkRunner:
+    try:
+        return SparkRunner(start_context(f"applier {config.name}", config.spark.master, config.spark.conf), reader)
+    except UNANSWERED as error:
+        raise start_failed(error) from error
+
+
+def begin(parts: Components, engine: Engine, *, start_ts: Ts, take_over: bool = False, accept_gap: bool = False) -> Listing:
+    """Own the replica and take it up where the sink says it is; return the partitions as they were listed for that."""
+    listing = parts.source.listing()
+    parts.sink.migrate()
+    parts.sink.acquire(take_over=take_over)
+    progress = parts.sink.load()
+    if progress is not None and start_ts not in {NO_TS, progress.start_ts}:
+        raise ConfigError(
+            "the replica began at another start_ts",
+            remedy="Leave start_ts as it was, or give the new replica another name",
+            configured=start_ts,
+            recorded=progress.start_ts,
+        )
+    engine.begin(listing, start_ts=start_ts, accept_gap=accept_gap)
+    return listing

@@ -1,0 +1,121 @@
+"""``catchup``: cycles until every stream has reached the end that it had at the start (or ``until_ts``), then stops."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from applier.config import Config
+from applier.model.errors import SourceError
+from applier.model.listing import Listing
+from applier.model.position import Offset, Stream, Ts
+from applier.replica.engine import Components, Engine, EngineSettings
+from applier.replica.shutdown import Shutdown
+from applier.run.assembly import as_submitted, begin, engine_settings, open_parts, warn_of_zone
+from applier.telemetry import Observer, retries_noted
+from applier.telemetry.monitor import Monitor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatchupOptions:
+    """What the command line says beside the configuration. ``start_ts`` of None: the configuration's."""
+
+    start_ts: Ts | None = None
+    until_ts: Ts | None = None
+    take_over: bool = False
+    accept_gap: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatchupResult:
+    """What a catch-up did. ``pending_ddls`` are DDLs at the checkpoint that wait for a later resolved event."""
+
+    checkpoint_ts: Ts
+    rows: int
+    transactions: int
+    ddls: int
+    seconds: float
+    streams: dict[str, dict[str, Any]] = field(default_factory=dict)
+    pending_ddls: list[str] = field(default_factory=list)
+    holding_stream: str = ""
+
+
+def catch_up(config: Config, options: CatchupOptions, observer: Observer) -> CatchupResult:
+    """Bring the replica to the last common resolved ts of its topics; raise an ApplierError that says why not."""
+    config = as_submitted(config)
+    warn_of_zone(config, Monitor(observer))
+    with open_parts(config, config.kafka_settings(), config.sink_settings()) as parts:
+        return Catchup(parts, engine_settings(config, until_ts=options.until_ts), observer).run(
+            start_ts=options.start_ts if options.start_ts is not None else Ts(config.source.start_ts),
+            options=options,
+        )
+
+
+class Catchup:
+    """One catch-up over given parts."""
+
+    def __init__(self, parts: Components, settings: EngineSettings, observer: Observer) -> None:
+        self._parts = parts
+        self._monitor = Monitor(observer)
+        self._engine = self._monitor.engine = Engine(parts, settings, self._monitor, Shutdown())
+        self._ends: Mapping[Stream, Offset] = {}
+
+    def run(self, *, start_ts: Ts, options: CatchupOptions) -> CatchupResult:
+        """Own the replica, cycle until it is caught up, and say what was done."""
+        try:
+            with retries_noted(self._monitor):
+                return self._run(start_ts, options)
+        finally:
+            self._monitor.finish()
+            self._engine.close()
+
+    def _run(self, start_ts: Ts, options: CatchupOptions) -> CatchupResult:
+        engine = self._engine
+        listing = begin(self._parts, engine, start_ts=start_ts, take_over=options.take_over, accept_gap=options.accept_gap)
+        self._ends = {stream: extent.end for stream, extent in listing.extents.items()}
+        self._monitor.records_total = sum(status.end_offset - status.read_offset for status in engine.coordinator.streams)
+        while not engine.coordinator.is_caught_up(self._ends):
+            engine.cycle()
+        self._check_moved(listing)
+        engine.save_progress()
+        return self._result()
+
+    def _check_moved(self, listing: Listing) -> None:
+        """Refuse to call a replica caught up that has never seen a window: an empty topic, or one without resolved events."""
+        engine = self._engine
+        if engine.progress.checkpoint_ts > engine.progress.start_ts:
+            return
+        topics = sorted({stream.topic for stream in listing.extents})
+        if not any(extent.end for extent in listing.extents.values()):
+            remedy = "Check that the changefeed runs and writes to this topic"
+            raise SourceError(
+                "the topic is empty: nothing was ever written to it", remedy=remedy, kind="empty_topic", topic=",".join(topics)
+            )
+        holding = engine.coordinator.holding_stream
+        raise SourceError(
+            "a stream holds records but no resolved event after the start: no window can be closed",
+            remedy="Check that the changefeed runs. source.partitions leaves out a partition that it has left, once it holds no record",
+            kind="no_resolved_event",
+            stream=holding,
+            checkpoint_ts=engine.progress.checkpoint_ts,
+        )
+
+    def _result(self) -> CatchupResult:
+        engine, coordinator = self._engine, self._engine.coordinator
+        positions = engine.progress.positions
+        return CatchupResult(
+            checkpoint_ts=engine.progress.checkpoint_ts,
+            rows=engine.tally.rows,
+            transactions=engine.tally.transactions,
+            ddls=engine.tally.ddls,
+            seconds=round(self._monitor.elapsed_s, 3),
+            streams={
+                str(stream): {
+                    "next_offset": positions[stream].next_offset if stream in positions else 0,
+                    "end_offset": end,
+                    "resolved_ts": coordinator.resolved_ts(stream),
+                }
+                for stream, end in sorted(self._ends.items())
+            },
+            pending_ddls=[ddl.query for ddl in coordinator.pending_ddls],
+            holding_stream=str(coordinator.holding_stream or ""),
+        )

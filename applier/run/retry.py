@@ -1,0 +1,64 @@
+"""What a daemon tries again, and for how long: the classes of errors that pass by themselves, with a jittered exponential back-off.
+
+Everything else stops it at once: what would fail again, and what only an operator may decide.
+"""
+
+from typing import Any, Final
+
+from tenacity import RetryCallState, Retrying, retry_if_exception, sleep_using_event, stop_any, stop_when_event_set, wait_exponential_jitter
+from tenacity.stop import stop_base
+
+from applier.model.errors import SourceError
+from applier.replica.recovery import is_transient
+from applier.replica.shutdown import Shutdown
+from applier.telemetry import Watcher
+from applier.telemetry.retries import failure_facts
+
+FIRST_WAIT_S: Final = 0.25
+JITTER_S: Final = 0.25
+LONGEST_WAIT_S: Final = 15.0
+
+
+def retrying(stop: Shutdown, retry_for_s: float, watcher: Watcher) -> Retrying:
+    """Return attempts at one thing: they end when it succeeds, when it has failed for ``retry_for_s``, and when the end is wished.
+
+    The last error comes through as it is. Each retry is noted, with how long it has failed: what is tried again inside of an attempt is
+    noted too, without that.
+    """
+    failing = _FailingFor(retry_for_s)
+
+    def note(state: RetryCallState) -> None:
+        watcher.note("retry", **_facts(state), failing_for_s=round(failing.failing_for_s, 1), gives_up_after_s=retry_for_s)
+
+    return Retrying(
+        retry=retry_if_exception(is_transient),
+        stop=stop_any(failing, stop_when_event_set(stop.event)),
+        wait=wait_exponential_jitter(multiplier=FIRST_WAIT_S, jitter=JITTER_S, max=LONGEST_WAIT_S),
+        sleep=sleep_using_event(stop.event),
+        before_sleep=note,
+        reraise=True,
+    )
+
+
+class _FailingFor(stop_base):
+    """Give up when attempts have failed for so long. The time of the first attempt itself does not count: it may have worked for hours."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._since: float | None = None
+        self.failing_for_s = 0.0
+
+    def __call__(self, retry_state: RetryCallState) -> bool:
+        now = retry_state.outcome_timestamp or 0.0
+        if self._since is None:
+            self._since = now
+        self.failing_for_s = now - self._since
+        return self.failing_for_s >= self._limit_s
+
+
+def _facts(state: RetryCallState) -> dict[str, Any]:
+    error = state.outcome.exception() if state.outcome is not None else None
+    facts = {**failure_facts(error), "attempt": state.attempt_number, "wait_s": round(state.upcoming_sleep, 2)}
+    if isinstance(error, SourceError) and "cause" in error.facts:
+        facts["cause"] = error.facts["cause"]  # the words of Kafka's client hold no values
+    return facts

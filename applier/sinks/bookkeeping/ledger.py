@@ -1,0 +1,156 @@
+"""The ledger of one replica: every DDL that was begun, done or skipped. It is never pruned.
+
+Keyed by the identity of a DDL (ts, folded name, names touched), so that copies, replays and other wordings collapse and the
+pieces of a RENAME chain do not. Like ``bookkeeping.py``: statements inside the caller's transaction.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row
+
+from applier.model.errors import InvariantViolation, NeedsOperator
+from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
+from applier.model.position import Ts
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, moment
+from applier.sinks.port import DdlState, LedgerEntry, LedgerKey
+
+MAX_LISTED: Final = 1_000
+"""Timestamps in one statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The ledger of the replica that ``bookkeeping`` is of."""
+
+    bookkeeping: Bookkeeping
+
+    def read(self, connection: Connection) -> list[LedgerEntry]:
+        """Return all entries by ts; those of one ts in the order in which they began."""
+        return self._entries(connection, "ledger_read")
+
+    def statements(self, connection: Connection) -> list[DdlEvent]:
+        """Return upstream's statements, skipped ones too, by ts."""
+        rows = connection.execute(self.bookkeeping.query("ledger_statements"), {"name": self.bookkeeping.name})
+        ddls = [
+            DdlEvent(commit_ts=Ts(int(ts)), schema=schema, table=table, query=query, ddl_type=kind)
+            for ts, schema, table, kind, query in rows
+        ]
+        return sorted(ddls, key=lambda ddl: ddl.commit_ts)
+
+    def since(self, connection: Connection, ts: Ts) -> list[LedgerKey]:
+        """Return which DDLs the ledger has at or above ``ts``, without their texts."""
+        values = {"name": self.bookkeeping.name, "ddl_ts": self.bookkeeping.number(ts)}
+        return [_ledger_key(row) for row in connection.execute(self.bookkeeping.query("ledger_since"), values)]
+
+    def at(self, connection: Connection, times: Sequence[Ts]) -> list[LedgerKey]:
+        """Return which DDLs the ledger has at these timestamps, without their texts."""
+        found: list[LedgerKey] = []
+        for start in range(0, len(times), MAX_LISTED):
+            listed = [self.bookkeeping.number(ts) for ts in times[start : start + MAX_LISTED]]
+            values = {"name": self.bookkeeping.name, "times": listed}
+            found += map(_ledger_key, connection.execute(self.bookkeeping.query("ledger_at"), values))
+        return found
+
+    def intents(self, connection: Connection) -> list[LedgerEntry]:
+        """Return the DDLs that were begun and not ended, in the order in which they have to run."""
+        return self._entries(connection, "ledger_intents")
+
+    def intent(self, connection: Connection, identity: DdlIdentity, ddl: DdlEvent, before: str) -> None:
+        """Write that the DDL is about to run. ``before`` describes the tables as they are."""
+        values = self._values(identity, ddl)
+        connection.execute(self.bookkeeping.query("ledger_intent"), values | {"before_state": before})
+
+    def settled(self, connection: Connection, identity: DdlIdentity, ddl: DdlEvent, state: DdlState) -> None:
+        """Write a DDL that has no intent: skipped, or done in this very transaction (where DDL is transactional)."""
+        values = self._values(identity, ddl)
+        connection.execute(self.bookkeeping.query("ledger_settled"), values | {"state": state.value})
+
+    def end(self, connection: Connection, identity: DdlIdentity, state: DdlState) -> None:
+        """Turn an intent into done or skipped; InvariantViolation if there is no such intent."""
+        values = self._key(identity) | {"state": state.value}
+        if connection.execute(self.bookkeeping.query("ledger_end"), values).rowcount != 1:
+            message = "a DDL ended that was not begun"
+            raise InvariantViolation(message, ddl_ts=identity.ts, table=identity.name)
+
+    def describe(self, connection: Connection, identity: DdlIdentity, before: str) -> None:
+        """Write how the tables are, just before the statement is sent again."""
+        connection.execute(self.bookkeeping.query("ledger_before"), self._key(identity) | {"before_state": before})
+
+    def refused(self, connection: Connection, identity: DdlIdentity, error: str) -> None:
+        """Write that the server has refused the statement, and why; its intent stays, and is not compared with anything."""
+        connection.execute(self.bookkeeping.query("ledger_refused"), self._key(identity) | {"error": error})
+
+    def resolve(self, connection: Connection, ts: Ts, name: TableName, state: DdlState | None) -> int:
+        """Carry out the operator's word on the intents at ``ts`` of ``name``; return how many there were.
+
+        ``state`` done or skipped ends them; None lets them run again without a comparison.
+        """
+        matching = [e for e in self.intents(connection) if e.ddl.commit_ts == ts and e.ddl.name.fold() == name.fold()]
+        for entry in matching:
+            if state is None:
+                connection.execute(self.bookkeeping.query("ledger_retry"), self._key(entry.identity))
+            else:
+                self.end(connection, entry.identity, state)
+        return len(matching)
+
+    def _entries(self, connection: Connection, query: str) -> list[LedgerEntry]:
+        rows = connection.execute(self.bookkeeping.query(query), {"name": self.bookkeeping.name})
+        return sorted((_entry(row) for row in rows), key=lambda entry: (entry.ddl.commit_ts, entry.began_at))
+
+    def _values(self, identity: DdlIdentity, ddl: DdlEvent) -> dict[str, Any]:
+        _check_text(ddl)
+        return self._key(identity) | {
+            "schema_name": ddl.schema,
+            "table_name": ddl.table,
+            "touches": _touches_text(identity),
+            "ddl_type": ddl.ddl_type,
+            "query": ddl.query,
+        }
+
+    def _key(self, identity: DdlIdentity) -> dict[str, Any]:
+        return {
+            "name": self.bookkeeping.name,
+            "ddl_ts": self.bookkeeping.number(identity.ts),
+            "identity_hash": sha256(json.dumps([*identity.name, _touches_text(identity)]).encode()).hexdigest(),
+        }
+
+
+def _ledger_key(row: Row[Any]) -> LedgerKey:
+    name = TableName(row.schema_name, row.table_name).fold()
+    return LedgerKey(DdlIdentity(Ts(int(row.ddl_ts)), name, _touches(row.touches)), DdlState(row.state))
+
+
+def _touches(text: str) -> frozenset[FoldedName] | None:
+    names = json.loads(text)
+    return None if names is None else frozenset(FoldedName(*name) for name in names)
+
+
+def _check_text(ddl: DdlEvent) -> None:
+    try:
+        (ddl.schema + ddl.table + ddl.query).encode()
+    except UnicodeEncodeError as error:
+        message = "the text of a DDL is not UTF-8 and cannot be kept in the ledger"
+        remedy = "Change the sink by hand, its rows included, and skip the DDL with `applier ddl skip --ts … --table …`"
+        raise NeedsOperator(message, remedy=remedy, ddl_ts=ddl.commit_ts, query=ascii(ddl.query)) from error
+
+
+def _touches_text(identity: DdlIdentity) -> str:
+    return json.dumps(None if identity.touches is None else sorted(identity.touches))
+
+
+def _entry(row: Row[Any]) -> LedgerEntry:
+    ts = Ts(int(row.ddl_ts))
+    ddl = DdlEvent(commit_ts=ts, schema=row.schema_name, table=row.table_name, query=row.query, ddl_type=row.ddl_type)
+    return LedgerEntry(
+        identity=DdlIdentity(ts, ddl.name.fold(), _touches(row.touches)),
+        ddl=ddl,
+        state=DdlState(row.state),
+        before=row.before_state,
+        began_at=moment(row.began_at),
+        ended_at=None if row.ended_at is None else moment(row.ended_at),
+        error=row.error,
+    )

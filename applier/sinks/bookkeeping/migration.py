@@ -1,0 +1,67 @@
+"""Creates and upgrades the bookkeeping tables with Alembic, on a connection of the caller. Runs on the driver only."""
+
+from typing import NamedTuple
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+from applier.model.errors import FatalSinkError
+from applier.sinks.bookkeeping.data import path
+from applier.sinks.bookkeeping.queries import SCHEMA
+
+
+class BookkeepingPlace(NamedTuple):
+    """Where the bookkeeping's tables lie: in a schema, or in SQLite, which has none, under a prefix. The revisions read it."""
+
+    schema: str | None
+    prefix: str
+
+
+def upgrade(connection: Connection, schema: str = SCHEMA) -> tuple[str, ...]:
+    """Upgrade to the newest revision and return the revisions applied, oldest first; none: nothing was changed.
+
+    The caller has made the schema where there are schemas, keeps other migrations away, and commits. FatalSinkError if the
+    tables belong to a newer applier; database errors come through as SQLAlchemy's.
+    """
+    with path("migrations") as directory:
+        config = Config()
+        config.set_main_option("script_location", str(directory).replace("%", "%%"))
+        config.attributes["connection"] = connection
+        config.attributes["place"] = _place(connection, schema)
+        missing = _missing(ScriptDirectory.from_config(config), current(connection, schema))
+        if missing:
+            command.upgrade(config, "head")
+    return missing
+
+
+def check(connection: Connection, schema: str = SCHEMA) -> None:
+    """Raise FatalSinkError unless the bookkeeping tables are those of this applier."""
+    with path("migrations") as directory:
+        missing = _missing(ScriptDirectory(str(directory)), current(connection, schema))
+    if missing:
+        message = "the bookkeeping tables are missing or old"
+        raise FatalSinkError(message, remedy="Run `applier migrate`", schema=schema, missing_revisions=" ".join(missing))
+
+
+def current(connection: Connection, schema: str = SCHEMA) -> str | None:
+    """Return the revision of the bookkeeping tables, None where there are none."""
+    place = _place(connection, schema)
+    options = {"version_table": f"{place.prefix}schema_version", "version_table_schema": place.schema}
+    return MigrationContext.configure(connection, opts=options).get_current_revision()
+
+
+def _place(connection: Connection, schema: str) -> BookkeepingPlace:
+    return BookkeepingPlace(None, f"{schema}_") if connection.dialect.name == "sqlite" else BookkeepingPlace(schema, "")
+
+
+def _missing(script: ScriptDirectory, present: str | None) -> tuple[str, ...]:
+    known = [revision.revision for revision in script.walk_revisions()][::-1]
+    if present is None:
+        return tuple(known)
+    if present not in known:
+        message = "the bookkeeping tables belong to a newer applier"
+        raise FatalSinkError(message, remedy="Install that version, or a newer one", revision=present)
+    return tuple(known[known.index(present) + 1 :])

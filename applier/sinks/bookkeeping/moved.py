@@ -1,0 +1,33 @@
+"""Notices that ``[sink] schema`` was changed under a replica: its progress lies in the default schema still.
+
+Such a run would begin the replica again, from the first offset, on tables that are far ahead.
+"""
+
+from typing import Final
+
+from sqlalchemy import Connection, text
+
+from applier.model.errors import NeedsOperator
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.queries import SCHEMA
+
+_PRESENT: Final = {
+    "sqlite": text("SELECT COUNT(*) FROM sqlite_master WHERE name = 'applier_progress'"),
+    "mysql": text("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'applier' AND TABLE_NAME = 'progress'"),
+}
+"""The user may not be allowed to look at the default schema: then it is not the place that this user has written to."""
+
+
+def refuse_moved(connection: Connection, books: Bookkeeping) -> None:
+    """Raise NeedsOperator if a replica that has not begun in ``books`` has begun in the default schema."""
+    if books.schema == SCHEMA or not connection.execute(_PRESENT[books.dialect]).scalar_one():
+        return
+    left = connection.execute(Bookkeeping(books.name, books.dialect).query("progress_read"), {"name": books.name}).one_or_none()
+    if left is not None:
+        raise NeedsOperator(
+            "the replica's bookkeeping lies in another schema than [sink] schema says",
+            remedy="Set [sink] schema back, or move the tables (README, The schema of the bookkeeping)",
+            replica=books.name,
+            configured=books.schema,
+            found_in=SCHEMA,
+        )

@@ -1,0 +1,242 @@
+"""The quarantine of one replica: events that were set aside, with their records, and the operator's words about events to skip.
+
+``Quarantine`` holds the statements, inside a transaction that the caller began; a writer stores entries in the transaction of the
+progress, behind the lock of the progress row, so that an entry is there once however often its record is read. ``QuarantineDesk`` is
+what the driver asks, the same for every dialect: each call is a transaction of its own.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any, Final, TypeVar
+
+import msgspec
+from sqlalchemy import Connection
+
+from applier.model.errors import FatalSinkError
+from applier.model.events import FoldedName
+from applier.model.position import NO_TS, Offset, Stream, Ts
+from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, moment
+from applier.sinks.port import Quarantined
+
+T = TypeVar("T")
+
+PIECE_BYTES: Final = 256 * 1024
+"""The smallest max_allowed_packet in use is 1 MiB, and a binary literal may need twice its bytes."""
+MAX_NAME: Final = 192
+"""What the columns hold; the names of a broken record may be longer."""
+MAX_LISTED: Final = 1000
+"""Offsets in one statement: SQLite takes some 32,000 values."""
+ANYWHERE: Final = Stream("", -1)
+"""The stream of a word that holds for a timestamp."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuarantineEntry:
+    """An event that was set aside, without its record."""
+
+    event: RejectedEvent
+    found_at: datetime
+    settled_at: datetime | None = None
+    settled_by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkipRule:
+    """The operator's word on an event: at ``place``, or (place None) every event of ``commit_ts`` and ``table`` (None: of any table)."""
+
+    said_by: str
+    place: EventPlace | None = None
+    commit_ts: Ts = NO_TS
+    table: FoldedName | None = None
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(KeptRecord).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """The quarantine of the replica that ``bookkeeping`` is of."""
+
+    bookkeeping: Bookkeeping
+
+    def store_all(
+        self, connection: Connection, aside: Quarantined | None, refused: Sequence[RejectedEvent] = ()
+    ) -> tuple[RejectedEvent, ...]:
+        """Store what a transaction sets aside, reading one record at a time; return what was not there before.
+
+        ``refused``: rows that the database has refused in it.
+        """
+        if aside is None:
+            return ()
+        for settlement in aside.settled:
+            if not self.settle(connection, *settlement):
+                raise FatalSinkError(
+                    "the entry was settled by somebody else meanwhile", remedy="See: applier quarantine list --all", place=settlement.place
+                )
+        events = {event.place: event for event in (*refused, *aside.events)}
+        known = self.stored(connection, events)
+        new = sorted((event for place, event in events.items() if place not in known), key=lambda event: event.place)
+        for _, of_record in groupby(new, key=lambda event: event.place[:2]):
+            some = list(of_record)
+            data = _encode(aside.record_of(some[0]))
+            for event in some:
+                self._insert(connection, event, data)
+        return tuple(new)
+
+    def stored(self, connection: Connection, places: Iterable[EventPlace]) -> frozenset[EventPlace]:
+        """Tell which events are there already, whatever has become of them: a statement per stream and ``MAX_LISTED`` records."""
+        offsets: dict[Stream, set[Offset]] = defaultdict(set)
+        for stream, offset, _ in places:
+            offsets[stream].add(offset)
+        found: set[EventPlace] = set()
+        for stream, some in offsets.items():
+            listed = sorted(some)
+            for start in range(0, len(listed), MAX_LISTED):
+                values = self._of_stream(stream) | {"record_offsets": listed[start : start + MAX_LISTED]}
+                rows = connection.execute(self.bookkeeping.query("quarantine_stored"), values)
+                found.update(EventPlace(stream, Offset(row.record_offset), row.event_index) for row in rows)
+        return frozenset(found)
+
+    def store(self, connection: Connection, event: RejectedEvent, record: KeptRecord) -> bool:
+        """Store an event; False if it is there already, whatever has become of it. The caller holds the progress row."""
+        if event.place in self.stored(connection, [event.place]):
+            return False
+        self._insert(connection, event, _encode(record))
+        return True
+
+    def _insert(self, connection: Connection, event: RejectedEvent, data: bytes) -> None:
+        key = self._key(event.place)
+        facts = {
+            "schema_name": _storable(event.schema)[:MAX_NAME],
+            "table_name": _storable(event.table)[:MAX_NAME],
+            "handle_key": _storable(event.key),
+            "commit_ts": self.bookkeeping.number(event.commit_ts),
+            "error": _storable(event.error),
+            "state": event.state.value,
+        }
+        for piece, start in enumerate(range(0, len(data), PIECE_BYTES)):
+            values = key | facts | {"piece": piece, "record": data[start : start + PIECE_BYTES]}
+            connection.execute(self.bookkeeping.query("quarantine_store"), values)
+
+    def entries(self, connection: Connection) -> list[QuarantineEntry]:
+        """Return all entries in the order in which they were found."""
+        return [_entry(row) for row in connection.execute(self.bookkeeping.query("quarantine_read"), {"name": self.bookkeeping.name})]
+
+    def places(self, connection: Connection) -> list[EventPlace]:
+        """Return the places of the entries that a run may meet again, whatever has become of them: at or behind the stored offsets."""
+        return [_place(row) for row in connection.execute(self.bookkeeping.query("quarantine_places"), {"name": self.bookkeeping.name})]
+
+    def record(self, connection: Connection, place: EventPlace) -> KeptRecord:
+        """Return the record of an entry. FatalSinkError if there is none."""
+        pieces = connection.execute(self.bookkeeping.query("quarantine_record"), self._key(place)).scalars().all()
+        if not pieces:
+            raise FatalSinkError("the quarantine does not hold this record", remedy="See: applier quarantine list --all", place=str(place))
+        return _decode(b"".join(pieces))
+
+    def count(self, connection: Connection) -> int:
+        """Return how many entries wait for the operator."""
+        return int(connection.execute(self.bookkeeping.query("quarantine_count"), {"name": self.bookkeeping.name}).scalar_one())
+
+    def settle(self, connection: Connection, place: EventPlace, state: QuarantineState, by: str) -> bool:
+        """Write what has become of an entry that waited; False if it did not wait (any more)."""
+        values = self._key(place) | {"state": state.value, "settled_by": by}
+        return connection.execute(self.bookkeeping.query("quarantine_settle"), values).rowcount > 0
+
+    def say(self, connection: Connection, word: SkipRule) -> None:
+        """Remember a word of the operator."""
+        values = self._key(word.place or EventPlace(ANYWHERE, Offset(-1), WHOLE_RECORD)) | {
+            "commit_ts": self.bookkeeping.number(word.commit_ts),
+            "schema_name": word.table.schema if word.table else "",
+            "table_name": word.table.table if word.table else "",
+            "said_by": word.said_by,
+        }
+        connection.execute(self.bookkeeping.query("skip_write"), values)
+
+    def words(self, connection: Connection) -> list[SkipRule]:
+        """Return all words of the operator."""
+        return [_word(row) for row in connection.execute(self.bookkeeping.query("skip_read"), {"name": self.bookkeeping.name})]
+
+    def _key(self, place: EventPlace) -> dict[str, Any]:
+        return self._of_stream(place.stream) | {"record_offset": place.offset, "event_index": place.event}
+
+    def _of_stream(self, stream: Stream) -> dict[str, Any]:
+        return {"name": self.bookkeeping.name, "topic": stream.topic, "partition_number": stream.partition}
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineStore:
+    """The quarantine as the driver and the commands see it. ``read`` and ``write`` run work in a transaction of the sink."""
+
+    store: Quarantine
+    read: Callable[[Callable[[Connection], Any]], Any]
+    write: Callable[[Callable[[Connection], Any]], Any]
+
+    def count(self) -> int:
+        """Return how many entries wait for the operator. Cheap."""
+        return int(self.read(self.store.count))
+
+    def entries(self) -> Sequence[QuarantineEntry]:
+        """Return all entries, without their records, in the order in which they were found."""
+        found: Sequence[QuarantineEntry] = self.read(self.store.entries)
+        return found
+
+    def places(self) -> Sequence[EventPlace]:
+        """Return the places of the entries that a run may meet again, whatever has become of them."""
+        found: Sequence[EventPlace] = self.read(self.store.places)
+        return found
+
+    def record(self, place: EventPlace) -> KeptRecord:
+        """Return the record of an entry as it came from Kafka. FatalSinkError if there is none."""
+        record: KeptRecord = self.read(lambda connection: self.store.record(connection, place))
+        return record
+
+    def settle(self, place: EventPlace, state: QuarantineState, by: str) -> bool:
+        """Write what has become of an entry that waited; False if it did not wait (any more)."""
+        return bool(self.write(lambda connection: self.store.settle(connection, place, state, by)))
+
+    def words(self) -> Sequence[SkipRule]:
+        """Return the operator's words about events to skip."""
+        words: Sequence[SkipRule] = self.read(self.store.words)
+        return words
+
+    def say(self, word: SkipRule) -> None:
+        """Remember a word of the operator; runs heed it from their next start on."""
+        self.write(lambda connection: self.store.say(connection, word))
+
+
+def _storable(text: str) -> str:
+    """Escape what is not UTF-8: names and keys of a broken record may hold anything."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _entry(row: Any) -> QuarantineEntry:
+    event = RejectedEvent(
+        place=_place(row),
+        error=row.error,
+        state=QuarantineState(row.state),
+        schema=row.schema_name,
+        table=row.table_name,
+        key=row.handle_key,
+        commit_ts=Ts(int(row.commit_ts)),
+    )
+    return QuarantineEntry(
+        event=event,
+        found_at=moment(row.found_at),
+        settled_at=None if row.settled_at is None else moment(row.settled_at),
+        settled_by=row.settled_by or "",
+    )
+
+
+def _word(row: Any) -> SkipRule:
+    place = None if row.topic == ANYWHERE.topic else _place(row)
+    table = FoldedName(row.schema_name, row.table_name) if row.schema_name or row.table_name else None
+    return SkipRule(said_by=row.said_by, place=place, commit_ts=Ts(int(row.commit_ts)), table=table)
+
+
+def _place(row: Any) -> EventPlace:
+    return EventPlace(Stream(row.topic, row.partition_number), Offset(row.record_offset), row.event_index)

@@ -1,0 +1,230 @@
+"""The driver's view of Kafka: partitions, extents, topic ids, record times."""
+
+import time
+from collections.abc import Collection, Mapping
+from threading import Thread
+from typing import Any, Final, Self
+
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # public, but not in its stub's __all__
+
+from applier.model.errors import SourceError
+from applier.model.listing import Listing, PartitionExtent
+from applier.model.position import Offset, Place, Stream
+from applier.sources.kafka.complaint import PATIENCE_S, Complaints
+from applier.sources.kafka.failure import failed
+from applier.sources.kafka.reader import KafkaRangeReader
+from applier.sources.kafka.refusal import refusals_as_config_errors
+from applier.sources.kafka.settings import LOGGER, KafkaSettings, unreachable
+from applier.sources.port import RangeReader
+
+CLOSE_TIMEOUT_S = 10.0
+"""How long the consumer may take to close: as long as a broker takes to answer that offsets are shown."""
+
+HEARING_S = 0.2
+"""For hearing why the cluster was not asked; it also keeps a question that fails at once from being asked without a pause."""
+
+TOPIC_ID_TIMEOUT_S = 5.0
+"""Topic ids guard against a topic that was made anew; a broker that does not tell them in this time is one that cannot."""
+
+
+MOCK_CLUSTER = "mockCluster"
+"""How librdkafka's mock cluster calls itself: it has no controller to ask for topic ids."""
+
+
+STALE: Final = frozenset(
+    {
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError._NOENT,  # noqa: SLF001 - librdkafka's codes: it knows no leader
+    }
+)
+"""What an admin client hears who asks by an old picture of the cluster. It asks so until the picture expires, which takes minutes."""
+
+_EARLIEST, _LATEST = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
+
+
+class _Shown:
+    """Hears whether offsets were shown, and logs each new reason why not. It does not know the source, which so ends when it is let go."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        self._not_because: str | None = None
+
+    def hear(self, error: KafkaError | None, partitions: Collection[TopicPartition]) -> None:
+        refused = next((f"{p.topic}/{p.partition}: {p.error}" for p in partitions if p.error is not None), None)
+        reason = None if error is None and refused is None else str(error or refused)
+        if reason not in {None, self._not_because}:
+            LOGGER.warning("offsets are not shown to lag tools", extra={"reason": self._settings.masked(str(reason))})
+        self._not_because = reason
+
+
+class KafkaSource:
+    """Implements ``Source`` on a real cluster or on librdkafka's mock cluster."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        self._complaints = Complaints(settings)
+        with refusals_as_config_errors(settings):
+            heard = {"error_cb": self._complaints.hear, "on_commit": _Shown(settings).hear}
+            self._consumer = Consumer(settings.consumer() | heard)
+            self._admin = AdminClient(settings.client())
+        self._has_listed = False
+
+    @property
+    def reader(self) -> RangeReader:
+        """The reading part, for executors."""
+        return KafkaRangeReader(self._settings)
+
+    def listing(self) -> Listing:
+        """Fetch partitions and extents: first the partitions, then their offsets, so that the ends are the newest."""
+        streams = self._streams()
+        earliest = self._offsets(streams, _EARLIEST)
+        latest = self._offsets(streams, _LATEST)
+        return Listing({s: PartitionExtent(earliest[s], latest[s]) for s in streams})
+
+    def topic_ids(self) -> Mapping[str, str]:
+        """Ask for the topics' ids; empty where no broker tells them."""
+        if str(self._metadata(self._settings.topics[0]).cluster_id).startswith(MOCK_CLUSTER):
+            return {}
+        try:
+            return self._described_ids()
+        except SourceError:
+            # The broker that is asked may be gone: an admin client does not look for another one by itself.
+            self._metadata(self._settings.topics[0], self._admin)
+        return self._described_ids()
+
+    def _described_ids(self) -> Mapping[str, str]:
+        futures = self._admin.describe_topics(TopicCollection(list(self._settings.topics)), request_timeout=TOPIC_ID_TIMEOUT_S)
+        ids = {}
+        for topic, future in futures.items():
+            try:
+                ids[topic] = str(future.result().topic_id)
+            except KafkaException as error:
+                if error.args[0].code() in {KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE}:  # noqa: SLF001 - librdkafka's codes
+                    return {}
+                raise failed(self._settings, f"topic id of {topic}", error, topic=topic) from error
+        return ids
+
+    def record_time_ms(self, stream: Stream, offset: Offset) -> int | None:
+        """Read the record at or after ``offset`` and return its Kafka timestamp."""
+        self._consumer.assign([TopicPartition(stream.topic, stream.partition, offset)])
+        try:
+            message = self._consumer.poll(self._settings.unreachable_after_s)
+            if message is None:
+                raise unreachable(self._settings, f"record {stream}@{offset}", "time-out")
+            if (error := message.error()) is not None:
+                if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - see topic_ids
+                    return None
+                place = Place(stream, offset)
+                raise failed(self._settings, f"record {place}", error, **place.facts)
+            return int(message.timestamp()[1])
+        finally:
+            self._consumer.unassign()
+
+    def offsets_at_time(self, streams: Collection[Stream], time_ms: int) -> Mapping[Stream, Offset]:
+        """Ask for the first offsets whose record time is at or after ``time_ms``."""
+        asked = [TopicPartition(s.topic, s.partition, time_ms) for s in streams]
+        try:
+            found = self._consumer.offsets_for_times(asked, timeout=self._settings.unreachable_after_s)
+        except KafkaException as error:
+            raise failed(self._settings, "offsets for times", error) from error
+        ends = self._offsets(streams, _LATEST)
+        return {s: Offset(p.offset) if p.offset >= 0 else ends[s] for s, p in ((Stream(p.topic, p.partition), p) for p in found)}
+
+    def show_offsets(self, offsets: Mapping[Stream, Offset]) -> None:
+        """Commit them as those of the consumer group, in the background.
+
+        By the consumer: an admin client whose request to a group's coordinator times out as the broker dies aborts the whole process
+        (librdkafka issue 4605, an assertion in rd_kafka_enq_once_del_source_return).
+        """
+        self._consumer.poll(0)  # nothing is assigned: what can come is how the earlier ones fared
+        if partitions := [TopicPartition(stream.topic, stream.partition, offset) for stream, offset in offsets.items()]:
+            self._consumer.commit(offsets=partitions, asynchronous=True)
+
+    def close(self) -> None:
+        """Close the consumer, once the last offsets are shown; the admin client ends with its last reference.
+
+        It is left to itself if that takes too long: librdkafka waits without end for the answer of a broker that has died meanwhile.
+        """
+        closing = Thread(target=self._consumer.close, name="applier-kafka-close", daemon=True)
+        closing.start()
+        closing.join(CLOSE_TIMEOUT_S)
+
+    def __enter__(self) -> Self:
+        """Use as a context manager."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+    def _metadata(self, topic: str, client: Consumer | AdminClient | None = None) -> Any:
+        asked = client or self._consumer
+        give_up = time.monotonic() + self._settings.unreachable_after_s
+        while True:
+            try:
+                metadata = asked.list_topics(topic, timeout=min(PATIENCE_S, max(give_up - time.monotonic(), HEARING_S)))
+            except KafkaException as error:
+                asked.poll(HEARING_S)  # nothing is assigned: complaints are all that can come
+                self._complaints.check()
+                if time.monotonic() >= give_up:
+                    raise unreachable(self._settings, f"metadata of {topic}", self._complaints.latest or error) from error
+            else:
+                self._complaints.forget()
+                return metadata
+
+    def _streams(self) -> list[Stream]:
+        streams = []
+        for topic in self._settings.topics:
+            described = self._metadata(topic).topics[topic]
+            if described.error is not None:
+                raise self._refused(topic, described.error)
+            streams += [Stream(topic, partition) for partition in sorted(described.partitions)]
+        self._has_listed = True
+        return streams
+
+    def _refused(self, topic: str, error: KafkaError) -> SourceError:
+        # A broker that has just started may not know yet of topics that were there before.
+        if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART and not self._has_listed:
+            remedy = "Check source.topics; the changefeed's sink URI names the topic"
+            return SourceError("the topic does not exist", remedy=remedy, kind="unknown_topic", topic=topic)
+        return failed(self._settings, f"metadata of {topic}", error, topic=topic)
+
+    def _offsets(self, streams: Collection[Stream], spec: OffsetSpec) -> dict[Stream, Offset]:
+        if not streams:
+            return {}
+        give_up = time.monotonic() + self._settings.unreachable_after_s
+        while True:
+            try:
+                return self._asked(streams, spec)
+            except SourceError as error:
+                cause = error.__cause__
+                if not isinstance(cause, KafkaException) or cause.args[0].code() not in STALE or time.monotonic() >= give_up:
+                    raise
+            # A broker was started again, or a leader is being elected: unlike a consumer, an admin client does not look again by itself.
+            time.sleep(HEARING_S)
+            for topic in sorted({stream.topic for stream in streams}):
+                self._metadata(topic, self._admin)
+
+    def _asked(self, streams: Collection[Stream], spec: OffsetSpec) -> dict[Stream, Offset]:
+        asked = {TopicPartition(s.topic, s.partition): spec for s in streams}
+        # The end of what a consumer is given: behind it, records of a transaction that is still open would be waited for.
+        committed = IsolationLevel.READ_COMMITTED
+        answers = self._admin.list_offsets(asked, isolation_level=committed, request_timeout=self._settings.unreachable_after_s)
+        offsets = {}
+        for partition, future in answers.items():
+            try:
+                offsets[Stream(partition.topic, partition.partition)] = Offset(future.result().offset)
+            except KafkaException as error:
+                place = {"topic": partition.topic, "partition": partition.partition}
+                raise failed(self._settings, f"offsets of {partition.topic}/{partition.partition}", error, **place) from error
+        return offsets

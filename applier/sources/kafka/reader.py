@@ -1,0 +1,135 @@
+"""Reading one offset range on an executor: an own consumer, manual assignment, no group, no rebalance.
+
+One consumer lives in each worker process; a range that begins where the last one ended goes on with what is already fetched.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from applier.model.errors import SourceError
+from applier.model.position import Offset, Place, Stream
+from applier.model.range_report import RangeId
+from applier.sources.kafka.complaint import PATIENCE_S, Complaints
+from applier.sources.kafka.failure import failed
+from applier.sources.kafka.refusal import refusals_as_config_errors
+from applier.sources.kafka.settings import KafkaSettings, unreachable
+from applier.sources.port import Record
+
+BATCH = 1000
+POLL_S = 1.0
+
+TRANSIENT: Final = frozenset(
+    {
+        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001 - librdkafka's own codes begin with an underscore
+        KafkaError._TRANSPORT,  # noqa: SLF001
+        KafkaError._TIMED_OUT,  # noqa: SLF001
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.REQUEST_TIMED_OUT,
+    }
+)
+"""Errors after which librdkafka itself goes on trying: reading fails only when nothing has come for unreachable_after_s."""
+
+
+@dataclass(slots=True)
+class _Assigned:
+    """The consumer of this process and where it stands (None: somewhere unknown)."""
+
+    consumer: Consumer
+    complaints: Complaints
+    stream: Stream | None = None
+    position: int = 0
+
+    def seek(self, range_id: RangeId) -> None:
+        if (self.stream, self.position) != (range_id.stream, range_id.start):
+            self.consumer.assign([_place(range_id.stream, range_id.start)])
+            self.position = range_id.start
+        self.stream = None
+
+    def stay(self, range_id: RangeId) -> None:
+        """Go on fetching behind a range that was read whole, but not at the end of the stream: it would ask for nothing, all the time."""
+        _, end = self.consumer.get_watermark_offsets(_place(range_id.stream, range_id.end), cached=True)
+        if end > range_id.end:
+            self.stream = range_id.stream
+        else:
+            self.consumer.unassign()
+
+
+def _place(stream: Stream, offset: int) -> TopicPartition:
+    return TopicPartition(stream.topic, stream.partition, offset)
+
+
+def _connected(settings: KafkaSettings) -> _Assigned:
+    complaints = Complaints(settings)
+    return _Assigned(Consumer(settings.consumer() | {"error_cb": complaints.hear}), complaints)
+
+
+_consumers: Final[dict[KafkaSettings, _Assigned]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaRangeReader:
+    """Implements ``RangeReader``."""
+
+    settings: KafkaSettings = field(repr=False)
+
+    def read(self, range_id: RangeId) -> Iterator[list[Record]]:
+        """Yield the range's records in offset order; SourceError if it cannot be read whole, ConfigError if a property is refused."""
+        assigned = _consumers.get(self.settings)
+        if assigned is None:
+            with refusals_as_config_errors(self.settings):
+                assigned = _consumers[self.settings] = _connected(self.settings)
+        assigned.seek(range_id)
+        yield from self._batches(assigned, range_id)
+        assigned.stay(range_id)
+
+    def _batches(self, assigned: _Assigned, range_id: RangeId) -> Iterator[list[Record]]:
+        heard = time.monotonic()
+        while (position := assigned.position) < range_id.end:
+            records = self._take(assigned, assigned.consumer.consume(min(BATCH, range_id.end - position), POLL_S), range_id)
+            if records:
+                yield records
+            if assigned.position > position:
+                heard = time.monotonic()
+                assigned.complaints.forget()
+            else:
+                self._judge_silence(assigned, range_id, time.monotonic() - heard)
+
+    def _judge_silence(self, assigned: _Assigned, range_id: RangeId, silent_s: float) -> None:
+        if silent_s >= PATIENCE_S:
+            assigned.complaints.check()
+        if silent_s >= self.settings.unreachable_after_s:
+            what = f"range {range_id.stream}@{assigned.position}..{range_id.end}"
+            raise unreachable(self.settings, what, assigned.complaints.latest or "time-out")
+
+    def _take(self, assigned: _Assigned, messages: list[Message], range_id: RangeId) -> list[Record]:
+        records = []
+        for message in messages:
+            error = message.error()
+            if error is not None:
+                if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                    assigned.position = max(assigned.position, message.offset() or 0)
+                    continue
+                if error.code() in TRANSIENT:
+                    continue
+                raise self._failed(error, range_id, assigned.position)
+            offset: int = message.offset()  # type: ignore[assignment]  # a message without an error has one
+            assigned.position = offset + 1
+            if offset < range_id.end:
+                records.append(Record(Offset(offset), message.key(), message.value()))
+        return records
+
+    def _failed(self, error: KafkaError, range_id: RangeId, position: int) -> SourceError:
+        place = Place(range_id.stream, Offset(position)).facts
+        if error.code() in {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}:  # noqa: SLF001
+            return SourceError(
+                "records are gone from kafka before they were read",
+                remedy="Retention has removed them: lengthen the topic's retention, and make the replica anew; `applier catchup` says how",
+                kind="retention",
+                **place,
+            )
+        return failed(self.settings, f"range {range_id.stream}@{position}..{range_id.end}", error, **place)

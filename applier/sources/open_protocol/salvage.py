@@ -1,0 +1,55 @@
+"""What can still be said of an event that cannot be read: which rows it is about.
+
+A row event whose key can be read, although something else in it cannot, leaves a marker for each key (``MARKER_IMAGE``).
+"""
+
+from typing import Any, NamedTuple
+
+from applier.model.errors import ProtocolError
+from applier.model.events import MARKER_IMAGE, ColumnShape, PlacedRow, RowKind, Shape
+from applier.sources.open_protocol.body import split_row
+from applier.sources.open_protocol.document import is_valid_text, parse
+from applier.sources.open_protocol.head import ROW, Head
+from applier.sources.open_protocol.row_key import canonical_float, encode_key
+from applier.sources.open_protocol.shape_codec import intern_shape
+from applier.sources.open_protocol.value import is_handle, read_column
+
+
+class Unplaced(NamedTuple):
+    """An event that cannot be read, with the error that says where and why. ``head`` is None where not even that can be read."""
+
+    error: ProtocolError
+    head: Head | None
+
+
+def markers_of(head: Head | None, body: bytes | None) -> list[PlacedRow]:
+    """Return a marker for each row that the event is about, as far as its keys can be read; [] for what is no row event."""
+    if head is None or head.t != ROW or body is None:
+        return []
+    try:
+        row = split_row(body)
+        after, old, deleted = (_columns(bytes(raw)) for raw in (row.u, row.p, row.d))
+    except ProtocolError:
+        return []
+    images = [image for image in ({**after, **old} if old else {}, after, deleted) if image]
+    markers = [marker for image in images if (marker := _marker(head, image)) is not None]
+    return list({marker.key: marker for marker in markers}.values())
+
+
+def _columns(data: bytes) -> dict[str, Any]:
+    document = parse(data)
+    return document if isinstance(document, dict) and all(map(is_valid_text, document)) else {}
+
+
+def _marker(head: Head, image: dict[str, Any]) -> PlacedRow | None:
+    try:
+        handle = {name: read_column(name, members) for name, members in image.items() if is_handle(name, members)}
+    except ProtocolError:
+        return None
+    if not handle:
+        return None
+    columns = tuple(ColumnShape(name, column.mysql_type, column.flags) for name, column in handle.items())
+    shape = intern_shape(Shape(head.scm, head.tbl, columns))
+    values = (handle[column.name].value for column in shape.handle_key)
+    key = encode_key([canonical_float(value) if isinstance(value, float) else value for value in values])
+    return PlacedRow(head.ts, int(RowKind.UPSERT), shape, key, MARKER_IMAGE)

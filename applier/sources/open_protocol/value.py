@@ -1,0 +1,132 @@
+"""Column values: what a JSON value means under its type code and flags (open_protocol.md 2.5, 2.6).
+
+One table of types for both faces of the package: the exact reader here, and the compiled decoders of ``shape_codec``.
+"""
+
+from binascii import a2b_base64
+from contextlib import suppress
+from enum import Enum, auto
+from typing import Any
+
+from applier.model.errors import ProtocolError
+from applier.model.events import Column, Flag, Value
+from applier.sources.open_protocol.escape import unquote
+
+MAX_FLAGS = 2**63 - 1
+
+
+class ValueClass(Enum):
+    """How values of a type are written in JSON."""
+
+    INTEGER = auto()
+    FLOAT = auto()
+    TEXT = auto()
+    QUOTABLE = auto()
+    """A string that is Go-quoted where the column is binary."""
+    BASE64 = auto()
+    """A string in base64, of text or of bytes."""
+    NULL = auto()
+
+
+INTEGER_RANGES: dict[int, tuple[int, int]] = {
+    1: (-(2**7), 2**8 - 1),  # TINYINT; unsigned and signed share a range here, since flags may be stale
+    2: (-(2**15), 2**16 - 1),  # SMALLINT
+    3: (-(2**31), 2**32 - 1),  # INT
+    8: (-(2**63), 2**64 - 1),  # BIGINT
+    9: (-(2**23), 2**24 - 1),  # MEDIUMINT
+    13: (0, 2155),  # YEAR
+    16: (0, 2**64 - 1),  # BIT
+    247: (0, 2**16 - 1),  # ENUM: ordinal
+    248: (0, 2**64 - 1),  # SET: bit mask
+}
+
+VALUE_CLASSES: dict[int, ValueClass] = {
+    **dict.fromkeys(INTEGER_RANGES, ValueClass.INTEGER),
+    **dict.fromkeys((4, 5), ValueClass.FLOAT),
+    # TIMESTAMP, DATE, TIME, DATETIME, NEWDATE, VECTOR, JSON, DECIMAL
+    **dict.fromkeys((7, 10, 11, 12, 14, 225, 245, 246), ValueClass.TEXT),
+    **dict.fromkeys((15, 253, 254), ValueClass.QUOTABLE),
+    **dict.fromkeys((249, 250, 251, 252), ValueClass.BASE64),
+    6: ValueClass.NULL,
+}
+"""Every type code that a producer writes; GEOMETRY (255) is not supported by TiDB."""
+
+
+def read_column(name: str, members: Any, known_flags: int | None = None) -> Column:
+    """Read a column object, under ``known_flags`` where its own may be stale.
+
+    ProtocolError (field_type, column_type, flags, value_type, base64, escape) that names the column.
+    """
+    if not isinstance(members, dict):
+        raise _refuse("field_type", name, "a column is not an object")
+    mysql_type = members.get("t")
+    if type(mysql_type) is not int or mysql_type not in VALUE_CLASSES:
+        raise _refuse("column_type", name, "a column has no type or an unknown one", mysql_type=mysql_type)
+    flags = _read_flags(name, members) if known_flags is None else known_flags
+    if "v" not in members:
+        raise _refuse("value_type", name, "a column has no value", mysql_type=mysql_type)
+    return Column(mysql_type, flags, _read_value(name, mysql_type, flags, members["v"]))
+
+
+def is_handle(name: str, members: Any) -> bool:
+    """Tell whether a column object says that it is of the handle key. ProtocolError (field_type, flags)."""
+    if not isinstance(members, dict):
+        raise _refuse("field_type", name, "a column is not an object")
+    return bool(_read_flags(name, members) & Flag.HANDLE_KEY)
+
+
+def _read_flags(name: str, members: dict[str, Any]) -> int:
+    """Return the effective flags: ``f``, or without it (oldest producers) what ``h`` says about the handle key."""
+    is_handle = members.get("h")
+    if is_handle is not None and type(is_handle) is not bool:
+        raise _refuse("flags", name, "a column's h is not a boolean")
+    if "f" not in members:
+        return int(Flag.HANDLE_KEY) if is_handle else 0
+    flags = members["f"]
+    if type(flags) is int and 0 <= flags <= MAX_FLAGS:
+        return flags
+    raise _refuse("flags", name, "a column's flags are not a number")
+
+
+def _read_value(name: str, mysql_type: int, flags: int, wire: Any) -> Value:
+    if wire is None:
+        return None
+    try:
+        return _convert(mysql_type, flags, wire)
+    except ProtocolError as cause:
+        raise _refuse(cause.facts["kind"], name, cause.message, mysql_type=mysql_type) from cause
+
+
+def _convert(mysql_type: int, flags: int, wire: Any) -> Value:
+    match VALUE_CLASSES[mysql_type]:
+        case ValueClass.INTEGER if type(wire) is int:
+            low, high = INTEGER_RANGES[mysql_type]
+            if low <= wire <= high:
+                return wire
+        case ValueClass.FLOAT if type(wire) in (int, float):
+            with suppress(OverflowError):  # an integer beyond the largest double
+                return float(wire)
+        case ValueClass.TEXT if type(wire) is str:
+            return wire
+        case ValueClass.QUOTABLE if type(wire) is str:
+            return unquote(wire) if flags & Flag.BINARY else wire
+        case ValueClass.BASE64 if type(wire) is str:
+            data = _read_base64(wire)
+            return data if flags & Flag.BINARY else read_text(data)
+    raise ProtocolError.at(None, "value_type", "a value does not fit the type of its column")
+
+
+def _read_base64(text: str) -> bytes:
+    try:
+        return a2b_base64(text, strict_mode=True)
+    except ValueError as cause:
+        raise ProtocolError.at(None, "base64", "a value is not padded base64 of the standard alphabet") from cause
+
+
+def read_text(data: bytes) -> str:
+    """Return the text of a TEXT column; a byte that is not part of valid UTF-8 becomes U+DC00 + byte."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _refuse(kind: str, name: str, message: str, **facts: Any) -> ProtocolError:
+    return ProtocolError.at(None, kind, message, column=name, **facts)

@@ -1,0 +1,89 @@
+"""What ``applier status`` finds out: from the sink, from Kafka if it answers, and from the run itself if it is on this machine."""
+
+import json
+import logging
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
+from types import TracebackType
+from typing import Any, Final, Self
+
+from applier.model.errors import SourceError
+from applier.sinks.bookkeeping.overview import Overview
+from applier.sinks.factory import open_sink
+from applier.sinks.port import SinkSettings
+from applier.sources.kafka.client import KafkaSource
+from applier.sources.kafka.settings import KafkaSettings
+from applier.status.replica_status import Findings, ReplicaStatus, standing_of
+from applier.telemetry.log import KAFKA_LOGGER_NAME
+
+KAFKA_LOGGER: Final = logging.getLogger(KAFKA_LOGGER_NAME)
+KAFKA_PATIENCE_S: Final = 3.0
+"""Who asks for the status wants an answer, and the sink has the better part of it."""
+RUN_PATIENCE_S: Final = 1.0
+SINK_PATIENCE_S: Final = 5
+MAX_STATUS_BYTES: Final = 64 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusTarget:
+    """The replica whose status is asked. ``sink_address``: for people, without the password; ``http``: host and port of its run."""
+
+    sink: SinkSettings
+    sink_address: str
+    kafka: KafkaSettings
+    required_partitions: Mapping[str, int] | None
+    http: tuple[str, int] | None
+
+
+class StatusQuery:
+    """Asks as often as it is told to; opens nothing before. A sink that does not answer is asked once."""
+
+    def __init__(self, target: StatusTarget) -> None:
+        self._target = target
+        self._sink = open_sink(replace(target.sink, retries=0, lock_wait_timeout_s=SINK_PATIENCE_S, silence_s=0))
+        self._source = KafkaSource(replace(target.kafka, unreachable_after_s=KAFKA_PATIENCE_S))
+
+    def ask(self) -> ReplicaStatus:
+        """Find out where the replica stands. SinkError if the sink does not tell."""
+        overview = self._sink.overview()
+        live = self._ask_run(overview)
+        try:
+            found = Findings(overview=overview, listing=self._source.listing(), kafka_problem="", live=live)
+        except SourceError as error:
+            found = Findings(overview=overview, listing=None, kafka_problem=error.message, live=live)
+        target = self._target
+        return standing_of(target.sink.name, target.sink_address, found, time.time(), target.required_partitions)
+
+    def _ask_run(self, overview: Overview) -> Mapping[str, Any] | None:
+        """Ask the run that owns the replica, if it is on this machine; None if it does not answer, or another one does."""
+        http, view = self._target.http, overview.owner
+        if http is None or view is None or view.owner.host != socket.gethostname():
+            return None
+        # Not urllib, which would go through the proxies of the environment.
+        connection = HTTPConnection(*http, timeout=RUN_PATIENCE_S)
+        try:
+            connection.request("GET", "/status")
+            response = connection.getresponse()
+            found = json.loads(response.read(MAX_STATUS_BYTES)) if response.status == HTTPStatus.OK else None
+        except (OSError, HTTPException, ValueError):
+            return None
+        finally:
+            connection.close()
+        is_it = isinstance(found, dict) and found.get("replica") == self._target.sink.name and found.get("process") == view.owner.process
+        return found if is_it else None
+
+    def __enter__(self) -> Self:
+        """Keep librdkafka from logging what the answer says: that no broker can be reached."""
+        self._logged_level = KAFKA_LOGGER.level
+        KAFKA_LOGGER.setLevel(logging.CRITICAL)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Close the connections."""
+        self._source.close()
+        self._sink.close()
+        KAFKA_LOGGER.setLevel(self._logged_level)

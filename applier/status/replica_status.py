@@ -1,0 +1,163 @@
+"""Where a replica stands: put together from the sink's overview, Kafka's end offsets and the running daemon's own word.
+
+Values only, and pure: how they are got is in ``status.py``, how they are shown in ``standing_view.py``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from applier.coordinator.listing import is_required
+from applier.model.listing import Listing
+from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
+from applier.sinks.bookkeeping.overview import Overview
+from applier.status.document import rounded, time_of
+from applier.telemetry.live import lag_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamStanding:
+    """One stream. ``next_offset`` is None before it was read, ``end_offset`` while Kafka does not answer."""
+
+    stream: Stream
+    next_offset: Offset | None
+    end_offset: Offset | None
+    resolved_ts: Ts
+    lag_s: float | None
+    holds_watermark: bool
+
+    @property
+    def behind(self) -> int | None:
+        """Records that a restart would read."""
+        if self.end_offset is None:
+            return None
+        return max(0, self.end_offset - (self.next_offset or 0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaStatus:
+    """One replica. ``live`` is what the daemon's ``/status`` says; ``kafka_problem`` is why the ends are not known, or ""."""
+
+    replica: str
+    sink: str
+    overview: Overview
+    kafka_problem: str = ""
+    live: Mapping[str, Any] | None = None
+    streams: tuple[StreamStanding, ...] = ()
+    lag_s: float | None = None
+    watermark: Ts = field(default=NO_TS)
+
+    @property
+    def holding_stream(self) -> Stream | None:
+        """The stream that holds the watermark: others have promised more."""
+        return next((each.stream for each in self.streams if each.holds_watermark), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What was found out just now. ``listing`` is None if Kafka does not answer (``kafka_problem`` says why)."""
+
+    overview: Overview
+    listing: Listing | None
+    kafka_problem: str
+    live: Mapping[str, Any] | None
+
+
+def standing_of(replica: str, sink: str, found: Findings, unix_s: float, partitions: Mapping[str, int] | None) -> ReplicaStatus:
+    """Put together what was found. ``partitions``: how many of each topic count, as for a run (None: all)."""
+    stored = found.overview.progress.positions if found.overview.progress else {}
+    positions = {stream: position for stream, position in stored.items() if is_required(stream, partitions)}
+    watermark = min((position.resolved_ts for position in positions.values()), default=NO_TS)
+    holding = _holding(positions, watermark)
+    ends = {stream: extent.end for stream, extent in found.listing.extents.items()} if found.listing else {}
+    streams = sorted({*positions, *(stream for stream, end in ends.items() if end and is_required(stream, partitions))})
+    return ReplicaStatus(
+        replica=replica,
+        sink=sink,
+        overview=found.overview,
+        kafka_problem=found.kafka_problem,
+        live=found.live,
+        watermark=watermark,
+        lag_s=lag_s(found.overview.progress.checkpoint_ts, unix_s) if found.overview.progress else None,
+        streams=tuple(_stream(stream, positions.get(stream), ends.get(stream), unix_s, holds=stream == holding) for stream in streams),
+    )
+
+
+def _holding(positions: Mapping[Stream, StreamPosition], watermark: Ts) -> Stream | None:
+    if all(position.resolved_ts == watermark for position in positions.values()):
+        return None
+    return min(stream for stream, position in positions.items() if position.resolved_ts == watermark)
+
+
+def _stream(stream: Stream, position: StreamPosition | None, end: Offset | None, unix_s: float, *, holds: bool) -> StreamStanding:
+    resolved_ts = NO_TS if position is None else position.resolved_ts
+    return StreamStanding(
+        stream=stream,
+        next_offset=None if position is None else position.next_offset,
+        end_offset=end,
+        resolved_ts=resolved_ts,
+        lag_s=lag_s(resolved_ts, unix_s),
+        holds_watermark=holds,
+    )
+
+
+def as_object(standing: ReplicaStatus) -> dict[str, Any]:
+    """Return it for programs. Timestamps are exact TSOs, each with its time."""
+    overview, progress = standing.overview, standing.overview.progress
+    checkpoint_ts = progress.checkpoint_ts if progress else NO_TS
+    return {
+        "replica": standing.replica,
+        "sink": standing.sink,
+        "has_begun": progress is not None,
+        "checkpoint_ts": checkpoint_ts,
+        "checkpoint_time": time_of(checkpoint_ts),
+        "lag_s": rounded(standing.lag_s),
+        "start_ts": progress.start_ts if progress else NO_TS,
+        "epoch": progress.fence.epoch if progress else None,
+        "updated_at": overview.updated_at.isoformat(timespec="milliseconds") if overview.updated_at else None,
+        "watermark": standing.watermark,
+        "watermark_time": time_of(standing.watermark),
+        "holding_stream": str(standing.holding_stream) if standing.holding_stream else None,
+        "owner": _owner(overview),
+        "streams": {str(each.stream): _stream_object(each) for each in standing.streams},
+        "undecided_ddls": [
+            {
+                "ts": entry.ddl.commit_ts,
+                "schema": entry.ddl.schema,
+                "table": entry.ddl.table,
+                "query": entry.ddl.query,
+                "began_at": entry.began_at.isoformat(timespec="milliseconds"),
+                "error": entry.error,
+            }
+            for entry in overview.undecided
+        ],
+        "quarantined": overview.quarantined,
+        "kafka_problem": standing.kafka_problem or None,
+        "daemon": standing.live,
+    }
+
+
+def _owner(overview: Overview) -> dict[str, Any] | None:
+    view = overview.owner
+    if view is None:
+        return None
+    return {
+        "state": str(view.state),
+        "host": view.owner.host,
+        "process": view.owner.process,
+        "epoch": view.owner.epoch,
+        "since": view.owner.started_at.isoformat(timespec="seconds"),
+        "silent_s": round(view.silent_s, 1),
+    }
+
+
+def _stream_object(each: StreamStanding) -> dict[str, Any]:
+    return {
+        "next_offset": each.next_offset,
+        "end_offset": each.end_offset,
+        "behind": each.behind,
+        "resolved_ts": each.resolved_ts,
+        "resolved_time": time_of(each.resolved_ts),
+        "lag_s": rounded(each.lag_s),
+        "holds_watermark": each.holds_watermark,
+    }

@@ -1,0 +1,166 @@
+"""A small HTTP server beside the run: ``/metrics`` for Prometheus, ``/healthz`` and ``/readyz`` for a supervisor, ``/status`` as JSON.
+
+It reads the frozen state and nothing else; its threads never touch the engine. It has no secrets to show and takes no orders, and it
+listens on loopback unless told otherwise.
+"""
+
+import errno
+import json
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from ipaddress import ip_address
+from socket import AF_INET6
+from socketserver import TCPServer, ThreadingMixIn
+from threading import Thread
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from prometheus_client import make_wsgi_app
+
+from applier.model.errors import ConfigError
+from applier.status.document import status_of
+from applier.telemetry.live import LiveState
+from applier.telemetry.log import LOGGER_NAME
+from applier.telemetry.metric import registry_of
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+LOGGER: Final = logging.getLogger(LOGGER_NAME)
+REQUEST_TIMEOUT_S: Final = 10.0
+"""A client that says nothing for so long is let go."""
+JSON: Final = "application/json; charset=utf-8"
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+    def server_bind(self) -> None:
+        """Bind, without asking the name service for our own name as the library would: that can take half a minute."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+        self.setup_environ()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Log what is our own fault. A client that is silent or gone is no news: a load balancer only looks whether it can connect."""
+        del request, client_address
+        error = sys.exception()
+        if not isinstance(error, OSError):
+            LOGGER.warning("a request over http could not be answered", exc_info=error)
+
+
+class _Server6(_Server):
+    address_family = AF_INET6
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = REQUEST_TIMEOUT_S
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the library
+        """Log no requests: a scrape every few seconds is no news."""
+
+    def address_string(self) -> str:
+        """Look up no names."""
+        return str(self.client_address[0])
+
+
+class StatusApp:
+    """The WSGI application. ``unhealthy_after_s``: how long the loop may give no sign of life."""
+
+    def __init__(self, live: Callable[[], LiveState], unhealthy_after_s: float) -> None:
+        self._live, self._unhealthy_after_s = live, unhealthy_after_s
+        self._metrics = make_wsgi_app(registry_of(live))
+
+    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        """Answer one request."""
+        path = environ.get("PATH_INFO", "")
+        if environ["REQUEST_METHOD"] != "GET":
+            return _answer(start_response, HTTPStatus.METHOD_NOT_ALLOWED, {"error": "this server only tells: use GET"})
+        if path == "/metrics":
+            metrics: Iterable[bytes] = self._metrics(environ, start_response)
+            return metrics
+        state = self._live()
+        is_alive = state.is_alive(time.monotonic(), self._unhealthy_after_s)
+        match path:
+            case "/healthz":
+                return _answer(start_response, _status(is_alive), {"is_alive": is_alive, "phase": state.phase})
+            case "/readyz":
+                return _answer(start_response, _status(state.is_ready), {"is_ready": state.is_ready, "phase": state.phase})
+            case "/status":
+                return _answer(start_response, HTTPStatus.OK, status_of(state, unix_s=time.time(), is_alive=is_alive))
+            case _:
+                return _answer(start_response, HTTPStatus.NOT_FOUND, {"error": "there are /metrics, /healthz, /readyz and /status"})
+
+
+class StatusServer:
+    """Serves the app on ``host``:``port`` (0: any free one) from ``start`` to ``close``."""
+
+    def __init__(self, host: str, port: int, app: StatusApp) -> None:
+        self._host, self._port, self._app = host, port, app
+        self._server: WSGIServer | None = None
+        self._thread: Thread | None = None
+
+    @property
+    def address(self) -> str:
+        """Where it listens, as ``host:port``; "" if it does not."""
+        if self._server is None:
+            return ""
+        return f"[{self._host}]:{self._server.server_port}" if ":" in self._host else f"{self._host}:{self._server.server_port}"
+
+    def start(self) -> None:
+        """Begin to listen, unless it does. ConfigError (``kind`` "in_use" or "address") if the address cannot be had."""
+        if self._server is not None:
+            return
+        try:
+            self._server = make_server(self._host, self._port, self._app, _Server6 if _is_v6(self._host) else _Server, _Handler)
+        except (OSError, UnicodeError) as error:
+            raise _refused(self._host, self._port, error) from error
+        self._thread = Thread(target=self._server.serve_forever, name="applier-http", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self._server is not None and self._thread is not None:
+            self._server.shutdown()
+            self._thread.join()
+            self._server.server_close()
+            self._server = self._thread = None
+
+    def __enter__(self) -> Self:
+        """Return itself; it listens after ``start``."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Close."""
+        self.close()
+
+
+def _status(is_well: bool) -> HTTPStatus:  # noqa: FBT001 - the one thing that it turns into a status
+    return HTTPStatus.OK if is_well else HTTPStatus.SERVICE_UNAVAILABLE
+
+
+def _answer(start_response: "StartResponse", status: HTTPStatus, value: dict[str, Any]) -> list[bytes]:
+    body = json.dumps(value).encode() + b"\n"
+    start_response(f"{status.value} {status.phrase}", [("Content-Type", JSON), ("Content-Length", str(len(body)))])
+    return [body]
+
+
+def _is_v6(host: str) -> bool:
+    try:
+        return ip_address(host).version == 6
+    except ValueError:
+        return False
+
+
+def _refused(host: str, port: int, error: Exception) -> ConfigError:
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        message, kind = "the address of the HTTP server is in use", "in_use"
+        remedy = 'Stop what listens there (another applier?), or set [http] listen to another port, or to "off"'
+    else:
+        message, kind = "the HTTP server cannot listen there", "address"
+        remedy = "Set [http] listen to an address of this machine, like 127.0.0.1:9464"
+    return ConfigError(message, remedy=remedy, kind=kind, key="http.listen", host=host, port=port, reason=str(error))

@@ -1,0 +1,52 @@
+"""How values are written for people: counts, durations, timestamps, statements; and how people are written down."""
+
+import getpass
+import os
+import socket
+from typing import Final
+
+from applier.model.position import NO_TS, Ts, moment_of
+from applier.telemetry.log import utc_text
+
+WIDTH: Final = 160
+"""A statement or a message is cut here where it must stay on one line."""
+
+
+def count(number: int, noun: str) -> str:
+    """Write ``1 row``, ``2,000 rows``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def duration(seconds: float) -> str:
+    """Write seconds as ``0.4 s``, ``12 s``, ``3 min 5 s``, ``2 h 10 min`` or ``3 d 4 h``."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 120:
+        return f"{minutes} min {rest} s"
+    hours = minutes // 60
+    return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
+
+
+def moment(ts: Ts) -> str:
+    """Write a TSO as the wall-clock time of its commit (UTC, milliseconds); ``none`` for no timestamp."""
+    if ts == NO_TS:
+        return "none"
+    return utc_text(moment_of(ts))
+
+
+def one_line(text: str) -> str:
+    """Put a text on one line, without control characters, cut at ``WIDTH`` characters."""
+    line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))
+    return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
+
+
+def operator() -> str:
+    """Name whoever runs this command, for the record: ``user@host``."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container may run as a number without a name
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"

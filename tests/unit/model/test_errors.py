@@ -1,0 +1,21 @@
+"""Errors that cross from executors: with facts and a remedy, always."""
+
+import pickle
+
+import pytest
+
+from applier.model.errors import ProtocolError
+from applier.model.position import Offset, Place, Stream
+
+
+@pytest.mark.parametrize("kind", ["version", "framing", "json"])
+def test_a_record_that_cannot_be_read_comes_with_a_remedy_also_through_pickle(kind):
+    error = ProtocolError.at(Place(Stream("feed", 1), Offset(7)), kind, "cannot be read", table="shop.t")
+    crossed = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
+    assert (crossed.message, crossed.facts) == (error.message, error.facts)
+    assert crossed.remedy == error.remedy != ""
+    assert ("protocol=open-protocol" in error.remedy) == (kind == "version")
+
+
+def test_a_remedy_of_its_own_goes_over_the_common_one():
+    assert ProtocolError("m", kind="json", remedy="do that").remedy == "do that"

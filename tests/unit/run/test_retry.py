@@ -1,0 +1,112 @@
+"""What a daemon tries again: errors that pass by themselves, as long as nothing succeeds, and not when the end is wished."""
+
+import pytest
+
+from applier.model.errors import (
+    ConfigError,
+    FatalSinkError,
+    Fenced,
+    JobLost,
+    NeedsOperator,
+    ProtocolError,
+    RangeChanged,
+    RetryableSinkError,
+    SourceError,
+    SparkEnded,
+    SparkKeepsEnding,
+    UnknownOutcome,
+)
+from applier.replica.recovery import is_transient
+from applier.replica.shutdown import Shutdown
+from applier.run import retry as module
+from applier.run.retry import retrying
+
+
+class NoteBook:
+    def __init__(self):
+        self.notes = []
+
+    def changed(self):
+        pass
+
+    def note(self, message, /, **facts):
+        self.notes.append((message, facts))
+
+
+@pytest.fixture
+def quickly(monkeypatch):
+    monkeypatch.setattr(module, "FIRST_WAIT_S", 0.0)
+    monkeypatch.setattr(module, "JITTER_S", 0.001)
+    monkeypatch.setattr(module, "LONGEST_WAIT_S", 0.001)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RetryableSinkError("m"), UnknownOutcome("m"), JobLost("m"), SparkEnded("m"), SourceError("m", kind="unreachable")],
+)
+def test_what_may_pass_is_transient(error):
+    assert is_transient(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FatalSinkError("m"),
+        Fenced("m"),
+        NeedsOperator("m"),
+        ConfigError("m"),
+        ProtocolError("m"),
+        RangeChanged("m"),
+        SparkKeepsEnding("m"),
+        SourceError("m", kind="retention"),
+        ValueError("m"),
+    ],
+)
+def test_what_would_fail_again_is_not(error):
+    assert not is_transient(error)
+
+
+def test_each_retry_is_noted_with_class_and_reason_until_it_succeeds(quickly):
+    book, left = NoteBook(), [RetryableSinkError("locked", code=1205), SourceError("away", kind="unreachable", cause="refused")]
+    for attempt in retrying(Shutdown(), 60, book):
+        with attempt:
+            if left:
+                raise left.pop(0)
+    assert [(message, facts["error"], facts["reason"], facts["attempt"]) for message, facts in book.notes] == [
+        ("retry", "RetryableSinkError", "locked", 1),
+        ("retry", "SourceError", "away", 2),
+    ]
+    assert book.notes[0][1]["code"] == 1205
+    assert book.notes[1][1]["cause"] == "refused"
+    assert [facts["gives_up_after_s"] for _, facts in book.notes] == [60, 60]
+    assert book.notes[0][1]["failing_for_s"] == 0.0 <= book.notes[1][1]["failing_for_s"] < 60
+
+
+def fail_with(error, tries, stop, retry_for_s):
+    for attempt in retrying(stop, retry_for_s, NoteBook()):
+        with attempt:
+            tries.append(1)
+            raise error
+
+
+def failing(stop, retry_for_s, error):
+    tries = []
+    with pytest.raises(type(error)) as caught:
+        fail_with(error, tries, stop, retry_for_s)
+    assert caught.value is error
+    return len(tries)
+
+
+def test_what_would_fail_again_comes_through_at_once():
+    assert failing(Shutdown(), 600, NeedsOperator("m")) == 1
+
+
+def test_the_last_error_comes_through_when_the_time_is_over(quickly):
+    assert failing(Shutdown(), 0, RetryableSinkError("m")) == 1
+    assert failing(Shutdown(), 0.05, RetryableSinkError("m")) > 1
+
+
+def test_nothing_is_tried_again_once_the_end_is_wished():
+    stop = Shutdown()
+    stop.wish()
+    assert failing(stop, 600, RetryableSinkError("m")) == 1

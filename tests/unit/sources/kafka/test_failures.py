@@ -1,0 +1,73 @@
+"""What Kafka's answers mean: what no patience helps with is told for what it is, at once; everything else may pass."""
+
+import pickle
+from dataclasses import dataclass
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from applier.model.errors import SourceError
+from applier.model.position import Offset, Stream
+from applier.model.range_report import RangeId
+from applier.replica.recovery import is_transient
+from applier.sources.kafka.failure import failed
+from applier.sources.kafka.reader import KafkaRangeReader
+from applier.sources.kafka.settings import KafkaSettings
+
+SECRET = "hunter-2"  # noqa: S105 - a mark that is looked for
+SETTINGS = KafkaSettings(bootstrap_servers="b:1", topics=("t",), group_id="g", properties=(("sasl.password", SECRET),))
+FINAL = [
+    (KafkaError.TOPIC_AUTHORIZATION_FAILED, "unauthorized", "READ"),
+    (KafkaError.INVALID_MSG, "damaged", "kafka-dump-log"),
+    (KafkaError._BAD_MSG, "damaged", "kafka-dump-log"),
+    (KafkaError._BAD_COMPRESSION, "damaged", "kafka-dump-log"),
+]
+
+
+@pytest.mark.parametrize("wrapped", [KafkaError, lambda *told: KafkaException(KafkaError(*told))], ids=["error", "exception"])
+@pytest.mark.parametrize(("code", "kind", "remedy"), FINAL)
+def test_what_no_patience_helps_with_ends_the_run_with_its_own_words_and_its_place(code, kind, remedy, wrapped):
+    error = pickle.loads(pickle.dumps(failed(SETTINGS, "it", wrapped(code, f"so it is, {SECRET}"), topic="t", offset=7)))  # noqa: S301
+    assert error.facts == {"kind": kind, "topic": "t", "offset": 7, "cause": "so it is, ***"}
+    assert remedy in error.remedy
+    assert error.exit_code == 3
+    assert not is_transient(error)
+
+
+@pytest.mark.parametrize(
+    "code", [KafkaError._TRANSPORT, KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.KAFKA_STORAGE_ERROR, KafkaError.UNKNOWN]
+)
+def test_everything_else_may_pass_by_itself(code):
+    error = failed(SETTINGS, "range t/0@7..9", KafkaError(code), topic="t")
+    assert (error.facts["kind"], error.message) == ("unreachable", "kafka does not answer: range t/0@7..9")
+    assert is_transient(error)
+
+
+@dataclass
+class At:
+    """Where a reader stands."""
+
+    position: int
+
+
+class Refused:
+    """A message in whose place the client gives an error."""
+
+    def __init__(self, code):
+        self._error = KafkaError(code)
+
+    def error(self):
+        return self._error
+
+
+@pytest.mark.parametrize(("code", "kind"), [(code, kind) for code, kind, _ in FINAL])
+def test_a_reader_that_is_told_so_does_not_wait_and_names_where_it_stands(code, kind):
+    with pytest.raises(SourceError) as caught:
+        KafkaRangeReader(SETTINGS)._take(At(7), [Refused(code)], RangeId(Stream("t", 3), Offset(5), Offset(9)))
+    facts = caught.value.facts
+    assert {name: facts[name] for name in ("kind", "topic", "partition", "offset")} == {
+        "kind": kind,
+        "topic": "t",
+        "partition": 3,
+        "offset": 7,
+    }

@@ -1,0 +1,69 @@
+"""Peeking: the records that are there now, stream by stream, and nothing moved."""
+
+import pytest
+
+from applier.model.errors import SourceError
+from applier.model.listing import Listing, PartitionExtent
+from applier.model.position import Offset, Stream
+from applier.sources.kafka.peek import PeekChoice, peek
+from applier.sources.port import Record
+
+ONE, TWO, OTHER = Stream("feed", 0), Stream("feed", 1), Stream("other", 0)
+HELD = {ONE: [3, 4, 7, 8], TWO: [0, 1], OTHER: []}
+ENDS = {ONE: 9, TWO: 2, OTHER: 0}
+
+
+class ListedSource:
+    """Records in lists, read in batches of two; only what peeking needs of the port."""
+
+    def listing(self):
+        return Listing({s: PartitionExtent(Offset(offsets[0] if offsets else 0), Offset(ENDS[s])) for s, offsets in HELD.items()})
+
+    @property
+    def reader(self):
+        return self
+
+    def read(self, range_id):
+        offsets = [o for o in HELD[range_id.stream] if range_id.start <= o < range_id.end]
+        for at in range(0, len(offsets), 2):
+            yield [Record(Offset(o), b"k", b"v") for o in offsets[at : at + 2]]
+
+
+def places(**choice):
+    return [(stream, record.offset) for stream, record in peek(ListedSource(), PeekChoice(**choice))]
+
+
+def test_everything_that_is_there_comes_by_stream_and_offset():
+    assert places() == [(ONE, 3), (ONE, 4), (ONE, 7), (ONE, 8), (TWO, 0), (TWO, 1)]
+
+
+def test_a_topic_and_a_partition_restrict_the_streams():
+    assert places(topic="other") == []
+    assert places(topic="feed", partition=1) == [(TWO, 0), (TWO, 1)]
+    assert places(partition=0) == [(ONE, 3), (ONE, 4), (ONE, 7), (ONE, 8)]
+
+
+@pytest.mark.parametrize(("limit", "offsets"), [(1, [3]), (2, [3, 4]), (3, [3, 4, 7]), (9, [3, 4, 7, 8])])
+def test_the_limit_counts_records_of_each_stream_and_not_offsets(limit, offsets):
+    assert places(limit=limit, topic="feed", partition=0) == [(ONE, o) for o in offsets]
+
+
+def test_from_begins_at_an_offset_even_if_it_is_a_gap():
+    assert places(start=Offset(5), partition=0, topic="feed") == [(ONE, 7), (ONE, 8)]
+
+
+def test_past_the_end_there_is_nothing_yet():
+    assert places(start=Offset(99), topic="feed", partition=1) == []
+
+
+def test_an_offset_that_is_gone_is_named_with_the_one_where_the_partition_begins():
+    with pytest.raises(SourceError) as caught:
+        places(start=Offset(1), topic="feed", partition=0)
+    assert caught.value.facts == {"kind": "retention", "topic": "feed", "partition": 0, "offset": 1}
+    assert "offset 3" in caught.value.remedy
+
+
+def test_a_partition_that_does_not_exist_is_answered_with_those_that_do():
+    with pytest.raises(SourceError) as caught:
+        places(topic="feed", partition=7)
+    assert caught.value.remedy == "The partitions are: feed/0, feed/1, other/0"

@@ -1,0 +1,180 @@
+"""Where a replica stands, put together and written for people."""
+
+import io
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from rich.console import Console
+
+from applier.cli.status_view import as_lines, picture
+from applier.model.events import DdlEvent, DdlIdentity
+from applier.model.listing import Listing, PartitionExtent
+from applier.model.position import Offset, Stream, StreamPosition, Ts
+from applier.sinks.bookkeeping.overview import Overview, OwnerState, OwnerView
+from applier.sinks.port import DdlState, Fence, LedgerEntry, Owner, Progress
+from applier.status.replica_status import Findings, as_object, standing_of
+
+NOON_MS = 1_700_000_000_000
+A, W, LATER = (Ts(NOON_MS + ms << 18) for ms in (0, 1_500, 2_500))
+NOW_S = NOON_MS / 1000 + 4
+FEED = [Stream("feed", partition) for partition in range(4)]
+BEGAN = datetime(2023, 11, 14, 22, tzinfo=UTC)
+OWNER = OwnerView(owner=Owner(epoch=3, host="box", process=42, started_at=BEGAN, heartbeat_at=BEGAN), silent_s=0.44, state=OwnerState.ALIVE)
+PROGRESS = Progress(
+    fence=Fence(3, 17),
+    checkpoint_ts=A,
+    start_ts=Ts(5),
+    positions={
+        FEED[0]: StreamPosition(next_offset=Offset(1_200), resolved_ts=LATER),
+        FEED[1]: StreamPosition(next_offset=Offset(7), resolved_ts=W),
+    },
+    topic_ids={},
+    known_tables=frozenset(),
+)
+OVERVIEW = Overview(progress=PROGRESS, updated_at=BEGAN, owner=OWNER, undecided=(), quarantined=0)
+EXTENTS = {stream: PartitionExtent(Offset(0), Offset(end)) for stream, end in zip(FEED, (1_300, 7, 9, 0), strict=True)}
+LIVE = {
+    "phase": "applying",
+    "is_ready": False,
+    "rows": 1200,
+    "transactions": 2,
+    "ddls": 1,
+    "uptime_s": 61.0,
+    "retries": {"RetryableSinkError": 2},
+    "current_ddl": None,
+    "stall": {"stream": "feed/1", "silent_s": 75.0},
+}
+
+
+def standing(overview=OVERVIEW, listing=None, problem="", live=None, partitions=None):
+    found = Findings(overview=overview, listing=listing, kafka_problem=problem, live=live)
+    return standing_of("replica", "sqlite:///r.db", found, NOW_S, partitions)
+
+
+def undecided(error=""):
+    ddl = DdlEvent(commit_ts=W, schema="shop", table="t", query="ALTER TABLE `t`\nADD a INT", ddl_type=5)
+    identity = DdlIdentity(W, ddl.name.fold(), None)
+    return LedgerEntry(identity=identity, ddl=ddl, state=DdlState.INTENT, before="{}", began_at=BEGAN, error=error)
+
+
+def test_the_stream_with_the_least_promise_holds_the_watermark():
+    shown = as_object(standing(listing=Listing(EXTENTS)))
+    assert (shown["holding_stream"], shown["watermark"], shown["watermark_time"]) == ("feed/1", W, "2023-11-14T22:13:21.500+00:00")
+    assert [name for name, stream in shown["streams"].items() if stream["holds_watermark"]] == ["feed/1"]
+
+
+def test_where_all_streams_have_promised_the_same_none_holds_the_watermark():
+    same = dict.fromkeys(FEED, StreamPosition(next_offset=Offset(1), resolved_ts=W))
+    assert standing(replace(OVERVIEW, progress=replace(PROGRESS, positions=same))).holding_stream is None
+
+
+def test_programs_get_exact_timestamps_with_their_times_and_lags():
+    shown = as_object(standing(listing=Listing(EXTENTS)))
+    assert (shown["checkpoint_ts"], shown["checkpoint_time"], shown["lag_s"]) == (A, "2023-11-14T22:13:20.000+00:00", 4.0)
+    assert shown["streams"]["feed/0"] == {
+        "next_offset": 1_200,
+        "end_offset": 1_300,
+        "behind": 100,
+        "resolved_ts": LATER,
+        "resolved_time": "2023-11-14T22:13:22.500+00:00",
+        "lag_s": 1.5,
+        "holds_watermark": False,
+    }
+    assert shown["owner"] == {
+        "state": "alive",
+        "host": "box",
+        "process": 42,
+        "epoch": 3,
+        "since": "2023-11-14T22:00:00+00:00",
+        "silent_s": 0.4,
+    }
+
+
+def test_a_partition_that_was_not_read_is_shown_if_it_holds_records():
+    streams = as_object(standing(listing=Listing(EXTENTS)))["streams"]
+    assert list(streams) == ["feed/0", "feed/1", "feed/2"]
+    assert (streams["feed/2"]["next_offset"], streams["feed/2"]["behind"], streams["feed/2"]["resolved_time"]) == (None, 9, None)
+
+
+def test_a_partition_that_counts_no_more_neither_holds_the_watermark_nor_is_shown():
+    shown = standing(listing=Listing(EXTENTS), partitions={"feed": 1})
+    assert (shown.watermark, shown.holding_stream) == (LATER, None)
+    assert [each.stream for each in shown.streams] == FEED[:1]
+    assert standing(listing=Listing(EXTENTS), partitions={"other": 1}) == standing(listing=Listing(EXTENTS))
+
+
+def test_without_kafka_everything_else_is_shown():
+    lines = as_lines(standing(problem="kafka does not answer: metadata of feed"))
+    assert lines == [
+        "replica     replica in sqlite:///r.db",
+        f"checkpoint  2023-11-14 22:13:20.000Z (ts {A}), 4.0 s behind",
+        "watermark   2023-11-14 22:13:21.500Z, held by feed/1",
+        "owner       process 42 on box since 2023-11-14 22:00:00Z, heartbeat 0.4 s ago, alive",
+        "kafka       kafka does not answer: metadata of feed: the ends of the streams are not known",
+        "",
+        "stream  next offset  end  behind  resolved                    lag",
+        "feed/0        1,200    ?       ?  2023-11-14 22:13:22.500Z  1.5 s",
+        "feed/1            7    ?       ?  2023-11-14 22:13:21.500Z  2.5 s  holds the watermark",
+    ]
+
+
+def test_a_replica_that_has_not_begun_is_said_to_have_not():
+    nothing = Overview(progress=None, updated_at=None, owner=None, undecided=(), quarantined=0)
+    assert as_lines(standing(nothing)) == [
+        "replica     replica in sqlite:///r.db",
+        "checkpoint  none: the replica has not begun",
+        "owner       none: no run owns the replica",
+    ]
+    shown = as_object(standing(nothing))
+    assert (shown["has_begun"], shown["checkpoint_ts"], shown["checkpoint_time"], shown["owner"], shown["streams"]) == (
+        False,
+        0,
+        None,
+        None,
+        {},
+    )
+
+
+def test_what_a_run_says_of_itself_is_added():
+    lines = as_lines(standing(live=LIVE))
+    assert "run         applying, catching up; 1,200 rows in 2 transactions, 1 DDL in 61 s, 2 repeated attempts" in lines
+    assert "stalled     feed/1 holds the watermark: no resolved event for 75 s" in lines
+
+
+def test_an_owner_that_does_not_live_is_said_to_be_replaced():
+    for state, words in (
+        (OwnerState.FROZEN, "frozen: the next run takes over"),
+        (OwnerState.DEAD, "dead: the next run takes over at once"),
+    ):
+        lines = as_lines(standing(replace(OVERVIEW, owner=replace(OWNER, state=state))))
+        assert any(line.endswith(words) for line in lines)
+
+
+def test_a_ddl_of_a_living_run_is_running_and_one_that_was_left_is_unfinished():
+    since = "since 2023-11-14 22:00:00Z"
+
+    def line(entry, owner):
+        lines = as_lines(standing(replace(OVERVIEW, undecided=(entry,), owner=owner)))
+        return next(line for line in lines if line.startswith("DDL"))
+
+    assert line(undecided(), OWNER) == f"DDL         running {since}: ALTER TABLE `t` ADD a INT"
+    assert line(undecided(), None) == f"DDL         unfinished {since}: ALTER TABLE `t` ADD a INT"
+    assert line(undecided("lock wait"), OWNER) == f"DDL         failed (lock wait), unfinished {since}: ALTER TABLE `t` ADD a INT"
+
+
+def test_one_that_was_left_comes_with_the_command_that_settles_it():
+    settle = f"            settle it: applier ddl done|retry|skip --ts {W} --table shop.t"
+    assert settle in as_lines(standing(replace(OVERVIEW, undecided=(undecided(),), owner=None)))
+    assert settle not in as_lines(standing(replace(OVERVIEW, undecided=(undecided(),), owner=OWNER)))
+
+
+def test_a_quarantine_that_is_not_empty_is_shown():
+    assert "quarantine  2 events in quarantine: applier quarantine list" in as_lines(standing(replace(OVERVIEW, quarantined=2)))
+
+
+def test_a_terminal_gets_the_same_words_in_a_table():
+    console = Console(file=io.StringIO(), width=160)
+    console.print(picture(standing(listing=Listing(EXTENTS), live=LIVE)))
+    text = console.file.getvalue()
+    for words in ("held by feed/1", "heartbeat 0.4 s ago, alive", "1,300", "not read", "holds the watermark", "catching up"):
+        assert words in text

@@ -1,0 +1,56 @@
+"""A range that is read again gives the same chunks, however the broker's answers are cut: apply compares them with the report."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from applier.model.chunk import unpack
+from applier.model.position import Offset, Stream, Ts
+from applier.model.range_report import RangeId, RangeReport
+from applier.sources.port import Record
+from applier.tasks import listen as listening
+from applier.tasks.listen import ListenTask, listen
+
+ROWS = 600
+
+
+@dataclass(frozen=True)
+class InBatches:
+    """A reader that yields ``size`` records at a time."""
+
+    size: int
+
+    def read(self, range_id):
+        for first in range(range_id.start, range_id.end, self.size):
+            yield [record(number) for number in range(first, min(first + self.size, range_id.end))]
+
+
+def record(number):
+    key = b'{"ts":%d,"scm":"s","tbl":"t","t":1}' % (1000 + number)
+    value = b'{"u":{"id":{"t":8,"f":11,"v":%d},"name":{"t":15,"f":64,"v":"%d"}}}' % (number, 10**60)
+    return Record(Offset(number), (1).to_bytes(8, "big") + len(key).to_bytes(8, "big") + key, len(value).to_bytes(8, "big") + value)
+
+
+def heard(size):
+    task = ListenTask(range=RangeId(Stream("feed", 0), Offset(0), Offset(ROWS)), floor_ts=Ts(1), buckets=3)
+    *chunks, report = listen(task, InBatches(size))
+    return chunks, report
+
+
+@pytest.mark.parametrize("size", [1, 7, 599, 1000])
+def test_chunks_are_cut_alike_whatever_the_size_of_the_brokers_answers(size, monkeypatch):
+    monkeypatch.setattr(listening, "CHUNK_BYTES", 2_000)
+    chunks, report = heard(100)
+    others, other_report = heard(size)
+    assert len(chunks) > 3
+    assert sorted(others) == sorted(chunks)
+    assert isinstance(report, RangeReport)
+    assert other_report == report
+
+
+def test_every_row_is_in_one_chunk(monkeypatch):
+    monkeypatch.setattr(listening, "CHUNK_BYTES", 2_000)
+    chunks, report = heard(100)
+    offsets = [offset for chunk in chunks for offset in unpack(chunk.data).offset]
+    assert sorted(offsets) == list(range(ROWS))
+    assert (report.rows, report.chunks, report.bytes) == (ROWS, len(chunks), sum(len(chunk.data) for chunk in chunks))
