@@ -47,8 +47,8 @@ class FaultyWriter:
     writer: Writer
     key: int
 
-    def write(self, fence, statements, commit, aside=None) -> WriteOutcome:
-        return through_faults(REGISTRY[self.key], lambda: self.writer.write(fence, statements, commit, aside))
+    def write(self, fence, statements, commit, quarantined=None) -> WriteOutcome:
+        return through_faults(REGISTRY[self.key], lambda: self.writer.write(fence, statements, commit, quarantined))
 
 
 def through_faults(faults, write):
@@ -81,8 +81,8 @@ class FaultySink:
     def writer(self) -> FaultyWriter:
         return FaultyWriter(self._sink.writer, id(self._faults))
 
-    def save(self, fence, commit, aside=None):
-        return through_faults(self._faults, lambda: self._sink.save(fence, commit, aside))
+    def save(self, fence, commit, quarantined=None):
+        return through_faults(self._faults, lambda: self._sink.save(fence, commit, quarantined))
 
     def run_ddl(self, fence, identity, ddl, *, before, after):
         fault = self._faults.draw()

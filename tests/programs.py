@@ -7,13 +7,13 @@ from applier.telemetry import SilentObserver
 class WishesTheEnd(SilentObserver):
     """Wishes the end when it has seen a phase ``looks`` times in a row."""
 
-    def __init__(self, stop, phase, looks=1):
-        self._stop, self._phase, self._looks, self._seen = stop, phase, looks, 0
+    def __init__(self, shutdown, phase, looks=1):
+        self._shutdown, self._phase, self._looks, self._seen = shutdown, phase, looks, 0
 
     def update(self, snapshot):
         self._seen = self._seen + 1 if snapshot.phase == self._phase else 0
         if self._seen == self._looks:
-            self._stop.wish()
+            self._shutdown.request()
 
 
 def catch_up(replica):
@@ -22,9 +22,9 @@ def catch_up(replica):
 
 def follow(replica):
     """Run as a daemon until there is nothing to do."""
-    stop = Shutdown()
-    replica.observer = WishesTheEnd(stop, "idle", looks=3)
-    replica.follow(stop)
+    shutdown = Shutdown()
+    replica.observer = WishesTheEnd(shutdown, "idle", looks=3)
+    replica.follow(shutdown)
 
 
 PROGRAMS = [catch_up, follow]

@@ -50,7 +50,7 @@ class Replica:
             buckets=3,
             until_ts=None if until_ts is None else Ts(until_ts),
             ddl_policy=self.ddl_policy,
-            aside=QuarantinePolicy(unreadable="unreadable" in self.quarantines, refused="rejected" in self.quarantines),
+            quarantined=QuarantinePolicy(unreadable="unreadable" in self.quarantines, refused="rejected" in self.quarantines),
             accept=Acceptance(self.accept, self.new_collations),
         )
 
@@ -63,13 +63,13 @@ class Replica:
             self.left_cached = runner.cached_ranges
             return result
 
-    def follow(self, stop: Shutdown, *, retry_for_s: float = 60.0) -> None:
+    def follow(self, shutdown: Shutdown, *, retry_for_s: float = 60.0) -> None:
         """Run as a daemon until ``stop`` is wished; the source decides when that is."""
         with open_sink(SinkSettings(url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0)) as sink:
             self.runner = LocalRunner(self.source.reader)
             parts = Components(self.source, self.wrap(sink), self.runner)
             self.monitor = Monitor(self.observer, self.monitored)
-            daemon = Daemon(parts, self.settings(), self.monitor, stop)
+            daemon = Daemon(parts, self.settings(), self.monitor, shutdown)
             try:
                 daemon.begin(RunOptions(start_ts=NO_TS, retry_for_s=retry_for_s))
                 daemon.follow(retry_for_s)

@@ -27,12 +27,12 @@ def run(
     Then it finishes what runs, saves the progress and exits 0. A second signal ends it at once.
     """
     settings = read_config(config)
-    stop = Shutdown()
-    with stopped_by_signals(stop, timeout_s=settings.run.shutdown_timeout_s):
+    shutdown = Shutdown()
+    with stopped_by_signals(shutdown, timeout_s=settings.run.shutdown_timeout_s):
         from applier.run.daemon import follow  # noqa: PLC0415 - imports Spark: --help and usage errors need not wait for it
 
         with _observer(settings.log) as observer:
-            follow(settings, take_over=take_over, observer=observer, stop=stop)
+            follow(settings, take_over=take_over, observer=observer, shutdown=shutdown)
 
 
 @contextmanager

@@ -198,7 +198,7 @@ class Coordinator:
         for joined in reading.take(report, ddls):
             self._admission.judge(joined, self._checkpoint_ts)
         self._cache.add(report)
-        self._bad_events.extend(report.bad_events)
+        self._bad_events.extend(report.rejected_events)
         self._is_fresh = False
 
     def _reading(self, range_id: RangeId) -> StreamState:
@@ -268,9 +268,9 @@ class Coordinator:
         return step
 
     def _progress_step(self) -> SaveProgress:
-        bad_events = tuple(islice(self._bad_events, STORED_AT_ONCE))
-        is_last = len(bad_events) == len(self._bad_events)
-        return SaveProgress(positions=self._positions(self._checkpoint_ts) if is_last else {}, bad_events=bad_events)
+        rejected_events = tuple(islice(self._bad_events, STORED_AT_ONCE))
+        is_last = len(rejected_events) == len(self._bad_events)
+        return SaveProgress(positions=self._positions(self._checkpoint_ts) if is_last else {}, rejected_events=rejected_events)
 
     def _must_be_idle(self) -> None:
         if self._step is not None:
@@ -360,7 +360,7 @@ class Coordinator:
     def saved(self, step: SaveProgress) -> None:
         """The positions are durable."""
         self._take_back(step)
-        for _ in step.bad_events:
+        for _ in step.rejected_events:
             self._bad_events.popleft()
         self._advance(self._checkpoint_ts, step.positions)
 

@@ -65,7 +65,7 @@ class SaveProgress:
     """
 
     positions: dict[Stream, StreamPosition]
-    bad_events: tuple[RejectedEvent, ...] = ()
+    rejected_events: tuple[RejectedEvent, ...] = ()
 
 
 Step: TypeAlias = ApplySegment | ExecuteDdl | NeedNames | Evict | SaveProgress

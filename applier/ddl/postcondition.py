@@ -35,7 +35,7 @@ def wishes_of(query: str) -> list[Postcondition] | None:
             at = words.index("INDEX")
             return [Postcondition("index", _name(_without_if(tokens[at + 1 :])), words[0] == "CREATE")]
         start = 4 if len(tokens) > 3 and tokens[3].kind == "." else 2
-        return [wish for clause in _clauses(tokens[start + 1 :]) for wish in _clause_wishes(clause)]
+        return [wanted for clause in _clauses(tokens[start + 1 :]) for wanted in _clause_postconditions(clause)]
     except (NotUnderstood, IndexError, ValueError):
         return None
 
@@ -55,7 +55,7 @@ def _clauses(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     yield clause
 
 
-def _clause_wishes(clause: list[Token]) -> list[Postcondition]:
+def _clause_postconditions(clause: list[Token]) -> list[Postcondition]:
     """Read one clause; NotUnderstood if its result cannot be told. A RENAME says nothing of what it renames."""
     verb, rest = _word(clause[0]), clause[1:]
     match verb, _word(rest[0]):

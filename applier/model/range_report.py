@@ -82,5 +82,5 @@ class RangeReport:
     early_offset: Offset = Offset(0)
     replays: int = 0
     events: int = 0
-    bad_events: tuple[RejectedEvent, ...] = ()
+    rejected_events: tuple[RejectedEvent, ...] = ()
     """What the listener passed by; few. No position may pass them before they are stored."""

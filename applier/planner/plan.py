@@ -39,8 +39,8 @@ def plan_bucket(  # noqa: PLR0913, PLR0917 -- one bucket's whole input in one ca
     ProtocolError: a final image cannot be read (it is never replaced by an older version). FatalSinkError: the sink lacks the table or
     a column, or cannot take a row of this size. NeedsOperator: a partial image, or rows without a key.
     """
-    sieve = RejectedRows(policy, decode_key)
-    compaction = Compaction(window, image_keys(rekeyed, tables, image_decoders), sieve.refuse)
+    rejected_rows = RejectedRows(policy, decode_key)
+    compaction = Compaction(window, image_keys(rekeyed, tables, image_decoders), rejected_rows.refuse)
     for data in chunks:
         compaction.feed(data)
     origins = compaction.origins
@@ -51,9 +51,9 @@ def plan_bucket(  # noqa: PLR0913, PLR0917 -- one bucket's whole input in one ca
         description = _described(name, versions, origins, tables)
         if name not in rekeyed:
             _check_key(versions, origins)
-        renderer = TableRenderer(description, rekeyed.get(name), dialect, image_decoders, sieve)
-        yield from _TablePlan(renderer, sieve, rekeyed.get(name), origins).statements(versions)
-    yield from sieve.drain()
+        renderer = TableRenderer(description, rekeyed.get(name), dialect, image_decoders, rejected_rows)
+        yield from _TablePlan(renderer, rejected_rows, rekeyed.get(name), origins).statements(versions)
+    yield from rejected_rows.drain()
     yield compaction.transactions()
 
 
@@ -85,8 +85,10 @@ def _check_key(versions: Sequence[Version], origins: Sequence[Origin]) -> None:
 class _TablePlan:
     """The statements of one table."""
 
-    def __init__(self, renderer: TableRenderer, sieve: RejectedRows, key: tuple[str, ...] | None, origins: Sequence[Origin]) -> None:
-        self._renderer, self._sieve = renderer, sieve
+    def __init__(
+        self, renderer: TableRenderer, rejected_rows: RejectedRows, key: tuple[str, ...] | None, origins: Sequence[Origin]
+    ) -> None:
+        self._renderer, self._rejected_rows = renderer, rejected_rows
         self._description, self._dialect = renderer.description, renderer.dialect
         self._key = key
         self._origins = origins
@@ -100,7 +102,7 @@ class _TablePlan:
         if deleted:
             yield from self._cut(Phase.DELETE, key, deleted, self._renderer.key_texts(deleted, self._origins))
         # What the sieve has taken on the way to its DELETE is not written either.
-        upserts = [version for version in upserts if id(version) not in self._sieve.dropped]
+        upserts = [version for version in upserts if id(version) not in self._rejected_rows.dropped]
         if upserts:
             written = tuple(column.name for column in self._description.columns if not column.generated)
             yield from self._cut(Phase.REPLACE, written, upserts, self._renderer.row_texts(upserts, self._origins))
@@ -115,7 +117,7 @@ class _TablePlan:
     def _cut(self, phase: Phase, columns: tuple[str, ...], versions: Sequence[Version], texts: Iterator[Any]) -> Iterator[Statement]:
         """Pair the statements with the timestamps of their rows. ``texts`` leaves out what the sieve has taken."""
         render = self._dialect.deletes if phase is Phase.DELETE else self._dialect.replaces
-        rendered = _Rendered(versions, self._sieve.dropped, texts, is_careful=self._sieve.policy.careful)
+        rendered = _Rendered(versions, self._rejected_rows.dropped, texts, is_careful=self._rejected_rows.policy.trace_rows)
         while True:
             try:
                 for text, rows in render(self._description, columns, rendered.texts):
@@ -128,7 +130,7 @@ class _TablePlan:
                 origin = self._origins[ORIGIN(version)]
                 refusal = placed(error, origin.facts(COMMIT_TS(version), OFFSET(version)))
                 refusal.__cause__ = error
-                self._sieve.refuse(origin, version, refusal, self._key)
+                self._rejected_rows.refuse(origin, version, refusal, self._key)
             else:
                 break
         if left := rendered.left():
@@ -140,7 +142,7 @@ class _TablePlan:
         commits = list(map(COMMIT_TS, versions))
         parts = None
         if texts:
-            rows = tuple(self._sieve.described(self._origins[ORIGIN(version)], version, self._key) for version in versions)
+            rows = tuple(self._rejected_rows.described(self._origins[ORIGIN(version)], version, self._key) for version in versions)
             parts = StatementRows(
                 phase=phase,
                 table=self._description,

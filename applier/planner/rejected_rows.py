@@ -24,7 +24,7 @@ class QuarantinePolicy:
 
     unreadable: bool = False
     refused: bool = False
-    careful: bool = False
+    trace_rows: bool = False
 
     def takes(self, error: ApplierError) -> bool:
         """Tell whether a row with this error is set aside."""

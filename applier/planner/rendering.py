@@ -52,14 +52,19 @@ class TableRenderer:
     """Renders the final versions of one table. Rows of all its shapes come out alike, so that they share statements."""
 
     def __init__(
-        self, description: TableDescription, key: tuple[str, ...] | None, dialect: Dialect, decoders: ImageDecoders, sieve: RejectedRows
+        self,
+        description: TableDescription,
+        key: tuple[str, ...] | None,
+        dialect: Dialect,
+        decoders: ImageDecoders,
+        rejected_rows: RejectedRows,
     ) -> None:
         """Take the sink's table and, if the table was rekeyed, its ``key``. ``sieve`` takes rows that cannot be rendered."""
         self.description = description
         self._key = key
         self.dialect = dialect
         self._decoders = decoders
-        self._sieve = sieve
+        self._rejected_rows = rejected_rows
 
     def row_texts(self, versions: Sequence[Version], origins: Sequence[Origin]) -> Iterator[str]:
         """Yield ``(literal,literal,…)`` per upsert, columns in the order of the sink's table without generated ones."""
@@ -99,10 +104,10 @@ class TableRenderer:
     def _refuse(self, origin: Origin, version: Version, cause: Exception) -> None:
         error = placed(cause, origin.facts(COMMIT_TS(version), OFFSET(version)))
         error.__cause__ = cause
-        self._sieve.refuse(origin, version, error, self._key)
+        self._rejected_rows.refuse(origin, version, error, self._key)
 
     def _key_text(self, origin: Origin, version: Version) -> KeyText:
-        decode_key = self._sieve.decode_key
+        decode_key = self._rejected_rows.decode_key
         names = self._key or key_names(origin.shape)
         shape = corrected(origin.shape, self.description)
         columns = bind_columns(shape, self.description, names, origin.facts(COMMIT_TS(version), OFFSET(version)))

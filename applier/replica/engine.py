@@ -47,7 +47,7 @@ class EngineSettings:
     policy: Policy
     buckets: int
     ddl_policy: Mapping[str, str] = field(default_factory=dict)
-    aside: QuarantinePolicy = STOP
+    quarantined: QuarantinePolicy = STOP
     """What is set aside instead of stopping the run."""
     accept: Acceptance = field(default_factory=Acceptance)
     """Differences between the sink's tables and upstream's that the operator accepts."""
@@ -67,16 +67,16 @@ class Components:
 class Engine:
     """Runs cycles over one source, one sink and one runner. Not thread-safe. When ``stop`` is wished, no further step is begun."""
 
-    def __init__(self, parts: Components, settings: EngineSettings, watcher: Watcher, stop: Shutdown) -> None:
+    def __init__(self, parts: Components, settings: EngineSettings, watcher: Watcher, shutdown: Shutdown) -> None:
         self._source, self._sink, self._runner, self._settings = parts.source, parts.sink, parts.runner, settings
-        self._watcher, self._stop = watcher, stop
+        self._watcher, self._shutdown = watcher, shutdown
         self.tally = Tally()
-        self._ahead = ListenAhead(parts.runner, lambda: self.tally.durations.timed("listen"), stop.event)
+        self._ahead = ListenAhead(parts.runner, lambda: self.tally.durations.timed("listen"), shutdown.event)
         self._tables = SinkTables(parts.sink, settings.accept, watcher.note)
         self._topics = TopicIdentity(parts.source)
-        rules = WriteRules(buckets=settings.buckets, attempts=settings.apply_attempts, policy=settings.aside)
+        rules = WriteRules(buckets=settings.buckets, attempts=settings.apply_attempts, policy=settings.quarantined)
         self._writer = SegmentWriter(parts.sink, parts.runner, self._tables, rules)
-        self._set_aside = QuarantineDecisions(parts.sink.quarantine, unreadable=settings.aside.unreadable)
+        self._quarantine = QuarantineDecisions(parts.sink.quarantine, unreadable=settings.quarantined.unreadable)
         self._contents: dict[RangeId, RangeContent] = {}
         self._accepted: Mapping[Stream, Offset] = {}
         self.recovery = Recovery()
@@ -132,7 +132,7 @@ class Engine:
         self._tables.check_known(progress.known_tables)
         self._contents.clear()
         self._runner.release_all()
-        self._set_aside.reload(progress)
+        self._quarantine.reload(progress)
         self.coordinator = Coordinator(starting_point(self._sink, progress), policy=self._settings.policy, until_ts=self._settings.until_ts)
 
     # --- one cycle -------------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class Engine:
         except Exception as error:
             self.recovery.doubt(error)
             raise
-        if self._stop.is_wished:
+        if self._shutdown.is_requested:
             return performed
         self._take(outcomes)
         self.coordinator.list(self._listing())
@@ -183,7 +183,7 @@ class Engine:
         if self.recovery.failure is not None:
             return
         step = self.coordinator.progress_step()
-        if step.positions == self.progress.positions and not step.bad_events:
+        if step.positions == self.progress.positions and not step.rejected_events:
             self.coordinator.withdraw(step)
             return
         try:
@@ -196,12 +196,12 @@ class Engine:
         self.tally.phase = "listening" if ranges else "idle"
         self._watcher.changed()
         floor_ts = self.coordinator.floor_ts
-        tolerance_of, buckets = self._set_aside.tolerance_of, self._settings.buckets
+        tolerance_of, buckets = self._quarantine.tolerance_of, self._settings.buckets
         self._ahead.start([ListenTask(range=r, floor_ts=floor_ts, buckets=buckets, tolerance=tolerance_of(r.stream)) for r in ranges])
 
     def _perform_due_steps(self) -> bool:
         performed = False
-        while not self._stop.is_wished and (step := self.coordinator.next_step()) is not None:
+        while not self._shutdown.is_requested and (step := self.coordinator.next_step()) is not None:
             self._check_owner()
             self._perform(step)
             performed = True
@@ -278,7 +278,7 @@ class Engine:
             outcome = self._writer.write(step, self._contents, self.progress.fence, commit)
         if not self._confirmed(outcome, commit):
             return
-        self._note_set_aside(outcome)
+        self._note_quarantined(outcome)
         self.tally.rows += outcome.rows
         self.tally.transactions += outcome.transactions
         self.coordinator.applied(step)
@@ -287,16 +287,16 @@ class Engine:
 
     def _save(self, step: SaveProgress) -> None:
         commit = ProgressCommit(checkpoint_ts=self.progress.checkpoint_ts, positions=step.positions, topic_ids=self._topics.ids)
-        aside = self._set_aside.aside(step.bad_events, self._source.reader)
+        quarantined = self._quarantine.quarantined(step.rejected_events, self._source.reader)
         with self._doing("applying"), self.tally.durations.timed("save"):
-            outcome = self._writer.save(self.progress.fence, commit, aside)
+            outcome = self._writer.save(self.progress.fence, commit, quarantined)
         if self._confirmed(outcome, commit):
-            self._note_set_aside(outcome)
+            self._note_quarantined(outcome)
             self.coordinator.saved(step)
 
-    def _note_set_aside(self, outcome: WriteOutcome) -> None:
-        self._set_aside.note_stored(outcome.set_aside, self.progress)
-        for event in outcome.set_aside:
+    def _note_quarantined(self, outcome: WriteOutcome) -> None:
+        self._quarantine.note_stored(outcome.quarantined, self.progress)
+        for event in outcome.quarantined:
             self._watcher.note("set aside", **event.facts)
 
     def _confirmed(self, outcome: WriteOutcome, commit: ProgressCommit) -> bool:
@@ -315,7 +315,7 @@ class Engine:
     def _rebuild(self, cause: Exception) -> None:
         wait_s = self.recovery.next_wait_s(cause)
         self._watcher.note(RETRY, **failure_facts(cause), attempt=self.recovery.rebuilds, wait_s=round(wait_s, 2))
-        self._stop.pause(wait_s)
+        self._shutdown.pause(wait_s)
         self._resume(cause)
 
     def _resume(self, cause: Exception) -> None:
@@ -338,7 +338,7 @@ class Engine:
         ddl, fence = step.ddl, self.progress.fence
         after = ProgressCommit(checkpoint_ts=ddl.commit_ts, positions=step.positions_done, topic_ids=self._topics.ids)
         try:
-            is_skipped = self._set_aside.skips(ddl) or ddl_rule.is_skipped(ddl, self._settings.ddl_policy)
+            is_skipped = self._quarantine.skips(ddl) or ddl_rule.is_skipped(ddl, self._settings.ddl_policy)
             with self._doing("ddl", ddl.query), self.tally.durations.timed("ddl"):
                 if is_skipped:
                     self._sink.skip_ddl(fence, step.identity, ddl, after=after)

@@ -70,7 +70,7 @@ class QuarantineDecisions:
         words: Mapping[tuple[Ts, FoldedName | None], str] = self._common.skipped_ts
         return (ddl.commit_ts, ddl.name.fold()) in words or (ddl.commit_ts, None) in words
 
-    def aside(self, events: Iterable[RejectedEvent], reader: RangeReader) -> Quarantined | None:
+    def quarantined(self, events: Iterable[RejectedEvent], reader: RangeReader) -> Quarantined | None:
         """Return what a transaction is to store; None for nothing. The listeners have counted what was not to be expected.
 
         The records go through this process, one by one: there are few, and where nothing else is written there is no task to do it.

@@ -117,8 +117,8 @@ class Readmission:
         refuse_keyless(reported)
         known = self._tables.new_with_rows(reported, progress)
         commit = ProgressCommit(checkpoint_ts=progress.checkpoint_ts, positions={}, known_tables=known)
-        aside = Quarantined(_nothing_is_set_aside, settled=(Settlement(place, QuarantineState.RETRIED, self._by),))
-        outcome = self._sink.writer.write(progress.fence, self._statements(place, rows, reported), commit, aside)
+        quarantined = Quarantined(_nothing_is_set_aside, settled=(Settlement(place, QuarantineState.RETRIED, self._by),))
+        outcome = self._sink.writer.write(progress.fence, self._statements(place, rows, reported), commit, quarantined)
         match outcome.state:
             case WriteState.COMMITTED:
                 return outcome.rows

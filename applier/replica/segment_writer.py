@@ -48,9 +48,9 @@ class SegmentWriter:
             error.remedy = f"{error.remedy.rstrip('.')}. {_ways_on(error)}"
             raise
 
-    def save(self, fence: Fence, commit: ProgressCommit, aside: Quarantined | None = None) -> WriteOutcome:
+    def save(self, fence: Fence, commit: ProgressCommit, quarantined: Quarantined | None = None) -> WriteOutcome:
         """Write progress alone, with what is set aside."""
-        return self._repeated(lambda: self._sink.save(fence, commit, aside))
+        return self._repeated(lambda: self._sink.save(fence, commit, quarantined))
 
     def _written(self, plan: ApplyPlan) -> WriteOutcome:
         try:
@@ -64,8 +64,8 @@ class SegmentWriter:
                 raise
         # Somewhere among the segment's rows. Only now is it worth its price that each statement carries them: to set some aside, or to
         # name the one that stops the replica.
-        careful = replace(plan, policy=replace(plan.policy, careful=True))
-        return self._repeated(lambda: self._runner.apply(careful))
+        trace_rows = replace(plan, policy=replace(plan.policy, trace_rows=True))
+        return self._repeated(lambda: self._runner.apply(trace_rows))
 
     def _plan(self, step: ApplySegment, contents: Mapping[RangeId, RangeContent], fence: Fence, commit: ProgressCommit) -> ApplyPlan:
         refuse_keyless(step.tables)

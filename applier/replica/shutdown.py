@@ -33,11 +33,11 @@ class Shutdown:
         """The error that the run ends with, whatever else happens at its end; None: it ends in good order."""
 
     @property
-    def is_wished(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether the program should come to an end."""
         return self.event.is_set()
 
-    def wish(self) -> None:
+    def request(self) -> None:
         """Ask for the end."""
         self.event.set()
 
@@ -52,7 +52,7 @@ class Shutdown:
 
 
 @contextmanager
-def stopped_by_signals(stop: Shutdown, *, timeout_s: float, end: Callable[[int], object] = os._exit) -> Iterator[None]:
+def stopped_by_signals(shutdown: Shutdown, *, timeout_s: float, end: Callable[[int], object] = os._exit) -> Iterator[None]:
     """Let SIGTERM and SIGINT express the wish inside of the block; ``end`` the process if it lasts longer than ``timeout_s`` after one.
 
     For the main thread. A thread hears the signals, since the main one may be inside of a library's call for half a minute.
@@ -61,7 +61,7 @@ def stopped_by_signals(stop: Shutdown, *, timeout_s: float, end: Callable[[int],
     os.set_blocking(told, False)
     before = {number: signal.signal(number, _caught) for number in SIGNALS}
     told_before = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    listener = Thread(target=_listen, args=(heard, stop, timeout_s, end), name="applier-signals", daemon=True)
+    listener = Thread(target=_listen, args=(heard, shutdown, timeout_s, end), name="applier-signals", daemon=True)
     listener.start()
     try:
         yield
@@ -78,12 +78,12 @@ def _caught(number: int, frame: object) -> None:
     """Let the signal be written to the pipe, which needs a handler of Python's."""
 
 
-def _listen(heard: int, stop: Shutdown, timeout_s: float, end: Callable[[int], object]) -> None:
+def _listen(heard: int, shutdown: Shutdown, timeout_s: float, end: Callable[[int], object]) -> None:
     first = os.read(heard, 1)
     if not first:
         return
     LOGGER.info("asked to stop", extra={"signal": _name(first), "within_s": timeout_s})
-    stop.wish()
+    shutdown.request()
     asked_at = time.monotonic()
     while select.select([heard], [], [], max(0.0, asked_at + timeout_s - time.monotonic()))[0]:
         another = os.read(heard, 1)

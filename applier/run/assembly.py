@@ -52,7 +52,7 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
         until_ts=until_ts,
         apply_attempts=apply_attempts,
         accept=config.acceptance,
-        aside=quarantine,
+        quarantined=quarantine,
     )
 
 

@@ -50,23 +50,23 @@ class RunOptions:
     take_over: bool = False
 
 
-def follow(config: Config, *, take_over: bool, observer: Observer, stop: Shutdown) -> None:
+def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shutdown) -> None:
     """Follow the topics until ``stop`` is wished; raise an ApplierError that says why it ends otherwise."""
     config = as_submitted(config)
     options = RunOptions(start_ts=Ts(config.source.start_ts), retry_for_s=config.run.retry_for_s, take_over=take_over)
     kafka = replace(config.kafka_settings(), unreachable_after_s=KAFKA_PATIENCE_S)
     settings = engine_settings(config, apply_attempts=APPLY_ATTEMPTS)
     monitor = Monitor(observer, MonitorSettings(replica=config.name, stall_after_s=config.source.stall_after_s))
-    with retries_noted(monitor), quiet_if_stopped(stop, monitor), ExitStack() as stack:
+    with retries_noted(monitor), quiet_if_stopped(shutdown, monitor), ExitStack() as stack:
         reception = stack.enter_context(Reception(config.http, monitor))
         stack.callback(monitor.finish)
         stack.enter_context(Watchdog(monitor))
         reception.open()
         warn_of_zone(config, monitor)
-        for attempt in retrying(stop, options.retry_for_s, monitor):
+        for attempt in retrying(shutdown, options.retry_for_s, monitor):
             with attempt, ExitStack() as trial:
                 parts = trial.enter_context(open_parts(config, kafka, config.sink_settings(retries=SINK_RETRIES)))
-                daemon = Daemon(parts, settings, monitor, stop)
+                daemon = Daemon(parts, settings, monitor, shutdown)
                 trial.callback(daemon.close)
                 daemon.begin(options)
                 stack.push(trial.pop_all())
@@ -74,36 +74,36 @@ def follow(config: Config, *, take_over: bool, observer: Observer, stop: Shutdow
 
 
 @contextmanager
-def quiet_if_stopped(stop: Shutdown, monitor: Monitor) -> Iterator[None]:
+def quiet_if_stopped(shutdown: Shutdown, monitor: Monitor) -> Iterator[None]:
     """Let an error pass that would have been tried again, had the end not been wished: nothing is lost, and the next start goes on."""
     try:
         yield
     except ApplierError as error:
-        if not (stop.is_wished and is_transient(error)):
+        if not (shutdown.is_requested and is_transient(error)):
             raise
         monitor.note("stops before it could be tried again", reason=error.message)
 
 
 @contextmanager
-def _ending_with_its_cause(stop: Shutdown, monitor: Monitor) -> Iterator[None]:
+def _ending_with_its_cause(shutdown: Shutdown, monitor: Monitor) -> Iterator[None]:
     """Raise the error that the end was wished for, also in the place of what that end has broken."""
     try:
         yield
     except ApplierError as error:
         monitor.unready()
-        if stop.cause is not None:
-            raise stop.cause from error
+        if shutdown.cause is not None:
+            raise shutdown.cause from error
         raise
-    if stop.cause is not None:
-        raise stop.cause
+    if shutdown.cause is not None:
+        raise shutdown.cause
 
 
 class Daemon:
     """One run over given parts."""
 
-    def __init__(self, parts: Components, settings: EngineSettings, monitor: Monitor, stop: Shutdown) -> None:
-        self._parts, self._monitor, self._stop = parts, monitor, stop
-        self._engine = monitor.engine = Engine(parts, settings, monitor, stop)
+    def __init__(self, parts: Components, settings: EngineSettings, monitor: Monitor, shutdown: Shutdown) -> None:
+        self._parts, self._monitor, self._shutdown = parts, monitor, shutdown
+        self._engine = monitor.engine = Engine(parts, settings, monitor, shutdown)
         self._saved_at = time.monotonic()
         self._watch = OwnerWatch(parts.sink, self._end)
 
@@ -114,10 +114,10 @@ class Daemon:
 
     def follow(self, retry_for_s: float, *, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Cycle until the end is wished, then save the progress. ``meanwhile`` is called again and again."""
-        with _ending_with_its_cause(self._stop, self._monitor):
-            while not self._stop.is_wished:
+        with _ending_with_its_cause(self._shutdown, self._monitor):
+            while not self._shutdown.is_requested:
                 meanwhile()
-                for attempt in retrying(self._stop, retry_for_s, self._monitor):
+                for attempt in retrying(self._shutdown, retry_for_s, self._monitor):
                     with attempt:
                         self._go_on()
         self._save()
@@ -131,23 +131,23 @@ class Daemon:
     def _end(self, error: Exception) -> None:
         """End at once, in whatever the main thread waits: another run owns the replica, or the heartbeat cannot go on."""
         self._monitor.unready()
-        self._stop.end_with(error)
+        self._shutdown.end_with(error)
 
     def _go_on(self) -> None:
         """Cycle once, and on while it is not shown that a failure has passed: until the replica moves on, or there is nothing to do.
 
         Less shows nothing of a segment that cannot be written: every attempt at it begins anew, reads, and saves positions that grew.
         """
-        while not self._stop.is_wished:
+        while not self._shutdown.is_requested:
             began = time.monotonic()
             is_busy = self._engine.cycle()
             if time.monotonic() - self._saved_at >= SAVE_INTERVAL_S:
                 self._save()
             if not is_busy:
-                self._stop.pause(IDLE_S)
+                self._shutdown.pause(IDLE_S)
                 return
             if not self._engine.coordinator.is_step_due:
-                self._stop.pause(max(0.0, began + PACE_S - time.monotonic()))
+                self._shutdown.pause(max(0.0, began + PACE_S - time.monotonic()))
             if not self._engine.recovery.is_in_doubt:
                 return
 

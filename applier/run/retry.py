@@ -19,7 +19,7 @@ JITTER_S: Final = 0.25
 LONGEST_WAIT_S: Final = 15.0
 
 
-def retrying(stop: Shutdown, retry_for_s: float, watcher: Watcher) -> Retrying:
+def retrying(shutdown: Shutdown, retry_for_s: float, watcher: Watcher) -> Retrying:
     """Return attempts at one thing: they end when it succeeds, when it has failed for ``retry_for_s``, and when the end is wished.
 
     The last error comes through as it is. Each retry is noted, with how long it has failed: what is tried again inside of an attempt is
@@ -32,9 +32,9 @@ def retrying(stop: Shutdown, retry_for_s: float, watcher: Watcher) -> Retrying:
 
     return Retrying(
         retry=retry_if_exception(is_transient),
-        stop=stop_any(failing, stop_when_event_set(stop.event)),
+        stop=stop_any(failing, stop_when_event_set(shutdown.event)),
         wait=wait_exponential_jitter(multiplier=FIRST_WAIT_S, jitter=JITTER_S, max=LONGEST_WAIT_S),
-        sleep=sleep_using_event(stop.event),
+        sleep=sleep_using_event(shutdown.event),
         before_sleep=note,
         reraise=True,
     )

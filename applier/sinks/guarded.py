@@ -28,7 +28,7 @@ class Guard:
     execute: Callable[[Statement], None]
     savepoint: Callable[[], None]
     roll_back: Callable[[], None]
-    aside: Quarantined | None
+    quarantined: Quarantined | None
     stored: Callable[[Iterable[EventPlace]], AbstractSet[EventPlace]]
     refused: list[RejectedEvent] = field(default_factory=list)
     _unexpected: int = 0
@@ -37,11 +37,11 @@ class Guard:
     @property
     def _taker(self) -> Quarantined | None:
         """What takes refused rows; None if nothing does."""
-        return self.aside if self.aside is not None and self.aside.takes_refused else None
+        return self.quarantined if self.quarantined is not None and self.quarantined.takes_refused else None
 
     def begin(self) -> None:
         """Count what the planner has set aside. FatalSinkError if that is more than an accident makes."""
-        for event in self.aside.events if self.aside is not None else ():
+        for event in self.quarantined.events if self.quarantined is not None else ():
             self._count(event)
 
     def run(self, statement: Statement) -> int:
@@ -76,7 +76,7 @@ class Guard:
 
     def _count(self, event: RejectedEvent) -> None:
         """Count a bad row. Only where all of them would be too many the quarantine is asked which of them it has."""
-        at_most = None if self.aside is None else self.aside.at_most
+        at_most = None if self.quarantined is None else self.quarantined.at_most
         self._uncounted.append(event)
         if at_most is None or self._unexpected + len(self._uncounted) <= at_most:
             return

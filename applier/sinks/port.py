@@ -180,7 +180,7 @@ class WriteOutcome:
     state: WriteState
     rows: int = 0
     transactions: int = 0
-    set_aside: tuple[RejectedEvent, ...] = ()
+    quarantined: tuple[RejectedEvent, ...] = ()
     """What this transaction has stored in the quarantine."""
     error: Exception | None = None
     """An ApplierError, with ``FAILED`` and ``REBUILD``; RetryableSinkError if a repetition may succeed."""
@@ -190,7 +190,7 @@ class Writer(Protocol):
     """Executor side: writes one segment in one transaction. Frozen and picklable; opens its own connection."""
 
     def write(
-        self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, aside: Quarantined | None = None
+        self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, quarantined: Quarantined | None = None
     ) -> WriteOutcome:
         """Lock the progress row, check the fence, run the statements in order, store what is set aside, move the progress, COMMIT.
 
@@ -256,7 +256,7 @@ class Sink(Protocol):
         """Tell whether the table exists and holds a row."""
         ...
 
-    def save(self, fence: Fence, commit: ProgressCommit, aside: Quarantined | None = None) -> WriteOutcome:
+    def save(self, fence: Fence, commit: ProgressCommit, quarantined: Quarantined | None = None) -> WriteOutcome:
         """Write progress without rows, under the fence, with what is set aside."""
         ...
 

@@ -187,8 +187,8 @@ def write(plan: ApplyPlan, planned: Iterable[Planned], reader: RangeReader) -> W
         _check(failures, arrival)
     except ApplierError as error:
         return _not_written(error)
-    aside = Quarantined(partial(record_of, reader), tuple(bad), takes_refused=plan.policy.refused)
-    outcome = plan.writer.write(plan.fence, arrival.counted(_statements(first, rest)), plan.commit, aside)
+    quarantined = Quarantined(partial(record_of, reader), tuple(bad), takes_refused=plan.policy.refused)
+    outcome = plan.writer.write(plan.fence, arrival.counted(_statements(first, rest)), plan.commit, quarantined)
     if isinstance(outcome.error, InputCut):
         return _not_written(outcome.error)
     return replace(outcome, transactions=count_transactions(sets)) if outcome.state is WriteState.COMMITTED else outcome

@@ -163,9 +163,9 @@ class _Listener:
             self._note_early(offset, event.commit_ts)
             self._ddls.append(DdlArrival(Offset(offset), index, event))
         elif isinstance(event, RejectedEvent):
-            self._set_aside(event)
+            self._quarantine(event)
 
-    def _set_aside(self, event: RejectedEvent) -> None:
+    def _quarantine(self, event: RejectedEvent) -> None:
         """Report an event that is not in the quarantine yet. What the operator has skipped is no accident, however much it is."""
         is_held = event.state is QuarantineState.HELD
         if is_held and event.commit_ts:
@@ -255,7 +255,7 @@ class _Listener:
             early_offset=Offset(early_offset),
             replays=self._replays,
             events=self._events,
-            bad_events=tuple(self._bad.values()),
+            rejected_events=tuple(self._bad.values()),
         )
 
 

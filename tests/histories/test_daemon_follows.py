@@ -49,18 +49,18 @@ class LiveSource(FakeSource):
 class EndsAt(SilentObserver):
     """Wishes the end when a checkpoint is reached."""
 
-    def __init__(self, stop, ts):
-        self._stop, self._ts = stop, ts
+    def __init__(self, shutdown, ts):
+        self._shutdown, self._ts = shutdown, ts
 
     def update(self, snapshot):
         if snapshot.checkpoint_ts == self._ts:
-            self._stop.wish()
+            self._shutdown.request()
 
 
 def follow(replica, producer, **options):
-    stop = Shutdown()
-    replica.observer = EndsAt(stop, producer.final_ts)
-    replica.follow(stop, **options)
+    shutdown = Shutdown()
+    replica.observer = EndsAt(shutdown, producer.final_ts)
+    replica.follow(shutdown, **options)
 
 
 def world(seed, transactions=40):
@@ -165,7 +165,7 @@ class OneOutcome:
 
     outcome: WriteOutcome
 
-    def write(self, fence, statements, commit, aside=None):
+    def write(self, fence, statements, commit, quarantined=None):
         return self.outcome
 
 
@@ -182,13 +182,13 @@ class WithoutRows:
 class GivesUp(SilentObserver):
     """Remembers the notes; after ``limit`` retries it ends a run that would go on for ever."""
 
-    def __init__(self, stop, limit):
-        self._stop, self._limit, self.notes = stop, limit, []
+    def __init__(self, shutdown, limit):
+        self._shutdown, self._limit, self.notes = shutdown, limit, []
 
     def note(self, message, /, **facts):
         self.notes.append((message, facts))
         if len(self.of("retry")) == self._limit:
-            self._stop.wish()
+            self._shutdown.request()
 
     def of(self, message):
         return [facts for noted, facts in self.notes if noted == message]
@@ -205,19 +205,19 @@ def saving_always(monkeypatch):
 def follow_without_rows(tmp_path, outcome, *, retry_for_s, limit):
     """Follow a log that outlasts the test into a sink that takes no rows; return how it ended, and what was noted."""
     _, _, log = world(529, transactions=300)
-    stop, saved = Shutdown(), []
+    shutdown, saved = Shutdown(), []
 
     class Saves(WithoutRows):
-        def save(self, fence, commit, aside=None):
-            found = self._sink.save(fence, commit, aside)
+        def save(self, fence, commit, quarantined=None):
+            found = self._sink.save(fence, commit, quarantined)
             saved.append(commit.checkpoint_ts)
             return found
 
-    observer = GivesUp(stop, limit)
+    observer = GivesUp(shutdown, limit)
     replica = sqlite_replica(tmp_path, LiveSource(log, pace=1), wrap=lambda sink: Saves(sink, outcome), observer=observer)
     with pytest.raises(type(outcome.error)) as caught:
-        replica.follow(stop, retry_for_s=retry_for_s)
-    assert not stop.is_wished
+        replica.follow(shutdown, retry_for_s=retry_for_s)
+    assert not shutdown.is_requested
     assert saved.count(saved[-1]) > 2
     return caught.value, observer
 
@@ -257,11 +257,11 @@ def test_a_database_that_is_away_when_only_positions_are_saved_is_waited_for(tmp
         def __getattr__(self, name):
             return getattr(self._sink, name)
 
-        def save(self, fence, commit, aside=None):
+        def save(self, fence, commit, quarantined=None):
             if commit.checkpoint_ts == self._sink.load().checkpoint_ts and len(refused) < 3:
                 refused.append(commit)
                 raise RetryableSinkError("the database is away")
-            return self._sink.save(fence, commit, aside)
+            return self._sink.save(fence, commit, quarantined)
 
     replica = sqlite_replica(tmp_path, LiveSource(log), wrap=AwayForPositions)
     follow(replica, producer)
@@ -388,15 +388,15 @@ def test_what_would_fail_again_stops_the_run_at_once(tmp_path):
 
 def test_a_wish_to_end_is_heeded_before_the_next_step_and_the_next_run_goes_on_from_there(tmp_path):
     history, producer, log = world(523)
-    stop = Shutdown()
+    shutdown = Shutdown()
 
     class EndsAfterTwoDdls(SilentObserver):
         def update(self, snapshot):
             if snapshot.ddls == 2:
-                stop.wish()
+                shutdown.request()
 
     replica = sqlite_replica(tmp_path, FakeSource(log), observer=EndsAfterTwoDdls())
-    replica.follow(stop)
+    replica.follow(shutdown)
     assert len(replica.done_ddls()) == 2
     replica.catch_up()
     assert_identical(replica, history, producer)
@@ -416,13 +416,13 @@ class QuietSource(FakeSource):
 @pytest.mark.parametrize("is_away", [False, True], ids=["idle", "waiting for kafka"])
 def test_a_run_that_is_taken_over_while_nothing_arrives_ends_by_its_next_heartbeat(is_away, tmp_path):
     *_, log = world(531)
-    source, stop = QuietSource(log), Shutdown()
+    source, shutdown = QuietSource(log), Shutdown()
     replica = sqlite_replica(tmp_path, source)
     ended = Future()
 
     def run():
         try:
-            ended.set_result(replica.follow(stop, retry_for_s=600))
+            ended.set_result(replica.follow(shutdown, retry_for_s=600))
         except ApplierError as error:
             ended.set_exception(error)
 
@@ -438,7 +438,7 @@ def test_a_run_that_is_taken_over_while_nothing_arrives_ends_by_its_next_heartbe
                 ended.result(timeout=10)
         assert not replica.monitor.shown().is_ready
     finally:
-        stop.wish()
+        shutdown.request()
         thread.join()
 
 

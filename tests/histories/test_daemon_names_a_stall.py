@@ -34,8 +34,8 @@ class HeldSource(FakeSource):
 class Operator(SilentObserver):
     """Releases the stream when it is named, and ends the run when that is over and everything is applied."""
 
-    def __init__(self, source, stop, final_ts):
-        self._source, self._stop, self._final_ts = source, stop, final_ts
+    def __init__(self, source, shutdown, final_ts):
+        self._source, self._shutdown, self._final_ts = source, shutdown, final_ts
         self.notes = []
 
     def note(self, message, /, **facts):
@@ -45,16 +45,16 @@ class Operator(SilentObserver):
 
     def update(self, snapshot):
         if snapshot.checkpoint_ts == self._final_ts and RELEASED in dict(self.notes):
-            self._stop.wish()
+            self._shutdown.request()
 
 
 def test_a_stream_that_stands_still_is_named_once_and_the_run_goes_on_when_it_resumes(tmp_path):
     history = History(540, HistoryOptions(transactions=40))
     producer = Producer(history, ProducerOptions(seed=540, partitions=3))
-    source, stop = HeldSource(producer.log()), Shutdown()
-    operator = Operator(source, stop, producer.final_ts)
+    source, shutdown = HeldSource(producer.log()), Shutdown()
+    operator = Operator(source, shutdown, producer.final_ts)
     replica = sqlite_replica(tmp_path, source, observer=operator, monitored=MonitorSettings(stall_after_s=0.3))
-    replica.follow(stop)
+    replica.follow(shutdown)
 
     # What follows may be the stalls of streams whose log has come to its end.
     assert operator.notes[:2] == [(STALLED, str(source.held)), (RELEASED, str(source.held))]

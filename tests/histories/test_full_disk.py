@@ -69,10 +69,10 @@ def test_a_catch_up_names_a_full_disk_at_once_and_goes_on_where_it_was(disk):
 
 def test_a_daemon_waits_until_there_is_room_again_and_counts_each_record_once(disk):
     history, producer, log = world()
-    shown, stop = Snapshots(), Shutdown()
+    shown, shutdown = Snapshots(), Shutdown()
     replica = sqlite_replica(disk.path, FakeSource(log), observer=shown)
     disk.fill(but=STARTED)
-    thread = Thread(target=lambda: replica.follow(stop, retry_for_s=600))
+    thread = Thread(target=lambda: replica.follow(shutdown, retry_for_s=600))
     thread.start()
     try:
         wait_for(lambda: len(shown.retries) > 2)
@@ -80,7 +80,7 @@ def test_a_daemon_waits_until_there_is_room_again_and_counts_each_record_once(di
         disk.free()
         wait_for(lambda: shown.progress and shown.progress[-1][2] == producer.final_ts)
     finally:
-        stop.wish()
+        shutdown.request()
         thread.join()
     assert max(read for read, _, _ in shown.progress) == len(log)
     assert_identical(replica, history, producer)

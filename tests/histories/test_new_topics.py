@@ -44,9 +44,9 @@ def positions_of(replica):
 
 
 def missed(replica, program):
-    with pytest.raises(NeedsOperator) as stop:
+    with pytest.raises(NeedsOperator) as shutdown:
         program(replica)
-    facts = stop.value.facts
+    facts = shutdown.value.facts
     assert facts["kind"] == "missed_topic"
     return facts["topic"], facts["partition"], facts["offset"], facts["commit_ts"], facts["checkpoint_ts"]
 
@@ -87,9 +87,9 @@ def test_a_run_that_ends_while_it_reads_the_beginning_does_not_make_the_topic_kn
     add(replica, (FIRST, extra(100, 1)), (FIRST, resolved(700)), hidden=phase == "idle")
     if phase == "idle":
         replica.source.advance(len(KNOWN) + 2)
-    stop = Shutdown()
-    replica.observer = WishesTheEnd(stop, phase)
-    replica.follow(stop)
+    shutdown = Shutdown()
+    replica.observer = WishesTheEnd(shutdown, phase)
+    replica.follow(shutdown)
     assert positions_of(replica) == set()
     add(replica, (FIRST, extra(100, 1)), (FIRST, resolved(700)))
     assert missed(replica, catch_up) == ("other", 0, 0, 100, 500)

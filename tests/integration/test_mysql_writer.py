@@ -298,7 +298,7 @@ def test_an_unknown_time_zone_is_fatal_with_a_remedy(least_privileged_url: str) 
 KEPT = KeptRecord(b"key", b"'value\\\x00")
 
 
-def careful(ts: Ts, *values: str) -> Statement:
+def trace_rows(ts: Ts, *values: str) -> Statement:
     """A statement that knows its rows: (id,v,n) each."""
     columns = tuple(ColumnDescription(name=name, sql_type="", nullable=True) for name in ("id", "v", "n"))
     table = TableDescription(schema=SHOP, table="t", columns=columns, unique_keys=(("id",),), primary_key=("id",))
@@ -317,10 +317,10 @@ def careful(ts: Ts, *values: str) -> Statement:
 
 def test_refused_rows_are_stored_with_the_progress_and_all_others_are_written(shop: Replica, mysql_url: str) -> None:
     ts = shop.tick()
-    statement = careful(ts, "(1,'a',1)", "(2,'b',300)", "(3,'c',3)", "(4,'long',4)", "(5,'e',5)", "(6,NULL,'secret')")
+    statement = trace_rows(ts, "(1,'a',1)", "(2,'b',300)", "(3,'c',3)", "(4,'long',4)", "(5,'e',5)", "(6,NULL,'secret')")
     outcome = shop.sink.writer.write(shop.fence, [statement], commit_at(ts), Quarantined(lambda _: KEPT))
     assert (outcome.state, outcome.rows, outcome.error) == (WriteState.COMMITTED, 3, None)
-    assert [event.place.offset for event in outcome.set_aside] == [1, 3, 5]
+    assert [event.place.offset for event in outcome.quarantined] == [1, 3, 5]
     assert ids(mysql_url) == [1, 3, 5]
     entries = shop.sink.quarantine.entries()
     assert [(entry.event.place.offset, entry.event.state) for entry in entries] == [
@@ -335,7 +335,7 @@ def test_refused_rows_are_stored_with_the_progress_and_all_others_are_written(sh
 
 def test_where_nothing_is_set_aside_the_refused_row_is_named_and_nothing_is_written(shop: Replica, mysql_url: str) -> None:
     ts = shop.tick()
-    statement = careful(ts, "(1,'a',1)", "(2,'b',300)", "(3,'secret',3)")
+    statement = trace_rows(ts, "(1,'a',1)", "(2,'b',300)", "(3,'secret',3)")
     outcome = shop.sink.writer.write(shop.fence, [statement], commit_at(ts), Quarantined(lambda _: KEPT, takes_refused=False))
     assert (outcome.state, type(outcome.error)) == (WriteState.FAILED, RowRefused)
     assert {name: outcome.error.facts[name] for name in ("offset", "event", "commit_ts", "key_columns", "column")} == {
@@ -355,7 +355,7 @@ def test_nothing_is_set_aside_by_a_transaction_that_does_not_commit(shop: Replic
     def gone(_: RejectedEvent) -> KeptRecord:
         raise SourceError("the record is gone", kind="retention")
 
-    statement = careful(ts, "(1,'a',1)", "(2,'b',300)")
+    statement = trace_rows(ts, "(1,'a',1)", "(2,'b',300)")
     outcome = shop.sink.writer.write(shop.fence, [statement], commit_at(ts), Quarantined(gone))
     assert (outcome.state, type(outcome.error)) == (WriteState.FAILED, SourceError)
     assert (ids(mysql_url), shop.sink.quarantine.count()) == ([], 0)

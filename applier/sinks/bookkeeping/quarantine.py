@@ -65,25 +65,25 @@ class Quarantine:
     bookkeeping: Bookkeeping
 
     def store_all(
-        self, connection: Connection, aside: Quarantined | None, refused: Sequence[RejectedEvent] = ()
+        self, connection: Connection, quarantined: Quarantined | None, refused: Sequence[RejectedEvent] = ()
     ) -> tuple[RejectedEvent, ...]:
         """Store what a transaction sets aside, reading one record at a time; return what was not there before.
 
         ``refused``: rows that the database has refused in it.
         """
-        if aside is None:
+        if quarantined is None:
             return ()
-        for settlement in aside.settled:
+        for settlement in quarantined.settled:
             if not self.settle(connection, *settlement):
                 raise FatalSinkError(
                     "the entry was settled by somebody else meanwhile", remedy="See: applier quarantine list --all", place=settlement.place
                 )
-        events = {event.place: event for event in (*refused, *aside.events)}
+        events = {event.place: event for event in (*refused, *quarantined.events)}
         known = self.stored(connection, events)
         new = sorted((event for place, event in events.items() if place not in known), key=lambda event: event.place)
         for _, of_record in groupby(new, key=lambda event: event.place[:2]):
             some = list(of_record)
-            data = _encode(aside.record_of(some[0]))
+            data = _encode(quarantined.record_of(some[0]))
             for event in some:
                 self._insert(connection, event, data)
         return tuple(new)

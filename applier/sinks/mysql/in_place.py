@@ -77,48 +77,48 @@ def _why_not_created(trial: _Trial) -> str | None:
 
 
 def _why_not_altered(trial: _Trial) -> str | None:
-    wishes = wishes_of(trial.ddl.query)
-    if wishes is None:
+    wanted_all = wishes_of(trial.ddl.query)
+    if wanted_all is None:
         return _UNKNOWN
     present = own_structure(trial.connection, trial.actual)
-    added = [wish for wish in wishes if wish.is_present]
-    left = [wish for wish in wishes if not wish.is_present and _has(present, wish)]
-    missing = [wish for wish in added if not _has(present, wish)]
-    for wish in (*left, *missing):
-        return f"{wish.what} {wish.name} is {'missing' if wish.is_present else 'still there'}"
-    if wishes and not added:
+    added = [wanted for wanted in wanted_all if wanted.is_present]
+    left = [wanted for wanted in wanted_all if not wanted.is_present and _has(present, wanted)]
+    missing = [wanted for wanted in added if not _has(present, wanted)]
+    for wanted in (*left, *missing):
+        return f"{wanted.what} {wanted.name} is {'missing' if wanted.is_present else 'still there'}"
+    if wanted_all and not added:
         return None
-    if len(added) != len(wishes):
+    if len(added) != len(wanted_all):
         return _UNKNOWN
     definition = states_of(snapshot(trial.connection, [trial.actual])).definition(trial.actual)
     with trial.scratch.of_definition(definition):
-        for wish in added:
-            trial.scratch.alter(_undoing(wish))
+        for wanted in added:
+            trial.scratch.alter(_undoing(wanted))
         is_filled = trial.scratch.fill()
         trial.scratch.run(trial.ddl)
         differs = difference(present, trial.scratch.structure(trial.actual))
         return differs if differs is not None else _why_not_filled(trial, added, present, is_filled=is_filled)
 
 
-def _has(structure: TableStructure, wish: Postcondition) -> bool:
-    match wish.what:
+def _has(structure: TableStructure, wanted: Postcondition) -> bool:
+    match wanted.what:
         case "column":
-            return structure.column(wish.name) is not None
+            return structure.column(wanted.name) is not None
         case "index":
-            return structure.index(wish.name) is not None
+            return structure.index(wanted.name) is not None
         case _:
             parts = structure.partitioning.partitions if structure.partitioning else ()
-            return wish.name.casefold() in {part.name.casefold() for part in parts}
+            return wanted.name.casefold() in {part.name.casefold() for part in parts}
 
 
-def _undoing(wish: Postcondition) -> str:
+def _undoing(wanted: Postcondition) -> str:
     """Return the clause that takes away what a statement adds."""
-    name = quote_identifier(wish.name)
-    if wish.formerly:
-        return f"RENAME COLUMN {name} TO {quote_identifier(wish.formerly)}"
-    if (wish.what, wish.name) == ("index", "PRIMARY"):
+    name = quote_identifier(wanted.name)
+    if wanted.formerly:
+        return f"RENAME COLUMN {name} TO {quote_identifier(wanted.formerly)}"
+    if (wanted.what, wanted.name) == ("index", "PRIMARY"):
         return "DROP PRIMARY KEY"
-    return f"DROP {wish.what.upper()} {name}"
+    return f"DROP {wanted.what.upper()} {name}"
 
 
 def _why_not_filled(trial: _Trial, added: Sequence[Postcondition], present: TableStructure, *, is_filled: bool) -> str | None:
@@ -126,7 +126,7 @@ def _why_not_filled(trial: _Trial, added: Sequence[Postcondition], present: Tabl
     columns = list(_written_columns(added, present))
     if not columns or not holds_row(trial.connection, trial.actual):
         return None
-    if not is_filled or any(wish.formerly for wish in added):
+    if not is_filled or any(wanted.formerly for wanted in added):
         return "the table holds rows, and what the statement puts into them cannot be told"
     for column in columns:
         if _holds_other(trial, column):
@@ -135,8 +135,8 @@ def _why_not_filled(trial: _Trial, added: Sequence[Postcondition], present: Tabl
 
 
 def _written_columns(added: Sequence[Postcondition], present: TableStructure) -> Iterator[str]:
-    for wish in added:
-        column = present.column(wish.name) if wish.what == "column" else None
+    for wanted in added:
+        column = present.column(wanted.name) if wanted.what == "column" else None
         if column is not None and column.generation is None:
             yield column.name
 

@@ -132,9 +132,9 @@ class MysqlSink:
         """Tell whether the table exists and holds a row."""
         return self._read(lambda connection: catalogue.has_rows(connection, table), "looking for rows", table=str(table))
 
-    def save(self, fence: Fence, commit: ProgressCommit, aside: Quarantined | None = None) -> WriteOutcome:
+    def save(self, fence: Fence, commit: ProgressCommit, quarantined: Quarantined | None = None) -> WriteOutcome:
         """Write progress without rows, under the fence, with what is set aside."""
-        return self.writer.write(fence, (), commit, aside)
+        return self.writer.write(fence, (), commit, quarantined)
 
     def ledger(self) -> Sequence[LedgerEntry]:
         """Read the whole ledger, by ts."""

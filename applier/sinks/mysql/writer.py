@@ -54,7 +54,7 @@ class MysqlWriter:
     settings: SinkSettings
 
     def write(
-        self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, aside: Quarantined | None = None
+        self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, quarantined: Quarantined | None = None
     ) -> WriteOutcome:
         """Lock the progress row, check the fence, run the statements, move the progress, COMMIT. Raises nothing of the database."""
         reach("write.before_lock")
@@ -66,10 +66,10 @@ class MysqlWriter:
             roll_back(connection)
             return WriteOutcome(state=refusal)
         try:
-            guard = self._guard(connection, aside)
+            guard = self._guard(connection, quarantined)
             guard.begin()
             rows = _run(guard, statements)
-            stored = self._store(connection, aside, guard.refused)
+            stored = self._store(connection, quarantined, guard.refused)
             self._advance(connection, fence, commit)
         except ApplierError as error:
             self._forget()
@@ -78,7 +78,7 @@ class MysqlWriter:
             self._forget()
             raise
         reach("write.before_commit")
-        return self._commit(connection, WriteOutcome(state=WriteState.COMMITTED, rows=rows, set_aside=stored))
+        return self._commit(connection, WriteOutcome(state=WriteState.COMMITTED, rows=rows, quarantined=stored))
 
     @property
     def _bookkeeping(self) -> Bookkeeping:
@@ -117,9 +117,11 @@ class MysqlWriter:
         except (SQLAlchemyError, OSError) as error:
             raise _ours(error, "moving the progress") from None
 
-    def _store(self, connection: Connection, aside: Quarantined | None, refused: Sequence[RejectedEvent]) -> tuple[RejectedEvent, ...]:
+    def _store(
+        self, connection: Connection, quarantined: Quarantined | None, refused: Sequence[RejectedEvent]
+    ) -> tuple[RejectedEvent, ...]:
         try:
-            return Quarantine(self._bookkeeping).store_all(connection, aside, refused)
+            return Quarantine(self._bookkeeping).store_all(connection, quarantined, refused)
         except (SQLAlchemyError, OSError) as error:
             raise _ours(error, "writing to the quarantine") from None
 
@@ -129,12 +131,12 @@ class MysqlWriter:
         except (SQLAlchemyError, OSError) as error:
             raise _ours(error, "reading the quarantine") from None
 
-    def _guard(self, connection: Connection, aside: Quarantined | None) -> Guard:
+    def _guard(self, connection: Connection, quarantined: Quarantined | None) -> Guard:
         return Guard(
             lambda statement: _execute(connection, statement),
             savepoint=lambda: _control(connection, "SAVEPOINT applier_rows"),
             roll_back=lambda: _control(connection, "ROLLBACK TO SAVEPOINT applier_rows"),
-            aside=aside,
+            quarantined=quarantined,
             stored=lambda places: self._stored(connection, places),
         )
 

@@ -109,9 +109,9 @@ class SqliteSink:
         self._epoch = progress.fence.epoch
         return progress
 
-    def save(self, fence: Fence, commit: ProgressCommit, aside: Quarantined | None = None) -> WriteOutcome:
+    def save(self, fence: Fence, commit: ProgressCommit, quarantined: Quarantined | None = None) -> WriteOutcome:
         """Write progress without rows, under the fence, with what is set aside."""
-        return self.writer.write(fence, (), commit, aside)
+        return self.writer.write(fence, (), commit, quarantined)
 
     def heartbeat_lost(self) -> Exception | None:
         """Return the error of the heartbeat, if another run has taken the lock."""
@@ -233,12 +233,12 @@ class SqliteSink:
     def close(self) -> None:
         """Give the replica up and release the lock, whatever state the file is in."""
         try:
-            self._say_farewell()
+            self._release_owner()
         finally:
             self._lock.release()
             self._engine.dispose()
 
-    def _say_farewell(self) -> None:
+    def _release_owner(self) -> None:
         if not self._is_owner:
             return
         self._is_owner = False

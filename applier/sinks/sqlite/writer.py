@@ -31,12 +31,12 @@ class SqliteWriter:
     lock_wait_timeout_s: int
 
     def write(
-        self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, aside: Quarantined | None = None
+        self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, quarantined: Quarantined | None = None
     ) -> WriteOutcome:
         """BEGIN IMMEDIATE, check the fence, run the statements in order, move the progress, COMMIT. Raises nothing of the database."""
         try:
             with open_engine(self.path, self.lock_wait_timeout_s).connect() as connection:
-                outcome = self._write(connection, fence, statements, commit, aside)
+                outcome = self._write(connection, fence, statements, commit, quarantined)
         except (DBAPIError, sqlite3.Error) as error:
             return WriteOutcome(state=WriteState.FAILED, error=translate(error))
         except ApplierError as error:
@@ -45,7 +45,7 @@ class SqliteWriter:
         return outcome
 
     def _write(
-        self, connection: Connection, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, aside: Quarantined | None
+        self, connection: Connection, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, quarantined: Quarantined | None
     ) -> WriteOutcome:
         # The block rolls back unless it commits, also when a statement or the planner behind the iterator raises.
         with connection.begin() as transaction:
@@ -54,10 +54,10 @@ class SqliteWriter:
                 transaction.rollback()
                 return WriteOutcome(state=refusal)
             quarantine = Quarantine(self.bookkeeping)
-            guard = _guard(raw(connection), aside, partial(quarantine.stored, connection))
+            guard = _guard(raw(connection), quarantined, partial(quarantine.stored, connection))
             guard.begin()
             rows = sum(map(guard.run, statements))
-            stored = quarantine.store_all(connection, aside, guard.refused)
+            stored = quarantine.store_all(connection, quarantined, guard.refused)
             self.bookkeeping.advance(connection, fence, commit)
             reach("write.before_commit")
             try:
@@ -66,11 +66,11 @@ class SqliteWriter:
                 failure = commit_failed(error)
                 state = WriteState.FAILED if isinstance(failure, SinkFull) else WriteState.REBUILD
                 return WriteOutcome(state=state, error=failure)
-        return WriteOutcome(state=WriteState.COMMITTED, rows=rows, set_aside=stored)
+        return WriteOutcome(state=WriteState.COMMITTED, rows=rows, quarantined=stored)
 
 
 def _guard(
-    connection: sqlite3.Connection, aside: Quarantined | None, stored: Callable[[Iterable[EventPlace]], AbstractSet[EventPlace]]
+    connection: sqlite3.Connection, quarantined: Quarantined | None, stored: Callable[[Iterable[EventPlace]], AbstractSet[EventPlace]]
 ) -> Guard:
     def execute(statement: Statement) -> None:
         try:
@@ -82,7 +82,7 @@ def _guard(
         execute,
         savepoint=lambda: _execute(connection, "SAVEPOINT applier_rows"),
         roll_back=lambda: _execute(connection, "ROLLBACK TO applier_rows"),
-        aside=aside,
+        quarantined=quarantined,
         stored=stored,
     )
 

@@ -18,7 +18,7 @@ def read(scenario, *events):
     for range_id in scenario.coordinator.plan():
         report, _ = report_of(range_id, scenario.log[range_id.stream][range_id.start : range_id.end], scenario.coordinator.floor_ts)
         mine = tuple(e for e in events if e.place.stream == range_id.stream and range_id.start <= e.place.offset < range_id.end)
-        scenario.coordinator.report(replace(report, bad_events=mine))
+        scenario.coordinator.report(replace(report, rejected_events=mine))
 
 
 def storing(scenario):
@@ -43,7 +43,7 @@ def begun(*streams, log, events):
 def test_bad_events_are_stored_before_the_segment_that_is_due():
     s = begun(log=[row(1), row(2), resolved(5)], events=[bad(1)])
     step = storing(s)
-    assert (step.bad_events, step.positions[P0].next_offset, step.positions[P0].resolved_ts) == ((bad(1),), 0, 5)
+    assert (step.rejected_events, step.positions[P0].next_offset, step.positions[P0].resolved_ts) == ((bad(1),), 0, 5)
     s.confirm(step)
     segment = s.coordinator.next_step()
     assert isinstance(segment, ApplySegment)
@@ -55,7 +55,7 @@ def test_bad_events_are_stored_before_a_ddl_and_while_no_window_is_open():
     s.confirm(storing(s))
     assert isinstance(s.coordinator.next_step(), ExecuteDdl)
     s = begun(P0, P1, log=[row(1), resolved(5)], events=[bad(0)])
-    assert storing(s).bad_events == (bad(0),), "though P1 has promised nothing"
+    assert storing(s).rejected_events == (bad(0),), "though P1 has promised nothing"
 
 
 def test_a_replica_is_not_caught_up_while_a_bad_event_is_not_stored():
@@ -75,15 +75,15 @@ def test_what_is_reported_while_others_are_being_stored_is_stored_next():
     s.list()
     read(s, bad(2), bad(3))
     s.confirm(step)
-    assert storing(s).bad_events == (bad(2), bad(3))
+    assert storing(s).rejected_events == (bad(2), bad(3))
 
 
 def test_a_progress_step_takes_them_along():
     s = begun(log=[row(1)], events=[bad(0)])
     step = s.coordinator.progress_step()
-    assert step.bad_events == (bad(0),)
+    assert step.rejected_events == (bad(0),)
     s.confirm(step)
-    assert s.coordinator.progress_step().bad_events == ()
+    assert s.coordinator.progress_step().rejected_events == ()
 
 
 def test_a_ddl_names_the_place_of_its_first_arrival_in_its_lowest_stream():

@@ -145,8 +145,8 @@ def halved(statement):
 @pytest.mark.parametrize("table", [ORDERS_TABLE, BY_NAME], ids=["unique", "deleted first"])
 def test_a_careful_statement_can_be_halved_to_single_rows_that_say_the_same(table):
     data = packed(*rows(7), gone(20, 9, "gone", offset=20))
-    careful = QuarantinePolicy(refused=True, careful=True)
-    statements, _ = planned(data, policy=careful, tables=(table,), dialect=PlainDialect(most=4))
+    trace_rows = QuarantinePolicy(refused=True, trace_rows=True)
+    statements, _ = planned(data, policy=trace_rows, tables=(table,), dialect=PlainDialect(most=4))
     plain, _ = planned(data, policy=REFUSED, tables=(table,), dialect=PlainDialect(most=4))
     assert written(statements) == written(plain)
     assert all(one.parts is None for one in plain)
@@ -161,7 +161,7 @@ def test_a_careful_statement_can_be_halved_to_single_rows_that_say_the_same(tabl
 
 def test_texts_and_rows_of_careful_statements_stay_together_when_rows_are_set_aside():
     data = packed(*[put(10 + n, n, "x" * 99 if n == 2 else "x", offset=n, image=RUBBISH if n == 4 else None) for n in range(7)])
-    policy = QuarantinePolicy(unreadable=True, refused=True, careful=True)
+    policy = QuarantinePolicy(unreadable=True, refused=True, trace_rows=True)
     statements, bad = planned(data, policy=policy, dialect=Choosy(most=3, longest=50))
     assert [event.place.offset for event in bad] == [2, 4]
     for one in (single for statement in statements for single in halved(statement)):

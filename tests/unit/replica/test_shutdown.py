@@ -16,10 +16,10 @@ from applier.replica.shutdown import ECHO_S, Shutdown, stopped_by_signals
 PROGRAM = """
 import sys, time
 from applier.replica.shutdown import Shutdown, stopped_by_signals
-stop = Shutdown()
-with stopped_by_signals(stop, timeout_s=float(sys.argv[1])):
+shutdown = Shutdown()
+with stopped_by_signals(shutdown, timeout_s=float(sys.argv[1])):
     print("ready", flush=True)
-    stop.event.wait(120)
+    shutdown.event.wait(120)
     print("asked", flush=True)
     time.sleep(120)
 """
@@ -29,25 +29,25 @@ LONG_S = 120
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_first_signal_is_a_wish_and_the_handlers_are_as_they_were_after_the_block(number):
     before = signal.getsignal(number)
-    stop = Shutdown()
-    with stopped_by_signals(stop, timeout_s=LONG_S, end=lambda code: pytest.fail(f"ended with {code}")):
+    shutdown = Shutdown()
+    with stopped_by_signals(shutdown, timeout_s=LONG_S, end=lambda code: pytest.fail(f"ended with {code}")):
         os.kill(os.getpid(), number)
-        assert stop.event.wait(LONG_S)
+        assert shutdown.event.wait(LONG_S)
     assert signal.getsignal(number) is before
 
 
 def test_a_block_without_signals_ends_and_nothing_is_wished():
-    stop = Shutdown()
-    with stopped_by_signals(stop, timeout_s=0):
+    shutdown = Shutdown()
+    with stopped_by_signals(shutdown, timeout_s=0):
         pass
-    assert not stop.is_wished
+    assert not shutdown.is_requested
 
 
 def test_what_lasts_too_long_after_a_signal_is_ended(caplog):
     caplog.set_level(logging.INFO, "applier")
     ended, codes = Event(), []
-    stop = Shutdown()
-    with stopped_by_signals(stop, timeout_s=0.01, end=lambda code: (codes.append(code), ended.set())):
+    shutdown = Shutdown()
+    with stopped_by_signals(shutdown, timeout_s=0.01, end=lambda code: (codes.append(code), ended.set())):
         os.kill(os.getpid(), signal.SIGTERM)
         assert ended.wait(LONG_S)
     assert codes == [143]
@@ -57,10 +57,10 @@ def test_what_lasts_too_long_after_a_signal_is_ended(caplog):
 
 
 def test_a_pause_ends_when_the_end_is_wished():
-    stop = Shutdown()
-    stop.wish()
-    stop.pause(float("1e6"))
-    assert stop.is_wished
+    shutdown = Shutdown()
+    shutdown.request()
+    shutdown.pause(float("1e6"))
+    assert shutdown.is_requested
 
 
 @pytest.mark.parametrize(("second", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -77,9 +77,9 @@ def test_a_second_signal_ends_the_process_at_once(second, code):
 
 def test_a_signal_that_a_wrapper_hands_on_too_is_one_wish(monkeypatch):
     monkeypatch.setattr(applier.replica.shutdown, "ECHO_S", LONG_S)
-    stop, codes = Shutdown(), []
-    with stopped_by_signals(stop, timeout_s=LONG_S, end=codes.append):
+    shutdown, codes = Shutdown(), []
+    with stopped_by_signals(shutdown, timeout_s=LONG_S, end=codes.append):
         for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
             os.kill(os.getpid(), number)
-        assert stop.event.wait(LONG_S)
+        assert shutdown.event.wait(LONG_S)
     assert codes == []

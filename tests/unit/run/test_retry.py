@@ -82,17 +82,17 @@ def test_each_retry_is_noted_with_class_and_reason_until_it_succeeds(quickly):
     assert book.notes[0][1]["failing_for_s"] == 0.0 <= book.notes[1][1]["failing_for_s"] < 60
 
 
-def fail_with(error, tries, stop, retry_for_s):
-    for attempt in retrying(stop, retry_for_s, NoteBook()):
+def fail_with(error, tries, shutdown, retry_for_s):
+    for attempt in retrying(shutdown, retry_for_s, NoteBook()):
         with attempt:
             tries.append(1)
             raise error
 
 
-def failing(stop, retry_for_s, error):
+def failing(shutdown, retry_for_s, error):
     tries = []
     with pytest.raises(type(error)) as caught:
-        fail_with(error, tries, stop, retry_for_s)
+        fail_with(error, tries, shutdown, retry_for_s)
     assert caught.value is error
     return len(tries)
 
@@ -107,6 +107,6 @@ def test_the_last_error_comes_through_when_the_time_is_over(quickly):
 
 
 def test_nothing_is_tried_again_once_the_end_is_wished():
-    stop = Shutdown()
-    stop.wish()
-    assert failing(stop, 600, RetryableSinkError("m")) == 1
+    shutdown = Shutdown()
+    shutdown.request()
+    assert failing(shutdown, 600, RetryableSinkError("m")) == 1

@@ -31,7 +31,7 @@ class Database:
         if self.refused & set(texts):
             raise RowRefused("too long", column="name", table="shop.orders", min_ts=1)
 
-    def guard(self, aside=STORED):
+    def guard(self, quarantined=STORED):
         def savepoint():
             self.kept = len(self.rows)
 
@@ -42,7 +42,7 @@ class Database:
             self.asked += 1
             return {place for place in places if place.offset in self.stored}
 
-        return Guard(self.execute, savepoint=savepoint, roll_back=roll_back, aside=aside, stored=stored)
+        return Guard(self.execute, savepoint=savepoint, roll_back=roll_back, quarantined=quarantined, stored=stored)
 
 
 def statement_of(number):
@@ -87,10 +87,10 @@ def test_a_statement_that_does_not_know_its_rows_is_refused_as_a_whole():
         database.guard().run(statement_of(8)._replace(parts=None))
 
 
-@pytest.mark.parametrize("aside", [NOT_STORED, None], ids=["by policy", "there is no quarantine"])
+@pytest.mark.parametrize("quarantined", [NOT_STORED, None], ids=["by policy", "there is no quarantine"])
 @pytest.mark.parametrize("refused", [{0}, {63}, {31, 32}, set(range(64))])
-def test_where_nothing_is_set_aside_the_first_refused_row_is_named(refused, aside):
-    guard = Database(refused).guard(aside)
+def test_where_nothing_is_set_aside_the_first_refused_row_is_named(refused, quarantined):
+    guard = Database(refused).guard(quarantined)
     with pytest.raises(RowRefused, match="too long") as caught:
         guard.run(statement_of(64))
     first = min(refused)
@@ -107,16 +107,16 @@ def test_where_nothing_is_set_aside_the_first_refused_row_is_named(refused, asid
     assert guard.refused == []
 
 
-@pytest.mark.parametrize("aside", [STORED, NOT_STORED])
-def test_a_statement_that_is_refused_whole_and_taken_in_halves_goes_through_only_where_rows_may_be_missing(aside):
+@pytest.mark.parametrize("quarantined", [STORED, NOT_STORED])
+def test_a_statement_that_is_refused_whole_and_taken_in_halves_goes_through_only_where_rows_may_be_missing(quarantined):
     database = Database({3})
 
     def execute(statement):
         database.refused = frozenset({3} if statement.rows == 8 else ())
         database.execute(statement)
 
-    guard = replace(database.guard(aside), execute=execute)
-    if aside is STORED:
+    guard = replace(database.guard(quarantined), execute=execute)
+    if quarantined is STORED:
         assert guard.run(statement_of(8)) == 8
         return
     with pytest.raises(RowRefused) as caught:
@@ -129,7 +129,11 @@ def test_other_errors_come_through_at_once():
         raise RetryableSinkError("deadlock")
 
     guard = Guard(
-        execute, savepoint=lambda: None, roll_back=lambda: pytest.fail("the transaction is gone"), aside=STORED, stored=lambda _: set()
+        execute,
+        savepoint=lambda: None,
+        roll_back=lambda: pytest.fail("the transaction is gone"),
+        quarantined=STORED,
+        stored=lambda _: set(),
     )
     with pytest.raises(RetryableSinkError):
         guard.run(statement_of(8))

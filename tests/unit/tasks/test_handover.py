@@ -181,7 +181,7 @@ def test_what_the_writer_is_sent_is_whole_or_nothing_is_written(plan, cached, pa
 
 def test_no_statement_runs_before_every_reducer_is_heard(plan, cached):
     class Untouched:
-        def write(self, fence, statements, commit, aside=None):
+        def write(self, fence, statements, commit, quarantined=None):
             raise AssertionError("the writer was asked")
 
     large = replace(plan(), writer=Untouched())
