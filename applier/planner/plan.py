@@ -16,10 +16,10 @@ from applier.model.segment import SegmentWindow
 from applier.planner.binding import Origin, key_names
 from applier.planner.catalogue import TableDescription
 from applier.planner.compaction import COMMIT_TS, IMAGE, OFFSET, ORIGIN, Compaction, Version
-from applier.planner.port import Dialect, ImageDecoders, Phase, Statement
+from applier.planner.port import Dialect, ImageDecoders
 from applier.planner.rejected_rows import STOP, QuarantinePolicy, RejectedRows
 from applier.planner.rendering import KeyDecoder, TableRenderer, image_keys, placed
-from applier.planner.statement_rows import StatementRows
+from applier.planner.statement import Phase, Statement, StatementRows
 from applier.planner.transactions import TransactionSet
 
 
@@ -140,10 +140,10 @@ class _TablePlan:
 
     def _statement(self, phase: Phase, columns: tuple[str, ...], text: str, versions: Sequence[Version], texts: Sequence[Any]) -> Statement:
         commits = list(map(COMMIT_TS, versions))
-        parts = None
+        source_rows = None
         if texts:
             rows = tuple(self._rejected_rows.described(self._origins[ORIGIN(version)], version, self._key) for version in versions)
-            parts = StatementRows(
+            source_rows = StatementRows(
                 phase=phase,
                 table=self._description,
                 columns=columns,
@@ -152,7 +152,7 @@ class _TablePlan:
                 texts=tuple(texts),
                 rows=rows,
             )
-        return Statement(phase, str(self._description.folded), text, len(versions), min(commits), max(commits), parts)
+        return Statement(phase, str(self._description.folded), text, len(versions), min(commits), max(commits), source_rows)
 
 
 class _Rendered:

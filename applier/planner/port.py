@@ -1,14 +1,10 @@
 """What the planner needs of others: a dialect that renders, and a decoder of images. Pure; both cross to executors."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from applier.model.events import Shape, Value
 from applier.planner.catalogue import ColumnDescription, TableDescription
-
-if TYPE_CHECKING:
-    from applier.planner.statement_rows import StatementRows
 
 Literal: TypeAlias = Callable[[Value], str]
 """Value -> its text in SQL. TypeError, ValueError or AttributeError if the value is not of the type that was asked for."""
@@ -17,26 +13,6 @@ RowLiteral: TypeAlias = Callable[[tuple[Value, ...]], str]
 ImageDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]
 """Image bytes -> values in the order of ``shape.columns``; ProtocolError (without a place) if they cannot be read."""
 ImageDecoders: TypeAlias = Callable[[Shape], ImageDecoder]
-
-
-class Phase(IntEnum):
-    """All deletes of a segment come before its first REPLACE of the same table."""
-
-    DELETE = 0
-    REPLACE = 1
-
-
-class Statement(NamedTuple):
-    """One statement of a segment, whole text without parameters."""
-
-    phase: Phase
-    table: str
-    text: str
-    rows: int
-    min_ts: int
-    max_ts: int
-    parts: "StatementRows | None" = None
-    """What it was rendered from, where rows that the database refuses are to be found."""
 
 
 class Dialect(Protocol):

@@ -19,7 +19,7 @@ from applier.model.range_report import RangeId, TableRows
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
 from applier.model.segment import SegmentWindow
 from applier.planner import TransactionSet, bytes_key_names, key_names, plan_bucket
-from applier.planner.port import Statement
+from applier.planner.statement import Statement
 from applier.planner.table_check import Acceptance
 from applier.replica.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
 from applier.sinks.port import Progress, ProgressCommit, Quarantined, Settlement, Sink, WriteState

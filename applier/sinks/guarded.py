@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from applier.model.errors import FatalSinkError, RowRefused
 from applier.model.rejected_event import EventPlace, RejectedEvent, named, reason_of
-from applier.planner.port import Statement
-from applier.planner.statement_rows import StatementRows
+from applier.planner.statement import Statement, StatementRows
 from applier.sinks.port import Quarantined
 
 
@@ -49,8 +48,8 @@ class Guard:
 
         RowRefused if it does not know its rows, and with the row's place if nothing is to be set aside.
         """
-        parts = statement.parts
-        if parts is None:
+        source = statement.source_rows
+        if source is None:
             self.execute(statement)
             return statement.rows
         self.savepoint()
@@ -58,19 +57,19 @@ class Guard:
             self.execute(statement)
         except RowRefused as error:
             self.roll_back()
-            if len(parts.rows) == 1:
-                self._refuse(parts, error)
+            if len(source.rows) == 1:
+                self._refuse(source, error)
                 return 0
-            rows = sum(map(self.run, parts.halves()))
+            rows = sum(map(self.run, source.halves()))
             if self._taker is None:
                 raise  # each half was taken alone; that no row can be named is no reason to go on
             return rows
         return statement.rows
 
-    def _refuse(self, parts: StatementRows, error: RowRefused) -> None:
-        (row,) = parts.rows
+    def _refuse(self, source: StatementRows, error: RowRefused) -> None:
+        (row,) = source.rows
         if self._taker is None:
-            raise named(error, row, parts.key) from error
+            raise named(error, row, source.key) from error
         self.refused.append(replace(row, error=reason_of(error)))
         self._count(self.refused[-1])
 

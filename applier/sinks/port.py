@@ -14,7 +14,8 @@ from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Stream, StreamPosition, Ts
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, KeptRecord, QuarantineState, RejectedEvent
 from applier.planner.catalogue import TableDescription
-from applier.planner.port import Dialect, Statement
+from applier.planner.port import Dialect
+from applier.planner.statement import Statement
 from applier.planner.table_check import SinkTable
 from applier.sinks.bookkeeping.queries import SCHEMA
 from applier.sinks.reserved import Reserved

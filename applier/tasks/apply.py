@@ -18,7 +18,8 @@ from applier.model.rejected_event import RejectedEvent
 from applier.model.segment import SegmentWindow
 from applier.planner import STOP, QuarantinePolicy, TransactionSet, count_transactions, plan_bucket, route
 from applier.planner.catalogue import TableDescription
-from applier.planner.port import Dialect, Statement
+from applier.planner.port import Dialect
+from applier.planner.statement import Statement
 from applier.sinks.port import Fence, ProgressCommit, Quarantined, WriteOutcome, Writer, WriteState
 from applier.sources.open_protocol import decode_key, image_decoder
 from applier.sources.port import RangeReader

@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeVar
 
 from applier.model.errors import ApplierError, InputCut
 from applier.model.range_report import RangeId, RangeReport
-from applier.planner.port import Statement
+from applier.planner.statement import Statement
 
 T = TypeVar("T")
 

@@ -32,7 +32,7 @@ from applier.model.errors import (
 )
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
-from applier.planner.port import Phase, Statement
+from applier.planner.statement import Phase, Statement
 from applier.sinks.failpoint import VARIABLE
 from applier.sinks.port import DdlState, Fence, ProgressCommit, SinkSettings, WriteState
 from applier.sinks.sqlite import ownership as sqlite_ownership

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from applier.planner.port import Statement
+from applier.planner.statement import Statement
 from applier.sinks.port import DdlState
 from tests.integration.mysql_replica import SHOP, Replica, commit_at, replica, rows
 

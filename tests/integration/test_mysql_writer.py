@@ -20,8 +20,7 @@ from applier.model.errors import (
 from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.port import Phase, Statement
-from applier.planner.statement_rows import StatementRows
+from applier.planner.statement import Phase, Statement, StatementRows
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import SQL_MODE, Purpose, discard, open_session
 from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions

@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.model.errors import ApplierError, InvariantViolation, RowRefused, SinkError, UnknownOutcome
 from applier.model.events import TableName
 from applier.model.rejected_event import EventPlace, RejectedEvent
-from applier.planner.port import Phase, Statement
+from applier.planner.statement import Phase, Statement
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, FenceState
 from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.failpoint import reach

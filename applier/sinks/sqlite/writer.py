@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from applier.model.errors import ApplierError, SinkFull
 from applier.model.rejected_event import EventPlace
-from applier.planner.port import Statement
+from applier.planner.statement import Statement
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.failpoint import reach

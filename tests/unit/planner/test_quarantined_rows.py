@@ -8,7 +8,7 @@ from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError, R
 from applier.model.events import MARKER_IMAGE
 from applier.model.rejected_event import RejectedEvent
 from applier.planner import QuarantinePolicy, TransactionSet, plan_bucket
-from applier.planner.port import Phase, Statement
+from applier.planner.statement import Phase, Statement
 from applier.sources.open_protocol import decode_key, image_decoder
 from tests.planning import INT, KEY, ORDERS, ORDERS_TABLE, TEXT, PlainDialect, between, gone, packed, put, shape, sink_column, sink_table
 
@@ -139,7 +139,7 @@ def halved(statement):
     """Halve a statement down to single rows."""
     if statement.rows == 1:
         return [statement]
-    return [one for half in statement.parts.halves() for one in halved(half)]
+    return [one for half in statement.source_rows.halves() for one in halved(half)]
 
 
 @pytest.mark.parametrize("table", [ORDERS_TABLE, BY_NAME], ids=["unique", "deleted first"])
@@ -149,13 +149,13 @@ def test_a_careful_statement_can_be_halved_to_single_rows_that_say_the_same(tabl
     statements, _ = planned(data, policy=trace_rows, tables=(table,), dialect=PlainDialect(most=4))
     plain, _ = planned(data, policy=REFUSED, tables=(table,), dialect=PlainDialect(most=4))
     assert written(statements) == written(plain)
-    assert all(one.parts is None for one in plain)
+    assert all(one.source_rows is None for one in plain)
     for statement in statements:
         singles = halved(statement)
         assert [json.loads(one.text)[3][0] for one in singles] == json.loads(statement.text)[3]
-        assert [row.commit_ts for one in singles for row in one.parts.rows] == [one.min_ts for one in singles]
+        assert [row.commit_ts for one in singles for row in one.source_rows.rows] == [one.min_ts for one in singles]
         assert {one.phase for one in singles} == {statement.phase}
-    names = [row.key for one in statements if one.phase is Phase.REPLACE for row in one.parts.rows]
+    names = [row.key for one in statements if one.phase is Phase.REPLACE for row in one.source_rows.rows]
     assert names == [f"id={n}" for n in range(7)]
 
 
@@ -165,7 +165,7 @@ def test_texts_and_rows_of_careful_statements_stay_together_when_rows_are_set_as
     statements, bad = planned(data, policy=policy, dialect=Choosy(most=3, longest=50))
     assert [event.place.offset for event in bad] == [2, 4]
     for one in (single for statement in statements for single in halved(statement)):
-        assert one.parts.rows[0].key == f"id={json.loads(one.text)[3][0][0]}"
+        assert one.source_rows.rows[0].key == f"id={json.loads(one.text)[3][0][0]}"
 
 
 def test_rows_of_other_tables_in_a_chunk_keep_their_own_keys():

@@ -7,8 +7,7 @@ import pytest
 from applier.model.errors import FatalSinkError, RetryableSinkError, RowRefused
 from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, RejectedEvent
-from applier.planner.port import Phase
-from applier.planner.statement_rows import StatementRows
+from applier.planner.statement import Phase, StatementRows
 from applier.sinks.guarded import Guard
 from applier.sinks.port import Quarantined
 from tests.planning import ORDERS_TABLE, PlainDialect
@@ -51,7 +50,7 @@ def statement_of(number):
         for n in range(number)
     )
     texts = tuple(f"({n},{n})" for n in range(number))
-    parts = StatementRows(
+    source = StatementRows(
         phase=Phase.REPLACE,
         table=ORDERS_TABLE,
         columns=("id", "name"),
@@ -60,7 +59,7 @@ def statement_of(number):
         texts=(*texts, *texts),
         rows=rows + rows,
     )
-    (statement,) = list(parts.halves())[:1]
+    (statement,) = list(source.halves())[:1]
     assert statement.rows == number
     return statement
 
@@ -84,7 +83,7 @@ def test_one_bad_row_costs_a_logarithm_of_statements():
 def test_a_statement_that_does_not_know_its_rows_is_refused_as_a_whole():
     database = Database({3})
     with pytest.raises(RowRefused):
-        database.guard().run(statement_of(8)._replace(parts=None))
+        database.guard().run(statement_of(8)._replace(source_rows=None))
 
 
 @pytest.mark.parametrize("quarantined", [NOT_STORED, None], ids=["by policy", "there is no quarantine"])
@@ -148,14 +147,14 @@ def test_more_refused_rows_than_an_accident_makes_are_an_error():
 
 
 def test_rows_that_the_planner_has_set_aside_count_too():
-    planned = statement_of(MAX_QUARANTINED - 1).parts.rows
+    planned = statement_of(MAX_QUARANTINED - 1).source_rows.rows
     with pytest.raises(FatalSinkError, match=str(MAX_QUARANTINED)) as caught:
         run(Database({0, 3}).guard(replace(STORED, events=planned)), statement_of(8))
     assert caught.value.facts["offset"] == 3
 
 
 def test_more_rows_than_an_accident_makes_stop_before_the_first_statement():
-    planned = statement_of(MAX_QUARANTINED + 1).parts.rows
+    planned = statement_of(MAX_QUARANTINED + 1).source_rows.rows
     database = Database(set())
     with pytest.raises(FatalSinkError, match=str(MAX_QUARANTINED)):
         run(database.guard(replace(STORED, events=planned)), statement_of(8))
@@ -163,7 +162,7 @@ def test_more_rows_than_an_accident_makes_stop_before_the_first_statement():
 
 
 def test_rows_that_the_quarantine_has_already_do_not_count():
-    planned = statement_of(180).parts.rows
+    planned = statement_of(180).source_rows.rows
     database = Database(range(200), stored=range(150))
     guard = run(database.guard(replace(STORED, events=planned[:60])), statement_of(200))
     assert len(guard.refused) == 200

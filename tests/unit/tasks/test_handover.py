@@ -15,7 +15,7 @@ from applier.model.errors import FatalSinkError, InputCut, InvariantViolation, J
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId
-from applier.planner.port import Phase, Statement
+from applier.planner.statement import Phase, Statement
 from applier.sinks.factory import open_sink
 from applier.sinks.port import ProgressCommit, SinkSettings, WriteState
 from applier.sources.port import Record

@@ -1,0 +1,63 @@
+"""What the planner yields: a statement, which may still know its rows.
+
+Where refused rows are looked for, a writer halves a statement until it has found the rows that the database refuses. So a statement can
+carry what it was rendered from, and render parts of it again.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from applier.model.rejected_event import RejectedEvent
+from applier.planner.catalogue import TableDescription
+from applier.planner.port import Dialect
+
+
+class Phase(IntEnum):
+    """All deletes of a segment come before its first REPLACE of the same table."""
+
+    DELETE = 0
+    REPLACE = 1
+
+
+class Statement(NamedTuple):
+    """One statement of a segment, whole text without parameters."""
+
+    phase: Phase
+    table: str
+    text: str
+    rows: int
+    min_ts: int
+    max_ts: int
+    source_rows: "StatementRows | None" = None
+    """What it was rendered from, where a writer must find the rows that the database refuses; else None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementRows:
+    """What a statement was rendered from; ``texts`` (row texts, or texts of keys) and ``rows`` run in parallel."""
+
+    phase: Phase
+    table: TableDescription
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    """The names of the key's columns, in the sink's spelling."""
+    dialect: Dialect
+    texts: tuple[Any, ...]
+    rows: tuple[RejectedEvent, ...]
+
+    def halves(self) -> Iterator[Statement]:
+        """Render the two halves of the rows."""
+        middle = len(self.rows) // 2
+        for begin, end in ((0, middle), (middle, len(self.rows))):
+            yield from self._rendered(self.texts[begin:end], self.rows[begin:end])
+
+    def _rendered(self, texts: Sequence[Any], rows: Sequence[RejectedEvent]) -> Iterator[Statement]:
+        render = self.dialect.deletes if self.phase is Phase.DELETE else self.dialect.replaces
+        done = 0
+        for text, number in render(self.table, self.columns, texts):
+            half = replace(self, texts=tuple(texts[done : done + number]), rows=tuple(rows[done : done + number]))
+            commits = [row.commit_ts for row in half.rows]
+            yield Statement(self.phase, str(self.table.folded), text, number, min(commits), max(commits), half)
+            done += number
