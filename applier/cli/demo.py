@@ -17,7 +17,7 @@ from applier.telemetry.wording import count, moment
 
 if TYPE_CHECKING:
     from applier.demo.screen import Screen
-    from applier.demo.stage import Moment, Stage, Verdict, Volume
+    from applier.demo.stage import DurableState, Stage, Verdict, Volume
     from applier.sinks.port import Sink
 
 DEFAULT_DIRECTORY: Final = Path("demo")
@@ -79,7 +79,7 @@ def play(stage: "Stage", screen: "Screen", seed: int) -> "list[Verdict]":
     return stage.verdicts()
 
 
-def first_run(stage: "Stage", sink: "Sink", screen: "Screen", volume: "Volume") -> "Moment | None":
+def first_run(stage: "Stage", sink: "Sink", screen: "Screen", volume: "Volume") -> "DurableState | None":
     """Catch up until half of the history is durable, kill everything, and compare what is left with upstream at that moment."""
     from applier.demo.process import WatchedProcess, catchup_command  # noqa: PLC0415 - as above
     from applier.demo.stage import moment_of_replica  # noqa: PLC0415 - as above
@@ -97,7 +97,7 @@ def first_run(stage: "Stage", sink: "Sink", screen: "Screen", volume: "Volume") 
     return killed
 
 
-def second_run(stage: "Stage", sink: "Sink", screen: "Screen", killed: "Moment | None") -> None:
+def second_run(stage: "Stage", sink: "Sink", screen: "Screen", killed: "DurableState | None") -> None:
     """Start again and let it come to the end."""
     from applier.demo.process import WatchedProcess, catchup_command  # noqa: PLC0415 - as above
     from applier.demo.stage import moment_of_replica  # noqa: PLC0415 - as above

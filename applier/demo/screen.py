@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from applier.demo.stage import Moment, Stage, Verdict, Volume
+from applier.demo.stage import DurableState, Stage, Verdict, Volume
 from applier.telemetry.wording import count, duration, moment
 
 QUERY: Final = 'SELECT * FROM "bank.accounts" LIMIT 5'
@@ -46,7 +46,7 @@ class Screen:
         self.line(f"  {count(records, 'record')} on 4 partitions at {servers}")
         self.line(f"  partitions at different paces, a copy of each DDL on every partition, {count(replays, 'replay')}")
 
-    def killed(self, killed: Moment, verdicts: list[Verdict], money: int | None, volume: Volume) -> None:
+    def killed(self, killed: DurableState, verdicts: list[Verdict], money: int | None, volume: Volume) -> None:
         """Tell where the kill fell, and that the replica is a whole upstream moment there."""
         self.line("  killed with SIGKILL: driver, JVM and workers", "bold red")
         self.line(f"  durable: checkpoint {moment(killed.checkpoint_ts)} of {moment(volume.last_ts)}, {count(killed.window_id, 'commit')}")
@@ -57,7 +57,7 @@ class Screen:
         else:
             self.line(f"  the killed replica equals upstream at that moment: {tables}, money total {money:,}", "green")
 
-    def resumed(self, killed: Moment, end: Moment, result: dict[str, Any]) -> None:
+    def resumed(self, killed: DurableState, end: DurableState, result: dict[str, Any]) -> None:
         """Tell where the second run began and what it did."""
         self.line(f"  resumed at checkpoint {moment(killed.checkpoint_ts)} as run {end.epoch} (killed: run {killed.epoch})")
         self.line(

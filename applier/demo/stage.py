@@ -66,7 +66,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class DurableState:
     """The durable state of the replica: up to where, whose run, how many DDLs at that very ts."""
 
     checkpoint_ts: Ts
@@ -130,7 +130,7 @@ class Stage:
             last_ts=steps[-1][0],
         )
 
-    def verdicts(self, moment: Moment | None = None) -> list[Verdict]:
+    def verdicts(self, moment: DurableState | None = None) -> list[Verdict]:
         """Compare the replica with upstream as it was at ``moment`` (None: at the end), table by table, value by value."""
         path = self.directory / ("oracle.db" if moment is None else "oracle_at_kill.db")
         path.unlink(missing_ok=True)
@@ -156,13 +156,13 @@ class Stage:
             return money_total(connection)
 
 
-def moment_of_replica(sink: Sink) -> Moment | None:
+def moment_of_replica(sink: Sink) -> DurableState | None:
     """Read where the replica is; None before its beginning."""
     progress = sink.load()
     if progress is None:
         return None
     settled = [e for e in sink.ledger() if e.ddl.commit_ts == progress.checkpoint_ts and e.state is not DdlState.INTENT]
-    return Moment(
+    return DurableState(
         checkpoint_ts=progress.checkpoint_ts,
         epoch=progress.fence.epoch,
         window_id=progress.fence.window_id,
@@ -170,7 +170,7 @@ def moment_of_replica(sink: Sink) -> Moment | None:
     )
 
 
-def steps_until(history: Iterable[Step], moment: Moment) -> Iterator[Step]:
+def steps_until(history: Iterable[Step], moment: DurableState) -> Iterator[Step]:
     """Yield the upstream as the replica must show it at ``moment``: all rows up to it, and at its very ts only the DDLs that are done."""
     for step in history:
         if step.ts > moment.checkpoint_ts:

@@ -176,7 +176,7 @@ def _check_topics(source: Source, place: EventPlace, rows: Collection[_Row]) -> 
     listing = source.listing()
     since_ms = physical_ms(Ts(min(row.placed.commit_ts for row in rows))) - CLOCK_SKEW_MS
     starts = source.offsets_at_time(list(listing.extents), since_ms) if since_ms > 0 else {}
-    search = _Search(place, rows)
+    search = _NewerRowSearch(place, rows)
     for stream, extent in sorted(listing.extents.items()):
         start = starts.get(stream, extent.earliest)
         if extent.earliest > 0 and start <= extent.earliest:
@@ -192,7 +192,7 @@ def _check_topics(source: Source, place: EventPlace, rows: Collection[_Row]) -> 
                 search.look(stream, offset, placer.place_each(offset, key, value))
 
 
-class _Search:
+class _NewerRowSearch:
     """Compares what the topics hold with the rows of one event."""
 
     def __init__(self, place: EventPlace, rows: Collection[_Row]) -> None:

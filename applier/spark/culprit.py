@@ -46,7 +46,7 @@ class CulpritSearch:
     def listen(self, tasks: Sequence[ListenTask]) -> list[ListenOutcome]:
         """Return one outcome per task, in order."""
         known = [task.range for task in tasks if _start(task.range) in self._suspects]
-        search = _Search(self._job, self._groups(tasks), known)
+        search = _CulpritSearch(self._job, self._groups(tasks), known)
         search.run()
         for outcome in search.found.values():
             (self._suspects.add if outcome.range in search.blamed else self._suspects.discard)(_start(outcome.range))
@@ -63,7 +63,7 @@ class CulpritSearch:
         return [group for group in (others, *([task] for task in suspects)) if group]
 
 
-class _Search:
+class _CulpritSearch:
     """One search through the ranges of one call."""
 
     def __init__(self, job: Job, groups: Iterable[list[ListenTask]], known: Iterable[RangeId]) -> None:

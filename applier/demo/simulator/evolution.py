@@ -59,7 +59,7 @@ _EXTRA_TYPES: tuple[UpstreamType, ...] = (
 _TYPES_WITHOUT_DEFAULT = frozenset({TypeClass.TEXT, TypeClass.BLOB, TypeClass.JSON})
 
 
-class DdlKind(StrEnum):
+class SimulatedDdlKind(StrEnum):
     """What a DDL step of the history does."""
 
     CREATE_TABLE = "create_table"
@@ -82,7 +82,7 @@ class DdlKind(StrEnum):
 
 
 # Alterations are the everyday DDLs; what they leave behind (indexes, extra columns) is the material of the next ones.
-_WEIGHTS = {DdlKind.ALTER: 5, DdlKind.ALTER_MANY: 2}
+_WEIGHTS = {SimulatedDdlKind.ALTER: 5, SimulatedDdlKind.ALTER_MANY: 2}
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class Evolution:
     """Chooses DDLs that are legal in the catalogue's present state; the caller executes them."""
 
     rng: random.Random
-    kinds: Collection[DdlKind]
+    kinds: Collection[SimulatedDdlKind]
     _serial: int = 0
     _pending: list[Ddl] = field(default_factory=list)
 
@@ -335,18 +335,18 @@ def _widened(kind: UpstreamType) -> UpstreamType | None:
             return None
 
 
-_MAKERS: dict[DdlKind, Callable[[Evolution, Catalogue], list[Ddl]]] = {
-    DdlKind.CREATE_TABLE: Evolution._create,  # noqa: SLF001 - the class's own table of methods
-    DdlKind.CREATE_TABLES: Evolution._create_batch,  # noqa: SLF001
-    DdlKind.CREATE_LIKE: Evolution._like,  # noqa: SLF001
-    DdlKind.DROP_TABLE: Evolution._drop,  # noqa: SLF001
-    DdlKind.RECREATE_TABLE: Evolution._recreate,  # noqa: SLF001
-    DdlKind.TRUNCATE_TABLE: Evolution._truncate,  # noqa: SLF001
-    DdlKind.RENAME_TABLE: Evolution._rename,  # noqa: SLF001
-    DdlKind.RENAME_CHAIN: Evolution._chain,  # noqa: SLF001
-    DdlKind.MOVE_TABLE: Evolution._move,  # noqa: SLF001
-    DdlKind.SCHEMA: Evolution._schema,  # noqa: SLF001
-    DdlKind.VIEW: Evolution._view,  # noqa: SLF001
-    DdlKind.ALTER: Evolution._alter,  # noqa: SLF001
-    DdlKind.ALTER_MANY: Evolution._alter_many,  # noqa: SLF001
+_MAKERS: dict[SimulatedDdlKind, Callable[[Evolution, Catalogue], list[Ddl]]] = {
+    SimulatedDdlKind.CREATE_TABLE: Evolution._create,  # noqa: SLF001 - the class's own table of methods
+    SimulatedDdlKind.CREATE_TABLES: Evolution._create_batch,  # noqa: SLF001
+    SimulatedDdlKind.CREATE_LIKE: Evolution._like,  # noqa: SLF001
+    SimulatedDdlKind.DROP_TABLE: Evolution._drop,  # noqa: SLF001
+    SimulatedDdlKind.RECREATE_TABLE: Evolution._recreate,  # noqa: SLF001
+    SimulatedDdlKind.TRUNCATE_TABLE: Evolution._truncate,  # noqa: SLF001
+    SimulatedDdlKind.RENAME_TABLE: Evolution._rename,  # noqa: SLF001
+    SimulatedDdlKind.RENAME_CHAIN: Evolution._chain,  # noqa: SLF001
+    SimulatedDdlKind.MOVE_TABLE: Evolution._move,  # noqa: SLF001
+    SimulatedDdlKind.SCHEMA: Evolution._schema,  # noqa: SLF001
+    SimulatedDdlKind.VIEW: Evolution._view,  # noqa: SLF001
+    SimulatedDdlKind.ALTER: Evolution._alter,  # noqa: SLF001
+    SimulatedDdlKind.ALTER_MANY: Evolution._alter_many,  # noqa: SLF001
 }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from applier.demo.simulator.blueprint import FAMILY_TABLES, LAB_SCHEMA, TableFamily
 from applier.demo.simulator.catalogue import Catalogue, TableState
-from applier.demo.simulator.evolution import DdlKind, Evolution
+from applier.demo.simulator.evolution import Evolution, SimulatedDdlKind
 from applier.demo.simulator.operation import CreateSchema, CreateTable, Ddl, RowChange, Step
 from applier.demo.simulator.workload import FreeWork, MoneyWork, OrderWork, Transaction, total_of
 from applier.model.events import TableName
@@ -30,7 +30,7 @@ class HistoryOptions:
 
     transactions: int = 60
     families: frozenset[TableFamily] = frozenset(TableFamily)
-    ddl_kinds: frozenset[DdlKind] = frozenset(DdlKind)
+    ddl_kinds: frozenset[SimulatedDdlKind] = frozenset(SimulatedDdlKind)
     ddl_share: float = 0.15
     shared_ts_share: float = 0.4
     rows_per_transaction: int = 6

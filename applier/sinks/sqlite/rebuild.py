@@ -23,7 +23,7 @@ _SCRATCH: Final = "applier_rebuild"
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class DdlTime:
     """When the DDL ran upstream, and the zone in which the wire writes times: for CURRENT_TIMESTAMP in existing rows."""
 
     commit_ts: Ts
@@ -31,7 +31,7 @@ class Moment:
 
 
 def change_columns(
-    connection: sqlite3.Connection, old: TableDefinition, new: TableDefinition, columns: list[DraftColumn], moment: Moment
+    connection: sqlite3.Connection, old: TableDefinition, new: TableDefinition, columns: list[DraftColumn], moment: DdlTime
 ) -> bool:
     """Bring the table from ``old`` to ``new``; return whether its indexes were made anew. ``columns``: the new ones with their sources."""
     if old.columns == new.columns and old.primary_key == new.primary_key:
@@ -56,7 +56,7 @@ def _can_append(old: TableDefinition, new: TableDefinition) -> bool:
     )
 
 
-def _append(connection: sqlite3.Connection, table: TableDefinition, column: ColumnDefinition, moment: Moment) -> None:
+def _append(connection: sqlite3.Connection, table: TableDefinition, column: ColumnDefinition, moment: DdlTime) -> None:
     fill = fill_value(column, moment.commit_ts, moment.zone)
     statement = compose(
         "ALTER TABLE {table} ADD COLUMN {clause}", table=quote(stored_name(table.name)), clause=column_clause(table, column)
@@ -74,7 +74,7 @@ def _append(connection: sqlite3.Connection, table: TableDefinition, column: Colu
 
 
 def _rebuild(
-    connection: sqlite3.Connection, old: TableDefinition, new: TableDefinition, columns: list[DraftColumn], moment: Moment
+    connection: sqlite3.Connection, old: TableDefinition, new: TableDefinition, columns: list[DraftColumn], moment: DdlTime
 ) -> None:
     stored = stored_name(old.name)
     connection.execute(create_table(new, _SCRATCH))
@@ -85,7 +85,7 @@ def _rebuild(
         connection.execute(statement)
 
 
-def _copy(connection: sqlite3.Connection, old: TableDefinition, columns: list[DraftColumn], moment: Moment) -> None:
+def _copy(connection: sqlite3.Connection, old: TableDefinition, columns: list[DraftColumn], moment: DdlTime) -> None:
     if not connection.execute(compose("SELECT EXISTS (SELECT 1 FROM {table})", table=quote(stored_name(old.name)))).fetchone()[0]:
         return
     reasons: list[str] = []
@@ -106,7 +106,7 @@ def _copy(connection: sqlite3.Connection, old: TableDefinition, columns: list[Dr
 
 
 def _source(
-    connection: sqlite3.Connection, old: TableDefinition, column: DraftColumn, moment: Moment, reasons: list[str]
+    connection: sqlite3.Connection, old: TableDefinition, column: DraftColumn, moment: DdlTime, reasons: list[str]
 ) -> tuple[str, Stored]:
     """Return the expression that gives a new column its values, and the value to bind if the expression is ``?``."""
     before = old.column(column.source) if column.source else None

@@ -16,7 +16,7 @@ from applier.sinks.sqlite.catalogue import StoredObject, find_objects, has_rows,
 from applier.sinks.sqlite.definition import IndexDefinition, TableDefinition, create_index, create_indexes, create_table, stored_indexes
 from applier.sinks.sqlite.draft import TableDraft
 from applier.sinks.sqlite.names import Sql, compose, index_name, quote, stored_name
-from applier.sinks.sqlite.rebuild import Moment, change_columns
+from applier.sinks.sqlite.rebuild import DdlTime, change_columns
 from applier.sinks.sqlite.table_parser import parse_create_table, parse_index, parse_name
 from applier.sinks.sqlite.tokens import BY_HAND, Cursor
 from applier.sinks.sqlite.view import create_view
@@ -58,7 +58,7 @@ class SchemaChange:
 
     def __init__(self, connection: sqlite3.Connection, ddl: DdlEvent, zone: str) -> None:
         self._connection, self._ddl = connection, ddl
-        self._moment = Moment(ddl.commit_ts, zone)
+        self._moment = DdlTime(ddl.commit_ts, zone)
         self._cursor = Cursor(as_tidb_reads(ddl.query))
 
     def run(self) -> None:

@@ -13,7 +13,7 @@ from applier.demo.process import WatchedProcess, catchup_command
 from applier.demo.screen import Screen
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.sqlite_oracle import SqliteOracle
-from applier.demo.stage import Moment, Stage, Verdict, steps_until
+from applier.demo.stage import DurableState, Stage, Verdict, steps_until
 from applier.model.errors import ApplierError, ConfigError
 
 HISTORY = History(5, HistoryOptions(transactions=40, ddl_share=0.3))
@@ -101,7 +101,7 @@ def test_at_a_ddls_own_ts_upstream_is_what_the_ledger_says(tmp_path):
     seed, step = step_with_several_ddls()
     history = History(seed, HISTORY.options)
     for done in range(len(step.ddls) + 1):
-        moment = Moment(checkpoint_ts=step.ts, epoch=1, window_id=1, ddls_at_checkpoint=done)
+        moment = DurableState(checkpoint_ts=step.ts, epoch=1, window_id=1, ddls_at_checkpoint=done)
         last = list(steps_until(history, moment))[-1]
         assert (last.ts, last.rows, last.ddls) == (step.ts, step.rows, step.ddls[:done])
 
@@ -109,7 +109,7 @@ def test_at_a_ddls_own_ts_upstream_is_what_the_ledger_says(tmp_path):
 def test_a_killed_replica_is_compared_with_upstream_at_its_checkpoint(stage):
     steps = list(HISTORY)
     half = steps[: len(steps) // 2]
-    moment = Moment(checkpoint_ts=half[-1].ts, epoch=1, window_id=1, ddls_at_checkpoint=len(half[-1].ddls))
+    moment = DurableState(checkpoint_ts=half[-1].ts, epoch=1, window_id=1, ddls_at_checkpoint=len(half[-1].ddls))
     perform(stage, half)
     assert not any(v.problems for v in stage.verdicts(moment))
     perform_more = steps[len(half)]
@@ -167,7 +167,7 @@ def shown(act):
     return console.file.getvalue()
 
 
-MOMENT = Moment(checkpoint_ts=HISTORY.last_ts(), epoch=1, window_id=12, ddls_at_checkpoint=0)
+MOMENT = DurableState(checkpoint_ts=HISTORY.last_ts(), epoch=1, window_id=12, ddls_at_checkpoint=0)
 EQUAL = [Verdict(name="a.b", rows=1200, problems=()), Verdict(name="views", rows=0, problems=())]
 DIFFERING = [Verdict(name="a.b", rows=3, problems=("row of a.b is missing: [id]='1'",)), EQUAL[1]]
 
@@ -195,7 +195,7 @@ def test_a_difference_at_the_end_is_not_hidden(stage):
 
 def test_the_second_run_says_where_it_went_on():
     result = {"rows": 10, "transactions": 1, "ddls": 2, "seconds": 3.0}
-    end = Moment(checkpoint_ts=HISTORY.last_ts(), epoch=2, window_id=20, ddls_at_checkpoint=0)
+    end = DurableState(checkpoint_ts=HISTORY.last_ts(), epoch=2, window_id=20, ddls_at_checkpoint=0)
     text = shown(lambda screen: screen.resumed(MOMENT, end, result))
     assert "as run 2 (killed: run 1)" in text
     assert "applied 10 rows of 1 transaction, 2 DDLs, in 3.0 s" in text

@@ -5,7 +5,7 @@ import pytest
 from applier.demo.simulator.blueprint import TableFamily
 from applier.demo.simulator.bulk import SALES, BulkHistory, bulk_log
 from applier.demo.simulator.compare import canonical
-from applier.demo.simulator.evolution import DdlKind
+from applier.demo.simulator.evolution import SimulatedDdlKind
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.operation import AlterTable, action_type
 from applier.demo.simulator.oracle import SqliteOracle
@@ -111,9 +111,9 @@ def test_a_history_without_ddl_kinds_only_makes_its_tables():
     assert [type(ddl).__name__ for step in history for ddl in step.ddls] == ["CreateSchema", "CreateTable", "CreateTable"]
 
 
-@pytest.mark.parametrize("kind", list(DdlKind))
+@pytest.mark.parametrize("kind", list(SimulatedDdlKind))
 def test_each_kind_of_ddl_can_be_asked_for_alone(kind):
-    kinds = frozenset({kind, DdlKind.CREATE_TABLE})
+    kinds = frozenset({kind, SimulatedDdlKind.CREATE_TABLE})
     assert len(list(History(3, HistoryOptions(transactions=20, ddl_kinds=kinds, ddl_share=0.6)))) > 20
 
 
