@@ -12,8 +12,8 @@ from applier.model.errors import NeedsOperator
 from applier.model.events import TableName
 from applier.planner.catalogue import TableDescription
 from applier.sinks.mysql.catalogue import describe, has_rows
+from applier.sinks.mysql.ddl.snapshot import has_moved, snapshot, states_of
 from applier.sinks.mysql.session import Purpose, driver_of, open_session
-from applier.sinks.mysql.snapshot import has_moved, snapshot, states_of
 from applier.sinks.port import SinkSettings
 
 SCHEMA = "catalogue-täble %s:x"

@@ -16,8 +16,8 @@ from applier.ddl import identity
 from applier.model.errors import FatalSinkError, Fenced, NeedsOperator, RetryableSinkError, UnknownOutcome
 from applier.model.events import DdlEvent
 from applier.model.position import ts_at
-from applier.sinks.mysql.ddl import LOCK_WAIT_TIMEOUT
-from applier.sinks.mysql.statement import _sessions_with, wait_until_ended
+from applier.sinks.mysql.ddl.runner import LOCK_WAIT_TIMEOUT
+from applier.sinks.mysql.ddl.statement import _sessions_with, wait_until_ended
 from applier.sinks.port import DdlState
 from applier.telemetry.retries import retries_noted
 from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, run
@@ -303,7 +303,7 @@ def notes() -> Iterator[Notes]:
 
 def test_a_blocked_ddl_waits_names_its_blocker_and_then_runs(shop: Replica, url: str, notes: Notes) -> None:
     run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)", f"INSERT INTO {SHOP}.t VALUES (1)")
-    handler, logger = Blocked(), logging.getLogger("applier.sinks.mysql.statement")
+    handler, logger = Blocked(), logging.getLogger("applier.sinks.mysql.ddl.statement")
     logger.addHandler(handler)
     with engine(url).connect() as blocker:
         number = blocker.exec_driver_sql("SELECT CONNECTION_ID()").scalar_one()

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from applier.sinks.mysql.ddl.file_name import file_name
 from applier.sinks.mysql.dialect import quote_identifier
-from applier.sinks.mysql.file_name import file_name
 from tests.integration.mysql_replica import read, run
 
 SCHEMA = "applier-test file$names"

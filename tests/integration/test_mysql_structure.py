@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import Connection
 
 from applier.model.events import TableName
-from applier.sinks.mysql.expression import Expression
 from applier.sinks.mysql.session import Purpose, discard, driver_of, open_session
-from applier.sinks.mysql.structure import (
+from applier.sinks.mysql.structure.expression import Expression
+from applier.sinks.mysql.structure.model import (
     Check,
     ForeignKey,
     IndexPartStructure,
@@ -21,7 +21,7 @@ from applier.sinks.mysql.structure import (
     from_json,
     to_json,
 )
-from applier.sinks.mysql.structure_reader import FEW, read_references, read_structures
+from applier.sinks.mysql.structure.reader import FEW, read_references, read_structures
 from tests.integration.mysql_replica import SHOP, clean, run, settings
 
 

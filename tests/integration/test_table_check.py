@@ -8,8 +8,8 @@ from applier.demo.simulator.memory import FakeSource
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, TableName
 from applier.planner.table_check import DifferenceKind
-from applier.sinks.mysql.examination import examine
 from applier.sinks.mysql.session import Purpose, open_session
+from applier.sinks.mysql.structure.examination import examine
 from applier.sinks.port import SinkSettings
 from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, STRING_KEY, ddl, everywhere, log_of, resolved, row
 from tests.integration.mysql_replica import read, run

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from applier.ddl.comment import as_tidb_reads
 from applier.model.events import DdlEvent
 from applier.model.position import Ts
-from applier.sinks.mysql.rewrite import sink_statement
+from applier.sinks.mysql.ddl.rewrite import sink_statement
 
 CLAUSES = [
     "ENGINE=MyISAM", "ROW_FORMAT = FIXED", "CHECK (a > 0)", "STORAGE DISK", "DATA DIRECTORY '/x'", "ALGORITHM=COPY", "LOCK=NONE", "FORCE",

@@ -20,14 +20,14 @@ from applier.sinks.bookkeeping.overview import Overview, look
 from applier.sinks.bookkeeping.quarantine import Quarantine, QuarantineStore
 from applier.sinks.bookkeeping.queries import load_queries
 from applier.sinks.mysql import catalogue
-from applier.sinks.mysql.ddl import DdlRunner
+from applier.sinks.mysql.ddl.runner import DdlRunner
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.errors import translate
-from applier.sinks.mysql.examination import examine
 from applier.sinks.mysql.owned import commit_owned
 from applier.sinks.mysql.ownership import Ownership
 from applier.sinks.mysql.registry import release_lock, take_lock
 from applier.sinks.mysql.session import FILE, QUERIES, Purpose, discard, limits, open_session, transaction
+from applier.sinks.mysql.structure.examination import examine
 from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
 from applier.sinks.port import DdlState, Fence, LedgerEntry, LedgerKey, Progress, ProgressCommit, Quarantined, SinkSettings, WriteOutcome
 from applier.sinks.reserved import SYSTEM_SCHEMAS, Reserved

@@ -9,7 +9,7 @@ from applier.ddl.clause import CLAUSES, WHOLES, Clause, ClausePlace
 from applier.ddl.clause_rewriting import ADD_FULLTEXT_INDEX, without_ignored_clauses
 from applier.model.events import DdlEvent
 from applier.model.position import Ts
-from applier.sinks.mysql.rewrite import sink_statement
+from applier.sinks.mysql.ddl.rewrite import sink_statement
 from tests.rewritten_case import rewritten_cases
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "ddl_clauses.md"

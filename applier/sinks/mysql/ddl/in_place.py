@@ -16,11 +16,11 @@ from applier.ddl import DdlKind, DdlStatement, parse_ddl
 from applier.ddl.postcondition import Postcondition, wishes_of
 from applier.model.events import DdlEvent, TableName
 from applier.sinks.mysql.catalogue import holds_row, schema_spelling, spellings, sql_name
+from applier.sinks.mysql.ddl.scratch import Scratch, ScratchRefused, own_structure
+from applier.sinks.mysql.ddl.snapshot import snapshot, states_of
 from applier.sinks.mysql.dialect import quote_identifier
-from applier.sinks.mysql.scratch import Scratch, ScratchRefused, own_structure
-from applier.sinks.mysql.snapshot import snapshot, states_of
-from applier.sinks.mysql.structure import TableStructure
-from applier.sinks.mysql.structure_difference import difference
+from applier.sinks.mysql.structure.difference import difference
+from applier.sinks.mysql.structure.model import TableStructure
 
 DROPS = frozenset({DdlKind.DROP_TABLE, DdlKind.DROP_VIEW, DdlKind.DROP_SCHEMA})
 _SCHEMAS = frozenset({DdlKind.CREATE_SCHEMA, DdlKind.DROP_SCHEMA})

@@ -15,12 +15,12 @@ from applier.ddl import DdlKind, DdlStatement, parse_ddl
 from applier.model.errors import FatalSinkError
 from applier.model.events import DdlEvent, FoldedName
 from applier.model.position import physical_ms
+from applier.sinks.mysql.ddl.rewrite import sink_statement
+from applier.sinks.mysql.ddl.schema_default import schema_as_upstreams
+from applier.sinks.mysql.ddl.spelling import spelled_in_sink
 from applier.sinks.mysql.dialect import quote_table
 from applier.sinks.mysql.errors import ErrorVerdict, code_of, meaning_of, translate
-from applier.sinks.mysql.rewrite import sink_statement
-from applier.sinks.mysql.schema_default import schema_as_upstreams
 from applier.sinks.mysql.session import QUERIES, driver_of, execute_text, read_bytes, roll_back, session_id, transaction
-from applier.sinks.mysql.spelling import spelled_in_sink
 
 POLL_S: Final = 0.5
 """Seconds between two looks at a statement that a dead run's session still executes."""

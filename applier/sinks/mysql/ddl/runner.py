@@ -19,16 +19,16 @@ from applier.model.position import Ts
 from applier.sinks.bookkeeping.bookkeeping import FenceState, fenced
 from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.failpoint import reach
+from applier.sinks.mysql.ddl.in_place import why_not_in_place
+from applier.sinks.mysql.ddl.outcome import Outcome, describable, outcome_of
+from applier.sinks.mysql.ddl.partition import refuse_other_rows
+from applier.sinks.mysql.ddl.scratch import Scratch
+from applier.sinks.mysql.ddl.snapshot import snapshot, states_of
+from applier.sinks.mysql.ddl.spelling import spelled_in_sink
+from applier.sinks.mysql.ddl.statement import blockers, run_statement, wait_until_ended
 from applier.sinks.mysql.errors import ErrorVerdict, code_of, is_database_error, is_known, meaning_of, translate
-from applier.sinks.mysql.in_place import why_not_in_place
-from applier.sinks.mysql.outcome import Outcome, describable, outcome_of
 from applier.sinks.mysql.owned import commit_owned
 from applier.sinks.mysql.ownership import Ownership
-from applier.sinks.mysql.partition import refuse_other_rows
-from applier.sinks.mysql.scratch import Scratch
-from applier.sinks.mysql.snapshot import snapshot, states_of
-from applier.sinks.mysql.spelling import spelled_in_sink
-from applier.sinks.mysql.statement import blockers, run_statement, wait_until_ended
 from applier.sinks.port import DdlState, Fence, ProgressCommit, SinkSettings
 from applier.sinks.reserved import SYSTEM_SCHEMAS, Reserved
 

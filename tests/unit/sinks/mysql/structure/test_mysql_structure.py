@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from applier.sinks.mysql.column_structure import column_of
-from applier.sinks.mysql.expression import Expression, expression_of
-from applier.sinks.mysql.structure import Check, IndexPartStructure, IndexStructure, TableStructure, from_json, to_json
+from applier.sinks.mysql.structure.column import column_of
+from applier.sinks.mysql.structure.expression import Expression, expression_of
+from applier.sinks.mysql.structure.model import Check, IndexPartStructure, IndexStructure, TableStructure, from_json, to_json
 
 
 def row(column_type: str, default: str | None, extra: str = "", **more: Any) -> dict[str, Any]:

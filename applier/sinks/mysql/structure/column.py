@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from applier.sinks.mysql.expression import Expression, expression_of
-from applier.sinks.mysql.structure import Check, ColumnStructure
+from applier.sinks.mysql.structure.expression import Expression, expression_of
+from applier.sinks.mysql.structure.model import Check, ColumnStructure
 
 _WIDTH: Final = re.compile(r"^((?:tiny|small|medium|big)?int|integer|year)\(\d+\)")
 _COMMENT: Final = re.compile(r"\s*/\*.*?\*/", re.DOTALL)

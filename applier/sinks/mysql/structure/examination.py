@@ -12,8 +12,8 @@ from sqlalchemy import Connection, text
 from applier.model.events import FoldedName, TableName
 from applier.planner.table_check import FoldingColumn, SinkTable
 from applier.sinks.mysql.grants import TriggerSight
-from applier.sinks.mysql.structure import TableStructure
-from applier.sinks.mysql.structure_reader import read_structures
+from applier.sinks.mysql.structure.model import TableStructure
+from applier.sinks.mysql.structure.reader import read_structures
 
 _ENGINES: Final = text("SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES'")
 _LABELS: Final = frozenset({"enum", "set"})

@@ -15,12 +15,12 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from applier.model.events import FoldedName, TableName
-from applier.sinks.mysql.binary_default import restore_binary_defaults
 from applier.sinks.mysql.catalogue import spellings
-from applier.sinks.mysql.column_structure import column_of, is_json_check, plain_charset
-from applier.sinks.mysql.expression import expression_of
 from applier.sinks.mysql.session import read_named
-from applier.sinks.mysql.structure import (
+from applier.sinks.mysql.structure.binary_default import restore_binary_defaults
+from applier.sinks.mysql.structure.column import column_of, is_json_check, plain_charset
+from applier.sinks.mysql.structure.expression import expression_of
+from applier.sinks.mysql.structure.model import (
     Check,
     ColumnStructure,
     ForeignKey,

@@ -1,7 +1,7 @@
 """What a table is made of, as values: equal if they mean the same, whichever server and version described them.
 
 A structure is what the catalogue shows of a table: columns, indexes, foreign keys, checks, options, partitions, triggers. It can be kept
-as JSON (``to_json``), and read from a catalogue by ``read_structures`` (``structure_reader.py``). What servers word differently without a
+as JSON (``to_json``), and read from a catalogue by ``read_structures`` (``reader.py``). What servers word differently without a
 difference in meaning is brought to one form where it is read: display widths (``int(11)``), quotes around defaults, ``utf8`` for
 ``utf8mb3``, MariaDB's JSON, names that a server makes up for constraints, introducers and parentheses in expressions.
 
@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from applier.model.events import TableName
-from applier.sinks.mysql.expression import Expression
+from applier.sinks.mysql.structure.expression import Expression
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

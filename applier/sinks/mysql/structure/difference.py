@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from applier.sinks.mysql.structure import ColumnStructure, IndexStructure, TableStructure
+from applier.sinks.mysql.structure.model import ColumnStructure, IndexStructure, TableStructure
 
 _FACTS = ("engine", "collation", "options", "comment", "foreign_keys", "checks", "partitioning", "triggers")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.sinks.mysql.schema_default import SchemaDefault, default_of
+from applier.sinks.mysql.ddl.schema_default import SchemaDefault, default_of
 
 
 @pytest.mark.parametrize(

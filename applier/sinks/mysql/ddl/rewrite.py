@@ -8,7 +8,7 @@ from applier.ddl.clause_rewriting import without_ignored_clauses
 from applier.ddl.collation import with_tidb_collations
 from applier.ddl.comment import as_tidb_reads
 from applier.model.events import DdlEvent
-from applier.sinks.mysql.spelling import NOTHING, Spellings, respelled
+from applier.sinks.mysql.ddl.spelling import NOTHING, Spellings, respelled
 
 
 def sink_statement(ddl: DdlEvent, spelled: Spellings = NOTHING) -> str:

@@ -1,0 +1,1 @@
+"""Runs upstream's DDLs exactly once on servers whose DDL commits by itself. Read ``runner`` first."""
