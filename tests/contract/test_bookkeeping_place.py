@@ -12,9 +12,9 @@ from applier.model.position import Ts
 from applier.sinks.port import SinkSettings
 from applier.sinks.sqlite.names import stored_name
 from applier.sinks.sqlite.sink import SqliteSink
-from tests.handwritten import KEY, ONE, everywhere, log_of, resolved, rows_of
-from tests.replica import sqlite_replica
-from tests.wire import column, head
+from tests.builders.handwritten import KEY, ONE, everywhere, log_of, resolved, rows_of
+from tests.builders.wire import column, head
+from tests.rig.local_replica import sqlite_replica
 
 
 def tables(path):

@@ -13,7 +13,7 @@ from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.producer import ProducerOptions
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
-from tests.replica import Replica
+from tests.rig.local_replica import Replica
 from tests.rig.money import reading_money
 from tests.rig.program import run, write_config
 from tests.rig.upstream import NAME, clear_sink, upstream

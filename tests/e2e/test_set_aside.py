@@ -13,11 +13,11 @@ from applier.demo.simulator.mysql_oracle import connect
 from applier.model.position import Stream
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
-from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row
-from tests.replica import Replica
+from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row
+from tests.builders.wire import column
+from tests.rig.local_replica import Replica
 from tests.rig.program import catchup, run, write_config
 from tests.rig.upstream import NAME, clear_sink
-from tests.wire import column
 
 pytestmark = pytest.mark.slow
 

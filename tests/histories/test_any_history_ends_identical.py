@@ -10,7 +10,7 @@ from applier.demo.simulator.memory import FakeSource
 from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.replica import segment_writer as segment
-from tests.replica import sqlite_replica
+from tests.rig.local_replica import sqlite_replica
 
 SEEDS = range(50)
 DISPATCHERS = list(Dispatcher)

@@ -12,7 +12,7 @@ from applier.demo.simulator.oracle import compare, load_dump, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator, SourceError
 from applier.model.position import Stream
-from tests.replica import sqlite_replica
+from tests.rig.local_replica import sqlite_replica
 
 RESOLVED = b'"t":3}'
 

@@ -19,8 +19,8 @@ from applier.run import daemon
 from applier.sinks.factory import open_sink
 from applier.sinks.port import SinkSettings, WriteOutcome, WriteState
 from applier.telemetry import SilentObserver
-from tests.faulty_sink import Faults, FaultySink
-from tests.replica import sqlite_replica
+from tests.rig.faulty_sink import Faults, FaultySink
+from tests.rig.local_replica import sqlite_replica
 
 
 @pytest.fixture(autouse=True)

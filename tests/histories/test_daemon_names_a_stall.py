@@ -8,7 +8,7 @@ from applier.model.position import Ts
 from applier.replica.shutdown import Shutdown
 from applier.telemetry import SilentObserver
 from applier.telemetry.monitor import MonitorSettings
-from tests.replica import sqlite_replica
+from tests.rig.local_replica import sqlite_replica
 
 STALLED = "a stream holds the watermark: it shows no resolved event"
 RELEASED = "the watermark is not held any more"

@@ -17,8 +17,8 @@ from applier.demo.stage import moment_of_replica
 from applier.sinks.factory import open_sink
 from applier.sinks.port import DdlState, SinkSettings
 from applier.sinks.sqlite import sink as sqlite_sink
-from tests.faulty_sink import DeathError
-from tests.replica import sqlite_replica
+from tests.rig.faulty_sink import DeathError
+from tests.rig.local_replica import sqlite_replica
 
 POINTS = ("ddl.before_intent", "ddl.after_statement", "ddl.before_done", "ddl.after_done")
 HISTORY = History(17, HistoryOptions(transactions=80, ddl_share=0.7))

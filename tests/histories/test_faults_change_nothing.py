@@ -12,8 +12,8 @@ from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.errors import Fenced, NeedsOperator
 from applier.sinks.port import DdlState
-from tests.faulty_sink import DeathError, Faults, FaultySink
-from tests.replica import sqlite_replica
+from tests.rig.faulty_sink import DeathError, Faults, FaultySink
+from tests.rig.local_replica import sqlite_replica
 
 CREATE_VIEW, DROP_VIEW = 21, 24
 

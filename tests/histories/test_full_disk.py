@@ -13,7 +13,7 @@ from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.errors import SinkFull
 from applier.replica.shutdown import Shutdown
 from applier.telemetry import SilentObserver
-from tests.replica import sqlite_replica
+from tests.rig.local_replica import sqlite_replica
 from tests.rig.small_disk import small_disk
 
 STARTED = 400_000

@@ -11,7 +11,7 @@ from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, Stream
 from applier.sources.port import Record
-from tests.replica import sqlite_replica
+from tests.rig.local_replica import sqlite_replica
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,23 @@ import pytest
 
 from applier.demo.simulator.memory import FakeSource
 from applier.model.errors import FatalSinkError, NeedsOperator
-from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, STRING_KEY, TWO, UNIQUE, ddl, everywhere, log_of, resolved, row, rows_of
-from tests.replica import sqlite_replica
-from tests.wire import column, text
+from tests.builders.handwritten import (
+    CREATE_SCHEMA,
+    KEY,
+    ONE,
+    PLAIN,
+    STRING_KEY,
+    TWO,
+    UNIQUE,
+    ddl,
+    everywhere,
+    log_of,
+    resolved,
+    row,
+    rows_of,
+)
+from tests.builders.wire import column, text
+from tests.rig.local_replica import sqlite_replica
 
 
 def test_a_stale_handle_key_that_is_not_unique_any_more_does_not_delete_other_rows(tmp_path):

@@ -11,10 +11,10 @@ from applier.model.events import FoldedName
 from applier.model.position import Ts
 from applier.model.rejected_event import MAX_QUARANTINED, STORED_AT_ONCE, QuarantineState
 from applier.sinks.bookkeeping.quarantine import SkipRule
-from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
-from tests.programs import PROGRAMS
-from tests.replica import STRICT, sqlite_replica
-from tests.wire import column, record
+from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
+from tests.builders.wire import column, record
+from tests.rig.local_replica import STRICT, sqlite_replica
+from tests.rig.programs import PROGRAMS
 
 HELD, SKIPPED = QuarantineState.HELD, QuarantineState.SKIPPED
 BOTH = frozenset({"unreadable", "rejected"})

@@ -6,10 +6,10 @@ from applier.demo.simulator.memory import FakeSource
 from applier.model.errors import NeedsOperator
 from applier.model.position import Stream
 from applier.replica.shutdown import Shutdown
-from tests.handwritten import CREATE_SCHEMA, KEY, PLAIN, ddl, everywhere, log_of, resolved, row, rows_of
-from tests.programs import PROGRAMS, WishesTheEnd, catch_up
-from tests.replica import sqlite_replica
-from tests.wire import column
+from tests.builders.handwritten import CREATE_SCHEMA, KEY, PLAIN, ddl, everywhere, log_of, resolved, row, rows_of
+from tests.builders.wire import column
+from tests.rig.local_replica import sqlite_replica
+from tests.rig.programs import PROGRAMS, RequestsShutdown, catch_up
 
 FIRST, SECOND, THIRD = (Stream("other", partition) for partition in range(3))
 EXTRA = ddl(600, "CREATE TABLE extra (id INT PRIMARY KEY, n INT)", table="extra")
@@ -88,7 +88,7 @@ def test_a_run_that_ends_while_it_reads_the_beginning_does_not_make_the_topic_kn
     if phase == "idle":
         replica.source.advance(len(KNOWN) + 2)
     shutdown = Shutdown()
-    replica.observer = WishesTheEnd(shutdown, phase)
+    replica.observer = RequestsShutdown(shutdown, phase)
     replica.follow(shutdown)
     assert positions_of(replica) == set()
     add(replica, (FIRST, extra(100, 1)), (FIRST, resolved(700)))

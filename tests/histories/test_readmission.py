@@ -16,9 +16,9 @@ from applier.planner.table_check import Acceptance
 from applier.replica.readmission import Readmission
 from applier.sinks.factory import open_sink
 from applier.sinks.port import SinkSettings
-from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
-from tests.replica import STRICT, sqlite_replica
-from tests.wire import column, head, record
+from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
+from tests.builders.wire import column, head, record
+from tests.rig.local_replica import STRICT, sqlite_replica
 
 BEGINNING = (*everywhere(CREATE_SCHEMA), *everywhere(ddl(10, "CREATE TABLE orders (id INT PRIMARY KEY, n INT)")), *everywhere(resolved(11)))
 """Offsets 0 to 2 of both streams."""

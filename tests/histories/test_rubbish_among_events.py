@@ -14,9 +14,9 @@ from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.position import Offset
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState
 from applier.sinks.bookkeeping.quarantine import SkipRule
-from tests.faulty_sink import DeathError, Faults, FaultySink
-from tests.replica import sqlite_replica
-from tests.wire import column, head, integer_key, record
+from tests.builders.wire import column, head, integer_key, record
+from tests.rig.faulty_sink import DeathError, Faults, FaultySink
+from tests.rig.local_replica import sqlite_replica
 
 PIECES = 9
 DISPATCHERS = list(Dispatcher)

@@ -20,8 +20,8 @@ from applier.sinks.factory import open_sink
 from applier.sinks.port import SinkSettings
 from applier.telemetry import SilentObserver
 from applier.telemetry.monitor import Monitor
-from tests.local_runner import LocalRunner
 from tests.rig.live_log import LiveLog
+from tests.rig.local_runner import LocalRunner
 from tests.rig.upstream import differences
 
 HOUR_S, BEFORE_S = 3600, 5

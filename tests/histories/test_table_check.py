@@ -7,9 +7,9 @@ import pytest
 from applier.demo.simulator.memory import FakeSource
 from applier.model.errors import NeedsOperator
 from applier.planner.table_check import DifferenceKind
-from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, ddl, everywhere, log_of, resolved, row, rows_of
-from tests.replica import sqlite_replica
-from tests.wire import column
+from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, ddl, everywhere, log_of, resolved, row, rows_of
+from tests.builders.wire import column
+from tests.rig.local_replica import sqlite_replica
 
 TEXT, NULLABLE = 15, 64
 BEGINNING = (*everywhere(CREATE_SCHEMA), *everywhere(ddl(10, "CREATE TABLE orders (id INT PRIMARY KEY, code VARCHAR(20), n INT)")))

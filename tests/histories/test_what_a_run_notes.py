@@ -9,8 +9,8 @@ import stamina
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.memory import FakeSource
 from applier.demo.simulator.producer import Producer, ProducerOptions
-from tests.faulty_sink import Faults, FaultySink
-from tests.replica import sqlite_replica
+from tests.rig.faulty_sink import Faults, FaultySink
+from tests.rig.local_replica import sqlite_replica
 
 REBUILD = ("rebuilds from the sink", "resumes")
 

@@ -9,10 +9,10 @@ from applier.model.position import Offset, Ts
 from applier.model.rejected_event import MAX_QUARANTINED, WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState
 from applier.sinks.bookkeeping.quarantine import SkipRule
 from applier.sinks.port import DdlState
-from tests.faulty_sink import Faults, FaultySink
-from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
-from tests.replica import sqlite_replica
-from tests.wire import column, head, record
+from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
+from tests.builders.wire import column, head, record
+from tests.rig.faulty_sink import Faults, FaultySink
+from tests.rig.local_replica import sqlite_replica
 
 HELD, SKIPPED = QuarantineState.HELD, QuarantineState.SKIPPED
 UNREADABLE = frozenset({"unreadable"})

@@ -7,10 +7,10 @@ import pytest
 
 from applier.demo.simulator.memory import FakeSource
 from applier.model.errors import NeedsOperator, RowRefused
-from tests.handwritten import KEY, ONE, everywhere, log_of, resolved, row
+from tests.builders.handwritten import KEY, ONE, everywhere, log_of, resolved, row
+from tests.builders.wire import column
 from tests.integration.mysql_replica import read, run
-from tests.replica import Replica
-from tests.wire import column
+from tests.rig.local_replica import Replica
 
 NULLABLE, BINARY = 64, 1
 

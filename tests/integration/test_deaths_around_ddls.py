@@ -18,11 +18,11 @@ from applier.demo.simulator.producer_options import LogRecord
 from applier.model.position import Stream
 from applier.sinks.mysql import ddl as mysql_ddl
 from applier.sinks.port import DdlState
-from tests.faulty_sink import DeathError
-from tests.replica import Replica
+from tests.builders.wire import column, head, record, text
 from tests.rig.ddl_case import CASES
+from tests.rig.faulty_sink import DeathError
+from tests.rig.local_replica import Replica
 from tests.rig.upstream import clear_sink
-from tests.wire import column, head, record, text
 
 POINTS = ("ddl.before_intent", "ddl.after_intent", "ddl.after_statement", "ddl.before_done", "ddl.after_done")
 STREAMS = (Stream("feed", 0), Stream("feed", 1))

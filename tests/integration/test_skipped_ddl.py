@@ -11,10 +11,10 @@ from applier.model.position import Stream
 from applier.sinks.port import DdlState
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
-from tests.handwritten import CREATE_SCHEMA, KEY, ONE, ddl, everywhere, log_of, resolved, row
+from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, ddl, everywhere, log_of, resolved, row
+from tests.builders.wire import column
 from tests.integration.mysql_replica import read, run
-from tests.replica import Replica
-from tests.wire import column
+from tests.rig.local_replica import Replica
 
 NAME = "skipping"
 REFUSED = ddl(20, "ALTER TABLE orders ADD COLUMN x NO_SUCH_TYPE", t=5)

@@ -11,11 +11,11 @@ from applier.planner.table_check import DifferenceKind
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.mysql.structure.examination import examine
 from applier.sinks.port import SinkSettings
-from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, STRING_KEY, ddl, everywhere, log_of, resolved, row
+from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, STRING_KEY, ddl, everywhere, log_of, resolved, row
+from tests.builders.wire import column
 from tests.integration.mysql_replica import read, run
-from tests.replica import Replica
 from tests.rig.least_privilege import make_user
-from tests.wire import column
+from tests.rig.local_replica import Replica
 
 CREATE = "CREATE TABLE orders (id INT PRIMARY KEY, code VARCHAR(20), n INT)"
 TEXT = 15

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from applier.model.events import RowKind
-from tests.planning import INT, TEXT, PlainDialect, Row, between, gone, packed, plan, put, shape, sink_table
+from tests.builders.planning import INT, TEXT, PlainDialect, Row, between, gone, packed, plan, put, shape, sink_table
 
 ACCOUNTS = shape(("id", TEXT, 2), ("email", TEXT, 64), ("version", INT, 1))
 """``id`` is the handle key, ``email`` a second unique key."""

@@ -12,8 +12,8 @@ from applier.model.position import Stream
 from applier.sources.open_protocol import Placer, decode_key, decode_record, encode_key, image_decoder
 from applier.sources.open_protocol.escape import unquote
 from applier.sources.open_protocol.value import INTEGER_RANGES, VALUE_CLASSES, ValueClass
-from tests.placing import assert_faces_agree
-from tests.wire import VERSION, frame, head, read_vectors, record
+from tests.builders.wire import VERSION, frame, head, read_vectors, record
+from tests.rig.placing import assert_faces_agree
 
 STREAM = Stream("changefeed", 0)
 SMALL = [vector for vector in read_vectors() if vector.key and vector.value and len(vector.value) < 2000]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from applier.model.errors import FatalSinkError, NeedsOperator
-from tests.sqlite_file import SqliteFile, three_rows
+from tests.rig.sqlite_file import SqliteFile, three_rows
 
 WORDS = [
     "ALTER", "TABLE", "`t`", "`shop`", ".", "ADD", "COLUMN", "`c`", "`a`", "`id`", "INT", "VARCHAR", "(", "9", ")", ",", "NOT", "NULL",

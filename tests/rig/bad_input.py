@@ -13,7 +13,7 @@ from applier.sinks.factory import open_sink
 from applier.sinks.port import Progress, SinkSettings
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
-from tests.replica import Replica
+from tests.rig.local_replica import Replica
 from tests.rig.program import Ended, run, write_config
 from tests.rig.upstream import NAME, Upstream, upstream
 

@@ -14,11 +14,11 @@ from applier.replica.sink_tables import rekeyed_tables
 from applier.sources.open_protocol import shape_codec
 from applier.sources.open_protocol.compiled import ROWS_TO_REPLACE, Compiled
 from applier.tasks.listen import ListenTask, listen
-from tests.handwritten import log_of, row
-from tests.operations import growth
+from tests.builders.handwritten import log_of, row
+from tests.builders.wire import column
+from tests.rig.operations import growth
 from tests.timeline.scenario import Scenario, ddl, resolved
 from tests.timeline.scenario import row as timeline_row
-from tests.wire import column
 
 AT_MOST = 2.4
 """Twice as many; a heap and sorting cost a little more than that."""

@@ -18,9 +18,9 @@ from applier.model.rejected_event import QuarantineState
 from applier.sinks.port import DdlState
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
-from tests.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, ddl, everywhere, log_of, resolved, row
-from tests.replica import STRICT, sqlite_replica
-from tests.wire import column, head
+from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, ddl, everywhere, log_of, resolved, row
+from tests.builders.wire import column, head
+from tests.rig.local_replica import STRICT, sqlite_replica
 
 BEGINNING = (*everywhere(CREATE_SCHEMA), *everywhere(ddl(10, "CREATE TABLE orders (id INT PRIMARY KEY, n INT)")), *everywhere(resolved(11)))
 """Offsets 0 to 2 of both streams."""

@@ -10,7 +10,7 @@ from applier.ddl.clause_rewriting import ADD_FULLTEXT_INDEX, without_ignored_cla
 from applier.model.events import DdlEvent
 from applier.model.position import Ts
 from applier.sinks.mysql.ddl.rewrite import sink_statement
-from tests.rewritten_case import rewritten_cases
+from tests.rig.rewritten_case import rewritten_cases
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "ddl_clauses.md"
 

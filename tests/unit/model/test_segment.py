@@ -1,7 +1,7 @@
 import pytest
 
 from applier.model.events import FoldedName
-from tests.planning import ORDERS, between
+from tests.builders.planning import ORDERS, between
 
 
 def test_a_window_is_open_below_and_its_floor_is_the_checkpoint() -> None:

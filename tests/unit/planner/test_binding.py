@@ -6,7 +6,7 @@ import pytest
 
 from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError
 from applier.model.events import Flag
-from tests.planning import BLOB, INT, KEY, ORDERS_SHAPE, TEXT, gone, packed, plan, put, shape, sink_column, sink_table, written
+from tests.builders.planning import BLOB, INT, KEY, ORDERS_SHAPE, TEXT, gone, packed, plan, put, shape, sink_column, sink_table, written
 
 WIDE = shape(("id", INT, KEY), ("name", TEXT, 64), ("extra", TEXT, 64))
 

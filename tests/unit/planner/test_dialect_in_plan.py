@@ -8,7 +8,7 @@ import pytest
 
 from applier.model.errors import FatalSinkError, InvariantViolation, ProtocolError
 from applier.sinks.mysql.dialect import MysqlDialect
-from tests.planning import INT, KEY, TEXT, PlainDialect, gone, packed, plan, put, shape, sink_column, sink_table, written
+from tests.builders.planning import INT, KEY, TEXT, PlainDialect, gone, packed, plan, put, shape, sink_column, sink_table, written
 
 ID, NAME = sink_column("id", sql_type="int"), sink_column("name", sql_type="text")
 

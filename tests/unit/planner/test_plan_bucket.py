@@ -10,7 +10,7 @@ from applier.model.events import FoldedName
 from applier.model.position import Stream
 from applier.planner import TransactionSet, count_transactions
 from applier.planner.statement import Phase
-from tests.planning import INT, KEY, PlainDialect, between, gone, packed, plan, put, shape, sink_table, written
+from tests.builders.planning import INT, KEY, PlainDialect, between, gone, packed, plan, put, shape, sink_table, written
 
 KEYLESS = shape(("id", INT, 1), ("name", 15, 0))
 REPLACED = ["replace", "orders", ["id", "name"]]

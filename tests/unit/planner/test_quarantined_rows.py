@@ -10,7 +10,21 @@ from applier.model.rejected_event import RejectedEvent
 from applier.planner import QuarantinePolicy, TransactionSet, plan_bucket
 from applier.planner.statement import Phase, Statement
 from applier.sources.open_protocol import decode_key, image_decoder
-from tests.planning import INT, KEY, ORDERS, ORDERS_TABLE, TEXT, PlainDialect, between, gone, packed, put, shape, sink_column, sink_table
+from tests.builders.planning import (
+    INT,
+    KEY,
+    ORDERS,
+    ORDERS_TABLE,
+    TEXT,
+    PlainDialect,
+    between,
+    gone,
+    packed,
+    put,
+    shape,
+    sink_column,
+    sink_table,
+)
 
 UNREADABLE = QuarantinePolicy(unreadable=True)
 REFUSED = QuarantinePolicy(refused=True)

@@ -8,7 +8,7 @@ from applier.model.chunk import PackedChunk, bucket_of, bucket_seed, pack, unpac
 from applier.model.errors import FatalSinkError, InvariantViolation, NeedsOperator, ProtocolError
 from applier.model.position import Stream
 from applier.planner import rekey_of, route
-from tests.planning import INT, KEY, ORDERS, TEXT, between, chunk, gone, packed, plan, put, shape, sink_column, sink_table, written
+from tests.builders.planning import INT, KEY, ORDERS, TEXT, between, chunk, gone, packed, plan, put, shape, sink_column, sink_table, written
 
 BY_ID = shape(("id", INT, KEY), ("code", INT, 1), ("name", TEXT, 64))
 BY_CODE = shape(("id", INT, 1), ("code", INT, KEY), ("name", TEXT, 64))

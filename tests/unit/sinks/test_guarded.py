@@ -10,7 +10,7 @@ from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, RejectedEv
 from applier.planner.statement import Phase, StatementRows
 from applier.sinks.guarded import Guard
 from applier.sinks.port import Quarantined
-from tests.planning import ORDERS_TABLE, PlainDialect
+from tests.builders.planning import ORDERS_TABLE, PlainDialect
 
 STORED = Quarantined(lambda _: pytest.fail("a guard reads no records"))
 NOT_STORED = replace(STORED, takes_refused=False)

@@ -22,7 +22,7 @@ from applier.telemetry import SilentObserver
 from applier.telemetry.live import LiveState
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.stall import Stall
-from tests.live import STATE, W
+from tests.builders.live import STATE, W
 
 LOOPBACK = "127.0.0.1"
 PATIENCE_S = 60

@@ -24,7 +24,7 @@ from applier.tasks import listen as listening
 from applier.tasks.apply import FAILED, RENDERED, ApplyPlan, render, select, write
 from applier.tasks.handover import Dealt, Failure, RangeContent, Rendered, received
 from applier.tasks.listen import ListenTask, RangeFailure, listen
-from tests.planning import between
+from tests.builders.planning import between
 
 ROWS = 4
 PARTITIONS = 3

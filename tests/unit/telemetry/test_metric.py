@@ -13,7 +13,7 @@ from applier.telemetry.live import LiveState
 from applier.telemetry.metric import COUNTERS, DURATION, DURATION_LABELS, DURATION_MEANING, GAUGES, StateCollector, registry_of
 from applier.telemetry.stall import Stall
 from applier.telemetry.tally import ACTIVITIES, PHASES, Durations
-from tests.live import FIRST, NOON_S, SECOND, STATE, A
+from tests.builders.live import FIRST, NOON_S, SECOND, STATE, A
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "metrics.md"
 

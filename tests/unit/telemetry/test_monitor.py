@@ -10,7 +10,7 @@ from applier.model.position import NO_TS, Stream, Ts
 from applier.sinks.port import Fence, Progress
 from applier.telemetry import SilentObserver, Tally
 from applier.telemetry.monitor import CHECKPOINT_LOG_S, LOOK_S, Clock, Monitor, MonitorSettings
-from tests.live import status
+from tests.builders.live import status
 
 FEED = Stream("feed", 0)
 STALLED = "a stream holds the watermark: it shows no resolved event"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.sqlite_file import SqliteFile
+from tests.rig.sqlite_file import SqliteFile
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from applier.model.errors import FatalSinkError, NeedsOperator
-from tests.sqlite_file import SqliteFile, three_rows
+from tests.rig.sqlite_file import SqliteFile, three_rows
 
 ALTERS = [
     ("ADD COLUMN `c` INT", [(1, 10, "x", None), (2, None, None, None), (3, -5, "z", None)]),

@@ -3,7 +3,7 @@
 import pytest
 
 from applier.model.errors import NeedsOperator
-from tests.sqlite_file import three_rows
+from tests.rig.sqlite_file import three_rows
 
 TYPES = (
     "TINYINT", "INT", "BIGINT UNSIGNED", "BIT(5)", "YEAR", "DECIMAL(6,2)", "FLOAT", "DOUBLE", "DATE", "DATETIME", "DATETIME(3)",

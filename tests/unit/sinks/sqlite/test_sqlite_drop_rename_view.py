@@ -4,7 +4,7 @@ import pytest
 
 from applier.model.errors import FatalSinkError, NeedsOperator
 from applier.model.events import TableName
-from tests.sqlite_file import three_rows
+from tests.rig.sqlite_file import three_rows
 
 
 def test_tables_are_dropped_and_an_absent_one_is_dropped_already(file):

@@ -6,7 +6,7 @@ import pytest
 
 from applier.model.errors import RowRefused
 from tests.integration.test_mysql_keys import ARRANGEMENTS, KEYS, Key
-from tests.sqlite_file import SHOP_T
+from tests.rig.sqlite_file import SHOP_T
 
 # latin1 columns stop at their DDL: SQLite stores UTF-8 only.
 STORED = [key for key in KEYS if "varchar" not in key.sql_type or "latin1" not in key.sql_type]

@@ -7,7 +7,7 @@ from applier.model.events import RowOperation
 from applier.sources.open_protocol import compression
 from applier.sources.open_protocol.body import read_ddl, read_image, read_row
 from applier.sources.open_protocol.compression import unpack_lz4, unpack_snappy
-from tests.wire import dump, integer_key, text
+from tests.builders.wire import dump, integer_key, text
 
 IMAGE = {"id": integer_key(1), "name": text("a")}
 

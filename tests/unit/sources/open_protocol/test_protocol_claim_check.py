@@ -7,7 +7,7 @@ import pytest
 from applier.model.errors import ProtocolError
 from applier.model.position import Offset, Place, Stream
 from applier.sources.open_protocol import decode_claim_check, decode_record
-from tests.wire import TS, dump, head, integer_key, record, text
+from tests.builders.wire import TS, dump, head, integer_key, record, text
 
 LOCATION = "s3://bucket/prefix/x.json"
 PLACE = Place(Stream("changefeed", 0), Offset(5))

@@ -1,7 +1,7 @@
 import json
 
 from applier.sources.open_protocol import decode_record, event_to_json
-from tests.wire import TS, column, head, integer_key, record
+from tests.builders.wire import TS, column, head, integer_key, record
 
 
 def test_events_are_plain_json_with_exact_numbers():

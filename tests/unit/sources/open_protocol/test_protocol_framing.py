@@ -7,7 +7,7 @@ from applier.model.events import AdminEvent, DdlEvent, ResolvedEvent, RowEvent
 from applier.model.position import NO_TS
 from applier.sources.open_protocol import decode_record
 from applier.sources.open_protocol.framing import split_record
-from tests.wire import TS, VERSION, dump, frame, head, integer_key, record
+from tests.builders.wire import TS, VERSION, dump, frame, head, integer_key, record
 
 ROW = (head(), {"u": {"id": integer_key(1)}})
 DDL = (head(ts=TS + 1, t=2), {"q": "TRUNCATE TABLE `orders`", "t": 11})

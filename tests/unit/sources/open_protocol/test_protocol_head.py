@@ -2,7 +2,7 @@ import pytest
 
 from applier.model.errors import ProtocolError
 from applier.sources.open_protocol.head import read_head
-from tests.wire import TS, dump
+from tests.builders.wire import TS, dump
 
 
 def kind_of(data):

@@ -11,8 +11,8 @@ from applier.model.position import Offset, Place, Stream
 from applier.sources.open_protocol import KEYLESS, Placer, decode_key, image_decoder
 from applier.sources.open_protocol import placer as placer_module
 from applier.sources.open_protocol.value import VALUE_CLASSES
-from tests.placing import assert_faces_agree
-from tests.wire import TS, column, dump, head, integer_key, record, text
+from tests.builders.wire import TS, column, dump, head, integer_key, record, text
+from tests.rig.placing import assert_faces_agree
 
 STREAM = Stream("changefeed", 2)
 PLACE = Place(STREAM, Offset(9))

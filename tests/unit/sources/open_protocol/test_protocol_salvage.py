@@ -6,7 +6,7 @@ from applier.model.events import MARKER_IMAGE, PlacedRow, ResolvedEvent, RowKind
 from applier.model.position import Stream
 from applier.model.rejected_event import WHOLE_RECORD
 from applier.sources.open_protocol import Placer, Unplaced, decode_key
-from tests.wire import TS, column, head, integer_key, record, text
+from tests.builders.wire import TS, column, head, integer_key, record, text
 
 STREAM = Stream("changefeed", 2)
 BAD = column(3, 0, "not a number")

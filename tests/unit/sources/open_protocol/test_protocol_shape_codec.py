@@ -7,7 +7,7 @@ from applier.model.events import ColumnShape, Shape
 from applier.sources.open_protocol import image_decoder
 from applier.sources.open_protocol.shape_codec import compile_matcher
 from applier.sources.open_protocol.value import VALUE_CLASSES
-from tests.wire import column, dump
+from tests.builders.wire import column, dump
 
 
 def shape(*columns):

@@ -5,7 +5,7 @@ from applier.model.events import Column
 from applier.sources.open_protocol.document import parse
 from applier.sources.open_protocol.escape import unquote
 from applier.sources.open_protocol.value import INTEGER_RANGES, VALUE_CLASSES, read_column
-from tests.wire import column
+from tests.builders.wire import column
 
 
 def kind_of(members):

@@ -6,8 +6,8 @@ from applier.model.errors import ProtocolError
 from applier.model.events import RowEvent
 from applier.model.position import Offset, Place, Stream
 from applier.sources.open_protocol import Placer, decode_claim_check, decode_record, event_to_json
-from tests.placing import assert_faces_agree
-from tests.wire import FULL_VECTORS, read_vectors
+from tests.builders.wire import FULL_VECTORS, read_vectors
+from tests.rig.placing import assert_faces_agree
 
 KINDS = {
     "framing", "version", "count_mismatch", "json", "event_type", "field_type", "empty_row", "column_type", "flags", "value_type", "base64",

@@ -4,8 +4,8 @@ from applier.replica.shutdown import Shutdown
 from applier.telemetry import SilentObserver
 
 
-class WishesTheEnd(SilentObserver):
-    """Wishes the end when it has seen a phase ``looks`` times in a row."""
+class RequestsShutdown(SilentObserver):
+    """Requests the shutdown when it has seen a phase ``looks`` times in a row."""
 
     def __init__(self, shutdown, phase, looks=1):
         self._shutdown, self._phase, self._looks, self._seen = shutdown, phase, looks, 0
@@ -23,7 +23,7 @@ def catch_up(replica):
 def follow(replica):
     """Run as a daemon until there is nothing to do."""
     shutdown = Shutdown()
-    replica.observer = WishesTheEnd(shutdown, "idle", looks=3)
+    replica.observer = RequestsShutdown(shutdown, "idle", looks=3)
     replica.follow(shutdown)
 
 

@@ -18,7 +18,7 @@ from applier.sinks.port import DdlState, Sink, SinkSettings
 from applier.sources.port import Source
 from applier.telemetry import Observer, SilentObserver
 from applier.telemetry.monitor import Monitor, MonitorSettings
-from tests.local_runner import LocalRunner
+from tests.rig.local_runner import LocalRunner
 
 SMALL = Policy(segment_rows=40, range_records=37, ranges_per_stream=3, lead_ranges=8, merge_ranges=8)
 """Limits so small that every history is read in many ranges and written in many segments."""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 
 
 def rewritten_cases(name: str) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ import sqlite3
 
 from applier.demo.simulator.producer_options import LogRecord
 from applier.model.position import Stream
-from tests.wire import head, record
+from tests.builders.wire import head, record
 
 ONE, TWO = Stream("feed", 0), Stream("feed", 1)
 KEY, UNIQUE, PLAIN, STRING_KEY = 11, 19, 65, 2

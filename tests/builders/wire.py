@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-VECTORS = Path(__file__).parent / "data" / "vectors" / "open_protocol.jsonl"
-FULL_VECTORS = Path(__file__).parents[2] / "shared" / "vectors" / "open_protocol.jsonl"
+VECTORS = Path(__file__).parents[1] / "data" / "vectors" / "open_protocol.jsonl"
+FULL_VECTORS = Path(__file__).parents[3] / "shared" / "vectors" / "open_protocol.jsonl"
 TS = 458173202432000000
 VERSION = (1).to_bytes(8, "big")
 
