@@ -153,7 +153,7 @@ def _structure(name: TableName, rows: dict[str, list[_Row]]) -> TableStructure:
 
 def _check(table: TableName, row: _Row) -> Check:
     # MariaDB's checks of a column are named as the column.
-    name = "" if row.get("LEVEL") == "ColumnStructure" else given_name(row["CONSTRAINT_NAME"], table)
+    name = "" if row.get("LEVEL") == "Column" else given_name(row["CONSTRAINT_NAME"], table)
     return Check(name=name, clause=expression_of(row["CHECK_CLAUSE"]), enforced=row.get("ENFORCED", "YES") != "NO")
 
 
