@@ -18,10 +18,8 @@ from applier.sinks.mysql.structure.model import (
     Partition,
     Partitioning,
     TableStructure,
-    from_json,
-    to_json,
 )
-from applier.sinks.mysql.structure.reader import FEW, read_references, read_structures
+from applier.sinks.mysql.structure.reader import FEW, read_structures
 from tests.integration.mysql_replica import SHOP, clean, run, settings
 
 
@@ -105,7 +103,6 @@ def test_everything_that_a_statement_says_is_in_the_structure(session: Connectio
         ),
     )
     assert table.checks == (Check(name="", clause=Expression("`p` < 9")), Check(name="ck", clause=Expression("`p` > 0")))
-    assert from_json(to_json(table)) == table
 
 
 def test_names_that_the_server_makes_up_are_no_part_of_it(session: Connection, url: str) -> None:
@@ -155,19 +152,6 @@ def test_a_view_is_told_from_a_table_and_a_trigger_is_seen(session: Connection, 
     assert (table.is_view, view.is_view) == (False, True)
     ((name, timing, action),) = [(trigger.name, trigger.timing, trigger.event) for trigger in table.triggers]
     assert (name, timing, action) == ("r", "BEFORE", "INSERT")
-
-
-def test_tables_that_reference_a_table_are_found(session: Connection, url: str) -> None:
-    run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)")
-    run(url, f"CREATE TABLE {SHOP}.child (id INT PRIMARY KEY, CONSTRAINT fk FOREIGN KEY (id) REFERENCES {SHOP}.t (id) ON UPDATE CASCADE)")
-    target = TableName(SHOP, "T")
-    (reference,) = read_references(session, [target, TableName(SHOP, "child")])[target.fold()]
-    assert (reference.name, reference.table, reference.on_delete, reference.on_update) == (
-        "fk",
-        TableName(SHOP, "child"),
-        "RESTRICT",
-        "CASCADE",
-    )
 
 
 def test_many_tables_are_read_in_as_many_statements_as_one(session: Connection, url: str) -> None:

@@ -1,21 +1,16 @@
 """What a table is made of, as values: equal if they mean the same, whichever server and version described them.
 
-A structure is what the catalogue shows of a table: columns, indexes, foreign keys, checks, options, partitions, triggers. It can be kept
-as JSON (``to_json``), and read from a catalogue by ``read_structures`` (``reader.py``). What servers word differently without a
-difference in meaning is brought to one form where it is read: display widths (``int(11)``), quotes around defaults, ``utf8`` for
-``utf8mb3``, MariaDB's JSON, names that a server makes up for constraints, introducers and parentheses in expressions.
+A structure is what the catalogue shows of a table: columns, indexes, foreign keys, checks, options, partitions, triggers.
+``reader.read_structures`` reads it. Servers word some facts differently. The reader brings these to one form: display widths
+(``int(11)``), quotes around defaults, ``utf8`` for ``utf8mb3``, MariaDB's JSON, generated names of constraints, introducers and
+parentheses in expressions.
 
 Left out on purpose: AUTO_INCREMENT counters, statistics, times, and the order of indexes. They change without a DDL.
 A user sees triggers only with the privilege TRIGGER, and whole foreign keys only with more than SELECT on the table.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-import msgspec
-
-from applier.model.events import TableName
 from applier.sinks.mysql.structure.expression import Expression
 
 
@@ -78,17 +73,6 @@ class ForeignKey:
     referenced_schema: str
     referenced_table: str
     referenced_columns: tuple[str, ...]
-    on_delete: str
-    on_update: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
-    """A foreign key of some table, seen from the table that it references."""
-
-    name: str
-    table: TableName
-    """The table that has the foreign key."""
     on_delete: str
     on_update: str
 
@@ -165,17 +149,3 @@ class TableStructure:
     def index(self, name: str) -> IndexStructure | None:
         """Find an index, whatever its case."""
         return next((index for index in self.indexes if index.name.casefold() == name.casefold()), None)
-
-
-def to_json(structure: TableStructure) -> Any:
-    """Return the structure as dicts, lists and scalars."""
-    return msgspec.to_builtins(structure)
-
-
-def from_json(value: Mapping[str, Any]) -> TableStructure:
-    """Read what ``to_json`` made; ValueError if another version of the applier made it."""
-    try:
-        return msgspec.convert(value, TableStructure)
-    except msgspec.ValidationError as error:
-        message = f"no structure of a table: {error}"
-        raise ValueError(message) from error

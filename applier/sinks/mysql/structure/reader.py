@@ -28,7 +28,6 @@ from applier.sinks.mysql.structure.model import (
     IndexStructure,
     Partition,
     Partitioning,
-    Reference,
     TableStructure,
     Trigger,
 )
@@ -55,10 +54,6 @@ _CHECK_VIEWS: Final = (
     "SELECT TABLE_NAME AS view_name, COLUMN_NAME AS column_name FROM information_schema.COLUMNS"
     " WHERE TABLE_SCHEMA IN ('information_schema', 'INFORMATION_SCHEMA') AND TABLE_NAME IN ('CHECK_CONSTRAINTS', 'TIDB_CHECK_CONSTRAINTS')"
 )
-_REFERENCES: Final = (
-    "SELECT CONSTRAINT_SCHEMA, CONSTRAINT_NAME, TABLE_NAME, UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME, UPDATE_RULE, DELETE_RULE"
-    " FROM information_schema.REFERENTIAL_CONSTRAINTS"
-)
 _MADE_UP: Final = r"(?:{table}_(?:chk|ibfk)_\d+|CONSTRAINT_\d+|fk_\d+|\d+)"
 _OWN_OPTIONS: Final = frozenset({"partitioned"})
 
@@ -78,22 +73,6 @@ def read_structures(connection: Connection, tables: Collection[TableName]) -> di
         for folded, name in actual.items()
         if found["tables"][name]
     }
-
-
-def read_references(connection: Connection, tables: Collection[TableName]) -> dict[FoldedName, tuple[Reference, ...]]:
-    """Find the foreign keys that reference the tables, in one statement; a table without any is left out.
-
-    MariaDB opens every table of the server for it: ask once for all tables, not table by table.
-    """
-    wanted = {name.fold() for name in tables}
-    found: defaultdict[FoldedName, list[Reference]] = defaultdict(list)
-    for row in read_named(connection, _REFERENCES) if wanted else []:
-        target = TableName(row["UNIQUE_CONSTRAINT_SCHEMA"], row["REFERENCED_TABLE_NAME"]).fold()
-        if target in wanted:
-            table = TableName(row["CONSTRAINT_SCHEMA"], row["TABLE_NAME"])
-            on_delete, on_update = _action(row["DELETE_RULE"]), _action(row["UPDATE_RULE"])
-            found[target].append(Reference(name=row["CONSTRAINT_NAME"], table=table, on_delete=on_delete, on_update=on_update))
-    return {name: tuple(sorted(references, key=lambda one: (one.table, one.name))) for name, references in found.items()}
 
 
 def _check_view(connection: Connection) -> tuple[str, str, str] | None:

@@ -1,13 +1,12 @@
 """One structure, whichever server describes it: the rows below are what MariaDB 10.11 and MySQL 9.7 showed of the same statements."""
 
-import json
 from typing import Any
 
 import pytest
 
 from applier.sinks.mysql.structure.column import column_of
 from applier.sinks.mysql.structure.expression import Expression, expression_of
-from applier.sinks.mysql.structure.model import Check, IndexPartStructure, IndexStructure, TableStructure, from_json, to_json
+from applier.sinks.mysql.structure.model import Check
 
 
 def row(column_type: str, default: str | None, extra: str = "", **more: Any) -> dict[str, Any]:
@@ -128,15 +127,3 @@ def test_an_expression_that_servers_word_differently_is_the_same(of_mariadb: str
 )
 def test_an_expression_that_means_something_else_is_another(one: str, other: str) -> None:
     assert expression_of(one) != expression_of(other)
-
-
-def test_a_structure_survives_json() -> None:
-    generated = column_of(row("int", None, "VIRTUAL GENERATED", GENERATION_EXPRESSION="(`q` + 1)"), [])
-    index = IndexStructure(name="i", unique=True, parts=(IndexPartStructure(column=None, expression=Expression("(`q` + 1)")),))
-    structure = TableStructure(kind="BASE TABLE", engine="InnoDB", columns=(generated,), indexes=(index,))
-    assert from_json(json.loads(json.dumps(to_json(structure)))) == structure
-
-
-def test_json_of_another_version_is_refused() -> None:
-    with pytest.raises(ValueError, match="no structure of a table"):
-        from_json({"create": "CREATE TABLE `t` (…)"})
