@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from applier.model.position import Ts
-from applier.telemetry import Observer, SilentObserver, Snapshot
+from applier.telemetry import LogEvent, Observer, SilentObserver, Snapshot
 from applier.telemetry.wording import count, duration, moment, one_line
 
 PLAIN_INTERVAL_S: Final = 5.0
@@ -45,9 +45,9 @@ class PlainObserver:
             self._shown_at = now
             self._line(summary(snapshot))
 
-    def note(self, message: str, /, **facts: Any) -> None:
+    def note(self, event: LogEvent, /, **facts: Any) -> None:
         """Print at once."""
-        self._line(note_line(message, facts))
+        self._line(note_line(event, facts))
 
     def _line(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -63,9 +63,9 @@ class LiveObserver:
         """Draw the newest state."""
         self._live.update(picture(snapshot))
 
-    def note(self, message: str, /, **facts: Any) -> None:
+    def note(self, event: LogEvent, /, **facts: Any) -> None:
         """Print above the display."""
-        self._live.console.print(note_line(message, facts), markup=False, highlight=False)
+        self._live.console.print(note_line(event, facts), markup=False, highlight=False)
 
 
 @contextmanager
@@ -80,9 +80,9 @@ def observer_for(console: Console, *, silent: bool) -> Iterator[Observer]:
         yield PlainObserver(console)
 
 
-def note_line(message: str, facts: dict[str, Any]) -> str:
-    """Write a note with its facts on one line; a timestamp with its time."""
-    return one_line(" ".join([message, *(f"{name}={fact(name, value)}" for name, value in facts.items())]))
+def note_line(event: LogEvent, facts: dict[str, Any]) -> str:
+    """Write an event with its facts on one line; a timestamp with its time."""
+    return one_line(" ".join([event, *(f"{name}={fact(name, value)}" for name, value in facts.items())]))
 
 
 def fact(name: str, value: Any) -> str:

@@ -22,7 +22,7 @@ from applier.cli.output import stderr_console
 from applier.cli.run import run as run_command
 from applier.cli.skip import skip as skip_command
 from applier.model.errors import ApplierError
-from applier.telemetry import configure_logging
+from applier.telemetry import LogEvent, configure_logging
 from applier.telemetry.log import LOGGER_NAME, UNASKED, extra_of, is_json
 
 DEBUG_VARIABLE: Final = "APPLIER_DEBUG"
@@ -106,8 +106,10 @@ def _is_debugging() -> bool:
 def _tell(error: ApplierError) -> None:
     """Write what happened, where, and what to do; the cause below it, with a traceback for whoever asked."""
     if is_json():
-        facts = extra_of(error.facts) | {"error": type(error).__name__, "exit_code": error.exit_code, "remedy": error.remedy}
-        logging.getLogger(LOGGER_NAME).error(error.message, extra=facts, exc_info=error if _is_debugging() else None)
+        told = {"error": type(error).__name__, "error_message": error.message, "exit_code": error.exit_code, "remedy": error.remedy}
+        logging.getLogger(LOGGER_NAME).error(
+            LogEvent.COMMAND_FAILED, extra=extra_of(error.facts) | told, exc_info=error if _is_debugging() else None
+        )
         return
     console = stderr_console()
     if _is_debugging():
@@ -123,8 +125,8 @@ def _tell(error: ApplierError) -> None:
 def _tell_defect(error: Exception) -> None:
     """Write what nobody expected, with its traceback."""
     if is_json():
-        facts = {"error": type(error).__name__, "exit_code": UNEXPECTED}
-        logging.getLogger(LOGGER_NAME).error(DEFECT, extra=facts, exc_info=error)
+        facts = {"error": type(error).__name__, "error_message": DEFECT, "exit_code": UNEXPECTED}
+        logging.getLogger(LOGGER_NAME).error(LogEvent.UNEXPECTED_ERROR, extra=facts, exc_info=error)
         return
     traceback.print_exception(error)
     stderr_console().print(Text(DEFECT, style="red"), soft_wrap=True)

@@ -20,6 +20,7 @@ from applier.spark.lazy import LazyRunner
 from applier.spark.loss import UNANSWERED
 from applier.spark.runner import SparkRunner, start_failed
 from applier.spark.session import start_context, submitted_master
+from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor
 
 
@@ -32,7 +33,7 @@ def as_submitted(config: Config) -> Config:
 def warn_of_zone(config: Config, monitor: Monitor) -> None:
     """Warn at the start where TIMESTAMP text of the wire has two meanings."""
     if (doubt := config.source.zone_doubt()) is not None:
-        monitor.warn("an hour that comes twice in source.time_zone cannot be told apart in TIMESTAMP columns", **doubt)
+        monitor.note(LogEvent.AMBIGUOUS_TIME_ZONE, **doubt)
 
 
 def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempts: int = 8) -> EngineSettings:

@@ -330,7 +330,7 @@ def test_a_run_that_waits_for_another_one_says_so_once(sink, path, caplog):
     waiting = SinkSettings(url=f"sqlite:///{path}", lock_timeout_s=0.5)
     with SqliteSink(waiting) as second, pytest.raises(Fenced):
         second.acquire()
-    (told,) = (record for record in caplog.records if record.getMessage().startswith("waits for another run"))
+    (told,) = (record for record in caplog.records if record.getMessage() == "waiting_for_replica_lock")
     assert told.owner_process == os.getpid()
 
 

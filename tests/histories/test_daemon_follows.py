@@ -239,9 +239,7 @@ def test_a_job_that_is_always_lost_ends_the_run_though_positions_are_saved_betwe
     assert [(facts["error"], facts["reason"], facts["attempt"]) for facts in observer.of("retry")] == [
         ("JobLost", "spark gave a job up", attempt) for attempt in (1, 2, 3)
     ]
-    assert [(facts["reason"], facts["cause"]) for facts in observer.of("rebuilds from the sink")] == [
-        ("spark gave a job up", "MemoryError")
-    ] * 3
+    assert [(facts["reason"], facts["cause"]) for facts in observer.of("recovering")] == [("spark gave a job up", "MemoryError")] * 3
 
 
 def test_a_database_that_is_away_when_only_positions_are_saved_is_waited_for(tmp_path, monkeypatch):

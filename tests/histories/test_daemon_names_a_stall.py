@@ -10,8 +10,8 @@ from applier.telemetry import SilentObserver
 from applier.telemetry.monitor import MonitorSettings
 from tests.rig.local_replica import sqlite_replica
 
-STALLED = "a stream holds the watermark: it shows no resolved event"
-RELEASED = "the watermark is not held any more"
+STALLED = "watermark_stalled"
+RELEASED = "watermark_resumed"
 PACE = 40
 
 

@@ -108,7 +108,7 @@ def test_what_the_operator_accepts_does_not_stop_and_is_noted_once(url, kind, pr
     replica = replica_of(url, *ROWS, prepare=prepare, accept={"shop.*": (DifferenceKind(kind),)})
     replica.observer.note = lambda message, /, **facts: book.append((message, facts.get("table")))
     replica.catch_up()
-    assert book.count(("difference accepted", "shop.orders")) == 1
+    assert book.count(("difference_accepted", "shop.orders")) == 1
     assert read(url, "SELECT COUNT(*) FROM shop.orders WHERE id = 2") == [(1,)]
 
 

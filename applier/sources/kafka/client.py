@@ -63,7 +63,7 @@ class _Shown:
         refused = next((f"{p.topic}/{p.partition}: {p.error}" for p in partitions if p.error is not None), None)
         reason = None if error is None and refused is None else str(error or refused)
         if reason not in {None, self._not_because}:
-            LOGGER.warning("offsets are not shown to lag tools", extra={"reason": self._settings.masked(str(reason))})
+            LOGGER.warning("offsets_not_shown", extra={"reason": self._settings.masked(str(reason))})
         self._not_because = reason
 
 

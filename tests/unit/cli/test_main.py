@@ -110,7 +110,8 @@ def test_a_collector_gets_an_unexpected_error_as_one_object_with_its_traceback(c
     (line,) = capsys.readouterr().err.splitlines()
     entry = json.loads(line)
     assert (entry["level"], entry["error"], entry["exit_code"]) == ("error", "ZeroDivisionError", 1)
-    assert "please report it" in entry["message"]
+    assert entry["message"] == "unexpected_error"
+    assert "please report it" in entry["error_message"]
     assert entry["traceback"].endswith("ZeroDivisionError: the cause")
 
 

@@ -108,8 +108,9 @@ def test_an_error_is_a_log_line_where_the_log_is_json(configured, tmp_path, caps
         file.write('[log]\nformat = "json"\n')
     assert run(["status", "--config", config]) == 4
     entry = json.loads(capsys.readouterr().err)
-    assert (entry["level"], entry["message"], entry["error"], entry["exit_code"]) == (
+    assert (entry["level"], entry["message"], entry["error_message"], entry["error"], entry["exit_code"]) == (
         "error",
+        "command_failed",
         "there is no database file yet",
         "FatalSinkError",
         4,
