@@ -9,6 +9,7 @@ from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config, 
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.model.errors import ConfigError
 from applier.model.position import MAX_TS, Ts
+from applier.model.segment import is_ahead
 from applier.telemetry.wording import count, duration, moment, one_line
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def as_lines(result: "CatchupResult", sink: str) -> list[str]:
     """Return the result for people."""
     lines = [_deed(result), f"checkpoint {moment(result.checkpoint_ts)} (ts {result.checkpoint_ts}) in {sink}"]
     lines += [f"pending: {one_line(ddl)} (it runs once the watermark is past its timestamp)" for ddl in result.pending_ddls]
-    ahead = [name for name, stream in result.streams.items() if stream["resolved_ts"] > result.checkpoint_ts]
+    ahead = [name for name, stream in result.streams.items() if is_ahead(stream["resolved_ts"], result.checkpoint_ts)]
     if ahead and result.holding_stream not in {"", *ahead}:
         lines.append(f"{result.holding_stream} holds the watermark: {count(len(ahead), 'stream')} already promised more")
     return lines

@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from applier.model.errors import InvariantViolation
+from applier.model.segment import has_reached
 from applier.telemetry.wording import count, moment
 
 if TYPE_CHECKING:
@@ -124,6 +125,6 @@ def _watch(sink: "Sink", tell: Callable[[str], None], until_ts: int | None) -> C
         if progress is None:
             return False
         tell(f"checkpoint {moment(progress.checkpoint_ts)}, {count(progress.fence.window_id, 'commit')}")
-        return until_ts is not None and progress.checkpoint_ts >= until_ts
+        return until_ts is not None and has_reached(progress.checkpoint_ts, until_ts)
 
     return is_reached

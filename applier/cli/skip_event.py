@@ -15,6 +15,7 @@ from applier.model.errors import ConfigError
 from applier.model.events import DdlEvent, DdlIdentity
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace
+from applier.model.segment import is_past
 from applier.sinks.bookkeeping.quarantine import SkipRule
 from applier.sinks.port import DdlState
 from applier.sources.kafka.client import KafkaSource
@@ -74,11 +75,11 @@ def skip_time(config: ConfigPath, ts: Ts, table: str | None) -> None:
     with open_sink_of(read_config(config)) as sink:
         sink.migrate()
         progress = sink.load()
-        is_past = progress is not None and ts < progress.checkpoint_ts
-        if is_unfinished(sink.ledger(), ts) or (is_past and table is not None):
+        is_over = progress is not None and is_past(ts, progress.checkpoint_ts)
+        if is_unfinished(sink.ledger(), ts) or (is_over and table is not None):
             skip_by_time(sink, ts, table)
             return
-        if is_past:
+        if is_over:
             raise ConfigError(
                 "the replica has applied this timestamp: only a DDL that it has missed can be skipped there",
                 remedy="Say which one with --table",

@@ -11,6 +11,7 @@ from functools import partial
 from applier.model.events import DdlEvent, FoldedName
 from applier.model.position import Stream, Ts
 from applier.model.rejected_event import RejectedEvent
+from applier.model.segment import is_past
 from applier.sinks.bookkeeping.quarantine import QuarantineStore
 from applier.sinks.port import Progress, Quarantined
 from applier.sources.port import RangeReader
@@ -37,7 +38,7 @@ class QuarantineDecisions:
         for word in self._desk.words():
             if word.place is not None:
                 skipped[word.place.stream][word.place.offset, word.place.event] = word.said_by
-            elif word.commit_ts >= progress.checkpoint_ts:
+            elif not is_past(word.commit_ts, progress.checkpoint_ts):
                 skipped_ts[word.commit_ts, word.table] = word.said_by
         self._common = Tolerance(unreadable=self._unreadable, skipped_ts=skipped_ts)
         self._tolerances = {}

@@ -92,7 +92,7 @@ def select(plan: ApplyPlan, cached: Iterable[PackedChunk | RangeReport | RangeFa
         else:
             packed = PackedChunk(*element)
             rows, chunks, size = rows + packed.rows, chunks + 1, size + len(packed.data)
-            if packed.min_ts <= window.upto_ts and (packed.max_ts > window.after_ts or (window.again and packed.max_ts == window.after_ts)):
+            if window.may_select(packed.min_ts, packed.max_ts):
                 for bucket, data in route(packed, plan.rekeyed, plan.buckets, plan.parts):
                     yield dealing.deal(bucket, data)
     yield from dealing.end(whole)

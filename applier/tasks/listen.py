@@ -18,6 +18,7 @@ from applier.model.events import DdlEvent, PlacedRow, ResolvedEvent, Shape
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import DdlArrival, HoldPoint, RangeId, RangeReport, RowCount, TableRows
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, QuarantineState, RejectedEvent
+from applier.model.segment import is_judged, is_past
 from applier.planner import bytes_key_names, key_names
 from applier.sources.open_protocol import Placed, Placer
 from applier.sources.port import RangeReader, Record
@@ -191,7 +192,7 @@ class _Listener:
 
     def _note_early(self, offset: int, ts: int) -> None:
         """Note the first event below the floor. Behind a resolved event above the floor it is a replay and proves nothing."""
-        if self._early is None and ts < self._task.floor_ts and self._resolved <= self._task.floor_ts:
+        if self._early is None and is_past(ts, self._task.floor_ts) and not is_judged(self._resolved, self._task.floor_ts):
             self._early = (ts, offset)
 
     def _table(self, shape: Shape, offset: int, ts: int) -> _Table:

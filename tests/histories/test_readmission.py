@@ -6,12 +6,12 @@ from contextlib import closing
 import msgspec
 import pytest
 
-from applier.coordinator.starting_point import CLOCK_SKEW_MS
 from applier.demo.simulator.memory import FakeSource
 from applier.demo.simulator.producer_options import LogRecord
 from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError, RowRefused
 from applier.model.position import Offset
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, QuarantineState
+from applier.model.segment import CLOCK_SKEW_MS
 from applier.planner.table_check import Acceptance
 from applier.replica.readmission import Readmission
 from applier.sinks.factory import open_sink
