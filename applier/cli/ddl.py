@@ -15,7 +15,8 @@ from applier.telemetry.wording import count, moment, one_line
 
 if TYPE_CHECKING:
     from applier.config import Config
-    from applier.sinks.port import DdlState, LedgerEntry, Sink
+    from applier.sinks.ledger_entry import DdlState, LedgerEntry
+    from applier.sinks.port import Sink
 
 app = typer.Typer(help="Show the ledger of DDLs, or settle one that is unfinished.")
 
@@ -44,7 +45,7 @@ def list_ddls(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: D
 @app.command("done", help=DONE_HELP)
 def done(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTable = None) -> None:
     """Record that an unfinished DDL is done."""
-    from applier.sinks.port import DdlState  # noqa: PLC0415 - --help need not wait for it
+    from applier.sinks.ledger_entry import DdlState  # noqa: PLC0415 - --help need not wait for it
 
     with open_sink_of(read_config(config)) as sink:
         _resolve(sink, ts, table, DdlState.DONE)
@@ -66,7 +67,7 @@ def skip(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTab
 
 def skip_by_time(sink: "Sink", ts: int | None, table: str | None) -> None:
     """Settle the unfinished DDL that is meant as skipped, or record one that has not begun."""
-    from applier.sinks.port import DdlState  # noqa: PLC0415 - as above
+    from applier.sinks.ledger_entry import DdlState  # noqa: PLC0415 - as above
 
     entries = _ledger(sink)
     if ts is None or table is None or is_unfinished(entries, ts) or chosen(entries, ts, table):
@@ -77,7 +78,7 @@ def skip_by_time(sink: "Sink", ts: int | None, table: str | None) -> None:
 
 def is_unfinished(entries: "Sequence[LedgerEntry]", ts: int | None) -> bool:
     """Tell whether a DDL with that timestamp (None: with any) was begun and not ended."""
-    from applier.sinks.port import DdlState  # noqa: PLC0415 - as above
+    from applier.sinks.ledger_entry import DdlState  # noqa: PLC0415 - as above
 
     return any(entry.state is DdlState.INTENT for entry in chosen(entries, ts, None))
 
@@ -111,7 +112,7 @@ def as_lines(entry: "LedgerEntry") -> list[str]:
 
 def unfinished(entries: "Sequence[LedgerEntry]", ts: int | None, table: str | None) -> "LedgerEntry":
     """Return the one unfinished DDL that is meant; ConfigError if there is none, NeedsOperator if there are several."""
-    from applier.sinks.port import DdlState  # noqa: PLC0415 - as above
+    from applier.sinks.ledger_entry import DdlState  # noqa: PLC0415 - as above
 
     intents = [e for e in entries if e.state is DdlState.INTENT]
     meant = chosen(intents, ts, table)
@@ -156,7 +157,7 @@ def _skip_unread(sink: "Sink", ts: Ts, table: str) -> None:
 
 def write_skipped(sink: "Sink", ddl: DdlEvent, key: DdlIdentity) -> None:
     """Write a DDL into the ledger as skipped while owning the replica (Fenced, exit 5, if a run is alive)."""
-    from applier.sinks.port import ProgressCommit  # noqa: PLC0415 - as above
+    from applier.sinks.progress import ProgressCommit  # noqa: PLC0415 - as above
 
     sink.migrate()
     sink.acquire()

@@ -17,8 +17,8 @@ from applier.telemetry.wording import count, moment, one_line, operator
 
 if TYPE_CHECKING:
     from applier.model.rejected_event import KeptRecord
-    from applier.sinks.bookkeeping.quarantine import QuarantineEntry
     from applier.sinks.port import Sink
+    from applier.sinks.quarantine import QuarantineEntry
 
 app = typer.Typer(help="Show the events that were set aside, and settle them.")
 

@@ -16,8 +16,8 @@ from applier.model.events import DdlEvent, DdlIdentity
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace
 from applier.model.segment import is_past
-from applier.sinks.bookkeeping.quarantine import SkipRule
-from applier.sinks.port import DdlState
+from applier.sinks.ledger_entry import DdlState
+from applier.sinks.quarantine import SkipRule
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.peek import PeekChoice, peek
 from applier.sources.open_protocol import Placed, Placer, Unplaced
@@ -41,7 +41,7 @@ def skip_place(config: ConfigPath, stream: Stream, offset: Offset, event: int | 
     left = [index for index, found in events.items() if not isinstance(found, DdlEvent)]
     with open_sink_of(settings) as sink:
         for index in [WHOLE_RECORD] if event is None and not ddls else left:
-            sink.quarantine.say(SkipRule(said_by=operator(), place=EventPlace(stream, offset, index)))
+            sink.quarantine.add_skip_rule(SkipRule(said_by=operator(), place=EventPlace(stream, offset, index)))
     print_line(f"skipped: {Place(stream, offset)}{'' if event is None else f'#{event}'}; {AT_NEXT_START}")
     for shown in inspect.decode([(stream, record)]):
         for line in inspect.as_lines(shown):
@@ -86,7 +86,7 @@ def skip_time(config: ConfigPath, ts: Ts, table: str | None) -> None:
                 ts=ts,
             )
         name = None if table is None else parse_table(table).fold()
-        sink.quarantine.say(SkipRule(said_by=operator(), commit_ts=ts, table=name))
+        sink.quarantine.add_skip_rule(SkipRule(said_by=operator(), commit_ts=ts, table=name))
     print_line(f"skipped: everything at ts {ts} ({moment(ts)}){f' of {table}' if table else ''}; {AT_NEXT_START}")
 
 

@@ -7,8 +7,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from applier.sinks.bookkeeping.overview import OwnerState, OwnerView
-from applier.sinks.port import LedgerEntry
+from applier.sinks.ledger_entry import LedgerEntry
+from applier.sinks.overview import OwnerState, OwnerView
 from applier.status.replica_status import ReplicaStatus, StreamStanding
 from applier.telemetry.wording import count, duration, moment, one_line
 

@@ -18,7 +18,8 @@ from applier.model.errors import ConfigError
 from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.model.segment import is_beyond, is_past
-from applier.sinks.port import DdlState, Sink
+from applier.sinks.ledger_entry import DdlState
+from applier.sinks.port import Sink
 
 TOPIC: Final = "changefeed"
 MAX_TRANSACTION_ROWS: Final = 1000

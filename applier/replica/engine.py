@@ -30,7 +30,9 @@ from applier.replica.settled_ddls import starting_point, tell_settled
 from applier.replica.shutdown import Shutdown
 from applier.replica.sink_tables import SinkTables
 from applier.replica.topic_identity import TopicIdentity
-from applier.sinks.port import Fence, Progress, ProgressCommit, Sink, WriteOutcome, WriteState
+from applier.sinks.port import Sink
+from applier.sinks.progress import Fence, Progress, ProgressCommit
+from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.port import Source
 from applier.spark.ahead import ListenAhead
 from applier.tasks.handover import RangeContent

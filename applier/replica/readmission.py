@@ -21,7 +21,10 @@ from applier.planner import TransactionSet, bytes_key_names, key_names, plan_buc
 from applier.planner.statement import Statement
 from applier.planner.table_check import Acceptance
 from applier.replica.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
-from applier.sinks.port import Progress, ProgressCommit, Quarantined, Settlement, Sink, WriteState
+from applier.sinks.port import Sink
+from applier.sinks.progress import Progress, ProgressCommit
+from applier.sinks.quarantine import Quarantined, Settlement
+from applier.sinks.write_outcome import WriteState
 from applier.sources.open_protocol import Placed, Placer, Unplaced, decode_key, image_decoder
 from applier.sources.port import Source
 

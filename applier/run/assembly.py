@@ -12,7 +12,7 @@ from applier.model.position import NO_TS, Ts
 from applier.planner import QuarantinePolicy
 from applier.replica.engine import Components, Engine, EngineSettings
 from applier.sinks.factory import open_sink
-from applier.sinks.port import SinkSettings
+from applier.sinks.settings import SinkSettings
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.port import RangeReader

@@ -20,7 +20,7 @@ from applier.model.chunk import PackedChunk
 from applier.model.errors import ApplierError, JobLost, SparkEnded
 from applier.model.range_report import RangeId
 from applier.sinks.failpoint import reach
-from applier.sinks.port import WriteOutcome, WriteState
+from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.port import RangeReader
 from applier.spark.carried import CarriedPlan, carried
 from applier.spark.culprit import CulpritSearch, JobFailed

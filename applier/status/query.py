@@ -12,9 +12,9 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from applier.model.errors import SourceError
-from applier.sinks.bookkeeping.overview import Overview
 from applier.sinks.factory import open_sink
-from applier.sinks.port import SinkSettings
+from applier.sinks.overview import Overview
+from applier.sinks.settings import SinkSettings
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
 from applier.status.replica_status import Findings, ReplicaStatus, standing_of

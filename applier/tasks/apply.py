@@ -20,7 +20,10 @@ from applier.planner import STOP, QuarantinePolicy, TransactionSet, count_transa
 from applier.planner.catalogue import TableDescription
 from applier.planner.port import Dialect
 from applier.planner.statement import Statement
-from applier.sinks.port import Fence, ProgressCommit, Quarantined, WriteOutcome, Writer, WriteState
+from applier.sinks.port import Writer
+from applier.sinks.progress import Fence, ProgressCommit
+from applier.sinks.quarantine import Quarantined
+from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.open_protocol import decode_key, image_decoder
 from applier.sources.port import RangeReader
 from applier.tasks.handover import Arrival, Dealing, Dealt, Failure, RangeContent, Rendered, received, whole_bucket

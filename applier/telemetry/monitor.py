@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from applier.coordinator import Coordinator, StreamStatus
 from applier.model.position import NO_TS, Stream, Ts
-from applier.sinks.port import Progress
+from applier.sinks.progress import Progress
 from applier.telemetry.live import LiveState, LiveStream, lag_s
 from applier.telemetry.log import LOGGER_NAME, extra_of
 from applier.telemetry.log_event import LogEvent

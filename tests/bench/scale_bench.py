@@ -15,7 +15,8 @@ from applier.model.range_report import DdlArrival, HoldPoint, RangeId, RangeRepo
 from applier.planner.catalogue import TableDescription
 from applier.replica.sink_tables import rekeyed_tables
 from applier.sinks.factory import open_sink
-from applier.sinks.port import ProgressCommit, SinkSettings
+from applier.sinks.progress import ProgressCommit
+from applier.sinks.settings import SinkSettings
 from applier.sources.port import Record
 from applier.tasks.listen import ListenTask, listen
 

@@ -17,7 +17,8 @@ from applier.replica import recovery, topic_identity
 from applier.replica.shutdown import Shutdown
 from applier.run import daemon
 from applier.sinks.factory import open_sink
-from applier.sinks.port import SinkSettings, WriteOutcome, WriteState
+from applier.sinks.settings import SinkSettings
+from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.telemetry import SilentObserver
 from tests.rig.faulty_sink import Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica

@@ -15,7 +15,7 @@ from applier.model.segment import CLOCK_SKEW_MS
 from applier.planner.table_check import Acceptance
 from applier.replica.readmission import Readmission
 from applier.sinks.factory import open_sink
-from applier.sinks.port import SinkSettings
+from applier.sinks.settings import SinkSettings
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.builders.wire import column, head, record
 from tests.rig.local_replica import STRICT, sqlite_replica

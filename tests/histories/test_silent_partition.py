@@ -17,7 +17,7 @@ from applier.replica.engine import Components, Engine, EngineSettings
 from applier.replica.shutdown import Shutdown
 from applier.run.assembly import begin
 from applier.sinks.factory import open_sink
-from applier.sinks.port import SinkSettings
+from applier.sinks.settings import SinkSettings
 from applier.telemetry import SilentObserver
 from applier.telemetry.monitor import Monitor
 from tests.rig.live_log import LiveLog

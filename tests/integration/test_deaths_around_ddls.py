@@ -16,8 +16,8 @@ from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.operation import ActionType
 from applier.demo.simulator.producer_options import LogRecord
 from applier.model.position import Stream
+from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql import ddl as mysql_ddl
-from applier.sinks.port import DdlState
 from tests.builders.wire import column, head, record, text
 from tests.rig.ddl_case import CASES
 from tests.rig.faulty_sink import DeathError

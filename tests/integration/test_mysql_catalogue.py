@@ -14,7 +14,7 @@ from applier.planner.catalogue import TableDescription
 from applier.sinks.mysql.catalogue import describe, has_rows
 from applier.sinks.mysql.ddl.snapshot import has_moved, snapshot, states_of
 from applier.sinks.mysql.session import Purpose, driver_of, open_session
-from applier.sinks.port import SinkSettings
+from applier.sinks.settings import SinkSettings
 
 SCHEMA = "catalogue-täble %s:x"
 QUOTED = f"`{SCHEMA}`"

@@ -16,9 +16,9 @@ from applier.ddl import identity
 from applier.model.errors import FatalSinkError, Fenced, NeedsOperator, RetryableSinkError, UnknownOutcome
 from applier.model.events import DdlEvent
 from applier.model.position import ts_at
+from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql.ddl.runner import LOCK_WAIT_TIMEOUT
 from applier.sinks.mysql.ddl.statement import _sessions_with, wait_until_ended
-from applier.sinks.port import DdlState
 from applier.telemetry.retries import retries_noted
 from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, run
 from tests.integration.run_process import started

@@ -18,7 +18,7 @@ from applier.sinks.mysql.ownership import LOCK_SLICE_S
 from applier.sinks.mysql.registry import end_holder
 from applier.sinks.mysql.session import discard
 from applier.sinks.mysql.sink import MysqlSink
-from applier.sinks.port import WriteState
+from applier.sinks.write_outcome import WriteState
 from tests.integration.mysql_replica import LEASE_S, SHOP, Replica, clean, engine, read, replica, run, settings
 from tests.integration.run_process import started, stop, word
 

@@ -12,9 +12,11 @@ from applier.replica.engine import Components, EngineSettings
 from applier.replica.shutdown import Shutdown
 from applier.run.catchup import Catchup, CatchupOptions, CatchupResult
 from applier.run.daemon import Daemon, RunOptions
-from applier.sinks.bookkeeping.quarantine import SkipRule
 from applier.sinks.factory import open_sink
-from applier.sinks.port import DdlState, Sink, SinkSettings
+from applier.sinks.ledger_entry import DdlState
+from applier.sinks.port import Sink
+from applier.sinks.quarantine import SkipRule
+from applier.sinks.settings import SinkSettings
 from applier.sources.port import Source
 from applier.telemetry import Observer, SilentObserver
 from applier.telemetry.monitor import Monitor, MonitorSettings
@@ -93,10 +95,10 @@ class Replica:
         with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
             return sink.quarantine.record(entry.event.place)
 
-    def say(self, word: SkipRule) -> None:
+    def skip(self, rule: SkipRule) -> None:
         with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
             sink.migrate()
-            sink.quarantine.say(word)
+            sink.quarantine.add_skip_rule(rule)
 
     def done_ddls(self):
         return sorted((entry.ddl.commit_ts, entry.ddl.query) for entry in self.ledger() if entry.state is DdlState.DONE)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from applier.model.chunk import PackedChunk
 from applier.model.range_report import RangeId
-from applier.sinks.port import WriteOutcome
+from applier.sinks.write_outcome import WriteOutcome
 from applier.sources.port import RangeReader
 from applier.tasks.apply import ApplyPlan, Planned, render, select, write
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure, listen

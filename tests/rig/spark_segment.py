@@ -23,7 +23,10 @@ from applier.model.segment import SegmentWindow
 from applier.planner.catalogue import ColumnDescription
 from applier.sinks.factory import open_sink
 from applier.sinks.failpoint import VARIABLE
-from applier.sinks.port import ProgressCommit, Sink, SinkSettings, WriteOutcome, WriteState
+from applier.sinks.port import Sink
+from applier.sinks.progress import ProgressCommit
+from applier.sinks.settings import SinkSettings
+from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.spark.runner import SparkRunner
 from applier.spark.session import start_context
 from applier.tasks.apply import ApplyPlan

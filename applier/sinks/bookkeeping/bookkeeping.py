@@ -20,8 +20,11 @@ from applier.model.errors import FatalSinkError, Fenced, InvariantViolation, Ret
 from applier.model.events import FoldedName
 from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.model.segment import steps_back
-from applier.sinks.bookkeeping.queries import SCHEMA, load_queries
-from applier.sinks.port import Fence, Owner, Progress, ProgressCommit, WriteState
+from applier.sinks.bookkeeping.queries import load_queries
+from applier.sinks.overview import Owner
+from applier.sinks.progress import Fence, Progress, ProgressCommit
+from applier.sinks.settings import SCHEMA
+from applier.sinks.write_outcome import WriteState
 
 MAX_INTEGER = 2**63 - 1
 MAX_READS = 10

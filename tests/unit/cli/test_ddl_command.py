@@ -13,7 +13,9 @@ from applier.ddl import identity, same_ddl
 from applier.model.events import DdlEvent
 from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.sinks.factory import open_sink
-from applier.sinks.port import DdlState, ProgressCommit, SinkSettings
+from applier.sinks.ledger_entry import DdlState
+from applier.sinks.progress import ProgressCommit
+from applier.sinks.settings import SinkSettings
 
 FIRST, SECOND = Ts(1_700_000_000_123 << 18), Ts(1_700_000_000_456 << 18 | 3)
 DDLS = (

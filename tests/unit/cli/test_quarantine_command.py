@@ -15,7 +15,7 @@ from applier.demo.simulator.kafka import play
 from applier.model.errors import NeedsOperator, ProtocolError
 from applier.model.position import Stream
 from applier.model.rejected_event import QuarantineState
-from applier.sinks.port import DdlState
+from applier.sinks.ledger_entry import DdlState
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, ddl, everywhere, log_of, resolved, row

@@ -12,7 +12,8 @@ from applier.cli.main import run
 from applier.model.errors import RetryableSinkError
 from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.sinks.factory import open_sink
-from applier.sinks.port import ProgressCommit, SinkSettings
+from applier.sinks.progress import ProgressCommit
+from applier.sinks.settings import SinkSettings
 from applier.status import query as inquiry
 from applier.status.server import StatusApp, StatusServer
 from applier.telemetry.live import LiveState

@@ -9,7 +9,7 @@ from applier.demo.simulator.memory import MemoryReader
 from applier.model.errors import JobLost, SourceError, SparkEnded
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId
-from applier.sinks.port import WriteState
+from applier.sinks.write_outcome import WriteState
 from applier.spark.culprit import TRIES_ALONE
 from applier.spark.runner import SparkRunner
 from applier.tasks.listen import ListenTask, RangeFailure

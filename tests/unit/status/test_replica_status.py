@@ -10,8 +10,9 @@ from applier.cli.status_view import as_lines, picture
 from applier.model.events import DdlEvent, DdlIdentity
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, Stream, StreamPosition, Ts
-from applier.sinks.bookkeeping.overview import Overview, OwnerState, OwnerView
-from applier.sinks.port import DdlState, Fence, LedgerEntry, Owner, Progress
+from applier.sinks.ledger_entry import DdlState, LedgerEntry
+from applier.sinks.overview import Overview, Owner, OwnerState, OwnerView
+from applier.sinks.progress import Fence, Progress
 from applier.status.replica_status import Findings, as_object, standing_of
 
 NOON_MS = 1_700_000_000_000

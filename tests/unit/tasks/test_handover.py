@@ -17,7 +17,9 @@ from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.planner.statement import Phase, Statement
 from applier.sinks.factory import open_sink
-from applier.sinks.port import ProgressCommit, SinkSettings, WriteState
+from applier.sinks.progress import ProgressCommit
+from applier.sinks.settings import SinkSettings
+from applier.sinks.write_outcome import WriteState
 from applier.sources.port import Record
 from applier.tasks import apply as applying
 from applier.tasks import listen as listening

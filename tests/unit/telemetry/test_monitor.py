@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from applier.model.position import NO_TS, Stream, Ts
-from applier.sinks.port import Fence, Progress
+from applier.sinks.progress import Fence, Progress
 from applier.telemetry import LogEvent, SilentObserver, Tally
 from applier.telemetry.monitor import CHECKPOINT_LOG_S, LOOK_S, Clock, Monitor, MonitorSettings
 from tests.builders.live import status
