@@ -1,25 +1,25 @@
-"""``applier inspect``: show the events that the topics hold, without applying them. An unreadable record does not hide the others."""
+"""``applier inspect``: show the events that the topics hold, without applying them. After an unreadable record it continues."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Final, assert_never
+from typing import Annotated, Any, Final, assert_never
 
 import typer
 
 from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line, stderr_console
+from applier.config import Config
 from applier.model.errors import ConfigError, ProtocolError
 from applier.model.events import AdminEvent, DdlEvent, Event, Flag, ResolvedEvent, RowEvent, Value
 from applier.model.position import Offset, Place, Stream
+from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.peek import PeekChoice, peek
+from applier.sources.open_protocol import decode_record, event_to_json
 from applier.sources.port import Record
 from applier.telemetry.wording import count, moment, one_line
 
-if TYPE_CHECKING:
-    from applier.config import Config
-
 PATIENCE_S: Final = 10.0
-"""Somebody is waiting for the answer: shorter than what a run allows."""
+"""Shorter than in a run: a person waits for the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +33,16 @@ class Inspected:
 def inspect(
     config: ConfigPath = DEFAULT_CONFIG,
     *,
-    topic: Annotated[str | None, typer.Option(metavar="T", help="Only this topic.")] = None,
-    partition: Annotated[int | None, typer.Option(metavar="P", min=0, help="Only this partition.")] = None,
-    start: Annotated[int | None, typer.Option("--from", metavar="O", min=0, help="Begin at this offset.")] = None,
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="At most this many records of each partition.")] = None,
+    topic: Annotated[str | None, typer.Option(metavar="T", help="Show only this topic.")] = None,
+    partition: Annotated[int | None, typer.Option(metavar="P", min=0, help="Show only this partition.")] = None,
+    start: Annotated[int | None, typer.Option("--from", metavar="O", min=0, help="Start at this offset.")] = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Show at most N records of each partition.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the events in the topics without applying them."""
     settings = read_config(config)
     if topic is not None and topic not in settings.source.topics:
-        raise ConfigError(f"--topic {topic} is not among source.topics", remedy=f"They are: {', '.join(settings.source.topics)}")
+        raise ConfigError(f"--topic {topic} is not in source.topics", remedy=f"They are: {', '.join(settings.source.topics)}")
     choice = PeekChoice(topic=topic, partition=partition, start=None if start is None else Offset(start), limit=limit)
     unreadable = records = 0
     for inspected in read(settings, choice):
@@ -55,22 +55,18 @@ def inspect(
             for line in as_lines(inspected):
                 print_line(line)
     if not as_json:
-        problems = f", {unreadable:,} of them cannot be read" if unreadable else ""
+        problems = f", {unreadable:,} unreadable" if unreadable else ""
         stderr_console().print(f"{count(records, 'record')}{problems}", highlight=False)
 
 
-def read(settings: "Config", choice: PeekChoice, patience_s: float = PATIENCE_S) -> Iterator[Inspected]:
+def read(settings: Config, choice: PeekChoice, patience_s: float = PATIENCE_S) -> Iterator[Inspected]:
     """Read and decode the chosen records; SourceError if nothing comes from Kafka for ``patience_s``."""
-    from applier.sources.kafka.client import KafkaSource  # noqa: PLC0415 - librdkafka is not needed for --help
-
     with KafkaSource(replace(settings.kafka_settings(), unreachable_after_s=patience_s)) as source:
         yield from decode(peek(source, choice))
 
 
 def decode(records: Iterable[tuple[Stream, Record]]) -> Iterator[Inspected]:
-    """Decode records one by one; what is wrong with one of them does not keep the others from being shown."""
-    from applier.sources.open_protocol import decode_record  # noqa: PLC0415 - as above
-
+    """Decode records one by one. A record that cannot be decoded gives its error instead of its events."""
     for stream, record in records:
         place = Place(stream, record.offset)
         try:
@@ -81,8 +77,6 @@ def decode(records: Iterable[tuple[Stream, Record]]) -> Iterator[Inspected]:
 
 def as_objects(inspected: Inspected) -> Iterator[dict[str, Any]]:
     """Return the events as JSON objects (tests/data/vectors has the form) with the place of their record."""
-    from applier.sources.open_protocol import event_to_json  # noqa: PLC0415 - as above
-
     where = inspected.place.facts
     if isinstance(inspected.content, ProtocolError):
         yield {"error": inspected.content.facts.get("kind", "protocol"), **where, "message": inspected.content.message}

@@ -45,7 +45,7 @@ def test_the_state_is_one_line(plain):
     observer.update(STATE)
     assert text() == (
         "applying: read 1,500 of 3,000 records, applied 1,234 rows in 1 transaction, 2 DDLs, "
-        "checkpoint 2023-11-14 22:13:20.123Z, watermark held by feed/3\n"
+        "checkpoint 2023-11-14 22:13:20.123Z, watermark held back by feed/3\n"
     )
 
 

@@ -108,7 +108,7 @@ def test_people_get_a_line_per_event_and_a_count(config, capsys):
     assert run(["inspect", "--config", config, "--partition", "2"]) == 0
     shown = capsys.readouterr()
     assert [line.split()[:2] for line in shown.out.splitlines()] == [[f"{TOPIC}/2@{i}", "unreadable"] for i in range(3)]
-    assert shown.err == "3 records, 3 of them cannot be read\n"
+    assert shown.err == "3 records, 3 unreadable\n"
 
 
 def test_a_topic_that_is_not_configured_is_2(config, capsys):
