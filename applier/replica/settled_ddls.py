@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from applier.coordinator import Coordinator
 from applier.coordinator.starting_point import StartingPoint
 from applier.model.range_report import RangeReport
-from applier.sinks.ledger_entry import DdlState
-from applier.sinks.port import Sink
-from applier.sinks.progress import Progress
+from applier.sinks.port import DdlState, Progress, Sink
 
 
 def starting_point(sink: Sink, progress: Progress) -> StartingPoint:
