@@ -1,18 +1,17 @@
-"""``applier catchup``: bring the replica up to what the topics hold now, and say what that took."""
+"""``applier catchup``: apply what the topics hold now, stop, and print what was applied."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from applier.cli.display import observer_for
-from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config, ts_of_time
+from applier.cli.option import DEFAULT_CONFIG, TAKE_OVER_HELP, AsJson, ConfigPath, read_config, ts_of_time
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.model.errors import ConfigError
 from applier.model.position import MAX_TS, Ts
+from applier.model.segment import is_ahead
+from applier.run.catchup import CatchupOptions, CatchupResult, catch_up
 from applier.telemetry.wording import count, duration, moment, one_line
-
-if TYPE_CHECKING:
-    from applier.run.catchup import CatchupResult
 
 
 def catchup(  # noqa: PLR0913 - one parameter per option of the command line
@@ -23,15 +22,13 @@ def catchup(  # noqa: PLR0913 - one parameter per option of the command line
     ] = None,
     until_ts: Annotated[int | None, typer.Option(metavar="TSO", min=1, max=MAX_TS, help="Stop at this commit timestamp.")] = None,
     until_time: Annotated[str | None, typer.Option(metavar="ISO8601", help="Stop at this time, for instance 2025-06-01T12:00:00Z.")] = None,
-    take_over: Annotated[bool, typer.Option("--take-over", help="Take the replica from a run that holds it.")] = False,
-    accept_gap: Annotated[bool, typer.Option("--accept-gap", help="Begin although the topics may have lost their beginning.")] = False,
+    take_over: Annotated[bool, typer.Option("--take-over", help=TAKE_OVER_HELP)] = False,
+    accept_gap: Annotated[bool, typer.Option("--accept-gap", help="Start even if the topics may have lost their first records.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Apply what the topics hold now, then stop. Run it again to go on."""
+    """Apply what the topics hold now, then stop. Run it again to continue."""
     limit = _limit(until_ts, until_time)
     settings = read_config(config)
-    from applier.run.catchup import CatchupOptions, catch_up  # noqa: PLC0415 - imports Spark: --help and usage errors need not wait for it
-
     options = CatchupOptions(
         start_ts=None if start_ts is None else Ts(start_ts),
         until_ts=limit,
@@ -49,13 +46,13 @@ def catchup(  # noqa: PLR0913 - one parameter per option of the command line
 
 def _limit(until_ts: int | None, until_time: str | None) -> Ts | None:
     if until_ts is not None and until_time is not None:
-        raise ConfigError("--until-ts and --until-time exclude each other", remedy="Give one of them")
+        raise ConfigError("--until-ts and --until-time cannot be combined", remedy="Use one of them")
     if until_time is not None:
         return ts_of_time(until_time)
     return None if until_ts is None else Ts(until_ts)
 
 
-def as_object(result: "CatchupResult") -> dict[str, Any]:
+def as_object(result: CatchupResult) -> dict[str, Any]:
     """Return the result for programs."""
     return {
         "checkpoint_ts": result.checkpoint_ts,
@@ -68,18 +65,18 @@ def as_object(result: "CatchupResult") -> dict[str, Any]:
     }
 
 
-def as_lines(result: "CatchupResult", sink: str) -> list[str]:
+def as_lines(result: CatchupResult, sink: str) -> list[str]:
     """Return the result for people."""
-    lines = [_deed(result), f"checkpoint {moment(result.checkpoint_ts)} (ts {result.checkpoint_ts}) in {sink}"]
-    lines += [f"pending: {one_line(ddl)} (it runs once the watermark is past its timestamp)" for ddl in result.pending_ddls]
-    ahead = [name for name, stream in result.streams.items() if stream["resolved_ts"] > result.checkpoint_ts]
+    lines = [_outcome(result), f"checkpoint {moment(result.checkpoint_ts)} (ts {result.checkpoint_ts}) in {sink}"]
+    lines += [f"pending DDL: {one_line(ddl)} (it runs when the watermark has passed its commit timestamp)" for ddl in result.pending_ddls]
+    ahead = [name for name, stream in result.streams.items() if is_ahead(stream["resolved_ts"], result.checkpoint_ts)]
     if ahead and result.holding_stream not in {"", *ahead}:
-        lines.append(f"{result.holding_stream} holds the watermark: {count(len(ahead), 'stream')} already promised more")
+        lines.append(f"{result.holding_stream} holds back the watermark: {count(len(ahead), 'stream')} resolved beyond it")
     return lines
 
 
-def _deed(result: "CatchupResult") -> str:
+def _outcome(result: CatchupResult) -> str:
     if not (result.rows or result.transactions or result.ddls):
-        return f"nothing to do: the replica is already at the end ({duration(result.seconds)})"
+        return f"nothing to apply: the replica is up to date ({duration(result.seconds)})"
     rows = f"{count(result.rows, 'row')} in {count(result.transactions, 'transaction')}"
     return f"caught up: {rows}, {count(result.ddls, 'DDL')}, {duration(result.seconds)}"

@@ -7,18 +7,24 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 
-from applier.model.errors import InvariantViolation
+from applier.demo.process import WatchedProcess, catchup_command
+from applier.demo.screen import Screen
+from applier.demo.simulator.broker import MockBroker
+from applier.demo.simulator.dispatch import Dispatcher
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.kafka import play as produce
+from applier.demo.simulator.producer import Producer, ProducerOptions
+from applier.demo.stage import TOPIC, DurableState, Stage, Verdict, Volume, moment_of_replica
+from applier.model.errors import InvariantViolation, RetryableSinkError
+from applier.model.segment import has_reached
+from applier.sinks.factory import open_sink
+from applier.sinks.port import Sink
 from applier.telemetry.wording import count, moment
-
-if TYPE_CHECKING:
-    from applier.demo.screen import Screen
-    from applier.demo.stage import DurableState, Stage, Verdict, Volume
-    from applier.sinks.port import Sink
 
 DEFAULT_DIRECTORY: Final = Path("demo")
 MAX_TRANSACTIONS: Final = 8000
@@ -34,15 +40,11 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="Another seed is another history.")] = 1,
     transactions: Annotated[int, typer.Option(min=100, max=MAX_TRANSACTIONS, help="How many transactions upstream makes.")] = 3000,
 ) -> None:
-    """Show it at work: upstream, Kafka, kill -9, comparison.
+    """Run the whole pipeline on this machine. No server is needed.
 
-    Needs no server: a simulated upstream writes to an embedded Kafka, and the replica is a SQLite file. At the end every value of the
-    replica is compared with upstream.
+    A simulated upstream writes to an embedded Kafka broker. A catch-up writes to a SQLite file, is killed with SIGKILL, and starts again.
+    At the end every value of the replica is compared with upstream.
     """
-    from applier.demo.screen import Screen  # noqa: PLC0415 - see below
-    from applier.demo.simulator.history import History, HistoryOptions  # noqa: PLC0415 - see above
-    from applier.demo.stage import Stage  # noqa: PLC0415 - brings the simulator and SQLAlchemy: --help need not wait for them
-
     started = time.monotonic()
     screen = Screen(Console(highlight=False, soft_wrap=True))
     stage = Stage(directory, History(seed, HistoryOptions(transactions=transactions, ddl_share=DDL_SHARE)))
@@ -56,15 +58,8 @@ def demo(
         raise typer.Exit(InvariantViolation.exit_code)
 
 
-def play(stage: "Stage", screen: "Screen", seed: int) -> "list[Verdict]":
+def play(stage: Stage, screen: Screen, seed: int) -> list[Verdict]:
     """Perform the acts and return the verdicts of the last one."""
-    from applier.demo.simulator.broker import MockBroker  # noqa: PLC0415 - as above
-    from applier.demo.simulator.dispatch import Dispatcher  # noqa: PLC0415 - as above
-    from applier.demo.simulator.kafka import play as produce  # noqa: PLC0415 - as above
-    from applier.demo.simulator.producer import Producer, ProducerOptions  # noqa: PLC0415 - as above
-    from applier.demo.stage import TOPIC  # noqa: PLC0415 - as above
-    from applier.sinks.factory import open_sink  # noqa: PLC0415 - as above
-
     volume = stage.volume()
     screen.upstream(volume, seed)
     options = ProducerOptions(seed=seed, topic=TOPIC, dispatcher=Dispatcher.INDEX_VALUE, partitions=4, replays=REPLAYS)
@@ -79,11 +74,8 @@ def play(stage: "Stage", screen: "Screen", seed: int) -> "list[Verdict]":
     return stage.verdicts()
 
 
-def first_run(stage: "Stage", sink: "Sink", screen: "Screen", volume: "Volume") -> "DurableState | None":
+def first_run(stage: Stage, sink: Sink, screen: Screen, volume: Volume) -> DurableState | None:
     """Catch up until half of the history is durable, kill everything, and compare what is left with upstream at that moment."""
-    from applier.demo.process import WatchedProcess, catchup_command  # noqa: PLC0415 - as above
-    from applier.demo.stage import moment_of_replica  # noqa: PLC0415 - as above
-
     with WatchedProcess(catchup_command(stage.config), stage.log) as process, screen.waiting("catching up") as tell:
         if not process.wait_until(_watch(sink, tell, volume.middle_ts)):
             process.result()
@@ -97,11 +89,8 @@ def first_run(stage: "Stage", sink: "Sink", screen: "Screen", volume: "Volume") 
     return killed
 
 
-def second_run(stage: "Stage", sink: "Sink", screen: "Screen", killed: "DurableState | None") -> None:
+def second_run(stage: Stage, sink: Sink, screen: Screen, killed: DurableState | None) -> None:
     """Start again and let it come to the end."""
-    from applier.demo.process import WatchedProcess, catchup_command  # noqa: PLC0415 - as above
-    from applier.demo.stage import moment_of_replica  # noqa: PLC0415 - as above
-
     if killed is None:
         return
     with WatchedProcess(catchup_command(stage.config), stage.log) as process, screen.waiting("going on") as tell:
@@ -112,9 +101,8 @@ def second_run(stage: "Stage", sink: "Sink", screen: "Screen", killed: "DurableS
         screen.resumed(killed, end, result)
 
 
-def _watch(sink: "Sink", tell: Callable[[str], None], until_ts: int | None) -> Callable[[], bool]:
+def _watch(sink: Sink, tell: Callable[[str], None], until_ts: int | None) -> Callable[[], bool]:
     """Return a look at the durable progress that shows it and says whether ``until_ts`` is reached (None: never)."""
-    from applier.model.errors import RetryableSinkError  # noqa: PLC0415 - as above
 
     def is_reached() -> bool:
         try:
@@ -124,6 +112,6 @@ def _watch(sink: "Sink", tell: Callable[[str], None], until_ts: int | None) -> C
         if progress is None:
             return False
         tell(f"checkpoint {moment(progress.checkpoint_ts)}, {count(progress.fence.window_id, 'commit')}")
-        return until_ts is not None and progress.checkpoint_ts >= until_ts
+        return until_ts is not None and has_reached(progress.checkpoint_ts, until_ts)
 
     return is_reached

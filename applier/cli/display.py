@@ -15,18 +15,18 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from applier.model.position import Ts
-from applier.telemetry import Observer, SilentObserver, Snapshot
+from applier.cli.output import fact
+from applier.telemetry import LogEvent, Observer, SilentObserver, Snapshot
 from applier.telemetry.wording import count, duration, moment, one_line
 
 PLAIN_INTERVAL_S: Final = 5.0
-"""A log collector wants a sign of life, not a film."""
+"""Without a terminal these lines go to a log, where one every few seconds is enough."""
 REFRESH_PER_S: Final = 8
 BAR_WIDTH: Final = 30
 
 
 class PlainObserver:
-    """Lines: one per note and per DDL, and the state at most once in ``PLAIN_INTERVAL_S``. ``now`` gives seconds of any monotonic clock."""
+    """Prints each note and each DDL at once, and the state at most once per ``PLAIN_INTERVAL_S``. ``now`` is any monotonic clock."""
 
     def __init__(self, console: Console, now: Callable[[], float] = time.monotonic) -> None:
         self._console = console
@@ -35,7 +35,7 @@ class PlainObserver:
         self._ddl = ""
 
     def update(self, snapshot: Snapshot) -> None:
-        """Print a DDL that begins, and the state if the last one is old enough."""
+        """Print a DDL when it begins, and the state if the last line is old enough."""
         if snapshot.current_ddl != self._ddl:
             self._ddl = snapshot.current_ddl
             if self._ddl:
@@ -45,16 +45,16 @@ class PlainObserver:
             self._shown_at = now
             self._line(summary(snapshot))
 
-    def note(self, message: str, /, **facts: Any) -> None:
+    def note(self, event: LogEvent, /, **facts: Any) -> None:
         """Print at once."""
-        self._line(note_line(message, facts))
+        self._line(note_line(event, facts))
 
     def _line(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 class LiveObserver:
-    """A display that is drawn anew in place; notes scroll above it."""
+    """Redraws the state in place; notes scroll above it."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
@@ -63,14 +63,14 @@ class LiveObserver:
         """Draw the newest state."""
         self._live.update(picture(snapshot))
 
-    def note(self, message: str, /, **facts: Any) -> None:
+    def note(self, event: LogEvent, /, **facts: Any) -> None:
         """Print above the display."""
-        self._live.console.print(note_line(message, facts), markup=False, highlight=False)
+        self._live.console.print(note_line(event, facts), markup=False, highlight=False)
 
 
 @contextmanager
 def observer_for(console: Console, *, silent: bool) -> Iterator[Observer]:
-    """Choose the observer that fits where standard error goes, and end it in order."""
+    """Yield the observer for what standard error is: a terminal, or a file or pipe."""
     if silent:
         yield SilentObserver()
     elif console.is_terminal and not console.is_dumb_terminal:
@@ -80,14 +80,9 @@ def observer_for(console: Console, *, silent: bool) -> Iterator[Observer]:
         yield PlainObserver(console)
 
 
-def note_line(message: str, facts: dict[str, Any]) -> str:
-    """Write a note with its facts on one line; a timestamp with its time."""
-    return one_line(" ".join([message, *(f"{name}={fact(name, value)}" for name, value in facts.items())]))
-
-
-def fact(name: str, value: Any) -> str:
-    """Write a fact for people: a timestamp with its time."""
-    return f"{value} ({moment(Ts(value))})" if name.endswith("_ts") and isinstance(value, int) and value else str(value)
+def note_line(event: LogEvent, facts: dict[str, Any]) -> str:
+    """Write an event with its facts on one line; a timestamp with its time."""
+    return one_line(" ".join([event, *(f"{name}={fact(name, value)}" for name, value in facts.items())]))
 
 
 def summary(snapshot: Snapshot) -> str:
@@ -96,16 +91,16 @@ def summary(snapshot: Snapshot) -> str:
     parts.append(f"in {count(snapshot.transactions, 'transaction')}, {count(snapshot.ddls, 'DDL')},")
     parts.append(f"checkpoint {moment(snapshot.checkpoint_ts)}")
     if snapshot.holding_stream:
-        parts[-1] += f", watermark held by {snapshot.holding_stream}"
+        parts[-1] += f", watermark held back by {snapshot.holding_stream}"
     return " ".join(parts)
 
 
 def picture(snapshot: Snapshot) -> RenderableType:
-    """Draw the state: a bar of what was read, and what that has become."""
+    """Draw the state: a progress bar of the records read, and what was applied."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold")
     table.add_column()
-    # A long segment gives no news for a while; what turns shows that the program lives.
+    # A long segment changes no number for minutes; the spinner shows that the program is alive.
     table.add_row("phase", Spinner("dots", f"{snapshot.phase} ({duration(snapshot.elapsed_s)})"))
     table.add_row("read", _bar(snapshot))
     table.add_row("applied", f"{count(snapshot.rows_applied, 'row')} in {count(snapshot.transactions, 'transaction')}, {_rate(snapshot)}")
@@ -113,7 +108,9 @@ def picture(snapshot: Snapshot) -> RenderableType:
     table.add_row(
         "checkpoint", moment(snapshot.checkpoint_ts) + (f", {duration(snapshot.lag_s)} behind" if snapshot.lag_s is not None else "")
     )
-    table.add_row("watermark", moment(snapshot.watermark) + (f", held by {snapshot.holding_stream}" if snapshot.holding_stream else ""))
+    table.add_row(
+        "watermark", moment(snapshot.watermark) + (f", held back by {snapshot.holding_stream}" if snapshot.holding_stream else "")
+    )
     return table
 
 

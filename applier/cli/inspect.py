@@ -1,26 +1,25 @@
-"""``applier inspect``: show the events that the topics hold, without applying them. An unreadable record does not hide the others."""
+"""``applier inspect``: show the events that the topics hold, without applying them. After an unreadable record it continues."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Final, assert_never
+from typing import Annotated, Any, Final, assert_never
 
 import typer
 
 from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line, stderr_console
+from applier.config import Config
 from applier.model.errors import ConfigError, ProtocolError
-from applier.model.event_json import event_to_json
 from applier.model.events import AdminEvent, DdlEvent, Event, Flag, ResolvedEvent, RowEvent, Value
 from applier.model.position import Offset, Place, Stream
-from applier.sources.peek import PeekChoice, peek
-from applier.sources.port import Decoder, Record
+from applier.sources.kafka.client import KafkaSource
+from applier.sources.kafka.peek import PeekChoice, peek
+from applier.sources.open_protocol import decode_record, event_to_json
+from applier.sources.port import Record
 from applier.telemetry.wording import count, moment, one_line
 
-if TYPE_CHECKING:
-    from applier.config import Config
-
 PATIENCE_S: Final = 10.0
-"""Somebody is waiting for the answer: shorter than what a run allows."""
+"""Shorter than in a run: a person waits for the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +27,22 @@ class Inspected:
     """One record: its events, or why it cannot be read."""
 
     place: Place
-    content: Sequence[Event] | ProtocolError
+    content: list[Event] | ProtocolError
 
 
 def inspect(
     config: ConfigPath = DEFAULT_CONFIG,
     *,
-    topic: Annotated[str | None, typer.Option(metavar="T", help="Only this topic.")] = None,
-    partition: Annotated[int | None, typer.Option(metavar="P", min=0, help="Only this partition.")] = None,
-    start: Annotated[int | None, typer.Option("--from", metavar="O", min=0, help="Begin at this offset.")] = None,
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="At most this many records of each partition.")] = None,
+    topic: Annotated[str | None, typer.Option(metavar="T", help="Show only this topic.")] = None,
+    partition: Annotated[int | None, typer.Option(metavar="P", min=0, help="Show only this partition.")] = None,
+    start: Annotated[int | None, typer.Option("--from", metavar="O", min=0, help="Start at this offset.")] = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Show at most N records of each partition.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the events in the topics without applying them."""
     settings = read_config(config)
     if topic is not None and topic not in settings.source.topics:
-        raise ConfigError(f"--topic {topic} is not among source.topics", remedy=f"They are: {', '.join(settings.source.topics)}")
+        raise ConfigError(f"--topic {topic} is not in source.topics", remedy=f"They are: {', '.join(settings.source.topics)}")
     choice = PeekChoice(topic=topic, partition=partition, start=None if start is None else Offset(start), limit=limit)
     unreadable = records = 0
     for inspected in read(settings, choice):
@@ -56,24 +55,22 @@ def inspect(
             for line in as_lines(inspected):
                 print_line(line)
     if not as_json:
-        problems = f", {unreadable:,} of them cannot be read" if unreadable else ""
+        problems = f", {unreadable:,} unreadable" if unreadable else ""
         stderr_console().print(f"{count(records, 'record')}{problems}", highlight=False)
 
 
-def read(settings: "Config", choice: PeekChoice, patience_s: float = PATIENCE_S) -> Iterator[Inspected]:
+def read(settings: Config, choice: PeekChoice, patience_s: float = PATIENCE_S) -> Iterator[Inspected]:
     """Read and decode the chosen records; SourceError if nothing comes from Kafka for ``patience_s``."""
-    from applier.sources.factory import open_source  # noqa: PLC0415 - librdkafka is not needed for --help
-
-    with open_source(replace(settings.kafka_settings(), unreachable_after_s=patience_s)) as source:
-        yield from decode(source.decoder, peek(source, choice))
+    with KafkaSource(replace(settings.kafka_settings(), unreachable_after_s=patience_s)) as source:
+        yield from decode(peek(source, choice))
 
 
-def decode(decoder: Decoder, records: Iterable[tuple[Stream, Record]]) -> Iterator[Inspected]:
-    """Decode records one by one; what is wrong with one of them does not keep the others from being shown."""
+def decode(records: Iterable[tuple[Stream, Record]]) -> Iterator[Inspected]:
+    """Decode records one by one. A record that cannot be decoded gives its error instead of its events."""
     for stream, record in records:
         place = Place(stream, record.offset)
         try:
-            yield Inspected(place, decoder.events(record, place))
+            yield Inspected(place, decode_record(record.key, record.value, place))
         except ProtocolError as error:
             yield Inspected(place, error)
 

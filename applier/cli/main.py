@@ -1,6 +1,6 @@
 """The command ``applier``: one module per command, one exit code per kind of error (DESIGN.md 12).
 
-An expected error is told in a sentence that names the place and the remedy; a traceback is for defects, or for whoever asks (``--debug``).
+An expected error is printed as one sentence with its place and its remedy. Only a defect, or ``--debug``, prints a traceback.
 """
 
 import logging
@@ -16,37 +16,26 @@ from rich.text import Text
 from typer.exceptions import TyperException
 
 from applier import __version__
-from applier.cli import catchup, ddl, demo, inspect, migrate, quarantine, status
-from applier.cli.display import fact
-from applier.cli.output import stderr_console
-from applier.cli.run import run as run_command
-from applier.cli.skip import skip as skip_command
+from applier.cli.command_group import CommandGroup
+from applier.cli.output import fact, stderr_console
 from applier.model.errors import ApplierError
-from applier.telemetry import configure_logging
+from applier.telemetry import LogEvent, configure_logging
 from applier.telemetry.log import LOGGER_NAME, UNASKED, extra_of, is_json
 
 DEBUG_VARIABLE: Final = "APPLIER_DEBUG"
 UNEXPECTED: Final = 1
 USAGE: Final = 2
 INTERRUPTED: Final = 130
-DEFECT: Final = "unexpected error: this is a defect of applier; please report it with its traceback"
+DEFECT: Final = "unexpected error: this is a defect of applier. Please report it with its traceback"
 
 app = typer.Typer(
     name="applier",
+    cls=CommandGroup,
     help="Apply a TiCDC Open Protocol change stream from Kafka to a database, transaction-consistently and exactly once.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("demo")(demo.demo)
-app.command("run")(run_command)
-app.command("catchup")(catchup.catchup)
-app.command("status")(status.status)
-app.command("inspect")(inspect.inspect)
-app.command("migrate")(migrate.migrate)
-app.add_typer(ddl.app, name="ddl")
-app.add_typer(quarantine.app, name="quarantine")
-app.command("skip")(skip_command)
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value
@@ -59,7 +48,7 @@ def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with t
 def _every_command(
     context: typer.Context,
     *,
-    debug: Annotated[bool, typer.Option("--debug", help=f"Show tracebacks and debug logs (also {DEBUG_VARIABLE}=1).")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help=f"Show tracebacks and debug logs. Same as {DEBUG_VARIABLE}=1.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log each checkpoint, DDL and retry.")] = False,
     _version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")] = False,
 ) -> None:
@@ -77,11 +66,11 @@ def main() -> None:
 
 
 def run(arguments: Sequence[str], commands: typer.Typer = app) -> int:
-    """Run one of ``commands``; return its exit code. Errors are told on standard error."""
+    """Run one of ``commands`` and return its exit code. Errors are printed on standard error."""
     try:
         return _code(commands(args=list(arguments), prog_name="applier", standalone_mode=False))
     except ApplierError as error:
-        _tell(error)
+        _report(error)
         return error.exit_code
     except TyperException as error:
         stderr_console().print(_usage(error), soft_wrap=True)
@@ -89,13 +78,13 @@ def run(arguments: Sequence[str], commands: typer.Typer = app) -> int:
     except (KeyboardInterrupt, typer.Abort):
         stderr_console().print("interrupted", style="yellow")
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - the last one who can tell: any defect ends with a traceback and exit code 1
-        _tell_defect(error)
+    except Exception as error:  # noqa: BLE001 - nobody above can report it: a defect ends with a traceback and exit code 1
+        _report_defect(error)
         return UNEXPECTED
 
 
 def _code(result: object) -> int:
-    """A command returns None or its exit code."""
+    """Return the exit code of a command's result; a command returns None for 0."""
     return result if isinstance(result, int) else 0
 
 
@@ -103,11 +92,13 @@ def _is_debugging() -> bool:
     return os.environ.get(DEBUG_VARIABLE, "") not in {"", "0"}
 
 
-def _tell(error: ApplierError) -> None:
-    """Write what happened, where, and what to do; the cause below it, with a traceback for whoever asked."""
+def _report(error: ApplierError) -> None:
+    """Print what failed, where, and what to do; with ``--debug`` the traceback too."""
     if is_json():
-        facts = extra_of(error.facts) | {"error": type(error).__name__, "exit_code": error.exit_code, "remedy": error.remedy}
-        logging.getLogger(LOGGER_NAME).error(error.message, extra=facts, exc_info=error if _is_debugging() else None)
+        told = {"error": type(error).__name__, "error_message": error.message, "exit_code": error.exit_code, "remedy": error.remedy}
+        logging.getLogger(LOGGER_NAME).error(
+            LogEvent.COMMAND_FAILED, extra=extra_of(error.facts) | told, exc_info=error if _is_debugging() else None
+        )
         return
     console = stderr_console()
     if _is_debugging():
@@ -120,11 +111,11 @@ def _tell(error: ApplierError) -> None:
         _line(console, "  remedy: ", error.remedy if error.remedy.endswith((".", "?")) else f"{error.remedy}.", "bold green")
 
 
-def _tell_defect(error: Exception) -> None:
-    """Write what nobody expected, with its traceback."""
+def _report_defect(error: Exception) -> None:
+    """Print an unexpected error with its traceback."""
     if is_json():
-        facts = {"error": type(error).__name__, "exit_code": UNEXPECTED}
-        logging.getLogger(LOGGER_NAME).error(DEFECT, extra=facts, exc_info=error)
+        facts = {"error": type(error).__name__, "error_message": DEFECT, "exit_code": UNEXPECTED}
+        logging.getLogger(LOGGER_NAME).error(LogEvent.UNEXPECTED_ERROR, extra=facts, exc_info=error)
         return
     traceback.print_exception(error)
     stderr_console().print(Text(DEFECT, style="red"), soft_wrap=True)

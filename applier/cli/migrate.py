@@ -2,13 +2,12 @@
 
 from applier.cli.option import DEFAULT_CONFIG, ConfigPath, read_config
 from applier.cli.output import print_line
+from applier.sinks.factory import open_sink
 
 
 def migrate(config: ConfigPath = DEFAULT_CONFIG) -> None:
-    """Create or upgrade the bookkeeping tables (runs do so, too)."""
+    """Create or upgrade the bookkeeping tables. Every run does this, too."""
     settings = read_config(config)
-    from applier.sinks.factory import open_sink  # noqa: PLC0415 - imports SQLAlchemy and Alembic: --help need not wait for them
-
     with open_sink(settings.sink_settings()) as sink:
         revisions = sink.migrate()
     for revision in revisions:

@@ -3,31 +3,27 @@
 import os
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
+from applier.config import Config, forget, load_config
 from applier.model.errors import ConfigError
-from applier.model.position import MAX_TS, Ts, ts_at
+from applier.model.position import Ts, ts_at
 from applier.telemetry.log import use_format
-
-if TYPE_CHECKING:
-    from applier.config import Config
 
 DEFAULT_CONFIG: Final = Path("applier.toml")
 
 ConfigPath: TypeAlias = Annotated[
     Path,
-    typer.Option("--config", "-c", help="The configuration file (TOML). Environment variables APPLIER_… go over it.", show_default=True),
+    typer.Option("--config", "-c", help="Configuration file (TOML). APPLIER_… environment variables override it.", show_default=True),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Write JSON to standard output, for programs.")]
-Tso: TypeAlias = Annotated[int | None, typer.Option(metavar="TSO", min=0, max=MAX_TS)]
+TAKE_OVER_HELP: Final = "Take over from the run that owns the replica, even if that run is alive."
 
 
-def read_config(path: Path) -> "Config":
-    """Read the configuration of a command, and log as it says; ConfigError names file, key and remedy."""
-    from applier.config import forget, load_config  # noqa: PLC0415 - imports pydantic and SQLAlchemy: --help and usage errors need not wait
-
+def read_config(path: Path) -> Config:
+    """Read a command's configuration and set the log format; ConfigError names file, key and remedy."""
     config = load_config(path)
     forget(os.environ)
     use_format(config.log.format)
@@ -42,7 +38,7 @@ def ts_of_time(text: str) -> Ts:
     except ValueError:
         raise ConfigError(f"--until-time is not an ISO 8601 time: {text!r}", remedy=remedy) from None
     if when.tzinfo is None:
-        raise ConfigError(f"--until-time does not say which zone it is in: {text!r}", remedy=remedy)
+        raise ConfigError(f"--until-time has no offset from UTC: {text!r}", remedy=remedy)
     if when.timestamp() <= 0:
         raise ConfigError(f"--until-time is before 1970: {text!r}", remedy=remedy)
     return ts_at(when)

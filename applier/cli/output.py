@@ -6,17 +6,25 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from applier.model.position import Ts
+from applier.telemetry.wording import moment
+
 
 def stderr_console() -> Console:
-    """Return a console on the standard error of this moment."""
+    """Return a console on the present standard error, which a live display may have replaced."""
     return Console(stderr=True)
 
 
 def print_line(text: str) -> None:
-    """Write one line of a result for people. Lone surrogates (bytes that are not UTF-8) are escaped: a terminal cannot show them."""
+    """Write one line of a result. Lone surrogates (bytes that are not UTF-8) are escaped: a terminal cannot show them."""
     typer.echo(text.encode("utf-8", "backslashreplace").decode())
 
 
 def print_json(value: Any) -> None:
     """Write one JSON object on a line of its own, in ASCII: text that is not UTF-8 survives as escapes."""
     typer.echo(json.dumps(value, separators=(", ", ": ")))
+
+
+def fact(name: str, value: Any) -> str:
+    """Write a fact for people: a timestamp with its time."""
+    return f"{value} ({moment(Ts(value))})" if name.endswith("_ts") and isinstance(value, int) and value else str(value)

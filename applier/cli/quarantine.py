@@ -1,41 +1,40 @@
-"""``applier quarantine``: what was set aside, and the operator's word on it."""
+"""``applier quarantine``: the quarantined events, and the operator's decisions about them."""
 
 from base64 import b64encode
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from applier.cli import inspect
+from applier.cli.command_group import COMMANDS
 from applier.cli.ddl import open_sink_of
+from applier.cli.event_option import EventIndex, RecordOffset, StreamName, parse_stream
 from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line
-from applier.cli.place import EventIndex, RecordOffset, StreamName, parse_stream
 from applier.model.errors import ConfigError, FatalSinkError
+from applier.model.rejected_event import KeptRecord, QuarantineState
+from applier.replica.readmission import Readmission
+from applier.sinks.port import Sink
+from applier.sinks.quarantine import QuarantineEntry
+from applier.sources.kafka.client import KafkaSource
+from applier.sources.port import Record
 from applier.telemetry.wording import count, moment, one_line, operator
 
-if TYPE_CHECKING:
-    from applier.config import Config
-    from applier.model.rejected_event import KeptRecord
-    from applier.sinks.bookkeeping.quarantine import QuarantineEntry
-    from applier.sinks.port import Sink
+quarantine = typer.Typer(help=COMMANDS["quarantine"])
 
-app = typer.Typer(help="Show the events that were set aside, and settle them.")
-
-RawFile = Annotated[
-    Path | None, typer.Option("--raw", metavar="FILE", help="Write the record's value to FILE, and its key to FILE.key, as they came.")
-]
+RawFile = Annotated[Path | None, typer.Option("--raw", metavar="FILE", help="Write the raw value to FILE and the raw key to FILE.key.")]
 
 
-@app.command("list")
+@quarantine.command("list")
 def list_entries(
     config: ConfigPath = DEFAULT_CONFIG,
     *,
-    everything: Annotated[bool, typer.Option("--all", help="Also what was skipped, retried or dropped.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also show skipped, retried and dropped events.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the events that wait for the operator."""
+    """Show the events that need a decision."""
     with open_sink_of(read_config(config)) as sink:
         entries = [entry for entry in _entries(sink) if everything or entry.event.state == "held"]
     if as_json:
@@ -45,10 +44,10 @@ def list_entries(
         for line in as_lines(entry):
             print_line(line)
     if not entries:
-        print_line("the quarantine holds nothing" if everything else "nothing waits in the quarantine")
+        print_line("the quarantine is empty" if everything else "no quarantined event needs a decision")
 
 
-@app.command("show")
+@quarantine.command("show")
 def show(
     config: ConfigPath = DEFAULT_CONFIG,
     *,
@@ -58,53 +57,47 @@ def show(
     raw: RawFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show one record of the quarantine, decoded as far as possible."""
-    settings = read_config(config)
-    with open_sink_of(settings) as sink:
+    """Show one quarantined record, decoded as far as possible."""
+    with open_sink_of(read_config(config)) as sink:
         entries = _chosen(_entries(sink), stream, offset, event)
         record = sink.quarantine.record(entries[0].event.place)
     if raw is not None:
         raw.write_bytes(record.value or b"")
         raw.with_name(f"{raw.name}.key").write_bytes(record.key or b"")
     if as_json:
-        print_json(_whole_object(entries, record, _decoded(settings, entries[0], record)))
+        print_json(_whole_object(entries, record))
         return
     for entry in entries:
         for line in as_lines(entry):
             print_line(line)
     print_line(f"record: a key of {_size(record.key)}, a value of {_size(record.value)}")
-    for inspected in _decoded(settings, entries[0], record):
+    for inspected in _decoded(entries[0], record):
         for line in inspect.as_lines(inspected):
             print_line(f"    {line}")
 
 
-@app.command("drop")
+@quarantine.command("drop")
 def drop(config: ConfigPath = DEFAULT_CONFIG, *, stream: StreamName, offset: RecordOffset, event: EventIndex = None) -> None:
-    """Settle an event without applying it. It stays in the quarantine's history."""
-    from applier.model.rejected_event import QuarantineState  # noqa: PLC0415 - --help need not wait for it
-
+    """Settle an event without applying it. It stays in the history."""
     with open_sink_of(read_config(config)) as sink:
-        for entry in _waiting(_chosen(_entries(sink), stream, offset, event)):
+        for entry in _undecided(_chosen(_entries(sink), stream, offset, event)):
             sink.quarantine.settle(entry.event.place, QuarantineState.DROPPED, operator())
             print_line(f"dropped: {entry.event.place}")
 
 
-@app.command("retry")
+@quarantine.command("retry")
 def retry(config: ConfigPath = DEFAULT_CONFIG, *, stream: StreamName, offset: RecordOffset, event: EventIndex = None) -> None:
-    """Apply an event after all, where that is still right: nothing later may have happened to its rows."""
+    """Apply an event now. Refused if a later event changed the same row."""
     settings = read_config(config)
-    from applier.replica.readmission import Readmission  # noqa: PLC0415 - as above
-    from applier.sources.factory import open_source  # noqa: PLC0415 - as above
-
-    with open_sink_of(settings) as sink, open_source(settings.kafka_settings()) as source:
-        entries = _waiting(_chosen(_entries(sink), stream, offset, event))
+    with open_sink_of(settings) as sink, KafkaSource(settings.kafka_settings()) as source:
+        entries = _undecided(_chosen(_entries(sink), stream, offset, event))
         sink.acquire()
         for entry in entries:
             rows = Readmission(source, sink, operator(), settings.acceptance).readmit(entry.event.place)
             print_line(f"applied: {entry.event.place} ({count(rows, 'row')})")
 
 
-def as_object(entry: "QuarantineEntry") -> dict[str, Any]:
+def as_object(entry: QuarantineEntry) -> dict[str, Any]:
     """Return an entry for programs."""
     event = entry.event
     return {
@@ -124,7 +117,7 @@ def as_object(entry: "QuarantineEntry") -> dict[str, Any]:
     }
 
 
-def as_lines(entry: "QuarantineEntry") -> list[str]:
+def as_lines(entry: QuarantineEntry) -> list[str]:
     """Return an entry for people."""
     event = entry.event
     what = f"{event.schema}.{event.table}  {event.key}" if event.schema else "unknown"
@@ -134,8 +127,8 @@ def as_lines(entry: "QuarantineEntry") -> list[str]:
     return lines
 
 
-def _whole_object(entries: "Sequence[QuarantineEntry]", record: "KeptRecord", decoded: "Sequence[inspect.Inspected]") -> dict[str, Any]:
-    events = [value for inspected in decoded for value in inspect.as_objects(inspected)]
+def _whole_object(entries: Sequence[QuarantineEntry], record: KeptRecord) -> dict[str, Any]:
+    events = [value for inspected in _decoded(entries[0], record) for value in inspect.as_objects(inspected)]
     return {
         "entries": [as_object(entry) for entry in entries],
         "key_b64": _b64(record.key),
@@ -144,12 +137,9 @@ def _whole_object(entries: "Sequence[QuarantineEntry]", record: "KeptRecord", de
     }
 
 
-def _decoded(settings: "Config", entry: "QuarantineEntry", record: "KeptRecord") -> "list[inspect.Inspected]":
-    from applier.sources.factory import decoder_of  # noqa: PLC0415 - as above
-    from applier.sources.port import Record  # noqa: PLC0415 - as above
-
+def _decoded(entry: QuarantineEntry, record: KeptRecord) -> list[inspect.Inspected]:
     stream, offset, _ = entry.event.place
-    return list(inspect.decode(decoder_of(settings.kafka_settings()), [(stream, Record(offset, record.key, record.value))]))
+    return list(inspect.decode([(stream, Record(offset, record.key, record.value))]))
 
 
 def _b64(data: bytes | None) -> str | None:
@@ -160,29 +150,29 @@ def _size(data: bytes | None) -> str:
     return "nothing" if data is None else count(len(data), "byte")
 
 
-def _chosen(entries: "Sequence[QuarantineEntry]", stream: str, offset: int, event: int | None) -> "list[QuarantineEntry]":
+def _chosen(entries: Sequence[QuarantineEntry], stream: str, offset: int, event: int | None) -> list[QuarantineEntry]:
     """Return the entries of one record, or one event of it. ConfigError if there is none."""
     wanted = parse_stream(stream)
     chosen = [entry for entry in entries if entry.event.place[:2] == (wanted, offset) and event in {None, entry.event.place.event}]
     if not chosen:
-        raise ConfigError(
-            "the quarantine does not hold this event", remedy="See: applier quarantine list --all", stream=stream, offset=offset
-        )
+        raise ConfigError("this event is not in the quarantine", remedy="See: applier quarantine list --all", stream=stream, offset=offset)
     return chosen
 
 
-def _waiting(entries: "Sequence[QuarantineEntry]") -> "list[QuarantineEntry]":
-    waiting = [entry for entry in entries if entry.event.state == "held"]
-    if not waiting:
+def _undecided(entries: Sequence[QuarantineEntry]) -> list[QuarantineEntry]:
+    undecided = [entry for entry in entries if entry.event.state == "held"]
+    if not undecided:
         event = entries[0].event
-        raise ConfigError(f"the event does not wait any more: it was {event.state}", remedy="There is nothing to settle", place=event.place)
-    return waiting
+        raise ConfigError(
+            f"the event is settled already: it was {event.state}", remedy="See: applier quarantine list --all", place=event.place
+        )
+    return undecided
 
 
-def _entries(sink: "Sink") -> "Sequence[QuarantineEntry]":
-    """Read the quarantine; looking at a sink does not create it there."""
+def _entries(sink: Sink) -> Sequence[QuarantineEntry]:
+    """Read the quarantine, which a read does not create."""
     try:
         return sink.quarantine.entries()
     except FatalSinkError as error:
-        remedy = f"{error.remedy.rstrip('.')}. If no run of this version has begun here yet: applier migrate makes the tables"
+        remedy = f"{error.remedy.rstrip('.')}. If no run of this version has used this sink yet, create the tables with: applier migrate"
         raise FatalSinkError(error.message, remedy=remedy, **error.facts) from error

@@ -1,27 +1,54 @@
-"""``applier skip``: the operator's word that one bad event is to be left out; what is left out is stored in the quarantine."""
+"""``applier skip``: the operator's decision that one event is not applied; what is skipped is stored in the quarantine.
 
-from typing import Annotated
+A row, a record that cannot be read, a resolved event: the rule is stored, and the next run follows it. A DDL goes to the ledger at once,
+as with ``applier ddl skip``: its copies on other partitions and later replays neither run nor stop the replica.
+"""
+
+from typing import Annotated, Final
 
 import typer
 
-from applier.cli.option import DEFAULT_CONFIG, ConfigPath
-from applier.cli.place import EventIndex, parse_stream
+from applier.cli import inspect
+from applier.cli.ddl import SKIPPED_UNREAD, is_unfinished, open_sink_of, skip_by_time, write_skipped
+from applier.cli.event_option import EventIndex, parse_stream, parse_table
+from applier.cli.option import DEFAULT_CONFIG, ConfigPath, read_config
+from applier.cli.output import print_line
+from applier.config import Config
+from applier.ddl import identity, same_ddl
 from applier.model.errors import ConfigError
-from applier.model.position import MAX_TS, Offset, Ts
+from applier.model.events import DdlEvent, DdlIdentity
+from applier.model.position import MAX_TS, Offset, Place, Stream, Ts
+from applier.model.rejected_event import WHOLE_RECORD, EventPlace
+from applier.model.segment import is_past
+from applier.sinks.ledger_entry import DdlState
+from applier.sinks.quarantine import SkipRule
+from applier.sources.kafka.client import KafkaSource
+from applier.sources.kafka.peek import PeekChoice, peek
+from applier.sources.open_protocol import Placed, Placer, Unplaced
+from applier.sources.open_protocol.head import DDL
+from applier.sources.port import Record
+from applier.telemetry.wording import count, moment, one_line, operator
+
+AT_NEXT_START: Final = "effective from the next start (restart a daemon that runs now)"
 
 
 def skip(
     config: ConfigPath = DEFAULT_CONFIG,
     *,
-    stream: Annotated[str | None, typer.Option(metavar="TOPIC/PARTITION", help="The stream of the record.")] = None,
-    offset: Annotated[int | None, typer.Option(metavar="N", min=0, help="The offset of the record.")] = None,
+    stream: Annotated[str | None, typer.Option(metavar="TOPIC/PARTITION", help="Stream of the record.")] = None,
+    offset: Annotated[int | None, typer.Option(metavar="N", min=0, help="Offset of the record.")] = None,
     event: EventIndex = None,
-    ts: Annotated[int | None, typer.Option(metavar="TSO", min=1, max=MAX_TS, help="Instead: all events of this commit timestamp …")] = None,
-    table: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="… and of this table; SCHEMA. for a DDL of a schema.")] = None,
+    ts: Annotated[
+        int | None, typer.Option(metavar="TSO", min=1, max=MAX_TS, help="Instead: all events with this commit timestamp.")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(metavar="SCHEMA.TABLE", help="With --ts: only this table; SCHEMA. for a DDL of a schema.")
+    ] = None,
 ) -> None:
-    """Leave out one bad event, by its place or its timestamp."""
-    from applier.cli.skip_event import skip_place, skip_time  # noqa: PLC0415 - brings sink and Kafka: --help need not wait for them
+    """Skip an event by its place or its commit timestamp.
 
+    A place is --stream with --offset, and --event for one event of the record. The quarantine stores what was skipped.
+    """
     by_place = stream is not None and offset is not None and ts is None and table is None
     by_time = ts is not None and stream is None and offset is None and event is None
     if by_place:
@@ -30,4 +57,102 @@ def skip(
         skip_time(config, Ts(ts or 0), table)
     else:
         remedy = "Give --stream and --offset (and --event), or --ts (and --table)"
-        raise ConfigError("it is not clear which event is meant", remedy=remedy)
+        raise ConfigError("the options do not name one event", remedy=remedy)
+
+
+def skip_place(config: ConfigPath, stream: Stream, offset: Offset, event: int | None) -> None:
+    """Skip a record, or one event of it. ConfigError if the replica has passed it, or there is no such event."""
+    settings = read_config(config)
+    _check_not_passed(settings, stream, offset)
+    record = _record(settings, stream, offset)
+    events = _events(stream, record, event)
+    ddls = {index: ddl for index, found in events.items() if (ddl := _ddl_of(found)) is not None}
+    for ddl in ddls.values():
+        _skip_ddl(settings, ddl)
+    # For a readable DDL the ledger's entry is enough. A listener skips anything else only by a rule.
+    left = [index for index, found in events.items() if not isinstance(found, DdlEvent)]
+    with open_sink_of(settings) as sink:
+        for index in [WHOLE_RECORD] if event is None and not ddls else left:
+            sink.quarantine.add_skip_rule(SkipRule(said_by=operator(), place=EventPlace(stream, offset, index)))
+    print_line(f"skipped: {Place(stream, offset)}{'' if event is None else f'#{event}'}; {AT_NEXT_START}")
+    for shown in inspect.decode([(stream, record)]):
+        for line in inspect.as_lines(shown):
+            print_line(f"    {line}")
+
+
+def _ddl_of(found: Placed | Unplaced) -> DdlEvent | None:
+    """Return the event's DDL, or None. The key of an unreadable one is enough: the ledger identifies a DDL by it."""
+    if isinstance(found, DdlEvent):
+        return found
+    head = found.head if isinstance(found, Unplaced) else None
+    if head is None or head.t != DDL:
+        return None
+    return DdlEvent(commit_ts=Ts(head.ts), schema=head.scm, table=head.tbl, query=SKIPPED_UNREAD, ddl_type=0)
+
+
+def _skip_ddl(settings: Config, ddl: DdlEvent) -> None:
+    """Write a DDL into the ledger as skipped. The sink is opened for this alone, because writing needs the replica's lock."""
+    key = DdlIdentity(ddl.commit_ts, ddl.name.fold(), None) if ddl.query == SKIPPED_UNREAD else identity(ddl)
+    with open_sink_of(settings) as sink:
+        known = [entry for entry in sink.ledger() if same_ddl(entry.identity, key)]
+        if known and known[0].state is not DdlState.INTENT:
+            print_line(f"already {known[0].state}: {one_line(known[0].ddl.query)} (ts {ddl.commit_ts})")
+            return
+        write_skipped(sink, ddl, known[0].identity if known else key)
+    print_line(f"skipped: {one_line(ddl.query)} (ts {ddl.commit_ts})")
+
+
+def skip_time(config: ConfigPath, ts: Ts, table: str | None) -> None:
+    """Settle an unfinished or missed DDL in the ledger; else store a rule that skips all events with this timestamp."""
+    with open_sink_of(read_config(config)) as sink:
+        sink.migrate()
+        progress = sink.load()
+        is_over = progress is not None and is_past(ts, progress.checkpoint_ts)
+        if is_unfinished(sink.ledger(), ts) or (is_over and table is not None):
+            skip_by_time(sink, ts, table)
+            return
+        if is_over:
+            raise ConfigError(
+                "the replica is past this timestamp, where only a missed DDL can be skipped",
+                remedy="Name the DDL's table with --table",
+                ts=ts,
+            )
+        name = None if table is None else parse_table(table).fold()
+        sink.quarantine.add_skip_rule(SkipRule(said_by=operator(), commit_ts=ts, table=name))
+    print_line(f"skipped: everything at ts {ts} ({moment(ts)}){f' of {table}' if table else ''}; {AT_NEXT_START}")
+
+
+def _check_not_passed(settings: Config, stream: Stream, offset: Offset) -> None:
+    with open_sink_of(settings) as sink:
+        sink.migrate()
+        progress = sink.load()
+    position = progress.positions.get(stream) if progress is not None else None
+    if position is not None and offset < position.next_offset:
+        raise ConfigError(
+            "the replica is past this record",
+            remedy="Only a record that is not applied yet can be skipped",
+            offset=offset,
+            next=position.next_offset,
+        )
+
+
+def _record(settings: Config, stream: Stream, offset: Offset) -> Record:
+    if stream.topic not in settings.source.topics:
+        raise ConfigError(f"{stream.topic} is not in source.topics", remedy=f"They are: {', '.join(settings.source.topics)}")
+    choice = PeekChoice(topic=stream.topic, partition=stream.partition, start=offset, limit=1)
+    with KafkaSource(settings.kafka_settings()) as source:
+        found = next((record for _, record in peek(source, choice) if record.offset == offset), None)
+    if found is None:
+        raise ConfigError("there is no record at this offset", remedy="See: applier inspect", stream=str(stream), offset=offset)
+    return found
+
+
+def _events(stream: Stream, record: Record, event: int | None) -> dict[int, Placed | Unplaced]:
+    """Return the chosen events by index. ConfigError if the record has no such event."""
+    found = dict(Placer(stream).place_each(record.offset, record.key, record.value))
+    if event is None:
+        return found
+    if event in found:
+        return {event: found[event]}
+    remedy = "Omit --event: the record cannot be split into events" if WHOLE_RECORD in found else f"It has {count(len(found), 'event')}"
+    raise ConfigError(f"the record has no event {event}", remedy=remedy, stream=str(stream), offset=record.offset)

@@ -1,9 +1,9 @@
-"""``applier status``: where the replica stands, from the sink alone when nothing else answers."""
+"""``applier status``: checkpoint, owner and lag. The sink alone is enough; Kafka and a daemon add to it if they answer."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
@@ -11,12 +11,10 @@ from rich.live import Live
 
 from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line
+from applier.cli.status_view import as_lines, picture
 from applier.model.errors import RetryableSinkError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from applier.status.replica_status import ReplicaStatus
+from applier.status.query import StatusQuery, StatusTarget
+from applier.status.replica_status import ReplicaStatus, as_object
 
 REFRESH_S: Final = 2.0
 
@@ -24,13 +22,11 @@ REFRESH_S: Final = 2.0
 def status(
     config: ConfigPath = DEFAULT_CONFIG,
     *,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it again and again, until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh until Ctrl-C.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show where the replica stands, and who runs it."""
+    """Show the checkpoint, the owner and the lag of each stream."""
     settings = read_config(config)
-    from applier.status.query import StatusQuery, StatusTarget  # noqa: PLC0415 - brings SQLAlchemy and Kafka's client: --help need not wait for them
-
     listen = settings.http.listen
     target = StatusTarget(
         sink=settings.sink_settings(),
@@ -47,8 +43,8 @@ def status(
                 _keep_watching(query.ask, show)
 
 
-def _keep_watching(ask: "Callable[[], ReplicaStatus]", show: "Callable[[ReplicaStatus | str], None]") -> None:
-    """Ask and show until Ctrl-C, which is how a watch ends in good order; a sink that is away for a while does not end it."""
+def _keep_watching(ask: Callable[[], ReplicaStatus], show: Callable[[ReplicaStatus | str], None]) -> None:
+    """Ask and show until Ctrl-C. A sink that does not answer for a while does not end it."""
     try:
         while True:
             time.sleep(REFRESH_S)
@@ -61,16 +57,13 @@ def _keep_watching(ask: "Callable[[], ReplicaStatus]", show: "Callable[[ReplicaS
 
 
 @contextmanager
-def _screen(*, as_json: bool, watch: bool) -> "Iterator[Callable[[ReplicaStatus | str], None]]":
-    """Yield what shows a standing, or a sentence that says why there is none now."""
-    from applier.cli.status_view import as_lines, picture  # noqa: PLC0415 - as above
-    from applier.status.replica_status import as_object  # noqa: PLC0415 - as above
-
+def _screen(*, as_json: bool, watch: bool) -> Iterator[Callable[[ReplicaStatus | str], None]]:
+    """Yield the function that shows a status, or a sentence that says why there is none now."""
     console = Console()
     is_drawn = not as_json and console.is_terminal and not console.is_dumb_terminal
     live = Live(console=console, auto_refresh=False) if is_drawn and watch else None
 
-    def show(found: "ReplicaStatus | str") -> None:
+    def show(found: ReplicaStatus | str) -> None:
         if as_json:
             print_json({"problem": found} if isinstance(found, str) else as_object(found))
         elif not is_drawn:

@@ -1,4 +1,4 @@
-"""How people see where a replica stands: a table on a terminal, aligned lines elsewhere. The same words in both."""
+"""How ``applier status`` shows a replica: a table on a terminal, aligned lines elsewhere, with the same words."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -7,74 +7,78 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from applier.sinks.bookkeeping.overview import OwnerState, OwnerView
-from applier.sinks.port import LedgerEntry
+from applier.sinks.ledger_entry import LedgerEntry
+from applier.sinks.overview import OwnerState, OwnerView
 from applier.status.replica_status import ReplicaStatus, StreamStanding
 from applier.telemetry.wording import count, duration, moment, one_line
 
 HEADINGS: Final = ("stream", "next offset", "end", "behind", "resolved", "lag", "")
 NUMBERS: Final = frozenset({"next offset", "end", "behind", "lag"})
 UNKNOWN: Final = "?"
-FATES: Final = {
+OWNER_STATES: Final = {
     OwnerState.ALIVE: "alive",
-    OwnerState.FROZEN: "frozen: the next run takes over",
-    OwnerState.DEAD: "dead: the next run takes over at once",
+    OwnerState.FROZEN: "frozen: its lease has expired, the next run takes over",
+    OwnerState.DEAD: "dead: its lock is free, the next run takes over at once",
 }
 STYLES: Final = {OwnerState.ALIVE: "green", OwnerState.FROZEN: "bold red", OwnerState.DEAD: "bold red"}
 
 
-def as_lines(standing: ReplicaStatus) -> list[str]:
-    """Return it as lines of plain text."""
-    facts = list(_facts(standing))
+def as_lines(status: ReplicaStatus) -> list[str]:
+    """Return the status as lines of plain text."""
+    facts = list(_facts(status))
     width = max(len(label) for label, _, _ in facts)
     lines = [f"{label:{width}}  {text}" for label, text, _ in facts]
-    if standing.streams:
-        rows = [HEADINGS, *(_cells(each) for each in standing.streams)]
+    if status.streams:
+        rows = [HEADINGS, *(_cells(each) for each in status.streams)]
         widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
         lines += ["", *(_aligned(row, widths) for row in rows)]
     return lines
 
 
-def picture(standing: ReplicaStatus) -> RenderableType:
-    """Draw it for a terminal."""
+def picture(status: ReplicaStatus) -> RenderableType:
+    """Draw the status for a terminal."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold")
     grid.add_column()
-    for label, text, style in _facts(standing):
+    for label, text, style in _facts(status):
         grid.add_row(label, Text(text, style=style))
-    if not standing.streams:
+    if not status.streams:
         return grid
     table = Table(box=None, padding=(0, 2), header_style="bold")
     for heading in HEADINGS:
         table.add_column(heading, justify="right" if heading in NUMBERS else "left", no_wrap=True)
-    for each in standing.streams:
+    for each in status.streams:
         table.add_row(*_cells(each), style="yellow" if each.holds_watermark else "")
     return Group(grid, Text(), table)
 
 
-def _facts(standing: ReplicaStatus) -> Iterator[tuple[str, str, str]]:
+def _facts(status: ReplicaStatus) -> Iterator[tuple[str, str, str]]:
     """Yield label, text and style of what is known of the whole replica."""
-    overview, progress = standing.overview, standing.overview.progress
-    yield "replica", f"{standing.replica} in {standing.sink}", ""
+    overview, progress = status.overview, status.overview.progress
+    yield "replica", f"{status.replica} in {status.sink}", ""
     if progress is None:
-        yield "checkpoint", "none: the replica has not begun", "yellow"
+        yield "checkpoint", "none: no run has started this replica", "yellow"
     else:
-        lag = f", {duration(standing.lag_s)} behind" if standing.lag_s is not None else ""
+        lag = f", {duration(status.lag_s)} behind" if status.lag_s is not None else ""
         yield "checkpoint", f"{moment(progress.checkpoint_ts)} (ts {progress.checkpoint_ts}){lag}", ""
-    if progress is not None and standing.streams:
-        held = f", held by {standing.holding_stream}" if standing.holding_stream else ""
-        yield "watermark", f"{moment(standing.watermark)}{held}", ""
+    if progress is not None and status.streams:
+        held = f", held back by {status.holding_stream}" if status.holding_stream else ""
+        yield "watermark", f"{moment(status.watermark)}{held}", ""
     yield _owner(overview.owner)
-    if standing.live is not None:
-        yield from _live(standing.live)
+    if status.live is not None:
+        yield from _live(status.live)
     for entry in overview.undecided:
-        yield "DDL", one_line(f"{_undecided(entry, overview.owner)}: {entry.ddl.query}"), "yellow"
+        yield "DDL", one_line(f"{_state_of(entry, overview.owner)}: {entry.ddl.query}"), "yellow"
         if not _is_running(overview.owner):
-            yield "", f"settle it: applier ddl done|retry|skip --ts {entry.ddl.commit_ts} --table {one_line(str(entry.ddl.name))}", "yellow"
+            yield (
+                "",
+                f"to settle it: applier ddl done|retry|skip --ts {entry.ddl.commit_ts} --table {one_line(str(entry.ddl.name))}",
+                "yellow",
+            )
     if overview.quarantined:
-        yield "quarantine", f"{count(overview.quarantined, 'event')} in quarantine: applier quarantine list", "yellow"
-    if standing.kafka_problem:
-        yield "kafka", one_line(f"{standing.kafka_problem}: the ends of the streams are not known"), "yellow"
+        yield "quarantine", f"{count(overview.quarantined, 'event')} to decide about: applier quarantine list", "yellow"
+    if status.kafka_problem:
+        yield "kafka", one_line(f"{status.kafka_problem}: the end offsets are unknown"), "yellow"
 
 
 def _owner(view: OwnerView | None) -> tuple[str, str, str]:
@@ -82,11 +86,12 @@ def _owner(view: OwnerView | None) -> tuple[str, str, str]:
         return "owner", "none: no run owns the replica", "yellow"
     owner = view.owner
     since = f"{owner.started_at:%Y-%m-%d %H:%M:%S}Z"
-    text = f"process {owner.process} on {owner.host} since {since}, heartbeat {duration(max(0.0, view.silent_s))} ago, {FATES[view.state]}"
+    heartbeat = f"heartbeat {duration(max(0.0, view.silent_s))} ago"
+    text = f"process {owner.process} on {owner.host} since {since}, {heartbeat}, {OWNER_STATES[view.state]}"
     return "owner", text, STYLES[view.state]
 
 
-def _undecided(entry: LedgerEntry, view: OwnerView | None) -> str:
+def _state_of(entry: LedgerEntry, view: OwnerView | None) -> str:
     since = f"since {entry.began_at:%Y-%m-%d %H:%M:%S}Z"
     if entry.error:
         return f"failed ({entry.error}), unfinished {since}"
@@ -101,12 +106,12 @@ def _live(live: Any) -> Iterator[tuple[str, str, str]]:
     doing = f"{live['phase']}, {'following' if live['is_ready'] else 'catching up'}"
     done = f"{count(live['rows'], 'row')} in {count(live['transactions'], 'transaction')}, {count(live['ddls'], 'DDL')}"
     retries = sum(live["retries"].values())
-    yield "run", f"{doing}; {done} in {duration(live['uptime_s'])}" + (f", {count(retries, 'repeated attempt')}" if retries else ""), ""
+    yield "run", f"{doing}; {done} in {duration(live['uptime_s'])}" + (f", retries: {retries:,}" if retries else ""), ""
     if live["current_ddl"]:
         yield "running", one_line(live["current_ddl"]), ""
     if live["stall"]:
         silent = duration(live["stall"]["silent_s"])
-        yield "stalled", f"{live['stall']['stream']} holds the watermark: no resolved event for {silent}", "bold yellow"
+        yield "stalled", f"{live['stall']['stream']} holds back the watermark: no resolved event for {silent}", "bold yellow"
 
 
 def _cells(each: StreamStanding) -> tuple[str, ...]:
@@ -117,7 +122,7 @@ def _cells(each: StreamStanding) -> tuple[str, ...]:
         UNKNOWN if each.behind is None else f"{each.behind:,}",
         moment(each.resolved_ts),
         "" if each.lag_s is None else duration(each.lag_s),
-        "holds the watermark" if each.holds_watermark else "",
+        "holds back the watermark" if each.holds_watermark else "",
     )
 
 

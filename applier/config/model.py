@@ -29,8 +29,7 @@ from applier.ddl.ddl_type import DDL_TYPE_NAMES
 from applier.model.errors import ConfigError
 from applier.model.position import MAX_TS
 from applier.planner.table_check import Acceptance, DifferenceKind, check_pattern
-from applier.sinks.bookkeeping.queries import SCHEMA
-from applier.sinks.port import SinkSettings, Tls, TlsMode
+from applier.sinks.settings import SCHEMA, SinkSettings, Tls, TlsMode
 from applier.sources.kafka.settings import OWNED_PROPERTIES, KafkaSettings
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -1,7 +1,7 @@
 """TLS to the database as the configuration says it: which keys go together."""
 
 from applier.config.value import refuse
-from applier.sinks.port import Tls, TlsMode
+from applier.sinks.settings import Tls, TlsMode
 
 _TELL_BY_CA = frozenset({TlsMode.VERIFY_CA, TlsMode.VERIFY_IDENTITY})
 

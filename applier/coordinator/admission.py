@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from applier.model.errors import NeedsOperator
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeReport
-from applier.model.segment import is_judged, is_missed
+from applier.model.segment import is_judged, is_past
 
 REMEDY = (
     "Take the topic out of source.topics again. To replicate its tables, make a new replica: dump the upstream with them, "
@@ -51,7 +51,7 @@ class Admission:
         waiting = self._unjudged.get(stream.topic, set())
         if stream not in waiting:
             return
-        if report.early_ts and is_missed(report.early_ts, checkpoint_ts):
+        if report.early_ts and is_past(report.early_ts, checkpoint_ts):
             raise _missed_topic(stream, report.early_offset, report.early_ts, checkpoint_ts)
         if is_judged(report.resolved_ts, checkpoint_ts):
             waiting.remove(stream)

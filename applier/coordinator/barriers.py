@@ -17,7 +17,7 @@ from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.range_report import DdlArrival
-from applier.model.segment import is_due, is_in_dump, is_missed
+from applier.model.segment import is_due, is_in_dump, is_past
 
 MAX_SPELLINGS: Final = 3
 """Of one DDL whose identity is kept: an upgraded producer words some differently."""
@@ -57,7 +57,7 @@ class Barriers:
         if key not in self.pending:
             if key in self._known[key.ts, key.name]:
                 return None
-            if is_missed(key.ts, begun_ts):
+            if is_past(key.ts, begun_ts):
                 raise _missed(stream, arrival, begun_ts)
             self._known[key.ts, key.name].append(key)
             self._await(key, arrival.ddl)
@@ -87,7 +87,7 @@ class Barriers:
         return {
             ddl.commit_ts
             for ddl in ddls
-            if is_missed(ddl.commit_ts, checkpoint_ts)
+            if is_past(ddl.commit_ts, checkpoint_ts)
             and not is_in_dump(ddl.commit_ts, self._start_ts)
             and not self._known.get((ddl.commit_ts, ddl.name.fold()))
         }

@@ -5,18 +5,19 @@ table in it; both are left when the checkpoint passes their last. What a step co
 that is cached: ten thousand DDLs are ten thousand steps.
 """
 
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable
 from heapq import heappop, heappush
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from applier.coordinator.order import is_covered
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Stream, Ts
 from applier.model.range_report import RangeId, RangeReport, TableRows
-from applier.model.segment import is_in_segment, is_spent, may_hold, overlaps_segment
+from applier.model.segment import first_beyond, is_beyond, is_in_segment, is_spent, may_hold, overlaps_segment
+
+_TS: Final = attrgetter("ts")
 
 
 class Selection(NamedTuple):
@@ -137,7 +138,7 @@ class Cache:
 
     def _opened(self, after_ts: Ts, upto_ts: Ts) -> list["_OpenRange"]:
         """Return the ranges that may hold rows between two commit_ts (inclusive); ``after_ts`` never steps back."""
-        while self._ahead and self._ahead[0][0] <= upto_ts:
+        while self._ahead and not is_beyond(self._ahead[0][0], upto_ts):
             _, number, name = heappop(self._ahead)
             if self._is_here(name, number):
                 self._open[name] = _OpenRange(number, self._ranges[name][1])
@@ -199,7 +200,7 @@ class _OpenRange:
 
     def tables(self, after_ts: Ts, upto_ts: Ts) -> list[TableRows]:
         """Return the tables that may have rows between two commit_ts (inclusive), and perhaps others."""
-        while self._waiting and self._waiting[-1].min_ts <= upto_ts:
+        while self._waiting and not is_beyond(self._waiting[-1].min_ts, upto_ts):
             self._open.append(self._waiting.pop())
         if any(is_spent(table.max_ts, after_ts) for table in self._open):
             self._open = [table for table in self._open if not is_spent(table.max_ts, after_ts)]
@@ -210,16 +211,20 @@ def rows_at_most(report: RangeReport, after_ts: Ts, upto_ts: Ts) -> int:
     """Return how many rows of a range can lie in a segment."""
     if not overlaps_segment(report.min_ts, report.max_ts, after_ts, upto_ts):
         return 0
-    at = bisect_left(report.row_counts, upto_ts, key=attrgetter("ts"))
-    if at == len(report.row_counts):
-        return report.rows - _counted(report, after_ts)
-    ts, rows = report.row_counts[at]
-    return rows - (ts > upto_ts) - _counted(report, after_ts)  # a count stands at the ts of a row: beyond the segment that one is out
+    counts = report.row_counts
+    at = first_beyond(counts, upto_ts, _TS)
+    if at == len(counts):
+        most = report.rows
+    elif at and counts[at - 1].ts == upto_ts:
+        most = counts[at - 1].rows
+    else:
+        most = counts[at].rows - 1  # a count stands at the ts of a row: that row is behind the segment
+    return most - _counted(report, after_ts)
 
 
 def _counted(report: RangeReport, ts: Ts) -> int:
     """How many rows surely have commit_ts <= ts."""
-    at = bisect_right(report.row_counts, ts, key=attrgetter("ts"))
+    at = first_beyond(report.row_counts, ts, _TS)
     return report.row_counts[at - 1].rows if at else 0
 
 

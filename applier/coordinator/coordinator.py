@@ -25,7 +25,7 @@ from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.model.rejected_event import STORED_AT_ONCE, RejectedEvent
-from applier.model.segment import floor_ts, has_group, has_reached, is_ahead, is_open, moves_checkpoint
+from applier.model.segment import floor_ts, has_moved, has_reached, is_ahead, is_open, moves_checkpoint
 
 
 class Coordinator:
@@ -249,7 +249,7 @@ class Coordinator:
         elif self._is_listed:
             check_new(stream, extent)
         start = extent.earliest if stored is None else stored.next_offset
-        self._admission.join(stream, has_history=has_group(self._checkpoint_ts, self._start_ts))
+        self._admission.join(stream, has_history=has_moved(self._checkpoint_ts, self._start_ts))
         self._streams[stream] = StreamState(stream, start, extent.end, self._checkpoint_ts)
 
     # --- steps -----------------------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ class Coordinator:
         return self._segment(after, upto, again=False)
 
     def _has_latecomer(self) -> bool:
-        if self._settled_tables is None or not has_group(self._checkpoint_ts, self._start_ts):
+        if self._settled_tables is None or not has_moved(self._checkpoint_ts, self._start_ts):
             return False
         return self._cache.has_latecomer(self._checkpoint_ts, self._group, self._settled_tables)
 

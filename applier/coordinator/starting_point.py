@@ -6,10 +6,8 @@ from dataclasses import dataclass, field
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlIdentity, FoldedName, TableName
 from applier.model.listing import Listing
-from applier.model.position import Stream, StreamPosition, Ts, physical_ms
-
-CLOCK_SKEW_MS = 60_000
-"""Margin between the clock of Kafka's record times and that of the upstream's timestamps."""
+from applier.model.position import Stream, StreamPosition, Ts
+from applier.model.segment import holds_all_since
 
 FROM_DUMP_TO_REPLICA = (
     "To make a replica of an upstream that already holds data: "
@@ -49,7 +47,7 @@ def check_beginning(late: Iterable[Stream], listing: Listing, start_ts: Ts, reco
     for stream in late:
         earliest = listing.extents[stream].earliest
         time_ms = record_times_ms.get(stream)
-        if start_ts and time_ms is not None and time_ms <= physical_ms(start_ts) - CLOCK_SKEW_MS:
+        if start_ts and time_ms is not None and holds_all_since(time_ms, start_ts):
             continue
         raise NeedsOperator(
             "the topic no longer holds its beginning: changes of the replica may have expired",

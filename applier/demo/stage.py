@@ -17,7 +17,9 @@ from applier.demo.simulator.sqlite_oracle import SqliteOracle
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
 from applier.model.position import Ts
-from applier.sinks.port import DdlState, Sink
+from applier.model.segment import is_beyond, is_past
+from applier.sinks.ledger_entry import DdlState
+from applier.sinks.port import Sink
 
 TOPIC: Final = "changefeed"
 MAX_TRANSACTION_ROWS: Final = 1000
@@ -173,9 +175,9 @@ def moment_of_replica(sink: Sink) -> DurableState | None:
 def steps_until(history: Iterable[Step], moment: DurableState) -> Iterator[Step]:
     """Yield the upstream as the replica must show it at ``moment``: all rows up to it, and at its very ts only the DDLs that are done."""
     for step in history:
-        if step.ts > moment.checkpoint_ts:
+        if is_beyond(step.ts, moment.checkpoint_ts):
             return
-        yield step if step.ts < moment.checkpoint_ts else step._replace(ddls=step.ddls[: moment.ddls_at_checkpoint])
+        yield step if is_past(step.ts, moment.checkpoint_ts) else step._replace(ddls=step.ddls[: moment.ddls_at_checkpoint])
 
 
 def _only(facts: DatabaseFacts, wanted: TableName) -> DatabaseFacts:

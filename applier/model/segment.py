@@ -1,13 +1,28 @@
-"""The rules of time: every choice between ``<`` and ``<=`` that the coordinator makes, each with its reason (DESIGN.md 3).
+"""The rules of time: every choice between ``<`` and ``<=`` of two timestamps, each with its reason (DESIGN.md 3).
 
 A is the checkpoint, W the watermark, T the commit_ts of a DDL. Between two steps the sink equals: all rows <= A, all DDLs < A, and
 of the DDLs at A exactly those that the ledger calls done. A closed window is (A, W]; a segment is (after, upto] inside of it.
+
+Everybody asks this module: the coordinator, the selection of cached chunks, the compaction, the writer of the checkpoint. A test keeps it
+so. The protocol's text says that rows < W are complete; both producers and the founders' consumer say <=, and so do we. A second place
+that decides the same with the other sign loses or repeats a transaction at a boundary, which no test of one module sees.
 """
 
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final, TypeVar
 
 from applier.model.events import FoldedName
-from applier.model.position import Ts
+from applier.model.position import Ts, physical_ms
+
+T = TypeVar("T")
+
+CLOCK_SKEW_MS: Final = 60_000
+"""Margin between the clock of Kafka's record times and that of the upstream's timestamps."""
+
+
+# --- the starting point ------------------------------------------------------------------------------------------------
 
 
 def floor_ts(checkpoint_ts: Ts, start_ts: Ts) -> Ts:
@@ -18,37 +33,81 @@ def floor_ts(checkpoint_ts: Ts, start_ts: Ts) -> Ts:
     return max(checkpoint_ts, Ts(start_ts + 1))
 
 
-def is_in_dump(ddl_ts: Ts, start_ts: Ts) -> bool:
-    """Whether a DDL is part of the snapshot that the sink was loaded from."""
-    return ddl_ts <= start_ts
+def is_in_dump(ts: int, start_ts: Ts) -> bool:
+    """Whether an event is part of the snapshot that the sink was loaded from."""
+    return ts <= start_ts
 
 
-def is_missed(ts: Ts, checkpoint_ts: Ts) -> bool:
-    """Whether an event that the replica has not seen should have been: it lies below A.
+def has_moved(checkpoint_ts: Ts, start_ts: Ts) -> bool:
+    """Whether the checkpoint has left the starting point. Only then are rows at A ours: at start_ts they came with the dump."""
+    return checkpoint_ts > start_ts
+
+
+def written_since_ms(ts: Ts) -> int:
+    """Return the record time in Kafka from which on an event of ``ts`` may have been written."""
+    return physical_ms(ts) - CLOCK_SKEW_MS
+
+
+def holds_all_since(earliest_record_ms: int, start_ts: Ts) -> bool:
+    """Whether a stream that begins with a record of this time still holds every event after ``start_ts``."""
+    return earliest_record_ms <= written_since_ms(start_ts)
+
+
+# --- events ------------------------------------------------------------------------------------------------------------
+
+
+def is_past(ts: int, checkpoint_ts: int) -> bool:
+    """Whether an event lies below A: a replay if the replica has seen it, and missed if it has not.
 
     At A it may be new: tiflow sends resolved(T) before the DDL of T.
     """
     return ts < checkpoint_ts
 
 
-def is_judged(resolved_ts: Ts, checkpoint_ts: Ts) -> bool:
+def is_applied(commit_ts: int, checkpoint_ts: Ts) -> bool:
+    """Whether the transaction of a row is in the sink."""
+    return commit_ts <= checkpoint_ts
+
+
+def may_follow(ts: int, earlier_ts: int) -> bool:
+    """Whether an event can come after one of ``earlier_ts``. Within one commit_ts kind and offset decide, so an equal ts can."""
+    return ts >= earlier_ts
+
+
+def is_later_version(version: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Whether a (commit_ts, kind) of one row follows another: within one commit_ts the delete comes before the upsert."""
+    return version > other
+
+
+# --- promises ----------------------------------------------------------------------------------------------------------
+
+
+def is_behind_promise(ts: Ts, resolved_ts: Ts) -> bool:
+    """Whether an event is a fallback: below what its stream has promised already."""
+    return ts < resolved_ts
+
+
+def has_advanced(resolved_ts: Ts, earlier_ts: Ts) -> bool:
+    """Whether a stream has promised more than it had at an earlier look."""
+    return resolved_ts > earlier_ts
+
+
+def is_ahead(resolved_ts: int, watermark: int) -> bool:
+    """Whether a stream's promise is greater than the least one: it does not hold W back."""
+    return resolved_ts > watermark
+
+
+def is_judged(resolved_ts: int, checkpoint_ts: int) -> bool:
     """Whether a stream of a new topic has shown all that it held below A: it has promised more than A."""
     return resolved_ts > checkpoint_ts
 
 
-def has_group(checkpoint_ts: Ts, start_ts: Ts) -> bool:
-    """Whether rows at A are ours: at start_ts they came with the dump."""
-    return checkpoint_ts > start_ts
+def has_reached(ts: Ts, until_ts: int) -> bool:
+    """Whether a promise, or the checkpoint, is all that a catch-up to ``until_ts`` needs."""
+    return ts >= until_ts
 
 
-def moves_checkpoint(upto_ts: Ts, checkpoint_ts: Ts) -> bool:
-    """Whether a step leaves the group at A behind."""
-    return upto_ts > checkpoint_ts
-
-
-def is_due(ddl_ts: Ts, watermark: Ts) -> bool:
-    """Whether a DDL may run: W > T, never earlier: then every copy, every piece of the same ts and every row at T has arrived."""
-    return ddl_ts < watermark
+# --- the checkpoint ----------------------------------------------------------------------------------------------------
 
 
 def is_open(checkpoint_ts: Ts, watermark: Ts) -> bool:
@@ -56,8 +115,23 @@ def is_open(checkpoint_ts: Ts, watermark: Ts) -> bool:
     return watermark > checkpoint_ts
 
 
+def is_due(ddl_ts: Ts, watermark: Ts) -> bool:
+    """Whether a DDL may run: W > T, never earlier: then every copy, every piece of the same ts and every row at T has arrived."""
+    return ddl_ts < watermark
+
+
+def moves_checkpoint(upto_ts: Ts, checkpoint_ts: Ts) -> bool:
+    """Whether a step leaves the group at A behind."""
+    return upto_ts > checkpoint_ts
+
+
+def steps_back(checkpoint_ts: Ts, stored_ts: Ts) -> bool:
+    """Whether a commit would take the stored checkpoint back, which it never may. At the same ts it stores positions only."""
+    return checkpoint_ts < stored_ts
+
+
 def holds_offset(value: Ts, checkpoint_ts: Ts) -> bool:
-    """Whether a stair (commit_ts of a row; ts - 1 of a resolved event) keeps the stored offset: rows >= A, resolved events > A."""
+    """Whether a hold point (commit_ts of a row; ts - 1 of a resolved event) keeps the stored offset: rows >= A, resolved events > A."""
     return value >= checkpoint_ts
 
 
@@ -66,8 +140,11 @@ def ddl_holds_offset(ddl_ts: Ts, checkpoint_ts: Ts) -> bool:
     return ddl_ts >= checkpoint_ts
 
 
+# --- segments ----------------------------------------------------------------------------------------------------------
+
+
 def is_spent(max_ts: Ts, checkpoint_ts: Ts) -> bool:
-    """Whether a cached range can go: all its rows are below A."""
+    """Whether cached rows can go: all of them are below A. Those at A stay until A moves on."""
     return max_ts < checkpoint_ts
 
 
@@ -76,29 +153,24 @@ def is_in_segment(ts: Ts, after_ts: Ts, upto_ts: Ts) -> bool:
     return after_ts < ts <= upto_ts
 
 
-def overlaps_segment(min_ts: Ts, max_ts: Ts, after_ts: Ts, upto_ts: Ts) -> bool:
+def is_beyond(ts: Ts, upto_ts: Ts) -> bool:
+    """Whether a row lies behind the end of a segment."""
+    return ts > upto_ts
+
+
+def first_beyond(points: Sequence[T], upto_ts: Ts, ts_of: Callable[[T], Ts]) -> int:
+    """Return the index of the first of some ascending points that lies behind the end of a segment."""
+    return bisect_right(points, upto_ts, key=ts_of)
+
+
+def overlaps_segment(min_ts: int, max_ts: int, after_ts: Ts, upto_ts: Ts) -> bool:
     """Whether rows between two commit_ts (inclusive) may belong to a segment. One that ends where it begins has none of its own."""
     return after_ts < upto_ts and min_ts <= upto_ts and max_ts > after_ts
 
 
-def may_hold(ts: Ts, min_ts: Ts, max_ts: Ts) -> bool:
+def may_hold(ts: Ts, min_ts: int, max_ts: int) -> bool:
     """Whether rows between two commit_ts (inclusive) may lie at ``ts``."""
     return min_ts <= ts <= max_ts
-
-
-def is_behind_promise(ts: Ts, resolved_ts: Ts) -> bool:
-    """Whether an event is a fallback: below what its stream has promised already."""
-    return ts < resolved_ts
-
-
-def has_reached(resolved_ts: Ts, until_ts: Ts) -> bool:
-    """Whether a stream has promised all that a catch-up to ``until_ts`` needs."""
-    return resolved_ts >= until_ts
-
-
-def is_ahead(resolved_ts: Ts, watermark: Ts) -> bool:
-    """Whether a stream's promise is greater than the least one: it does not hold W back."""
-    return resolved_ts > watermark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,9 +187,26 @@ class SegmentWindow:
     settled_tables: frozenset[FoldedName]
 
     def floor(self, table: FoldedName, *, keyed: bool) -> int:
-        """Return the bound below which rows of ``table`` are out: floor < commit_ts <= ``upto_ts`` are in."""
+        """Return the bound below which rows of ``table`` are out: floor < commit_ts <= ``upto_ts`` are in (``inside``)."""
         if not self.again or not keyed:
             return self.after_ts
         if table in self.settled_tables or FoldedName(table.schema, "") in self.settled_tables:
             return self.after_ts
         return self.after_ts - 1
+
+    def may_select(self, min_ts: int, max_ts: int) -> bool:
+        """Whether rows between two commit_ts (inclusive) may be in; those at ``after_ts`` whatever their table."""
+        return overlaps_segment(min_ts, max_ts, self.after_ts, self.upto_ts) or (self.again and may_hold(self.after_ts, min_ts, max_ts))
+
+    def selects_all(self, min_ts: int, max_ts: int) -> bool:
+        """Whether all rows between two commit_ts (inclusive) are in, whatever their table."""
+        return min_ts > self.after_ts and max_ts <= self.upto_ts
+
+    def inside(self, commit_ts: Iterable[int], floors: Iterable[int]) -> list[bool]:
+        """Say of each row whether it is in. ``floors``: the ``floor`` of each row's table."""
+        upto_ts = self.upto_ts
+        return [floor < ts <= upto_ts for ts, floor in zip(commit_ts, floors, strict=True)]
+
+    def own(self, commit_ts: Iterable[int]) -> set[int]:
+        """Return the distinct commit_ts without that of the group that is applied again."""
+        return {ts for ts in commit_ts if ts > self.after_ts}

@@ -5,6 +5,7 @@ these four, so that the order of tuples is the order of versions.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import compress
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -79,14 +80,14 @@ class Compaction:
             map(numbers.__getitem__, chunk.shape),
             strict=True,
         )
-        after, upto = self._window.after_ts, self._window.upto_ts
-        if min(chunk.commit_ts) > after and max(chunk.commit_ts) <= upto:
+        window = self._window
+        if window.selects_all(min(chunk.commit_ts), max(chunk.commit_ts)):
             self._commits.update(chunk.commit_ts)
             self._used.update(numbers)
             return self._rekey(rows) if self._readers else rows
-        floors = self._floors
-        inside = [row for row in rows if floors[row[6]] < row[0] <= upto]
-        self._commits.update(row[0] for row in inside if row[0] > after)
+        floors = [self._floors[number] for number in numbers]
+        inside = list(compress(rows, window.inside(chunk.commit_ts, map(floors.__getitem__, chunk.shape))))
+        self._commits.update(window.own(map(COMMIT_TS, inside)))
         self._used.update(map(ORIGIN, inside))
         return self._rekey(inside) if self._readers else inside
 

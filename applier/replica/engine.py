@@ -30,14 +30,17 @@ from applier.replica.settled_ddls import starting_point, tell_settled
 from applier.replica.shutdown import Shutdown
 from applier.replica.sink_tables import SinkTables
 from applier.replica.topic_identity import TopicIdentity
-from applier.sinks.port import Fence, Progress, ProgressCommit, Sink, WriteOutcome, WriteState
+from applier.sinks.port import Sink
+from applier.sinks.progress import Fence, Progress, ProgressCommit
+from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.port import Source
 from applier.spark.ahead import ListenAhead
 from applier.tasks.handover import RangeContent
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.tasks.port import Runner
 from applier.telemetry import Tally, Watcher
-from applier.telemetry.retries import RETRY, failure_facts
+from applier.telemetry.log_event import LogEvent
+from applier.telemetry.retries import failure_facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,9 +99,9 @@ class Engine:
         self._check_beginning(listing, progress.positions if progress else {}, progress.start_ts if progress else start_ts)
         if progress is None:
             progress = self._sink.begin(start_ts)
-            self._watcher.note("begins", start_ts=start_ts, epoch=progress.fence.epoch)
+            self._watcher.note(LogEvent.REPLICA_CREATED, start_ts=start_ts, epoch=progress.fence.epoch)
         else:
-            self._watcher.note("resumes", checkpoint_ts=progress.checkpoint_ts, epoch=progress.fence.epoch)
+            self._watcher.note(LogEvent.REPLICA_RESUMED, checkpoint_ts=progress.checkpoint_ts, epoch=progress.fence.epoch)
         self._topics.check(progress.topic_ids)
         self._settle(progress.fence)
         self._build(self._loaded())
@@ -297,7 +300,7 @@ class Engine:
     def _note_quarantined(self, outcome: WriteOutcome) -> None:
         self._quarantine.note_stored(outcome.quarantined, self.progress)
         for event in outcome.quarantined:
-            self._watcher.note("set aside", **event.facts)
+            self._watcher.note(LogEvent.EVENT_QUARANTINED, **event.facts)
 
     def _confirmed(self, outcome: WriteOutcome, commit: ProgressCommit) -> bool:
         """Read the progress back; False if everything was rebuilt from it because the outcome is not what was meant."""
@@ -314,21 +317,21 @@ class Engine:
 
     def _rebuild(self, cause: Exception) -> None:
         wait_s = self.recovery.next_wait_s(cause)
-        self._watcher.note(RETRY, **failure_facts(cause), attempt=self.recovery.rebuilds, wait_s=round(wait_s, 2))
+        self._watcher.note(LogEvent.RETRY, **failure_facts(cause), attempt=self.recovery.rebuilds, wait_s=round(wait_s, 2))
         self._shutdown.pause(wait_s)
         self._resume(cause)
 
     def _resume(self, cause: Exception) -> None:
         """Begin anew from what the sink says."""
         self.tally.rebuilds += 1
-        self._watcher.note("rebuilds from the sink", **reason(cause))
+        self._watcher.note(LogEvent.RECOVERING, **reason(cause))
         self._ahead.discard()
         self._settle(self._sink.raise_epoch().fence)
         progress, listing = self._loaded(), self._source.listing()
         self._topics.check(progress.topic_ids)
         self._check_beginning(listing, progress.positions, progress.start_ts)
         self._build(progress)
-        self._watcher.note("resumes", checkpoint_ts=self.progress.checkpoint_ts, epoch=self.progress.fence.epoch)
+        self._watcher.note(LogEvent.RECOVERED, checkpoint_ts=self.progress.checkpoint_ts, epoch=self.progress.fence.epoch)
         self.coordinator.list(listing)
         self.recovery.reloaded()
 
@@ -354,7 +357,8 @@ class Engine:
         self.progress = self._loaded(after if is_skipped else before)
         self._tables.executed(ddl)
         self.tally.ddls += 1
-        self._watcher.note("ddl skipped" if is_skipped else "ddl done", commit_ts=ddl.commit_ts, table=str(ddl.name), query=ddl.query)
+        event = LogEvent.DDL_SKIPPED if is_skipped else LogEvent.DDL_APPLIED
+        self._watcher.note(event, commit_ts=ddl.commit_ts, table=str(ddl.name), query=ddl.query)
         self.coordinator.executed(step)
         self.recovery.moved()
 

@@ -11,8 +11,9 @@ from functools import partial
 from applier.model.events import DdlEvent, FoldedName
 from applier.model.position import Stream, Ts
 from applier.model.rejected_event import RejectedEvent
-from applier.sinks.bookkeeping.quarantine import QuarantineStore
-from applier.sinks.port import Progress, Quarantined
+from applier.model.segment import is_past
+from applier.sinks.progress import Progress
+from applier.sinks.quarantine import Quarantined, QuarantineStore
 from applier.sources.port import RangeReader
 from applier.tasks.record import record_of
 from applier.tasks.tolerance import Tolerance
@@ -34,10 +35,10 @@ class QuarantineDecisions:
             stored[place.stream].add(place[1:])
         skipped: dict[Stream, dict[tuple[int, int], str]] = defaultdict(dict)
         skipped_ts: dict[tuple[Ts, FoldedName | None], str] = {}
-        for word in self._desk.words():
+        for word in self._desk.skip_rules():
             if word.place is not None:
                 skipped[word.place.stream][word.place.offset, word.place.event] = word.said_by
-            elif word.commit_ts >= progress.checkpoint_ts:
+            elif not is_past(word.commit_ts, progress.checkpoint_ts):
                 skipped_ts[word.commit_ts, word.table] = word.said_by
         self._common = Tolerance(unreadable=self._unreadable, skipped_ts=skipped_ts)
         self._tolerances = {}

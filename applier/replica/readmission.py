@@ -10,20 +10,23 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from applier.coordinator.order import is_covered
-from applier.coordinator.starting_point import CLOCK_SKEW_MS
 from applier.model.chunk import Chunk, pack
 from applier.model.errors import Fenced, InvariantViolation, NeedsOperator, UnknownOutcome
 from applier.model.events import DdlEvent, FoldedName, PlacedRow, Shape
-from applier.model.position import Offset, Place, Stream, Ts, physical_ms
+from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.range_report import RangeId, TableRows
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
-from applier.model.segment import SegmentWindow
+from applier.model.segment import SegmentWindow, is_applied, is_in_dump, is_later_version, may_follow, written_since_ms
 from applier.planner import TransactionSet, bytes_key_names, key_names, plan_bucket
 from applier.planner.statement import Statement
 from applier.planner.table_check import Acceptance
 from applier.replica.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
-from applier.sinks.port import Progress, ProgressCommit, Quarantined, Settlement, Sink, WriteState
-from applier.sources.port import Placed, Source, Unplaced
+from applier.sinks.port import Sink
+from applier.sinks.progress import Progress, ProgressCommit
+from applier.sinks.quarantine import Quarantined, Settlement
+from applier.sinks.write_outcome import WriteState
+from applier.sources.open_protocol import Placed, Placer, Unplaced, decode_key, image_decoder
+from applier.sources.port import Source
 
 BY_HAND = "Bring the row to what upstream holds by hand, and settle the entry with `applier quarantine drop`"
 
@@ -71,7 +74,7 @@ class Readmission:
 
     def _rows(self, place: EventPlace) -> list[_Row]:
         record = self._sink.quarantine.record(place)
-        found = self._source.decoder.placer(place.stream).place_each(place.offset, record.key, record.value)
+        found = Placer(place.stream).place_each(place.offset, record.key, record.value)
         rows = []
         for index, event in found:
             if place.event not in {index, WHOLE_RECORD}:
@@ -89,14 +92,14 @@ class Readmission:
         return rows
 
     def _check_time(self, place: EventPlace, rows: Sequence[_Row], progress: Progress) -> None:
-        if max(row.placed.commit_ts for row in rows) > progress.checkpoint_ts:
+        if not is_applied(max(row.placed.commit_ts for row in rows), progress.checkpoint_ts):
             raise NeedsOperator(
                 "the transaction of the event has not been applied yet",
                 remedy="Let the applier catch up first",
                 place=place,
                 checkpoint_ts=progress.checkpoint_ts,
             )
-        if min(row.placed.commit_ts for row in rows) <= progress.start_ts:
+        if is_in_dump(min(row.placed.commit_ts for row in rows), progress.start_ts):
             raise NeedsOperator("the event is part of the snapshot that the replica began with", remedy=BY_HAND, place=place)
 
     def _check_ledger(self, place: EventPlace, rows: Sequence[_Row]) -> None:
@@ -107,7 +110,7 @@ class Readmission:
             since[name] = min(since.get(name, ts), ts)
         for (ts, _, touches), _ in self._sink.ledger_since(Ts(min(since.values()))):
             for name, row_ts in since.items():
-                if ts >= row_ts and (touches is None or is_covered(name, touches)):
+                if may_follow(ts, row_ts) and (touches is None or is_covered(name, touches)):
                     remedy = f"{BY_HAND}. The DDL: applier ddl list --ts {ts}"
                     raise NeedsOperator("a DDL has touched the table since", remedy=remedy, place=place, table=str(name), ddl_ts=ts)
 
@@ -138,8 +141,8 @@ class Readmission:
             tables,
             rekeyed_tables(reported, tables),
             self._sink.dialect,
-            self._source.decoder.image_decoder,
-            self._source.decoder.decode_key,
+            image_decoder,
+            decode_key,
         )
         statements = [item for item in planned if not isinstance(item, TransactionSet)]
         return sorted((item for item in statements if isinstance(item, Statement)), key=lambda item: item.phase)
@@ -173,7 +176,7 @@ def _nothing_is_set_aside(event: RejectedEvent) -> KeptRecord:
 def _check_topics(source: Source, place: EventPlace, rows: Collection[_Row]) -> None:
     """Look for later events about the same rows in everything that was written since the event's commit. NeedsOperator names one."""
     listing = source.listing()
-    since_ms = physical_ms(Ts(min(row.placed.commit_ts for row in rows))) - CLOCK_SKEW_MS
+    since_ms = written_since_ms(Ts(min(row.placed.commit_ts for row in rows)))
     starts = source.offsets_at_time(list(listing.extents), since_ms) if since_ms > 0 else {}
     search = _NewerRowSearch(place, rows)
     for stream, extent in sorted(listing.extents.items()):
@@ -185,7 +188,7 @@ def _check_topics(source: Source, place: EventPlace, rows: Collection[_Row]) -> 
                 place=place,
                 stream=str(stream),
             )
-        placer = source.decoder.placer(stream)
+        placer = Placer(stream)
         for records in source.reader.read(RangeId(stream, start, max(start, extent.end))):
             for offset, key, value in records:
                 search.look(stream, offset, placer.place_each(offset, key, value))
@@ -213,18 +216,18 @@ class _NewerRowSearch:
 
     def _is_later(self, event: PlacedRow) -> bool:
         table = event.shape.name.fold()
-        if table not in self._keys or event.commit_ts < self._since:
+        if table not in self._keys or not may_follow(event.commit_ts, self._since):
             return False
         if key_names(event.shape) != self._keys[table]:
             return True
         version = self._versions.get((table, event.key))
-        return version is not None and (event.commit_ts, event.kind) > version
+        return version is not None and is_later_version((event.commit_ts, event.kind), version)
 
     def _may_be_later(self, event: Unplaced) -> bool:
         head = event.head
         if head is None:
             return True
-        return head.name.fold() in self._keys and head.ts >= self._since
+        return FoldedName(head.scm.casefold(), head.tbl.casefold()) in self._keys and may_follow(head.ts, self._since)
 
     def _refusal(self, message: str, stream: Stream, offset: Offset) -> NeedsOperator:
         return NeedsOperator(message, remedy=BY_HAND, place=self._place, later=str(Place(stream, offset)))

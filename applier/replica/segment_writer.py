@@ -11,7 +11,10 @@ from applier.model.range_report import RangeId
 from applier.model.segment import SegmentWindow
 from applier.planner import QuarantinePolicy
 from applier.replica.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
-from applier.sinks.port import Fence, ProgressCommit, Quarantined, Sink, WriteOutcome, WriteState
+from applier.sinks.port import Sink
+from applier.sinks.progress import Fence, ProgressCommit
+from applier.sinks.quarantine import Quarantined
+from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.tasks.apply import ApplyPlan
 from applier.tasks.handover import RangeContent
 from applier.tasks.port import Runner

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from applier.coordinator import Coordinator
 from applier.coordinator.starting_point import StartingPoint
 from applier.model.range_report import RangeReport
-from applier.sinks.port import DdlState, Progress, Sink
+from applier.sinks.ledger_entry import DdlState
+from applier.sinks.port import Sink
+from applier.sinks.progress import Progress
 
 
 def starting_point(sink: Sink, progress: Progress) -> StartingPoint:

@@ -15,6 +15,7 @@ from threading import Event, Thread
 from typing import Final
 
 from applier.telemetry.log import LOGGER_NAME
+from applier.telemetry.log_event import LogEvent
 
 LOGGER: Final = logging.getLogger(LOGGER_NAME)
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -82,7 +83,7 @@ def _listen(heard: int, shutdown: Shutdown, timeout_s: float, end: Callable[[int
     first = os.read(heard, 1)
     if not first:
         return
-    LOGGER.info("asked to stop", extra={"signal": _name(first), "within_s": timeout_s})
+    LOGGER.info(LogEvent.SHUTDOWN_REQUESTED, extra={"signal": _name(first), "within_s": timeout_s})
     shutdown.request()
     asked_at = time.monotonic()
     while select.select([heard], [], [], max(0.0, asked_at + timeout_s - time.monotonic()))[0]:
@@ -96,7 +97,7 @@ def _listen(heard: int, shutdown: Shutdown, timeout_s: float, end: Callable[[int
 
 
 def _end(end: Callable[[int], object], number: bytes, reason: str) -> None:
-    LOGGER.warning("stops at once: the next start goes on where the sink is", extra={"reason": reason})
+    LOGGER.warning(LogEvent.SHUTDOWN_FORCED, extra={"reason": reason})
     end(KILLED_BY + number[0])
 
 

@@ -19,7 +19,8 @@ from applier.planner import rekey_of
 from applier.planner.catalogue import TableDescription
 from applier.planner.table_check import Acceptance
 from applier.replica.table_guard import TableGuard
-from applier.sinks.port import Progress, Sink
+from applier.sinks.port import Sink
+from applier.sinks.progress import Progress
 
 
 def _silent(_message: str, /, **_facts: Any) -> None:

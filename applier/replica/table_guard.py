@@ -9,6 +9,7 @@ from typing import Any
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.planner.table_check import Acceptance, Difference, DifferenceKind, Evidence, UniqueIndex, differences_of
 from applier.sinks.port import Sink
+from applier.telemetry.log_event import LogEvent
 
 Note = Callable[..., None]
 MAX_NAMED = 10
@@ -64,7 +65,7 @@ class TableGuard:
     def _note_accepted(self, table: FoldedName, what: str) -> None:
         if (table, what) not in self._noted:
             self._noted.add((table, what))
-            self._note("difference accepted", table=str(table), difference=what)
+            self._note(LogEvent.DIFFERENCE_ACCEPTED, table=str(table), difference=what)
 
     def _is_explained(self, table: FoldedName, difference: Difference) -> bool:
         if difference.kind is DifferenceKind.VIEW:

@@ -12,14 +12,15 @@ from applier.model.position import NO_TS, Ts
 from applier.planner import QuarantinePolicy
 from applier.replica.engine import Components, Engine, EngineSettings
 from applier.sinks.factory import open_sink
-from applier.sinks.port import SinkSettings
-from applier.sources.factory import open_source
+from applier.sinks.settings import SinkSettings
+from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
-from applier.sources.port import Source
+from applier.sources.port import RangeReader
 from applier.spark.lazy import LazyRunner
 from applier.spark.loss import UNANSWERED
 from applier.spark.runner import SparkRunner, start_failed
 from applier.spark.session import start_context, submitted_master
+from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor
 
 
@@ -32,7 +33,7 @@ def as_submitted(config: Config) -> Config:
 def warn_of_zone(config: Config, monitor: Monitor) -> None:
     """Warn at the start where TIMESTAMP text of the wire has two meanings."""
     if (doubt := config.source.zone_doubt()) is not None:
-        monitor.warn("an hour that comes twice in source.time_zone cannot be told apart in TIMESTAMP columns", **doubt)
+        monitor.note(LogEvent.AMBIGUOUS_TIME_ZONE, **doubt)
 
 
 def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempts: int = 8) -> EngineSettings:
@@ -59,18 +60,17 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
 @contextmanager
 def open_parts(config: Config, kafka: KafkaSettings, sink_settings: SinkSettings) -> Iterator[Components]:
     """Open source, sink and runner for one run, and close them at the end of the block."""
-    with open_source(kafka) as source, open_sink(sink_settings) as sink:
-        runner = LazyRunner(lambda: _start_spark(config, source))
+    with KafkaSource(kafka) as source, open_sink(sink_settings) as sink:
+        runner = LazyRunner(lambda: _start_spark(config, source.reader))
         try:
             yield Components(source, sink, runner)
         finally:
             runner.close()
 
 
-def _start_spark(config: Config, source: Source) -> SparkRunner:
+def _start_spark(config: Config, reader: RangeReader) -> SparkRunner:
     try:
-        context = start_context(f"applier {config.name}", config.spark.master, config.spark.conf)
-        return SparkRunner(context, source.reader, source.decoder)
+        return SparkRunner(start_context(f"applier {config.name}", config.spark.master, config.spark.conf), reader)
     except UNANSWERED as error:
         raise start_failed(error) from error
 

@@ -8,6 +8,7 @@ from applier.config import Config
 from applier.model.errors import SourceError
 from applier.model.listing import Listing
 from applier.model.position import Offset, Stream, Ts
+from applier.model.segment import has_moved
 from applier.replica.engine import Components, Engine, EngineSettings
 from applier.replica.shutdown import Shutdown
 from applier.run.assembly import as_submitted, begin, engine_settings, open_parts, warn_of_zone
@@ -82,7 +83,7 @@ class Catchup:
     def _check_moved(self, listing: Listing) -> None:
         """Refuse to call a replica caught up that has never seen a window: an empty topic, or one without resolved events."""
         engine = self._engine
-        if engine.progress.checkpoint_ts > engine.progress.start_ts:
+        if has_moved(engine.progress.checkpoint_ts, engine.progress.start_ts):
             return
         topics = sorted({stream.topic for stream in listing.extents})
         if not any(extent.end for extent in listing.extents.values()):

@@ -20,6 +20,7 @@ from applier.run.assembly import as_submitted, begin, engine_settings, open_part
 from applier.run.retry import retrying
 from applier.status.reception import Reception
 from applier.telemetry import Observer, retries_noted
+from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor, MonitorSettings
 from applier.telemetry.watchdog import Watchdog
 
@@ -81,7 +82,7 @@ def quiet_if_stopped(shutdown: Shutdown, monitor: Monitor) -> Iterator[None]:
     except ApplierError as error:
         if not (shutdown.is_requested and is_transient(error)):
             raise
-        monitor.note("stops before it could be tried again", reason=error.message)
+        monitor.note(LogEvent.RETRY_ABANDONED, reason=error.message)
 
 
 @contextmanager
@@ -121,7 +122,7 @@ class Daemon:
                     with attempt:
                         self._go_on()
         self._save()
-        self._monitor.note("stopped", checkpoint_ts=self._engine.progress.checkpoint_ts)
+        self._monitor.note(LogEvent.SHUTDOWN_COMPLETE, checkpoint_ts=self._engine.progress.checkpoint_ts)
 
     def close(self) -> None:
         """Let go of what runs beside."""

@@ -12,6 +12,7 @@ from applier.model.errors import SourceError
 from applier.replica.recovery import is_transient
 from applier.replica.shutdown import Shutdown
 from applier.telemetry import Watcher
+from applier.telemetry.log_event import LogEvent
 from applier.telemetry.retries import failure_facts
 
 FIRST_WAIT_S: Final = 0.25
@@ -28,7 +29,7 @@ def retrying(shutdown: Shutdown, retry_for_s: float, watcher: Watcher) -> Retryi
     failing = _FailingFor(retry_for_s)
 
     def note(state: RetryCallState) -> None:
-        watcher.note("retry", **_facts(state), failing_for_s=round(failing.failing_for_s, 1), gives_up_after_s=retry_for_s)
+        watcher.note(LogEvent.RETRY, **_facts(state), failing_for_s=round(failing.failing_for_s, 1), gives_up_after_s=retry_for_s)
 
     return Retrying(
         retry=retry_if_exception(is_transient),

@@ -1,7 +1,8 @@
 """Chooses the sink by the URL's dialect. Each dialect's package is imported only if it is chosen."""
 
 from applier.sinks.address import MYSQL, sink_url
-from applier.sinks.port import Sink, SinkSettings
+from applier.sinks.port import Sink
+from applier.sinks.settings import SinkSettings
 
 
 def open_sink(settings: SinkSettings) -> Sink:

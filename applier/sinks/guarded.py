@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from applier.model.errors import FatalSinkError, RowRefused
 from applier.model.rejected_event import EventPlace, RejectedEvent, named, reason_of
 from applier.planner.statement import Statement, StatementRows
-from applier.sinks.port import Quarantined
+from applier.sinks.quarantine import Quarantined
 
 
 @dataclass(slots=True)

@@ -1,190 +1,24 @@
 """The port of a sink: what the engine (driver) and the writer (executor) ask of a database.
 
 The pipeline never asks which database it has. One package per dialect implements these protocols over the shared bookkeeping.
-Durable is what was committed; nothing else moves progress. The sink, not the driver's memory, says where we are.
+Only what was committed is durable; nothing else moves progress. The sink, not the driver's memory, holds the position of a replica.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from collections.abc import Collection, Iterable, Sequence
+from typing import Protocol, Self
 
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
-from applier.model.position import Stream, StreamPosition, Ts
-from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, KeptRecord, QuarantineState, RejectedEvent
+from applier.model.position import Ts
 from applier.planner.catalogue import TableDescription
 from applier.planner.port import Dialect
 from applier.planner.statement import Statement
 from applier.planner.table_check import SinkTable
-from applier.sinks.bookkeeping.queries import SCHEMA
+from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
+from applier.sinks.overview import Overview
+from applier.sinks.progress import Fence, Progress, ProgressCommit
+from applier.sinks.quarantine import Quarantined, QuarantineStore
 from applier.sinks.reserved import Reserved
-
-if TYPE_CHECKING:
-    from applier.sinks.bookkeeping.overview import Overview
-    from applier.sinks.bookkeeping.quarantine import QuarantineStore
-
-
-class TlsMode(StrEnum):
-    """How a connection to a server of the MySQL family is protected."""
-
-    DISABLED = "disabled"
-    PREFERRED = "preferred"
-    """With TLS where the server offers it; who sits in between can prevent it."""
-    REQUIRED = "required"
-    """With TLS, to whoever answers."""
-    VERIFY_CA = "verify_ca"
-    """With TLS, to a server with a certificate of the CA."""
-    VERIFY_IDENTITY = "verify_identity"
-    """With TLS, to the very server that the certificate of the CA names."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tls:
-    """TLS to the database. Paths are those of the machine that connects; without ``ca`` the system's own certificates count."""
-
-    mode: TlsMode = TlsMode.PREFERRED
-    ca: str | None = None
-    cert: str | None = None
-    key: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SinkSettings:
-    """Where the sink is and how it is used. Picklable; ``repr`` never shows the password."""
-
-    url: str = field(repr=False)
-    tls: Tls = Tls()
-    name: str = "replica"
-    schema: str = SCHEMA
-    """Where the bookkeeping lies; in SQLite the prefix of its tables."""
-    time_zone: str = "UTC"
-    lease_s: float = 15.0
-    lock_timeout_s: float = 30.0
-    lock_wait_timeout_s: int = 50
-    silence_s: int = 120
-    """Beyond ``lock_wait_timeout_s``: a server that is silent for longer counts as lost."""
-    retries: int = 8
-    """How often a retryable failure is repeated before it becomes fatal."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fence:
-    """What a write must find in the progress row. Each commit increments ``window_id``."""
-
-    epoch: int
-    window_id: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """The durable progress of one replica, as the sink holds it."""
-
-    fence: Fence
-    checkpoint_ts: Ts
-    start_ts: Ts
-    positions: dict[Stream, StreamPosition]
-    topic_ids: dict[str, str]
-    known_tables: frozenset[FoldedName]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgressCommit:
-    """How a transaction moves the progress. ``known_tables`` are recorded in it. ``topic_ids``: Kafka's ids, where it tells them."""
-
-    checkpoint_ts: Ts
-    positions: dict[Stream, StreamPosition]
-    known_tables: frozenset[FoldedName] = frozenset()
-    topic_ids: dict[str, str] = field(default_factory=dict)
-
-
-class Settlement(NamedTuple):
-    """What becomes of an entry of the quarantine, and by whose word."""
-
-    place: EventPlace
-    state: QuarantineState
-    by: str
-
-
-@dataclass(frozen=True, slots=True)
-class Quarantined:
-    """What a transaction stores in the quarantine beside its rows. Made where it is used: it crosses to no other process.
-
-    ``record_of`` reads the record of an event from Kafka; SourceError if it is gone. ``takes_refused``: what the database refuses is
-    stored too; otherwise it stops the transaction. ``at_most``: events that the quarantine does not have yet (None: however many).
-    """
-
-    record_of: Callable[[RejectedEvent], KeptRecord]
-    events: tuple[RejectedEvent, ...] = ()
-    settled: tuple[Settlement, ...] = ()
-    takes_refused: bool = True
-    at_most: int | None = MAX_QUARANTINED
-
-
-class DdlState(StrEnum):
-    """State of a DDL in the ledger."""
-
-    INTENT = "intent"
-    DONE = "done"
-    SKIPPED = "skipped"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerEntry:
-    """One DDL of the ledger."""
-
-    identity: DdlIdentity
-    ddl: DdlEvent
-    state: DdlState
-    before: str
-    """JSON of the touched tables as they were before the DDL ran."""
-    began_at: datetime
-    ended_at: datetime | None = None
-    error: str = ""
-
-
-class LedgerKey(NamedTuple):
-    """Which DDL an entry of the ledger is, and its state."""
-
-    identity: DdlIdentity
-    state: DdlState
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
-    """The run that owns the replica."""
-
-    epoch: int
-    host: str
-    process: int
-    started_at: datetime
-    heartbeat_at: datetime
-
-
-class WriteState(StrEnum):
-    """How a write ended."""
-
-    COMMITTED = "committed"
-    ALREADY = "already"
-    """An earlier attempt of this very write had committed."""
-    FENCED = "fenced"
-    """Another epoch owns the replica."""
-    REBUILD = "rebuild"
-    """The fence shows another window, or the outcome of the COMMIT is not known."""
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteOutcome:
-    """What a writer reports, as a value: tasks do not raise."""
-
-    state: WriteState
-    rows: int = 0
-    transactions: int = 0
-    quarantined: tuple[RejectedEvent, ...] = ()
-    """What this transaction has stored in the quarantine."""
-    error: Exception | None = None
-    """An ApplierError, with ``FAILED`` and ``REBUILD``; RetryableSinkError if a repetition may succeed."""
+from applier.sinks.write_outcome import WriteOutcome
 
 
 class Writer(Protocol):
@@ -301,11 +135,11 @@ class Sink(Protocol):
         ...
 
     @property
-    def quarantine(self) -> "QuarantineStore":
+    def quarantine(self) -> QuarantineStore:
         """The events that were set aside, and the operator's words about events to skip. Needs no ownership."""
         ...
 
-    def overview(self) -> "Overview":
+    def overview(self) -> Overview:
         """Look at the replica from outside: needs neither ownership nor more than the privilege to read the bookkeeping.
 
         FatalSinkError if the bookkeeping is not there, or that of another version.

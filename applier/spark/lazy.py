@@ -10,7 +10,7 @@ from threading import Lock
 
 from applier.model.errors import InvariantViolation, SparkEnded
 from applier.model.range_report import RangeId
-from applier.sinks.port import WriteOutcome
+from applier.sinks.write_outcome import WriteOutcome
 from applier.spark.loss import Losses, ranges_lost
 from applier.tasks.apply import ApplyPlan
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure

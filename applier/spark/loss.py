@@ -9,7 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 from applier.model.errors import JobLost, SparkKeepsEnding
-from applier.sinks.port import WriteOutcome, WriteState
+from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.spark.gateway import drop_dead_jvm
 
 MAX_LOSSES: Final = 5

@@ -9,6 +9,7 @@ from typing import Protocol, Self
 
 from applier.model.errors import ConfigError
 from applier.status.server import StatusApp, StatusServer
+from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor
 
 
@@ -67,12 +68,12 @@ class Reception:
             if not self._is_told:
                 self._is_told = True
                 facts = {name: error.facts[name] for name in ("host", "port", "reason")}
-                self._monitor.warn("does not answer over http until its address can be had", **facts)
+                self._monitor.note(LogEvent.HTTP_ADDRESS_IN_USE, **facts)
 
     def _start(self) -> None:
         if self._server is not None and not self._server.address:
             self._server.start()
-            self._monitor.note("answers over http", address=self._server.address)
+            self._monitor.note(LogEvent.HTTP_LISTENING, address=self._server.address)
 
     def __enter__(self) -> Self:
         """Return itself."""

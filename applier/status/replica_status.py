@@ -10,7 +10,7 @@ from typing import Any
 from applier.coordinator.listing import is_required
 from applier.model.listing import Listing
 from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
-from applier.sinks.bookkeeping.overview import Overview
+from applier.sinks.overview import Overview
 from applier.status.document import rounded, time_of
 from applier.telemetry.live import lag_s
 

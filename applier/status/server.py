@@ -25,6 +25,7 @@ from applier.model.errors import ConfigError
 from applier.status.document import status_of
 from applier.telemetry.live import LiveState
 from applier.telemetry.log import LOGGER_NAME
+from applier.telemetry.log_event import LogEvent
 from applier.telemetry.metric import registry_of
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class _Server(ThreadingMixIn, WSGIServer):
         del request, client_address
         error = sys.exception()
         if not isinstance(error, OSError):
-            LOGGER.warning("a request over http could not be answered", exc_info=error)
+            LOGGER.warning(LogEvent.HTTP_REQUEST_FAILED, exc_info=error)
 
 
 class _Server6(_Server):

@@ -20,8 +20,12 @@ from applier.planner import STOP, QuarantinePolicy, TransactionSet, count_transa
 from applier.planner.catalogue import TableDescription
 from applier.planner.port import Dialect
 from applier.planner.statement import Statement
-from applier.sinks.port import Fence, ProgressCommit, Quarantined, WriteOutcome, Writer, WriteState
-from applier.sources.port import Decoder, RangeReader
+from applier.sinks.port import Writer
+from applier.sinks.progress import Fence, ProgressCommit
+from applier.sinks.quarantine import Quarantined
+from applier.sinks.write_outcome import WriteOutcome, WriteState
+from applier.sources.open_protocol import decode_key, image_decoder
+from applier.sources.port import RangeReader
 from applier.tasks.handover import Arrival, Dealing, Dealt, Failure, RangeContent, Rendered, received, whole_bucket
 from applier.tasks.listen import RangeFailure
 from applier.tasks.record import record_of
@@ -91,7 +95,7 @@ def select(plan: ApplyPlan, cached: Iterable[PackedChunk | RangeReport | RangeFa
         else:
             packed = PackedChunk(*element)
             rows, chunks, size = rows + packed.rows, chunks + 1, size + len(packed.data)
-            if packed.min_ts <= window.upto_ts and (packed.max_ts > window.after_ts or (window.again and packed.max_ts == window.after_ts)):
+            if window.may_select(packed.min_ts, packed.max_ts):
                 for bucket, data in route(packed, plan.rekeyed, plan.buckets, plan.parts):
                     yield dealing.deal(bucket, data)
     yield from dealing.end(whole)
@@ -130,13 +134,12 @@ def _unread(failure: RangeFailure) -> JobLost:
     )
 
 
-def render(plan: ApplyPlan, reducer: int, bucketed: Iterable[Bucketed], decoder: Decoder) -> Iterator[Planned]:
+def render(plan: ApplyPlan, reducer: int, bucketed: Iterable[Bucketed]) -> Iterator[Planned]:
     """Compact the chunks of one reducer (rows of one key are together); yield its statements under their sort keys, then their count."""
     statements = rows = others = 0
     try:
         chunks = whole_bucket(bucketed, list(plan.ranges))
-        decoders = decoder.image_decoder, decoder.decode_key
-        for item in plan_bucket(chunks, plan.window, plan.tables, plan.rekeyed, plan.dialect, *decoders, plan.policy):
+        for item in plan_bucket(chunks, plan.window, plan.tables, plan.rekeyed, plan.dialect, image_decoder, decode_key, plan.policy):
             if isinstance(item, Statement):
                 statements, rows = statements + 1, rows + item.rows
             else:

@@ -18,8 +18,10 @@ from applier.model.events import DdlEvent, PlacedRow, ResolvedEvent, Shape
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import DdlArrival, HoldPoint, RangeId, RangeReport, RowCount, TableRows
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, QuarantineState, RejectedEvent
+from applier.model.segment import is_judged, is_past
 from applier.planner import bytes_key_names, key_names
-from applier.sources.port import Decoder, Placed, RangeReader, Record
+from applier.sources.open_protocol import Placed, Placer
+from applier.sources.port import RangeReader, Record
 from applier.tasks.tolerance import STRICT, Tolerance, TolerantPlacer
 
 CHUNK_BYTES = 512 * 1024
@@ -53,10 +55,10 @@ class RangeFailure:
 ListenOutcome: TypeAlias = RangeReport | RangeFailure
 
 
-def listen(task: ListenTask, reader: RangeReader, decoder: Decoder) -> Iterator[PackedChunk | ListenOutcome]:
+def listen(task: ListenTask, reader: RangeReader) -> Iterator[PackedChunk | ListenOutcome]:
     """Yield the chunks of a range, then, as the last element, what was read."""
     gc.set_threshold(GC_THRESHOLD, 50, 50)
-    listener = _Listener(task, decoder)
+    listener = _Listener(task)
     try:
         for records in reader.read(task.range):
             listener.take(records)
@@ -101,10 +103,10 @@ class _Table:
 class _Listener:
     """State of one range."""
 
-    def __init__(self, task: ListenTask, decoder: Decoder) -> None:
+    def __init__(self, task: ListenTask) -> None:
         self._task = task
         stream, tolerance = task.range.stream, task.tolerance
-        self._placer = decoder.placer(stream) if tolerance.is_none else TolerantPlacer(stream, tolerance, decoder)
+        self._placer = Placer(stream) if tolerance.is_none else TolerantPlacer(stream, tolerance)
         self._bad: dict[EventPlace, RejectedEvent] = {}
         self._unexpected = 0
         self._building = [_Building() for _ in range(task.buckets)]
@@ -190,7 +192,7 @@ class _Listener:
 
     def _note_early(self, offset: int, ts: int) -> None:
         """Note the first event below the floor. Behind a resolved event above the floor it is a replay and proves nothing."""
-        if self._early is None and ts < self._task.floor_ts and self._resolved <= self._task.floor_ts:
+        if self._early is None and is_past(ts, self._task.floor_ts) and not is_judged(self._resolved, self._task.floor_ts):
             self._early = (ts, offset)
 
     def _table(self, shape: Shape, offset: int, ts: int) -> _Table:

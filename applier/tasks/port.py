@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from applier.model.range_report import RangeId
-from applier.sinks.port import WriteOutcome
+from applier.sinks.write_outcome import WriteOutcome
 from applier.tasks.apply import ApplyPlan
 from applier.tasks.listen import ListenOutcome, ListenTask
 

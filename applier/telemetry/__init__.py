@@ -5,8 +5,9 @@ secrets or connection strings.
 """
 
 from applier.telemetry.log import configure_logging
+from applier.telemetry.log_event import LogEvent
 from applier.telemetry.retries import retries_noted
 from applier.telemetry.snapshot import Observer, SilentObserver, Snapshot, Watcher
 from applier.telemetry.tally import Tally
 
-__all__ = ["Observer", "SilentObserver", "Snapshot", "Tally", "Watcher", "configure_logging", "retries_noted"]
+__all__ = ["LogEvent", "Observer", "SilentObserver", "Snapshot", "Tally", "Watcher", "configure_logging", "retries_noted"]

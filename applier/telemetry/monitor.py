@@ -12,11 +12,11 @@ from typing import Any, Final, Protocol
 
 from applier.coordinator import Coordinator, StreamStatus
 from applier.model.position import NO_TS, Stream, Ts
-from applier.sinks.port import Progress
+from applier.sinks.progress import Progress
 from applier.telemetry.live import LiveState, LiveStream, lag_s
 from applier.telemetry.log import LOGGER_NAME, extra_of
+from applier.telemetry.log_event import LogEvent
 from applier.telemetry.ready import ReadyRule
-from applier.telemetry.retries import RETRY
 from applier.telemetry.snapshot import Observer, Snapshot
 from applier.telemetry.stall import Stall, StallRule
 from applier.telemetry.tally import Tally
@@ -83,17 +83,13 @@ class Monitor:
 
     # --- what the engine tells -------------------------------------------------------------------------------------
 
-    def note(self, message: str, /, **facts: Any) -> None:
+    def note(self, event: LogEvent, /, **facts: Any) -> None:
         """Log what happened and pass it on."""
-        if message == RETRY:
+        if event is LogEvent.RETRY:
             self._retries[str(facts.get("error"))] += 1
             self.live = replace(self.live, phase="waiting", retries=tuple(sorted(self._retries.items())))
         self.live = replace(self.live, seen_at_s=self._clock.now_s())
-        self._tell(logging.INFO, message, facts)
-
-    def warn(self, message: str, /, **facts: Any) -> None:
-        """Log what the operator should look at, and pass it on."""
-        self._tell(logging.WARNING, message, facts)
+        self._tell(event, facts)
 
     def changed(self) -> None:
         """Look at the engine: log a new checkpoint, show the state, and now and then look at every stream."""
@@ -138,7 +134,7 @@ class Monitor:
         facts: dict[str, Any] = {"phase": live.phase, "silent_s": round(silent_s, 1)}
         if live.current_ddl:
             facts["ddl"] = live.current_ddl
-        self._tell(logging.WARNING, "no sign of life from what the run waits for", facts)
+        self._tell(LogEvent.NO_PROGRESS, facts)
 
     # ---------------------------------------------------------------------------------------------------------------
 
@@ -155,9 +151,9 @@ class Monitor:
 
     # --- what is made of it ----------------------------------------------------------------------------------------
 
-    def _tell(self, level: int, message: str, facts: dict[str, Any]) -> None:
-        LOGGER.log(level, message, extra=extra_of(facts))
-        self._observer.note(message, **facts)
+    def _tell(self, event: LogEvent, facts: dict[str, Any]) -> None:
+        LOGGER.log(event.level, event, extra=extra_of(facts))
+        self._observer.note(event, **facts)
 
     def _log_checkpoint(self, engine: Watched, *, at_least_s: float) -> None:
         checkpoint_ts, now_s = engine.progress.checkpoint_ts, self._clock.now_s()
@@ -172,7 +168,7 @@ class Monitor:
             "transactions": engine.tally.transactions,
             "lag_s": None if lag is None else round(lag, 3),
         }
-        LOGGER.info("checkpoint", extra=facts)
+        LOGGER.log(LogEvent.CHECKPOINT_ADVANCED.level, LogEvent.CHECKPOINT_ADVANCED, extra=facts)
 
     def _snapshot(self, engine: Watched) -> Snapshot:
         coordinator, tally = engine.coordinator, engine.tally
@@ -228,10 +224,10 @@ class Monitor:
         if stall is not None and before is not None and stall.stream == before.stream:
             return
         if before is not None:
-            self._tell(logging.INFO, "the watermark is not held any more", {"stream": str(before.stream)})
+            self._tell(LogEvent.WATERMARK_RESUMED, {"stream": str(before.stream)})
         if stall is not None:
             facts = {"stream": str(stall.stream), "resolved_ts": stall.resolved_ts, "silent_s": round(stall.silent_s, 1)}
-            self._tell(logging.WARNING, "a stream holds the watermark: it shows no resolved event", facts)
+            self._tell(LogEvent.WATERMARK_STALLED, facts)
 
 
 class _Climbed:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from applier.coordinator import StreamStatus
 from applier.model.position import Offset, Stream, Ts
+from applier.model.segment import has_reached
 
 
 class ReadyRule:
@@ -20,5 +21,5 @@ class ReadyRule:
             self._ends = {status.stream: status.end_offset for status in streams}
         if self._goal is None and all(status.read_offset >= self._ends.get(status.stream, status.read_offset) for status in streams):
             self._goal = min((status.resolved_ts for status in streams), default=checkpoint_ts)
-        self._is_ready = self._is_ready or (self._goal is not None and checkpoint_ts >= self._goal)
+        self._is_ready = self._is_ready or (self._goal is not None and has_reached(checkpoint_ts, self._goal))
         return self._is_ready

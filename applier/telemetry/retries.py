@@ -8,11 +8,10 @@ from typing import Any
 from stamina.instrumentation import RetryDetails, get_on_retry_hooks, set_on_retry_hooks
 
 from applier.model.errors import ApplierError
+from applier.telemetry.log_event import LogEvent
 from applier.telemetry.snapshot import Watcher
 
 LOGGER = logging.getLogger("applier")
-RETRY = "retry"
-"""The note of a failure after which something is tried again."""
 
 
 def log_retries() -> None:
@@ -25,7 +24,7 @@ def retries_noted(watcher: Watcher) -> Iterator[None]:
     """Note each failure after which something is tried again, instead of what ``log_retries`` has set for them."""
 
     def note(details: RetryDetails) -> None:
-        watcher.note(RETRY, **_retry_facts(details))
+        watcher.note(LogEvent.RETRY, **_retry_facts(details))
 
     before = get_on_retry_hooks()
     set_on_retry_hooks([note])
@@ -36,7 +35,7 @@ def retries_noted(watcher: Watcher) -> Iterator[None]:
 
 
 def _log_retry(details: RetryDetails) -> None:
-    LOGGER.info(RETRY, extra=_retry_facts(details))
+    LOGGER.info(LogEvent.RETRY, extra=_retry_facts(details))
 
 
 def failure_facts(error: BaseException | None) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from applier.model.position import NO_TS, Ts
+from applier.telemetry.log_event import LogEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,7 @@ class Observer(Protocol):
         """Take the newest state; older ones may be forgotten."""
         ...
 
-    def note(self, message: str, /, **facts: Any) -> None:
+    def note(self, event: LogEvent, /, **facts: Any) -> None:
         """Take one thing that happened and must not be missed: a DDL, a retry, a resumed checkpoint."""
         ...
 
@@ -47,7 +48,7 @@ class Watcher(Protocol):
         """Hear that the engine has made a step: its state may be looked at."""
         ...
 
-    def note(self, message: str, /, **facts: Any) -> None:
+    def note(self, event: LogEvent, /, **facts: Any) -> None:
         """Take one thing that happened, as an ``Observer`` does."""
         ...
 
@@ -58,5 +59,5 @@ class SilentObserver:
     def update(self, snapshot: Snapshot) -> None:
         """Forget it."""
 
-    def note(self, message: str, /, **facts: Any) -> None:
+    def note(self, event: LogEvent, /, **facts: Any) -> None:
         """Forget it."""

@@ -10,6 +10,7 @@ from typing import Final
 
 from applier.coordinator import StreamStatus
 from applier.model.position import Offset, Stream, Ts
+from applier.model.segment import has_advanced
 
 MAX_ROUND_S: Final = 5.0
 """The most that counts as silence between two moments at which everything was read: more is time in which we did not read."""
@@ -62,7 +63,7 @@ class StallRule:
     def _look(self, status: StreamStatus, passed_s: float) -> _Silence:
         silence = self._silences.get(status.stream)
         # A smaller promise is no news: after a rebuild from the sink the same ones are read once more.
-        if silence is None or status.resolved_ts > silence.resolved_ts:
+        if silence is None or has_advanced(status.resolved_ts, silence.resolved_ts):
             return _Silence(status.resolved_ts, status.end_offset)
         silence.round_s += passed_s
         if status.read_offset >= silence.goal:

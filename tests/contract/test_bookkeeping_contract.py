@@ -8,7 +8,8 @@ from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import MAX_TS, Offset, Stream, StreamPosition, Ts
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, FenceState, SessionRow
 from applier.sinks.bookkeeping.ledger import Ledger
-from applier.sinks.port import DdlState, Fence, Progress, ProgressCommit
+from applier.sinks.ledger_entry import DdlState
+from applier.sinks.progress import Fence, Progress, ProgressCommit
 
 T0, T1 = Stream("t", 0), Stream("t", 1)
 

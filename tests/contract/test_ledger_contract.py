@@ -11,7 +11,7 @@ from applier.sinks.bookkeeping import ledger as ledger_module
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.quarantine import Quarantine
-from applier.sinks.port import DdlState, LedgerKey
+from applier.sinks.ledger_entry import DdlState, LedgerKey
 
 
 @pytest.fixture

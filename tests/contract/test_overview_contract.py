@@ -17,10 +17,12 @@ from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, RejectedEvent
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.ledger import Ledger
-from applier.sinks.bookkeeping.overview import Overview, OwnerState
 from applier.sinks.bookkeeping.quarantine import KeptRecord, Quarantine
 from applier.sinks.factory import open_sink
-from applier.sinks.port import ProgressCommit, Sink, SinkSettings
+from applier.sinks.overview import Overview, OwnerState
+from applier.sinks.port import Sink
+from applier.sinks.progress import ProgressCommit
+from applier.sinks.settings import SinkSettings
 
 HOUR_S = 3600.0
 ORDERS = FoldedName("shop", "orders")

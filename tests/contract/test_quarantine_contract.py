@@ -9,7 +9,8 @@ from applier.model.position import MAX_TS, Offset, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
 from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
-from applier.sinks.bookkeeping.quarantine import PIECE_BYTES, Quarantine, SkipRule
+from applier.sinks.bookkeeping.quarantine import PIECE_BYTES, Quarantine
+from applier.sinks.quarantine import SkipRule
 
 PLACE = EventPlace(Stream("feed", 2), Offset(81_200), 3)
 EVENT = RejectedEvent(place=PLACE, error="it broke", schema="shop", table="Orders", key='{"id": 7}', commit_ts=Ts(MAX_TS))
@@ -85,11 +86,11 @@ def test_a_record_that_was_not_set_aside_is_an_error(quarantine: Quarantine, con
 def test_replicas_do_not_see_one_anothers_quarantine(quarantine: Quarantine, connection: Connection) -> None:
     quarantine.store(connection, EVENT, RECORD)
     other = Quarantine(Bookkeeping("other", quarantine.bookkeeping.dialect))
-    assert (other.count(connection), other.entries(connection), other.words(connection)) == (0, [], [])
+    assert (other.count(connection), other.entries(connection), other.skip_rules(connection)) == (0, [], [])
 
 
 @pytest.mark.parametrize(
-    "word",
+    "rule",
     [
         SkipRule(said_by="me@here", place=PLACE),
         SkipRule(said_by="me@here", place=at(0)),
@@ -98,10 +99,10 @@ def test_replicas_do_not_see_one_anothers_quarantine(quarantine: Quarantine, con
     ],
     ids=["one event", "whole record", "timestamp", "timestamp and table"],
 )
-def test_a_word_of_the_operator_is_remembered_once(word: SkipRule, quarantine: Quarantine, connection: Connection) -> None:
-    quarantine.say(connection, word)
-    quarantine.say(connection, word)
-    assert quarantine.words(connection) == [word]
+def test_a_skip_rule_is_stored_once(rule: SkipRule, quarantine: Quarantine, connection: Connection) -> None:
+    quarantine.add_skip_rule(connection, rule)
+    quarantine.add_skip_rule(connection, rule)
+    assert quarantine.skip_rules(connection) == [rule]
 
 
 def test_a_migration_that_died_after_its_first_column_is_completed(connection: Connection, books: Bookkeeping) -> None:

@@ -34,9 +34,12 @@ from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
 from applier.planner.statement import Phase, Statement
 from applier.sinks.failpoint import VARIABLE
-from applier.sinks.port import DdlState, Fence, ProgressCommit, SinkSettings, WriteState
+from applier.sinks.ledger_entry import DdlState
+from applier.sinks.progress import Fence, ProgressCommit
+from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite import ownership as sqlite_ownership
 from applier.sinks.sqlite.sink import SqliteSink
+from applier.sinks.write_outcome import WriteState
 
 CREATE = "CREATE TABLE `t` (`id` BIGINT UNSIGNED PRIMARY KEY, `v` VARCHAR(20))"
 STREAM = Stream("feed", 0)
@@ -330,7 +333,7 @@ def test_a_run_that_waits_for_another_one_says_so_once(sink, path, caplog):
     waiting = SinkSettings(url=f"sqlite:///{path}", lock_timeout_s=0.5)
     with SqliteSink(waiting) as second, pytest.raises(Fenced):
         second.acquire()
-    (told,) = (record for record in caplog.records if record.getMessage().startswith("waits for another run"))
+    (told,) = (record for record in caplog.records if record.getMessage() == "waiting_for_replica_lock")
     assert told.owner_process == os.getpid()
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import make_url
 
 from applier.demo.simulator.kafka import play
 from applier.sinks.factory import open_sink
-from applier.sinks.port import SinkSettings
+from applier.sinks.settings import SinkSettings
 from tests.integration.tcp_proxy import proxy_to
 from tests.rig.port import free_port
 from tests.rig.process_tree import Role, processes

@@ -18,7 +18,7 @@ from sqlalchemy import make_url
 from applier.demo.simulator.kafka import create_topic, play
 from applier.model.errors import FatalSinkError
 from applier.sinks.factory import open_sink
-from applier.sinks.port import SinkSettings
+from applier.sinks.settings import SinkSettings
 from tests.rig.database import Kind
 from tests.rig.least_privilege import make_user
 from tests.rig.port import free_port

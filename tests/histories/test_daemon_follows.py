@@ -9,6 +9,7 @@ import pytest
 import stamina
 
 from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.memory import FakeSource, MemoryReader
 from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.errors import ApplierError, FatalSinkError, Fenced, JobLost, NeedsOperator, RetryableSinkError, SourceError
@@ -16,9 +17,9 @@ from applier.replica import recovery, topic_identity
 from applier.replica.shutdown import Shutdown
 from applier.run import daemon
 from applier.sinks.factory import open_sink
-from applier.sinks.port import SinkSettings, WriteOutcome, WriteState
+from applier.sinks.settings import SinkSettings
+from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.telemetry import SilentObserver
-from tests.rig.fake_source import FakeSource, MemoryReader
 from tests.rig.faulty_sink import Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica
 
@@ -239,9 +240,7 @@ def test_a_job_that_is_always_lost_ends_the_run_though_positions_are_saved_betwe
     assert [(facts["error"], facts["reason"], facts["attempt"]) for facts in observer.of("retry")] == [
         ("JobLost", "spark gave a job up", attempt) for attempt in (1, 2, 3)
     ]
-    assert [(facts["reason"], facts["cause"]) for facts in observer.of("rebuilds from the sink")] == [
-        ("spark gave a job up", "MemoryError")
-    ] * 3
+    assert [(facts["reason"], facts["cause"]) for facts in observer.of("recovering")] == [("spark gave a job up", "MemoryError")] * 3
 
 
 def test_a_database_that_is_away_when_only_positions_are_saved_is_waited_for(tmp_path, monkeypatch):

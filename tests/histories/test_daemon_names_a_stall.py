@@ -1,17 +1,17 @@
 """A stream that shows no resolved event is named while it holds everything up, and the daemon goes on by itself when it resumes."""
 
 from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.memory import FakeSource
 from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.position import Ts
 from applier.replica.shutdown import Shutdown
 from applier.telemetry import SilentObserver
 from applier.telemetry.monitor import MonitorSettings
-from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 
-STALLED = "a stream holds the watermark: it shows no resolved event"
-RELEASED = "the watermark is not held any more"
+STALLED = "watermark_stalled"
+RELEASED = "watermark_resumed"
 PACE = 40
 
 

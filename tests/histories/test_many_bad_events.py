@@ -5,14 +5,14 @@ import sqlite3
 import pytest
 
 from applier.coordinator import Policy
+from applier.demo.simulator.memory import FakeSource, MemoryReader
 from applier.model.errors import FatalSinkError, ProtocolError, RowRefused, SourceError
 from applier.model.events import FoldedName
 from applier.model.position import Ts
 from applier.model.rejected_event import MAX_QUARANTINED, STORED_AT_ONCE, QuarantineState
-from applier.sinks.bookkeeping.quarantine import SkipRule
+from applier.sinks.quarantine import SkipRule
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.builders.wire import column, record
-from tests.rig.fake_source import FakeSource, MemoryReader
 from tests.rig.local_replica import STRICT, sqlite_replica
 from tests.rig.programs import PROGRAMS
 
@@ -111,7 +111,7 @@ def test_a_transaction_of_many_rows_can_be_skipped(tmp_path, program, table, mak
     replica.source.advance(9_999)
     with pytest.raises((error, FatalSinkError, SourceError)):
         program(replica)
-    replica.say(SkipRule(said_by="me@here", commit_ts=Ts(20), table=table))
+    replica.skip(SkipRule(said_by="me@here", commit_ts=Ts(20), table=table))
     program(replica)
     assert (states(replica), rows_of(tmp_path)) == ([SKIPPED] * len(bad), [(999, 0)])
     program(replica)
@@ -147,7 +147,7 @@ def test_a_skipped_transaction_of_any_size_is_stored_in_several_transactions_tha
     log[start : start + rows // 50] = [each._replace(key=key, value=value) for each in log[start : start + rows // 50]]
     replica.source = CountingSource(log)
     replica.policy = Policy()
-    replica.say(SkipRule(said_by="me@here", commit_ts=Ts(20), table=ORDERS))
+    replica.skip(SkipRule(said_by="me@here", commit_ts=Ts(20), table=ORDERS))
     CountingReader.read_ranges.clear()
     program(replica)
     assert (states(replica), rows_of(tmp_path)) == ([SKIPPED] * rows, [(9_999, 0)])

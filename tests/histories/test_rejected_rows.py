@@ -4,13 +4,13 @@ import sqlite3
 
 import pytest
 
+from applier.demo.simulator.memory import FakeSource
 from applier.model.errors import FatalSinkError, ProtocolError, RowRefused
 from applier.model.position import Offset, Stream
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, KeptRecord, QuarantineState
-from applier.sinks.bookkeeping.quarantine import SkipRule
+from applier.sinks.quarantine import SkipRule
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.builders.wire import column, head, record
-from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import Faults, FaultySink
 from tests.rig.local_replica import STRICT, sqlite_replica
 
@@ -77,7 +77,7 @@ def test_what_the_error_names_can_be_skipped_and_everything_else_is_applied(tmp_
     for _ in bad:
         facts = stopped(replica).facts
         place = EventPlace(Stream(facts["topic"], facts["partition"]), Offset(facts["offset"]), facts["event"])
-        replica.say(SkipRule(said_by="me@here", place=place))
+        replica.skip(SkipRule(said_by="me@here", place=place))
     replica.catch_up()
     assert rows_of(tmp_path) == [(n, n) for n in range(37) if n not in bad]
     assert {entry.event.state for entry in replica.quarantine().values()} == {QuarantineState.SKIPPED}

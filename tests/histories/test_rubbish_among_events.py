@@ -8,13 +8,13 @@ import pytest
 
 from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.memory import FakeSource
 from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.position import Offset
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState
-from applier.sinks.bookkeeping.quarantine import SkipRule
+from applier.sinks.quarantine import SkipRule
 from tests.builders.wire import column, head, integer_key, record
-from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import DeathError, Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica
 
@@ -100,7 +100,7 @@ def test_rubbish_that_the_operator_has_named_is_skipped_and_changes_nothing(seed
     history, final_ts, source, kept = world(seed)
     replica = sqlite_replica(tmp_path, source)
     for stream, offset in kept:
-        replica.say(SkipRule(said_by="me@here", place=EventPlace(stream, Offset(offset), WHOLE_RECORD)))
+        replica.skip(SkipRule(said_by="me@here", place=EventPlace(stream, Offset(offset), WHOLE_RECORD)))
     assert replica.catch_up().checkpoint_ts == final_ts
     assert_identical(history, final_ts, replica.url)
     assert_kept(replica, kept, QuarantineState.SKIPPED)

@@ -7,12 +7,12 @@ import pytest
 import stamina
 
 from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.memory import FakeSource
 from applier.demo.simulator.producer import Producer, ProducerOptions
-from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica
 
-REBUILD = ("rebuilds from the sink", "resumes")
+REBUILD = ("recovering", "recovered")
 
 
 class NoteBook:
@@ -52,12 +52,12 @@ def test_a_first_run_begins_and_names_every_ddl_in_the_order_in_which_they_were_
     _, replica = replica_of(200, tmp_path)
     result = replica.catch_up()
     book = replica.observer
-    assert book.notes[0] == ("begins", {"start_ts": 0, "epoch": 1})
-    assert set(book.messages[1:]) == {"ddl done"}
-    assert [(facts["commit_ts"], facts["query"]) for facts in book.of("ddl done")] == [
+    assert book.notes[0] == ("replica_created", {"start_ts": 0, "epoch": 1})
+    assert set(book.messages[1:]) == {"ddl_applied"}
+    assert [(facts["commit_ts"], facts["query"]) for facts in book.of("ddl_applied")] == [
         (entry.ddl.commit_ts, entry.ddl.query) for entry in sorted(replica.ledger(), key=lambda entry: entry.ddl.commit_ts)
     ]
-    assert len(book.of("ddl done")) == result.ddls > 0
+    assert len(book.of("ddl_applied")) == result.ddls > 0
 
 
 def test_the_next_run_resumes_at_the_checkpoint_of_the_last_one_under_another_epoch(tmp_path):
@@ -65,15 +65,15 @@ def test_the_next_run_resumes_at_the_checkpoint_of_the_last_one_under_another_ep
     checkpoint_ts = replica.catch_up().checkpoint_ts
     replica.observer = NoteBook()
     replica.catch_up()
-    assert replica.observer.notes == [("resumes", {"checkpoint_ts": checkpoint_ts, "epoch": 2})]
+    assert replica.observer.notes == [("replica_resumed", {"checkpoint_ts": checkpoint_ts, "epoch": 2})]
 
 
 def test_a_skipped_ddl_is_not_called_done(tmp_path):
     _, replica = replica_of(40, tmp_path, ddl_policy={"create_view": "skip", "drop_view": "skip"})
     replica.catch_up()
-    assert all("VIEW" in facts["query"] for facts in replica.observer.of("ddl skipped"))
-    assert not any(facts["query"].startswith("CREATE VIEW") for facts in replica.observer.of("ddl done"))
-    assert replica.observer.of("ddl skipped")
+    assert all("VIEW" in facts["query"] for facts in replica.observer.of("ddl_skipped"))
+    assert not any(facts["query"].startswith("CREATE VIEW") for facts in replica.observer.of("ddl_applied"))
+    assert replica.observer.of("ddl_skipped")
 
 
 def test_every_retry_and_every_rebuild_is_noted_with_its_reason(tmp_path, without_waiting):
@@ -140,11 +140,11 @@ def test_the_log_has_each_checkpoint_once_and_each_note(tmp_path, caplog):
     caplog.set_level(logging.INFO, "applier")
     _, replica = replica_of(203, tmp_path)
     result = replica.catch_up()
-    checkpoints = [record.checkpoint_ts for record in caplog.records if record.getMessage() == "checkpoint"]
+    checkpoints = [record.checkpoint_ts for record in caplog.records if record.getMessage() == "checkpoint_advanced"]
     assert checkpoints == sorted(set(checkpoints))
     assert checkpoints[-1] == result.checkpoint_ts
-    assert [record.query for record in caplog.records if record.getMessage() == "ddl done"] == [
-        facts["query"] for facts in replica.observer.of("ddl done")
+    assert [record.query for record in caplog.records if record.getMessage() == "ddl_applied"] == [
+        facts["query"] for facts in replica.observer.of("ddl_applied")
     ]
 
 

@@ -14,7 +14,9 @@ from applier.model.position import Ts
 from applier.planner.statement import Phase, Statement
 from applier.sinks.mysql.sink import MysqlSink
 from applier.sinks.mysql.writer import MysqlWriter
-from applier.sinks.port import Fence, ProgressCommit, SinkSettings, WriteOutcome
+from applier.sinks.progress import Fence, ProgressCommit
+from applier.sinks.settings import SinkSettings
+from applier.sinks.write_outcome import WriteOutcome
 
 SHOP = "applier_test_shop"
 LEASE_S = 2.0

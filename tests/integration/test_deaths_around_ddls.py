@@ -11,15 +11,15 @@ from contextlib import closing
 import pytest
 
 from applier.ddl.ddl_type import DDL_TYPE_NAMES
+from applier.demo.simulator.memory import FakeSource
 from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.operation import ActionType
 from applier.demo.simulator.producer_options import LogRecord
 from applier.model.position import Stream
+from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql import ddl as mysql_ddl
-from applier.sinks.port import DdlState
 from tests.builders.wire import column, head, record, text
 from tests.rig.ddl_case import CASES
-from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import DeathError
 from tests.rig.local_replica import Replica
 from tests.rig.upstream import clear_sink

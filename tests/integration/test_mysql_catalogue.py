@@ -13,8 +13,10 @@ from applier.model.events import TableName
 from applier.planner.catalogue import TableDescription
 from applier.sinks.mysql.catalogue import describe, has_rows
 from applier.sinks.mysql.ddl.snapshot import has_moved, snapshot, states_of
+from applier.sinks.mysql.information_schema import FEW
 from applier.sinks.mysql.session import Purpose, driver_of, open_session
-from applier.sinks.port import SinkSettings
+from applier.sinks.settings import SinkSettings
+from tests.integration.sent_statements import sent_statements
 
 SCHEMA = "catalogue-täble %s:x"
 QUOTED = f"`{SCHEMA}`"
@@ -104,6 +106,23 @@ def test_an_index_that_the_optimizer_ignores_is_no_key(session: Connection, tabl
 def test_missing_tables_and_schemas_are_left_out(session: Connection, table: TableName) -> None:
     assert describe(session, [table, TableName("no such schema", "t")]) == {}
     assert describe(session, []) == {}
+
+
+def test_many_tables_are_described_in_as_many_statements_as_one(session: Connection) -> None:
+    names = [TableName(SCHEMA, f"many{number}") for number in range(FEW + 5)]
+    try:
+        for number, name in enumerate(names):
+            run(session, f"CREATE TABLE {quoted(name)} (id int PRIMARY KEY, v{number} int, UNIQUE u (v{number}))")
+        with sent_statements(session) as for_one:
+            alone = describe(session, names[3:4])
+        with sent_statements(session) as for_many:
+            together = describe(session, names)
+        assert {folded: table for folded, table in together.items() if folded in alone} == alone
+        assert [together[name.fold()].columns[1].name for name in names] == [f"v{number}" for number in range(len(names))]
+        assert [together[name.fold()].unique_indexes[1].columns for name in names] == [(f"v{number}",) for number in range(len(names))]
+        assert len(for_many) == len(for_one) <= 4
+    finally:
+        run(session, "DROP TABLE IF EXISTS " + ", ".join(map(quoted, names)))
 
 
 def test_a_table_is_found_without_regard_to_case_and_described_as_the_server_spells_it(session: Connection, table: TableName) -> None:

@@ -16,9 +16,9 @@ from applier.ddl import identity
 from applier.model.errors import FatalSinkError, Fenced, NeedsOperator, RetryableSinkError, UnknownOutcome
 from applier.model.events import DdlEvent
 from applier.model.position import ts_at
+from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql.ddl.runner import LOCK_WAIT_TIMEOUT
 from applier.sinks.mysql.ddl.statement import _sessions_with, wait_until_ended
-from applier.sinks.port import DdlState
 from applier.telemetry.retries import retries_noted
 from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, run
 from tests.integration.run_process import started
@@ -402,7 +402,7 @@ def test_a_statement_that_a_dead_run_left_is_waited_for_with_few_words(url: str,
             shop.sink._ownership.connection, DdlEvent(commit_ts=ts_at(datetime.now(UTC)), schema="", table="", query=left, ddl_type=0)
         )
         assert read(url, f"SELECT id FROM information_schema.processlist WHERE info = '{left}'") == []
-    told = [record for record in caplog.records if record.getMessage() == "waiting for a ddl that an earlier run has begun"]
+    told = [record for record in caplog.records if record.getMessage() == "waiting_for_ddl"]
     # It was looked at thirty times.
     assert 1 <= len(told) <= 7
 

@@ -16,7 +16,7 @@ from applier.planner.port import WireColumn
 from applier.sinks.mysql.catalogue import describe
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import Purpose, driver_of, execute_text, open_session
-from applier.sinks.port import SinkSettings
+from applier.sinks.settings import SinkSettings
 
 SCHEMA = "literals `%s:name"
 QUOTED = "`literals ``%s:name`"

@@ -3,8 +3,8 @@
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from applier.sinks.bookkeeping.overview import OwnerState
 from applier.sinks.mysql.sink import MysqlSink
+from applier.sinks.overview import OwnerState
 from tests.integration.mysql_replica import clean, replica, run, settings
 from tests.rig.least_privilege import make_user
 

@@ -18,7 +18,7 @@ from applier.sinks.mysql.ownership import LOCK_SLICE_S
 from applier.sinks.mysql.registry import end_holder
 from applier.sinks.mysql.session import discard
 from applier.sinks.mysql.sink import MysqlSink
-from applier.sinks.port import WriteState
+from applier.sinks.write_outcome import WriteState
 from tests.integration.mysql_replica import LEASE_S, SHOP, Replica, clean, engine, read, replica, run, settings
 from tests.integration.run_process import started, stop, word
 
@@ -50,7 +50,7 @@ def test_a_second_run_waits_and_then_names_the_owner(
     assert caught.value.facts["process"] == owner.pid
     assert caught.value.facts["host"]
     assert caught.value.facts["since"]
-    (told,) = (vars(record) for record in caplog.records if record.getMessage().startswith("waits for another run"))
+    (told,) = (vars(record) for record in caplog.records if record.getMessage() == "waiting_for_replica_lock")
     assert told["owner_process"] == owner.pid
     sink.close()
     assert owner.poll() is None

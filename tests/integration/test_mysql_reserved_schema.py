@@ -10,9 +10,9 @@ from applier.model.events import DdlEvent, TableName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import TableRows
 from applier.replica.sink_tables import SinkTables
+from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql.ownership import lock_name
 from applier.sinks.mysql.sink import MysqlSink
-from applier.sinks.port import DdlState
 from tests.integration.mysql_replica import SHOP, clean, commit_at, read, replica, run, settings
 
 BOOKS = "applier_test_books"

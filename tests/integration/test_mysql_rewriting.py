@@ -7,7 +7,7 @@ import pytest
 
 from applier.demo.simulator.mysql_oracle import connect
 from applier.model.errors import NeedsOperator
-from applier.sinks.port import DdlState
+from applier.sinks.ledger_entry import DdlState
 from tests.integration.mysql_replica import SHOP, Replica, clean, read, replica, run
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from applier.model.errors import NeedsOperator
-from applier.sinks.port import DdlState
+from applier.sinks.ledger_entry import DdlState
 from tests.integration.mysql_replica import SHOP, Replica, clean, read, replica, run
 
 

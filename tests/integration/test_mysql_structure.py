@@ -1,14 +1,13 @@
 """A table's structure, read from a real catalogue: all of it, for many tables in few statements."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
 import pytest
 from sqlalchemy import Connection
 
 from applier.model.events import TableName
-from applier.sinks.mysql.session import Purpose, discard, driver_of, open_session
+from applier.sinks.mysql.information_schema import FEW
+from applier.sinks.mysql.session import Purpose, discard, open_session
 from applier.sinks.mysql.structure.expression import Expression
 from applier.sinks.mysql.structure.model import (
     Check,
@@ -19,8 +18,9 @@ from applier.sinks.mysql.structure.model import (
     Partitioning,
     TableStructure,
 )
-from applier.sinks.mysql.structure.reader import FEW, read_structures
+from applier.sinks.mysql.structure.reader import read_structures
 from tests.integration.mysql_replica import SHOP, clean, run, settings
+from tests.integration.sent_statements import sent_statements
 
 
 @pytest.fixture
@@ -50,21 +50,6 @@ def made(session: Connection, url: str, statement: str) -> TableStructure:
     run(url, f"DROP TABLE IF EXISTS {SHOP}.t", statement.replace("TABLE t", f"TABLE {SHOP}.t"))
     (structure,) = structures(session, "t")
     return structure
-
-
-@contextmanager
-def counted(session: Connection) -> Iterator[list[str]]:
-    """Collect the statements that go over the session."""
-    driver, sent = driver_of(session), []
-    query = driver.query
-
-    def noted(sql: Any, *rest: Any, **more: Any) -> int:
-        sent.append(str(sql)[:60])
-        return query(sql, *rest, **more)
-
-    driver.query = noted  # type: ignore[method-assign]
-    yield sent
-    del driver.query
 
 
 def test_everything_that_a_statement_says_is_in_the_structure(session: Connection, url: str) -> None:
@@ -157,9 +142,9 @@ def test_a_view_is_told_from_a_table_and_a_trigger_is_seen(session: Connection, 
 def test_many_tables_are_read_in_as_many_statements_as_one(session: Connection, url: str) -> None:
     tables = [f"t{number}" for number in range(FEW + 5)]
     run(url, *(f"CREATE TABLE {SHOP}.{table} (id INT PRIMARY KEY, v INT DEFAULT {table[1:]})" for table in tables))
-    with counted(session) as few:
+    with sent_statements(session) as few:
         alone = structures(session, tables[3])
-    with counted(session) as many:
+    with sent_statements(session) as many:
         together = structures(session, *tables)
     assert [structure.columns[1].default for structure in together] == [table[1:] for table in tables]
     assert together[3:4] == alone

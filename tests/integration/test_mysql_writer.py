@@ -24,7 +24,10 @@ from applier.planner.statement import Phase, Statement, StatementRows
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import SQL_MODE, Purpose, discard, open_session
 from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
-from applier.sinks.port import Fence, Quarantined, Tls, TlsMode, WriteState
+from applier.sinks.progress import Fence
+from applier.sinks.quarantine import Quarantined
+from applier.sinks.settings import Tls, TlsMode
+from applier.sinks.write_outcome import WriteState
 from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, rows, run, settings
 from tests.integration.tcp_proxy import Proxy, proxy_to
 

@@ -8,7 +8,7 @@ from applier.cli.main import run as run_command
 from applier.demo.simulator.kafka import play
 from applier.model.errors import FatalSinkError
 from applier.model.position import Stream
-from applier.sinks.port import DdlState
+from applier.sinks.ledger_entry import DdlState
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, ddl, everywhere, log_of, resolved, row

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from applier.demo.simulator.memory import FakeSource
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, TableName
 from applier.planner.table_check import DifferenceKind
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.mysql.structure.examination import examine
-from applier.sinks.port import SinkSettings
+from applier.sinks.settings import SinkSettings
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, STRING_KEY, ddl, everywhere, log_of, resolved, row
 from tests.builders.wire import column
 from tests.integration.mysql_replica import read, run
-from tests.rig.fake_source import FakeSource
 from tests.rig.least_privilege import make_user
 from tests.rig.local_replica import Replica
 
@@ -108,7 +108,7 @@ def test_what_the_operator_accepts_does_not_stop_and_is_noted_once(url, kind, pr
     replica = replica_of(url, *ROWS, prepare=prepare, accept={"shop.*": (DifferenceKind(kind),)})
     replica.observer.note = lambda message, /, **facts: book.append((message, facts.get("table")))
     replica.catch_up()
-    assert book.count(("difference accepted", "shop.orders")) == 1
+    assert book.count(("difference_accepted", "shop.orders")) == 1
     assert read(url, "SELECT COUNT(*) FROM shop.orders WHERE id = 2") == [(1,)]
 
 

@@ -10,7 +10,8 @@ from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.kafka import play
 from applier.demo.simulator.producer import LogRecord, ProducerOptions
 from applier.sinks.factory import open_sink
-from applier.sinks.port import Progress, SinkSettings
+from applier.sinks.progress import Progress
+from applier.sinks.settings import SinkSettings
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
 from tests.rig.local_replica import Replica

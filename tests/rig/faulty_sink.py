@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from applier.model.errors import RetryableSinkError, UnknownOutcome
-from applier.sinks.port import WriteOutcome, Writer, WriteState
+from applier.sinks.port import Writer
+from applier.sinks.write_outcome import WriteOutcome, WriteState
 
 
 class DeathError(BaseException):

@@ -12,9 +12,11 @@ from applier.replica.engine import Components, EngineSettings
 from applier.replica.shutdown import Shutdown
 from applier.run.catchup import Catchup, CatchupOptions, CatchupResult
 from applier.run.daemon import Daemon, RunOptions
-from applier.sinks.bookkeeping.quarantine import SkipRule
 from applier.sinks.factory import open_sink
-from applier.sinks.port import DdlState, Sink, SinkSettings
+from applier.sinks.ledger_entry import DdlState
+from applier.sinks.port import Sink
+from applier.sinks.quarantine import SkipRule
+from applier.sinks.settings import SinkSettings
 from applier.sources.port import Source
 from applier.telemetry import Observer, SilentObserver
 from applier.telemetry.monitor import Monitor, MonitorSettings
@@ -57,7 +59,7 @@ class Replica:
     def catch_up(self, *, start_ts: int = NO_TS, until_ts: int | None = None, **options) -> CatchupResult:
         settings = self.settings(until_ts=until_ts)
         with open_sink(SinkSettings(url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0)) as sink:
-            runner = LocalRunner(self.source.reader, self.source.decoder)
+            runner = LocalRunner(self.source.reader)
             catchup = Catchup(Components(self.source, self.wrap(sink), runner), settings, self.observer)
             result = catchup.run(start_ts=Ts(start_ts), options=CatchupOptions(**options))
             self.left_cached = runner.cached_ranges
@@ -66,7 +68,7 @@ class Replica:
     def follow(self, shutdown: Shutdown, *, retry_for_s: float = 60.0) -> None:
         """Run as a daemon until ``stop`` is wished; the source decides when that is."""
         with open_sink(SinkSettings(url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0)) as sink:
-            self.runner = LocalRunner(self.source.reader, self.source.decoder)
+            self.runner = LocalRunner(self.source.reader)
             parts = Components(self.source, self.wrap(sink), self.runner)
             self.monitor = Monitor(self.observer, self.monitored)
             daemon = Daemon(parts, self.settings(), self.monitor, shutdown)
@@ -93,10 +95,10 @@ class Replica:
         with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
             return sink.quarantine.record(entry.event.place)
 
-    def say(self, word: SkipRule) -> None:
+    def skip(self, rule: SkipRule) -> None:
         with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
             sink.migrate()
-            sink.quarantine.say(word)
+            sink.quarantine.add_skip_rule(rule)
 
     def done_ddls(self):
         return sorted((entry.ddl.commit_ts, entry.ddl.query) for entry in self.ledger() if entry.state is DdlState.DONE)

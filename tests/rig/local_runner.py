@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 from applier.model.chunk import PackedChunk
 from applier.model.range_report import RangeId
-from applier.sinks.port import WriteOutcome
-from applier.sources.port import Decoder, RangeReader
+from applier.sinks.write_outcome import WriteOutcome
+from applier.sources.port import RangeReader
 from applier.tasks.apply import ApplyPlan, Planned, render, select, write
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure, listen
 
@@ -18,15 +18,14 @@ from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure, listen
 class LocalRunner:
     """Implements ``Runner`` in this process."""
 
-    def __init__(self, reader: RangeReader, decoder: Decoder) -> None:
-        self._reader, self._decoder = pickle.dumps(reader), pickle.dumps(decoder)
+    def __init__(self, reader: RangeReader) -> None:
+        self._reader = pickle.dumps(reader)
         self._cached: dict[RangeId, list[bytes]] = {}
 
     def listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:
         outcomes = []
         for task in tasks:
-            task_there, reader, decoder = map(pickle.loads, (pickle.dumps(task), self._reader, self._decoder))
-            elements = list(listen(task_there, reader, decoder))
+            elements = list(listen(pickle.loads(pickle.dumps(task)), pickle.loads(self._reader)))  # noqa: S301 - our own bytes
             outcome = elements[-1]
             assert not isinstance(outcome, PackedChunk)
             assert all(isinstance(element, PackedChunk) for element in elements[:-1])
@@ -36,13 +35,12 @@ class LocalRunner:
         return outcomes
 
     def apply(self, plan: ApplyPlan) -> WriteOutcome:
-        plan = pickle.loads(pickle.dumps(plan))  # noqa: S301 - our own bytes
+        plan = pickle.loads(pickle.dumps(plan))  # noqa: S301
         reducers: dict[int, list] = defaultdict(list)
         for range_id in plan.ranges:
             for bucketed in select(plan, self._read(range_id)):
                 reducers[bucketed[0]].append(bucketed)
-        decoder = pickle.loads(self._decoder)  # noqa: S301
-        planned: list[Planned] = [item for reducer in range(plan.reducers) for item in render(plan, reducer, reducers[reducer], decoder)]
+        planned: list[Planned] = [item for reducer in range(plan.reducers) for item in render(plan, reducer, reducers[reducer])]
         planned = pickle.loads(pickle.dumps(planned))  # noqa: S301
         return write(plan, iter(sorted(planned, key=lambda item: item[0])), pickle.loads(self._reader))  # noqa: S301
 

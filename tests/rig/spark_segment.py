@@ -23,8 +23,10 @@ from applier.model.segment import SegmentWindow
 from applier.planner.catalogue import ColumnDescription
 from applier.sinks.factory import open_sink
 from applier.sinks.failpoint import VARIABLE
-from applier.sinks.port import ProgressCommit, Sink, SinkSettings, WriteOutcome, WriteState
-from applier.sources.open_protocol import OPEN_PROTOCOL
+from applier.sinks.port import Sink
+from applier.sinks.progress import ProgressCommit
+from applier.sinks.settings import SinkSettings
+from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.spark.runner import SparkRunner
 from applier.spark.session import start_context
 from applier.tasks.apply import ApplyPlan
@@ -59,7 +61,7 @@ class Stage:
         self.directory, self.sink, self.reader = directory, sink, reader
         local = {"spark.local.dir": str(directory / "spark")}
         self.context: SparkContext = start_context("test", _master(), CONF | local | dict(conf))
-        self.runner = SparkRunner(self.context, reader, OPEN_PROTOCOL)
+        self.runner = SparkRunner(self.context, reader)
         with closing(sqlite3.connect(directory / "replica.db")) as connection:
             connection.execute('CREATE TABLE "shop.orders" (id INTEGER PRIMARY KEY, name TEXT)')
 

@@ -15,7 +15,8 @@ from applier.demo.stage import moment_of_replica, steps_until
 from applier.model.errors import FatalSinkError
 from applier.model.position import Ts
 from applier.sinks.factory import open_sink
-from applier.sinks.port import DdlState, SinkSettings
+from applier.sinks.ledger_entry import DdlState
+from applier.sinks.settings import SinkSettings
 
 NAME = "e2e"
 

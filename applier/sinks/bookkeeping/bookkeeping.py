@@ -19,8 +19,12 @@ from sqlalchemy import Connection, CursorResult, TextClause
 from applier.model.errors import FatalSinkError, Fenced, InvariantViolation, RetryableSinkError
 from applier.model.events import FoldedName
 from applier.model.position import Offset, Stream, StreamPosition, Ts
-from applier.sinks.bookkeeping.queries import SCHEMA, load_queries
-from applier.sinks.port import Fence, Owner, Progress, ProgressCommit, WriteState
+from applier.model.segment import steps_back
+from applier.sinks.bookkeeping.queries import load_queries
+from applier.sinks.overview import Owner
+from applier.sinks.progress import Fence, Progress, ProgressCommit
+from applier.sinks.settings import SCHEMA
+from applier.sinks.write_outcome import WriteState
 
 MAX_INTEGER = 2**63 - 1
 MAX_READS = 10
@@ -120,7 +124,7 @@ class Bookkeeping:
         InvariantViolation if the checkpoint would step back or the lock is not held.
         """
         row = self._progress(connection, "progress_read")
-        if row is None or row.fence != fence or commit.checkpoint_ts < row.checkpoint_ts:
+        if row is None or row.fence != fence or steps_back(commit.checkpoint_ts, row.checkpoint_ts):
             message = "the progress cannot be moved so"
             raise InvariantViolation(message, replica=self.name, stored=row, fence=fence, checkpoint_ts=commit.checkpoint_ts)
         self._write_streams(connection, commit)

@@ -16,7 +16,7 @@ from applier.model.errors import InvariantViolation, NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, moment
-from applier.sinks.port import DdlState, LedgerEntry, LedgerKey
+from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
 
 MAX_LISTED: Final = 1_000
 """Timestamps in one statement."""

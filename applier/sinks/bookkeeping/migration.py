@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from applier.model.errors import FatalSinkError
 from applier.sinks.bookkeeping.data import path
-from applier.sinks.bookkeeping.queries import SCHEMA
+from applier.sinks.settings import SCHEMA
 
 
 class BookkeepingPlace(NamedTuple):

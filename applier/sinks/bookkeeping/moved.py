@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 
 from applier.model.errors import NeedsOperator
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
-from applier.sinks.bookkeeping.queries import SCHEMA
+from applier.sinks.settings import SCHEMA
 
 _PRESENT: Final = {
     "sqlite": text("SELECT COUNT(*) FROM sqlite_master WHERE name = 'applier_progress'"),

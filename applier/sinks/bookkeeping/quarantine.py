@@ -1,28 +1,24 @@
-"""The quarantine of one replica: events that were set aside, with their records, and the operator's words about events to skip.
+"""The quarantine of one replica: rejected events with their records, and the operator's rules about events to skip.
 
-``Quarantine`` holds the statements, inside a transaction that the caller began; a writer stores entries in the transaction of the
-progress, behind the lock of the progress row, so that an entry is there once however often its record is read. ``QuarantineDesk`` is
-what the driver asks, the same for every dialect: each call is a transaction of its own.
+Statements inside a transaction that the caller began. A writer stores entries in the transaction of the progress, behind the lock of
+the progress row, so that an entry is there once however often its record is read.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import groupby
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 from sqlalchemy import Connection
 
 from applier.model.errors import FatalSinkError
 from applier.model.events import FoldedName
-from applier.model.position import NO_TS, Offset, Stream, Ts
+from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, moment
-from applier.sinks.port import Quarantined
-
-T = TypeVar("T")
+from applier.sinks.quarantine import Quarantined, QuarantineEntry, SkipRule
 
 PIECE_BYTES: Final = 256 * 1024
 """The smallest max_allowed_packet in use is 1 MiB, and a binary literal may need twice its bytes."""
@@ -31,27 +27,7 @@ MAX_NAME: Final = 192
 MAX_LISTED: Final = 1000
 """Offsets in one statement: SQLite takes some 32,000 values."""
 ANYWHERE: Final = Stream("", -1)
-"""The stream of a word that holds for a timestamp."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuarantineEntry:
-    """An event that was set aside, without its record."""
-
-    event: RejectedEvent
-    found_at: datetime
-    settled_at: datetime | None = None
-    settled_by: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkipRule:
-    """The operator's word on an event: at ``place``, or (place None) every event of ``commit_ts`` and ``table`` (None: of any table)."""
-
-    said_by: str
-    place: EventPlace | None = None
-    commit_ts: Ts = NO_TS
-    table: FoldedName | None = None
+"""The stream of a rule that holds for a timestamp."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -147,66 +123,25 @@ class Quarantine:
         values = self._key(place) | {"state": state.value, "settled_by": by}
         return connection.execute(self.bookkeeping.query("quarantine_settle"), values).rowcount > 0
 
-    def say(self, connection: Connection, word: SkipRule) -> None:
-        """Remember a word of the operator."""
-        values = self._key(word.place or EventPlace(ANYWHERE, Offset(-1), WHOLE_RECORD)) | {
-            "commit_ts": self.bookkeeping.number(word.commit_ts),
-            "schema_name": word.table.schema if word.table else "",
-            "table_name": word.table.table if word.table else "",
-            "said_by": word.said_by,
+    def add_skip_rule(self, connection: Connection, rule: SkipRule) -> None:
+        """Store a rule of the operator."""
+        values = self._key(rule.place or EventPlace(ANYWHERE, Offset(-1), WHOLE_RECORD)) | {
+            "commit_ts": self.bookkeeping.number(rule.commit_ts),
+            "schema_name": rule.table.schema if rule.table else "",
+            "table_name": rule.table.table if rule.table else "",
+            "said_by": rule.said_by,
         }
         connection.execute(self.bookkeeping.query("skip_write"), values)
 
-    def words(self, connection: Connection) -> list[SkipRule]:
-        """Return all words of the operator."""
-        return [_word(row) for row in connection.execute(self.bookkeeping.query("skip_read"), {"name": self.bookkeeping.name})]
+    def skip_rules(self, connection: Connection) -> list[SkipRule]:
+        """Return all rules of the operator."""
+        return [_rule(row) for row in connection.execute(self.bookkeeping.query("skip_read"), {"name": self.bookkeeping.name})]
 
     def _key(self, place: EventPlace) -> dict[str, Any]:
         return self._of_stream(place.stream) | {"record_offset": place.offset, "event_index": place.event}
 
     def _of_stream(self, stream: Stream) -> dict[str, Any]:
         return {"name": self.bookkeeping.name, "topic": stream.topic, "partition_number": stream.partition}
-
-
-@dataclass(frozen=True, slots=True)
-class QuarantineStore:
-    """The quarantine as the driver and the commands see it. ``read`` and ``write`` run work in a transaction of the sink."""
-
-    store: Quarantine
-    read: Callable[[Callable[[Connection], Any]], Any]
-    write: Callable[[Callable[[Connection], Any]], Any]
-
-    def count(self) -> int:
-        """Return how many entries wait for the operator. Cheap."""
-        return int(self.read(self.store.count))
-
-    def entries(self) -> Sequence[QuarantineEntry]:
-        """Return all entries, without their records, in the order in which they were found."""
-        found: Sequence[QuarantineEntry] = self.read(self.store.entries)
-        return found
-
-    def places(self) -> Sequence[EventPlace]:
-        """Return the places of the entries that a run may meet again, whatever has become of them."""
-        found: Sequence[EventPlace] = self.read(self.store.places)
-        return found
-
-    def record(self, place: EventPlace) -> KeptRecord:
-        """Return the record of an entry as it came from Kafka. FatalSinkError if there is none."""
-        record: KeptRecord = self.read(lambda connection: self.store.record(connection, place))
-        return record
-
-    def settle(self, place: EventPlace, state: QuarantineState, by: str) -> bool:
-        """Write what has become of an entry that waited; False if it did not wait (any more)."""
-        return bool(self.write(lambda connection: self.store.settle(connection, place, state, by)))
-
-    def words(self) -> Sequence[SkipRule]:
-        """Return the operator's words about events to skip."""
-        words: Sequence[SkipRule] = self.read(self.store.words)
-        return words
-
-    def say(self, word: SkipRule) -> None:
-        """Remember a word of the operator; runs heed it from their next start on."""
-        self.write(lambda connection: self.store.say(connection, word))
 
 
 def _storable(text: str) -> str:
@@ -232,7 +167,7 @@ def _entry(row: Any) -> QuarantineEntry:
     )
 
 
-def _word(row: Any) -> SkipRule:
+def _rule(row: Any) -> SkipRule:
     place = None if row.topic == ANYWHERE.topic else _place(row)
     table = FoldedName(row.schema_name, row.table_name) if row.schema_name or row.table_name else None
     return SkipRule(said_by=row.said_by, place=place, commit_ts=Ts(int(row.commit_ts)), table=table)

@@ -4,16 +4,14 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import BindParameter, TextClause, bindparam, text
 
 from applier.sinks.bookkeeping.data import read_text
+from applier.sinks.settings import SCHEMA
 
 BOOKKEEPING = "sql/queries.sql"
-
-SCHEMA: Final = "applier"
-"""Where the bookkeeping lies, unless the configuration names another schema."""
 
 _TABLE = re.compile(r"\bapplier\.(\w+)")
 _SCHEMA = re.compile(r"\bapplier\b")

@@ -3,7 +3,7 @@
 import ssl
 from typing import Any
 
-from applier.sinks.port import Tls, TlsMode
+from applier.sinks.settings import Tls, TlsMode
 
 
 def tls_arguments(tls: Tls) -> dict[str, Any]:

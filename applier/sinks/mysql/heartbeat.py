@@ -13,7 +13,7 @@ from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, fenced
 from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.registry import lock_holder
 from applier.sinks.mysql.session import Purpose, discard, open_session, transaction
-from applier.sinks.port import SinkSettings
+from applier.sinks.settings import SinkSettings
 
 BEATS_PER_LEASE = 10
 STILL_BEATS = 2

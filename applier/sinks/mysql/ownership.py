@@ -19,13 +19,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import ApplierError, InvariantViolation, RetryableSinkError
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, OwnerRow, fenced
-from applier.sinks.bookkeeping.overview import OwnerState, OwnerView
-from applier.sinks.bookkeeping.queries import SCHEMA
 from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.heartbeat import STILL_BEATS, Heartbeat, interval_s
 from applier.sinks.mysql.registry import SessionRegistry, end_holder, lock_holder, release_lock, take_lock
 from applier.sinks.mysql.session import Purpose, discard, open_session, session_id, transaction
-from applier.sinks.port import SinkSettings
+from applier.sinks.overview import OwnerState, OwnerView
+from applier.sinks.settings import SCHEMA, SinkSettings
 from applier.sinks.waiting import tell_wait
 
 LOCK_SLICE_S = 1

@@ -18,7 +18,7 @@ from applier.sinks.address import connect_timeout_of, sink_url
 from applier.sinks.bookkeeping.queries import load_queries
 from applier.sinks.mysql.encryption import tls_arguments
 from applier.sinks.mysql.errors import code_of, translate
-from applier.sinks.port import SinkSettings, Tls
+from applier.sinks.settings import SinkSettings, Tls
 
 FILE = "sql/mysql.sql"
 QUERIES = load_queries("mysql", FILE)

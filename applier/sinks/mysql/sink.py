@@ -16,9 +16,11 @@ from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, of_epoch
 from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.moved import refuse_moved
-from applier.sinks.bookkeeping.overview import Overview, look
-from applier.sinks.bookkeeping.quarantine import Quarantine, QuarantineStore
+from applier.sinks.bookkeeping.overview import look
+from applier.sinks.bookkeeping.quarantine import Quarantine
+from applier.sinks.bookkeeping.quarantine_store import SqlQuarantineStore
 from applier.sinks.bookkeeping.queries import load_queries
+from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
 from applier.sinks.mysql import catalogue
 from applier.sinks.mysql.ddl.runner import DdlRunner
 from applier.sinks.mysql.dialect import MysqlDialect
@@ -29,8 +31,12 @@ from applier.sinks.mysql.registry import release_lock, take_lock
 from applier.sinks.mysql.session import FILE, QUERIES, Purpose, discard, limits, open_session, transaction
 from applier.sinks.mysql.structure.examination import examine
 from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
-from applier.sinks.port import DdlState, Fence, LedgerEntry, LedgerKey, Progress, ProgressCommit, Quarantined, SinkSettings, WriteOutcome
+from applier.sinks.overview import Overview
+from applier.sinks.progress import Fence, Progress, ProgressCommit
+from applier.sinks.quarantine import Quarantined, QuarantineStore
 from applier.sinks.reserved import SYSTEM_SCHEMAS, Reserved
+from applier.sinks.settings import SinkSettings
+from applier.sinks.write_outcome import WriteOutcome
 
 T = TypeVar("T")
 
@@ -176,7 +182,7 @@ class MysqlSink:
         def run(work: Callable[[Connection], T]) -> T:
             return self._read(work, "looking into the quarantine")
 
-        return QuarantineStore(Quarantine(self._bookkeeping), run, run)
+        return SqlQuarantineStore(Quarantine(self._bookkeeping), run, run)
 
     def overview(self) -> Overview:
         """Look at the replica from outside."""

@@ -24,7 +24,10 @@ from applier.sinks.mysql.catalogue import describe
 from applier.sinks.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of, translate
 from applier.sinks.mysql.registry import SessionRegistry
 from applier.sinks.mysql.session import QUERIES, Purpose, discard, execute_text, open_session, roll_back
-from applier.sinks.port import Fence, ProgressCommit, Quarantined, SinkSettings, WriteOutcome, WriteState
+from applier.sinks.progress import Fence, ProgressCommit
+from applier.sinks.quarantine import Quarantined
+from applier.sinks.settings import SinkSettings
+from applier.sinks.write_outcome import WriteOutcome, WriteState
 
 HARMLESS: Final = frozenset({1592, 3170, 1287, 1681, 3719, 3778, 4166, 6414})
 """Warnings that say nothing about values: a statement that is unsafe for statement-based binary logs, one that was too large for a plan by

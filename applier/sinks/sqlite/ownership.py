@@ -19,7 +19,7 @@ from typing import Final
 
 from applier.model.errors import FatalSinkError, Fenced
 from applier.sinks.bookkeeping.bookkeeping import OwnerRow
-from applier.sinks.bookkeeping.overview import OwnerState, OwnerView
+from applier.sinks.overview import OwnerState, OwnerView
 from applier.sinks.waiting import tell_wait
 
 _RETRY_S: Final = 0.1

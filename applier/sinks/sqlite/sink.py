@@ -25,11 +25,16 @@ from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, FenceState, of_epoch
 from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.moved import refuse_moved
-from applier.sinks.bookkeeping.overview import Overview, look
-from applier.sinks.bookkeeping.quarantine import Quarantine, QuarantineStore
+from applier.sinks.bookkeeping.overview import look
+from applier.sinks.bookkeeping.quarantine import Quarantine
+from applier.sinks.bookkeeping.quarantine_store import SqlQuarantineStore
 from applier.sinks.failpoint import reach
-from applier.sinks.port import DdlState, Fence, LedgerEntry, LedgerKey, Progress, ProgressCommit, Quarantined, SinkSettings, WriteOutcome
+from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
+from applier.sinks.overview import Overview
+from applier.sinks.progress import Fence, Progress, ProgressCommit
+from applier.sinks.quarantine import Quarantined, QuarantineStore
 from applier.sinks.reserved import Reserved
+from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite import catalogue
 from applier.sinks.sqlite.dialect import SqliteDialect
 from applier.sinks.sqlite.errors import commit_failed
@@ -38,6 +43,7 @@ from applier.sinks.sqlite.ownership import FileLock
 from applier.sinks.sqlite.schema_change import apply_ddl
 from applier.sinks.sqlite.session import database_path, open_engine, raw, snapshot, transaction
 from applier.sinks.sqlite.writer import SqliteWriter
+from applier.sinks.write_outcome import WriteOutcome
 
 T = TypeVar("T")
 
@@ -213,7 +219,7 @@ class SqliteSink:
     @property
     def quarantine(self) -> QuarantineStore:
         """The events that were set aside."""
-        return QuarantineStore(Quarantine(self._bookkeeping), self._reading, self._writing)
+        return SqlQuarantineStore(Quarantine(self._bookkeeping), self._reading, self._writing)
 
     def _reading(self, work: Callable[[Connection], T]) -> T:
         with snapshot(self._engine, self._path) as connection:

@@ -17,9 +17,11 @@ from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.failpoint import reach
 from applier.sinks.guarded import Guard
-from applier.sinks.port import Fence, ProgressCommit, Quarantined, WriteOutcome, WriteState
+from applier.sinks.progress import Fence, ProgressCommit
+from applier.sinks.quarantine import Quarantined
 from applier.sinks.sqlite.errors import commit_failed, translate
 from applier.sinks.sqlite.session import open_engine, raw
+from applier.sinks.write_outcome import WriteOutcome, WriteState
 
 
 @dataclass(frozen=True, slots=True)

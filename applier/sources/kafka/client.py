@@ -23,8 +23,7 @@ from applier.sources.kafka.failure import failed
 from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.refusal import refusals_as_config_errors
 from applier.sources.kafka.settings import LOGGER, KafkaSettings, unreachable
-from applier.sources.open_protocol.decoder import OPEN_PROTOCOL
-from applier.sources.port import Decoder, RangeReader
+from applier.sources.port import RangeReader
 
 CLOSE_TIMEOUT_S = 10.0
 """How long the consumer may take to close: as long as a broker takes to answer that offsets are shown."""
@@ -64,7 +63,7 @@ class _Shown:
         refused = next((f"{p.topic}/{p.partition}: {p.error}" for p in partitions if p.error is not None), None)
         reason = None if error is None and refused is None else str(error or refused)
         if reason not in {None, self._not_because}:
-            LOGGER.warning("offsets are not shown to lag tools", extra={"reason": self._settings.masked(str(reason))})
+            LOGGER.warning("offsets_not_shown", extra={"reason": self._settings.masked(str(reason))})
         self._not_because = reason
 
 
@@ -84,11 +83,6 @@ class KafkaSource:
     def reader(self) -> RangeReader:
         """The reading part, for executors."""
         return KafkaRangeReader(self._settings)
-
-    @property
-    def decoder(self) -> Decoder:
-        """The decoding part: TiCDC's topics hold the Open Protocol."""
-        return OPEN_PROTOCOL
 
     def listing(self) -> Listing:
         """Fetch partitions and extents: first the partitions, then their offsets, so that the ends are the newest."""

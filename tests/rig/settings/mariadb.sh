@@ -34,6 +34,8 @@ if [ -n "${RIG_TLS_CERT:-}" ]; then
 fi
 
 # Character set and collation are those of a MariaDB from Debian or Docker Hub; the rest is a server that is small and quick to start.
+# nosync: a test kills the server and not the machine, so what was written to the page cache is kept. An ALTER TABLE takes a third of
+# the time (8 ms instead of 26).
 exec mariadbd --no-defaults $user --datadir="$data" --socket="$data/s.sock" --pid-file="$data/pid" --init-file="$data.init.sql" \
   --port="${RIG_PORT:-3306}" --bind-address="${RIG_BIND:-0.0.0.0}" --skip-name-resolve --skip-log-bin \
-  --character-set-server=utf8mb4 --collation-server=utf8mb4_general_ci --max-allowed-packet=64M --innodb-buffer-pool-size=128M "$@"
+  --character-set-server=utf8mb4 --collation-server=utf8mb4_general_ci --max-allowed-packet=64M --innodb-buffer-pool-size=128M --innodb-flush-method=nosync --debug-no-sync "$@"

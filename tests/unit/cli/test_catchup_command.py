@@ -38,7 +38,7 @@ def test_people_get_what_was_done_and_how_far_the_replica_is():
 
 
 def test_nothing_to_do_is_said_plainly():
-    assert as_lines(result(rows=0, transactions=0, ddls=0), "s")[0] == "nothing to do: the replica is already at the end (4.2 s)"
+    assert as_lines(result(rows=0, transactions=0, ddls=0), "s")[0] == "nothing to apply: the replica is up to date (4.2 s)"
 
 
 @pytest.mark.parametrize("counts", [{"rows": 0, "transactions": 1, "ddls": 0}, {"rows": 0, "transactions": 0, "ddls": 1}])
@@ -47,7 +47,7 @@ def test_a_checkpoint_or_a_ddl_without_rows_is_something(counts):
 
 
 def test_a_pending_ddl_is_named():
-    assert "pending: DROP TABLE t (it runs once the watermark is past its timestamp)" in as_lines(
+    assert "pending DDL: DROP TABLE t (it runs when the watermark has passed its commit timestamp)" in as_lines(
         result(pending_ddls=["DROP\nTABLE t"]), "s"
     )
 
@@ -55,7 +55,7 @@ def test_a_pending_ddl_is_named():
 def test_the_stream_that_holds_the_watermark_is_named_if_others_are_ahead():
     streams = {"feed/0": STREAM, "feed/1": STREAM | {"resolved_ts": TS + 1}}
     assert as_lines(result(streams=streams, holding_stream="feed/0"), "s")[-1] == (
-        "feed/0 holds the watermark: 1 stream already promised more"
+        "feed/0 holds back the watermark: 1 stream resolved beyond it"
     )
 
 

@@ -13,7 +13,9 @@ from applier.ddl import identity, same_ddl
 from applier.model.events import DdlEvent
 from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.sinks.factory import open_sink
-from applier.sinks.port import DdlState, ProgressCommit, SinkSettings
+from applier.sinks.ledger_entry import DdlState
+from applier.sinks.progress import ProgressCommit
+from applier.sinks.settings import SinkSettings
 
 FIRST, SECOND = Ts(1_700_000_000_123 << 18), Ts(1_700_000_000_456 << 18 | 3)
 DDLS = (
@@ -91,12 +93,12 @@ def test_programs_get_the_ledger_as_one_list(ledger, config, capsys):
 
 def test_nothing_found_is_said(ledger, config, capsys):
     assert run(["ddl", "list", "--config", config, "--ts", "5"]) == 0
-    assert capsys.readouterr().out == "the ledger holds no such DDL\n"
+    assert capsys.readouterr().out == "the ledger has no such DDL\n"
 
 
 def test_a_sink_without_bookkeeping_is_4_and_looking_creates_nothing(config, database, capsys):
     assert run(["ddl", "list", "--config", config]) == 4
-    assert "applier migrate creates it" in capsys.readouterr().err
+    assert "applier migrate" in capsys.readouterr().err
     with closing(sqlite3.connect(database)) as connection:
         assert connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone() == (0,)
 
@@ -124,10 +126,10 @@ def test_of_several_unfinished_ddls_the_operator_must_name_one(ledger, config, d
 
 def test_a_finished_ddl_is_not_touched(ledger, config, database, capsys):
     assert run(["ddl", "skip", "--config", config, "--ts", str(SECOND)]) == 2
-    assert "no DDL is unfinished" in capsys.readouterr().err
+    assert "no unfinished DDL" in capsys.readouterr().err
     unfinish(database, "items")
     assert run(["ddl", "retry", "--config", config, "--ts", str(FIRST)]) == 2
-    assert f"Unfinished are: --ts {SECOND} --table shop.items" in capsys.readouterr().err
+    assert f"The unfinished ones are: --ts {SECOND} --table shop.items" in capsys.readouterr().err
     assert states(config, capsys) == ["done", "done", "intent"]
 
 
@@ -144,7 +146,7 @@ def test_a_ddl_cannot_be_skipped_before_the_replica_has_begun(config, database, 
     with open_replica(database) as sink:
         sink.migrate()
     assert run(["ddl", "skip", "--config", config, "--ts", "5", "--table", "shop.orders"]) == 2
-    assert "has not begun" in capsys.readouterr().err
+    assert "has no checkpoint yet" in capsys.readouterr().err
 
 
 def test_a_running_applier_is_not_disturbed(ledger, config, database, capsys):

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from applier.cli.display import PLAIN_INTERVAL_S, LiveObserver, PlainObserver, observer_for, picture, summary
 from applier.model.position import NO_TS, Ts
-from applier.telemetry import SilentObserver, Snapshot
+from applier.telemetry import LogEvent, SilentObserver, Snapshot
 
 CHECKPOINT = Ts(1_700_000_000_123 << 18)
 STATE = Snapshot(
@@ -45,7 +45,7 @@ def test_the_state_is_one_line(plain):
     observer.update(STATE)
     assert text() == (
         "applying: read 1,500 of 3,000 records, applied 1,234 rows in 1 transaction, 2 DDLs, "
-        "checkpoint 2023-11-14 22:13:20.123Z, watermark held by feed/3\n"
+        "checkpoint 2023-11-14 22:13:20.123Z, watermark held back by feed/3\n"
     )
 
 
@@ -67,15 +67,18 @@ def test_each_ddl_gets_a_line_of_its_own_once(plain):
 
 def test_a_note_is_printed_at_once_as_it_is(plain):
     observer, _, text = plain
-    observer.note("kafka is retried", cause="[bold]no route[/bold]\x1b[2J", broker="b:1")
-    assert text() == "kafka is retried cause=[bold]no route[/bold]\N{REPLACEMENT CHARACTER}[2J broker=b:1\n"
+    observer.note(LogEvent.RETRY, cause="[bold]no route[/bold]\x1b[2J", broker="b:1")
+    assert text() == "retry cause=[bold]no route[/bold]\N{REPLACEMENT CHARACTER}[2J broker=b:1\n"
 
 
 def test_a_timestamp_in_a_note_has_its_time_beside_it(plain):
     observer, _, text = plain
-    observer.note("resumes", checkpoint_ts=CHECKPOINT, epoch=2)
-    observer.note("begins", start_ts=NO_TS, epoch=1)
-    assert text().splitlines() == [f"resumes checkpoint_ts={CHECKPOINT} (2023-11-14 22:13:20.123Z) epoch=2", "begins start_ts=0 epoch=1"]
+    observer.note(LogEvent.REPLICA_RESUMED, checkpoint_ts=CHECKPOINT, epoch=2)
+    observer.note(LogEvent.REPLICA_CREATED, start_ts=NO_TS, epoch=1)
+    assert text().splitlines() == [
+        f"replica_resumed checkpoint_ts={CHECKPOINT} (2023-11-14 22:13:20.123Z) epoch=2",
+        "replica_created start_ts=0 epoch=1",
+    ]
 
 
 def test_a_terminal_gets_a_live_display_with_notes_above_it():
@@ -83,10 +86,10 @@ def test_a_terminal_gets_a_live_display_with_notes_above_it():
     with observer_for(console, silent=False) as observer:
         assert isinstance(observer, LiveObserver)
         observer.update(STATE)
-        observer.note("resumes", checkpoint_ts=CHECKPOINT)
+        observer.note(LogEvent.REPLICA_RESUMED, checkpoint_ts=CHECKPOINT)
     text = console.file.getvalue()
     assert "1,500 of 3,000 records" in text
-    assert f"resumes checkpoint_ts={CHECKPOINT} (2023-11-14 22:13:20.123Z)" in text
+    assert f"replica_resumed checkpoint_ts={CHECKPOINT} (2023-11-14 22:13:20.123Z)" in text
 
 
 @pytest.mark.parametrize(("silent", "kind"), [(True, SilentObserver), (False, PlainObserver)])

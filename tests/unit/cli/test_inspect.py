@@ -13,7 +13,7 @@ from applier.config import load_config
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import AdminEvent, Column, DdlEvent, ResolvedEvent, RowEvent, RowOperation
 from applier.model.position import Offset, Place, Stream, Ts
-from applier.sources.peek import PeekChoice
+from applier.sources.kafka.peek import PeekChoice
 
 TOPIC = "feed"
 VECTORS = Path(__file__).parents[2] / "data" / "vectors" / "open_protocol.jsonl"
@@ -108,7 +108,7 @@ def test_people_get_a_line_per_event_and_a_count(config, capsys):
     assert run(["inspect", "--config", config, "--partition", "2"]) == 0
     shown = capsys.readouterr()
     assert [line.split()[:2] for line in shown.out.splitlines()] == [[f"{TOPIC}/2@{i}", "unreadable"] for i in range(3)]
-    assert shown.err == "3 records, 3 of them cannot be read\n"
+    assert shown.err == "3 records, 3 unreadable\n"
 
 
 def test_a_topic_that_is_not_configured_is_2(config, capsys):

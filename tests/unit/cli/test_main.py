@@ -100,7 +100,7 @@ def test_an_unexpected_error_shows_its_traceback_and_says_what_it_is(capsys):
     text = capsys.readouterr().err
     assert "Traceback" in text
     assert "ZeroDivisionError: the cause" in text
-    assert "please report it" in text
+    assert "Please report it" in text
 
 
 def test_a_collector_gets_an_unexpected_error_as_one_object_with_its_traceback(capsys):
@@ -110,7 +110,8 @@ def test_a_collector_gets_an_unexpected_error_as_one_object_with_its_traceback(c
     (line,) = capsys.readouterr().err.splitlines()
     entry = json.loads(line)
     assert (entry["level"], entry["error"], entry["exit_code"]) == ("error", "ZeroDivisionError", 1)
-    assert "please report it" in entry["message"]
+    assert entry["message"] == "unexpected_error"
+    assert "Please report it" in entry["error_message"]
     assert entry["traceback"].endswith("ZeroDivisionError: the cause")
 
 
@@ -163,26 +164,15 @@ def test_a_missing_configuration_is_2(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--until-ts", "5", "--until-time", "2025-01-01T00:00:00Z"], "exclude each other"),
+        (["--until-ts", "5", "--until-time", "2025-01-01T00:00:00Z"], "cannot be combined"),
         (["--until-time", "tomorrow"], "is not an ISO 8601 time"),
-        (["--until-time", "2025-01-01T00:00:00"], "does not say which zone"),
+        (["--until-time", "2025-01-01T00:00:00"], "has no offset from UTC"),
         (["--until-time", "1960-01-01T00:00:00Z"], "is before 1970"),
     ],
 )
 def test_a_limit_that_is_none_is_2(options, message, capsys):
     assert run(["catchup", *options]) == 2
     assert message in capsys.readouterr().err
-
-
-def test_help_names_every_command_and_starts_neither_spark_nor_kafka():
-    code = (
-        "import sys; from applier.cli.main import run; assert run(['--help']) == 0; "
-        "print([m for m in ('pyspark', 'confluent_kafka', 'sqlalchemy', 'alembic') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
-    for command in ("catchup", "inspect", "migrate", "ddl"):
-        assert command in done.stdout
 
 
 def test_the_package_runs_as_a_module():

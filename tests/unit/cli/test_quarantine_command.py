@@ -15,7 +15,7 @@ from applier.demo.simulator.kafka import play
 from applier.model.errors import NeedsOperator, ProtocolError
 from applier.model.position import Stream
 from applier.model.rejected_event import QuarantineState
-from applier.sinks.port import DdlState
+from applier.sinks.ledger_entry import DdlState
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, ddl, everywhere, log_of, resolved, row
@@ -198,7 +198,7 @@ def test_a_ddl_that_stops_the_replica_is_skipped_in_the_ledger_by_its_place(stag
         stage.catch_up()
     assert stage.run("skip", *stage.at(3)) == 0
     assert stage.run("skip", *stage.at(3, partition=1)) == 0
-    assert "skipped already" in capsys.readouterr().out
+    assert "already skipped" in capsys.readouterr().out
     stage.catch_up()
     assert stage.rows == [(2, 2)]
     assert [entry.state for entry in stage.replica.ledger() if entry.ddl.commit_ts == 20] == [DdlState.SKIPPED]
@@ -244,11 +244,11 @@ def test_the_environment_counts_for_all_of_a_retry(held, monkeypatch):
 
 def test_what_was_passed_or_is_not_there_cannot_be_skipped(held, capsys):
     for options, words in (
-        (held.at(0), "has passed"),
+        (held.at(0), "is past"),
         (held.at(99), "no record"),
         (("--stream", "elsewhere/0", "--offset", 9), "source.topics"),
-        (("--stream", f"{held.topic}/0"), "not clear"),
-        (("--ts", 20, "--offset", 3), "not clear"),
+        (("--stream", f"{held.topic}/0"), "do not name one event"),
+        (("--ts", 20, "--offset", 3), "do not name one event"),
         (("--ts", 11), "--table"),
     ):
         assert held.run("skip", *options) == CONFIG, options
@@ -287,7 +287,7 @@ def test_everything_of_a_timestamp_and_table_is_skipped_by_the_next_run(stage, c
     stage.play(*BEGINNING)
     stage.catch_up()
     assert stage.run("skip", "--ts", 20, "--table", "Shop.Orders") == 0
-    assert "the next run leaves it out" in capsys.readouterr().out
+    assert "effective from the next start" in capsys.readouterr().out
     stage.play((ONE, order(20, 1, 1)), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
     stage.catch_up()
     assert stage.rows == [(2, 2)]

@@ -12,7 +12,8 @@ from applier.cli.main import run
 from applier.model.errors import RetryableSinkError
 from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.sinks.factory import open_sink
-from applier.sinks.port import ProgressCommit, SinkSettings
+from applier.sinks.progress import ProgressCommit
+from applier.sinks.settings import SinkSettings
 from applier.status import query as inquiry
 from applier.status.server import StatusApp, StatusServer
 from applier.telemetry.live import LiveState
@@ -108,8 +109,9 @@ def test_an_error_is_a_log_line_where_the_log_is_json(configured, tmp_path, caps
         file.write('[log]\nformat = "json"\n')
     assert run(["status", "--config", config]) == 4
     entry = json.loads(capsys.readouterr().err)
-    assert (entry["level"], entry["message"], entry["error"], entry["exit_code"]) == (
+    assert (entry["level"], entry["message"], entry["error_message"], entry["error"], entry["exit_code"]) == (
         "error",
+        "command_failed",
         "there is no database file yet",
         "FatalSinkError",
         4,

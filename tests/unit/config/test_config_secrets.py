@@ -8,7 +8,7 @@ import pytest
 from applier.cli.option import read_config
 from applier.config import forget, load_config
 from applier.model.errors import ConfigError
-from applier.sinks.port import Tls, TlsMode
+from applier.sinks.settings import Tls, TlsMode
 
 SECRET = "hunter-2-€"  # noqa: S105 - a mark that is looked for
 ENOUGH = {

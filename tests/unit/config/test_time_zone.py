@@ -43,6 +43,6 @@ def test_a_run_warns_at_its_start_of_a_zone_with_daylight_saving(zone):
         assert noted.notes == []
         return
     [(message, facts)] = noted.notes
-    assert "comes twice" in message
+    assert message == "ambiguous_time_zone"
     assert facts["time_zone"] == zone
     assert "--tz=UTC" in facts["remedy"]

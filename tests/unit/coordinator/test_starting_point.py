@@ -1,7 +1,6 @@
 import pytest
 
 from applier.coordinator.starting_point import (
-    CLOCK_SKEW_MS,
     check_beginning,
     refuse_rows_of_others,
     streams_that_begin_late,
@@ -10,6 +9,7 @@ from applier.coordinator.starting_point import (
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, TableName
 from applier.model.listing import Listing, PartitionExtent
+from applier.model.segment import CLOCK_SKEW_MS
 from tests.timeline.scenario import P0, P1, P2
 
 START_MS = 1_700_000_000_000

@@ -1,6 +1,11 @@
+from collections.abc import Callable
+
 import pytest
 
-from applier.model.events import FoldedName
+from applier.model import segment
+from applier.model.events import FoldedName, RowKind
+from applier.model.position import LOGICAL_BITS, Ts
+from applier.model.segment import CLOCK_SKEW_MS
 from tests.builders.planning import ORDERS, between
 
 
@@ -24,3 +29,63 @@ def test_rows_at_the_checkpoint_stay_out_for_tables_without_a_key() -> None:
 def test_another_tables_ddl_settles_nothing_here() -> None:
     others = {FoldedName("shop", "carts"), FoldedName("other", "")}
     assert between(10, 20, again=True, settled=others).floor(ORDERS, keyed=True) == 9
+
+
+@pytest.mark.parametrize(
+    ("rule", "below", "at", "above"),
+    [
+        (lambda ts: segment.floor_ts(Ts(ts), Ts(9)) == 10, True, True, False),
+        (lambda ts: segment.is_in_dump(ts, Ts(10)), True, True, False),
+        (lambda ts: segment.has_moved(Ts(ts), Ts(10)), False, False, True),
+        (lambda ts: segment.is_past(ts, 10), True, False, False),
+        (lambda ts: segment.is_applied(ts, Ts(10)), True, True, False),
+        (lambda ts: segment.may_follow(ts, 10), False, True, True),
+        (lambda ts: segment.is_behind_promise(Ts(ts), Ts(10)), True, False, False),
+        (lambda ts: segment.has_advanced(Ts(ts), Ts(10)), False, False, True),
+        (lambda ts: segment.is_ahead(ts, 10), False, False, True),
+        (lambda ts: segment.is_judged(ts, 10), False, False, True),
+        (lambda ts: segment.has_reached(Ts(ts), 10), False, True, True),
+        (lambda ts: segment.is_open(Ts(10), Ts(ts)), False, False, True),
+        (lambda ts: segment.is_due(Ts(10), Ts(ts)), False, False, True),
+        (lambda ts: segment.moves_checkpoint(Ts(ts), Ts(10)), False, False, True),
+        (lambda ts: segment.steps_back(Ts(ts), Ts(10)), True, False, False),
+        (lambda ts: segment.holds_offset(Ts(ts), Ts(10)), False, True, True),
+        (lambda ts: segment.ddl_holds_offset(Ts(ts), Ts(10)), False, True, True),
+        (lambda ts: segment.is_spent(Ts(ts), Ts(10)), True, False, False),
+        (lambda ts: segment.is_in_segment(Ts(ts), Ts(10), Ts(20)), False, False, True),
+        (lambda ts: segment.is_in_segment(Ts(ts), Ts(0), Ts(10)), True, True, False),
+        (lambda ts: segment.is_beyond(Ts(ts), Ts(10)), False, False, True),
+        (lambda ts: segment.first_beyond([Ts(ts)], Ts(10), Ts) == 0, False, False, True),
+        (lambda ts: segment.overlaps_segment(5, ts, Ts(10), Ts(20)), False, False, True),
+        (lambda ts: segment.overlaps_segment(ts, 25, Ts(0), Ts(10)), True, True, False),
+        (lambda ts: segment.may_hold(Ts(10), ts, 20), True, True, False),
+        (lambda ts: segment.may_hold(Ts(10), 0, ts), False, True, True),
+        (lambda ts: between(10, 20).may_select(5, ts), False, False, True),
+        (lambda ts: between(10, 20, again=True).may_select(5, ts), False, True, True),
+        (lambda ts: between(0, 10).may_select(ts, 15), True, True, False),
+        (lambda ts: between(10, 20).selects_all(ts, 20), False, False, True),
+        (lambda ts: between(0, 10).selects_all(5, ts), True, True, False),
+        (lambda ts: between(0, 10).inside([ts], [0])[0], True, True, False),
+        (lambda ts: between(0, 20).inside([ts], [10])[0], False, False, True),
+        (lambda ts: bool(between(10, 20).own([ts])), False, False, True),
+    ],
+)
+def test_each_rule_says_what_holds_at_the_boundary(rule: Callable[[int], bool], *, below: bool, at: bool, above: bool) -> None:
+    assert [rule(9), rule(10), rule(11)] == [below, at, above]
+
+
+def test_a_segment_that_ends_where_it_begins_has_no_rows_of_its_own() -> None:
+    assert not segment.overlaps_segment(10, 10, Ts(10), Ts(10))
+    assert between(10, 10, again=True).may_select(10, 10)
+
+
+def test_within_one_commit_ts_the_delete_comes_before_the_upsert() -> None:
+    assert segment.is_later_version((10, RowKind.UPSERT), (10, RowKind.DELETE))
+    assert not segment.is_later_version((10, RowKind.DELETE), (10, RowKind.DELETE))
+    assert not segment.is_later_version((9, RowKind.UPSERT), (10, RowKind.DELETE))
+
+
+def test_a_record_proves_the_beginning_only_if_it_is_older_than_the_margin_between_clocks() -> None:
+    start_ts = Ts(1_000_000 << LOGICAL_BITS)
+    assert segment.holds_all_since(1_000_000 - CLOCK_SKEW_MS, start_ts)
+    assert not segment.holds_all_since(1_000_000 - CLOCK_SKEW_MS + 1, start_ts)

@@ -52,7 +52,7 @@ def test_what_lasts_too_long_after_a_signal_is_ended(caplog):
         assert ended.wait(LONG_S)
     assert codes == [143]
     asked, ending = [record for record in caplog.records if record.name == "applier"]
-    assert (asked.getMessage(), asked.signal, asked.within_s) == ("asked to stop", "SIGTERM", 0.01)
+    assert (asked.getMessage(), asked.signal, asked.within_s) == ("shutdown_requested", "SIGTERM", 0.01)
     assert (ending.levelno, ending.reason) == (logging.WARNING, "run.shutdown_timeout_s has passed")
 
 

@@ -9,7 +9,7 @@ from applier.config import load_config
 from applier.model.errors import ConfigError
 from applier.sinks.address import HARMLESS, connect_timeout_of, sink_url
 from applier.sinks.factory import open_sink
-from applier.sinks.port import SinkSettings
+from applier.sinks.settings import SinkSettings
 
 SERVER = "mysql+pymysql://u@h/"
 SECRET = "hunter2"  # noqa: S105 - a mark that is looked for

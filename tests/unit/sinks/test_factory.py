@@ -7,7 +7,7 @@ import pytest
 from applier.model.errors import ConfigError
 from applier.sinks.factory import open_sink
 from applier.sinks.mysql.sink import MysqlSink
-from applier.sinks.port import SinkSettings
+from applier.sinks.settings import SinkSettings
 
 
 @pytest.mark.parametrize("scheme", ["mysql+pymysql", "mariadb+pymysql"])

@@ -9,7 +9,7 @@ from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, RejectedEvent
 from applier.planner.statement import Phase, StatementRows
 from applier.sinks.guarded import Guard
-from applier.sinks.port import Quarantined
+from applier.sinks.quarantine import Quarantined
 from tests.builders.planning import ORDERS_TABLE, PlainDialect
 
 STORED = Quarantined(lambda _: pytest.fail("a guard reads no records"))

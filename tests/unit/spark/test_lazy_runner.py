@@ -8,7 +8,7 @@ import pytest
 from applier.model.errors import InvariantViolation, JobLost, SparkEnded, SparkKeepsEnding
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
-from applier.sinks.port import WriteOutcome, WriteState
+from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.spark.lazy import LazyRunner
 from applier.spark.loss import MAX_LOSSES, PERIOD_S
 from applier.tasks.listen import RangeFailure

@@ -10,8 +10,9 @@ from applier.cli.status_view import as_lines, picture
 from applier.model.events import DdlEvent, DdlIdentity
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, Stream, StreamPosition, Ts
-from applier.sinks.bookkeeping.overview import Overview, OwnerState, OwnerView
-from applier.sinks.port import DdlState, Fence, LedgerEntry, Owner, Progress
+from applier.sinks.ledger_entry import DdlState, LedgerEntry
+from applier.sinks.overview import Overview, Owner, OwnerState, OwnerView
+from applier.sinks.progress import Fence, Progress
 from applier.status.replica_status import Findings, as_object, standing_of
 
 NOON_MS = 1_700_000_000_000
@@ -108,13 +109,13 @@ def test_without_kafka_everything_else_is_shown():
     assert lines == [
         "replica     replica in sqlite:///r.db",
         f"checkpoint  2023-11-14 22:13:20.000Z (ts {A}), 4.0 s behind",
-        "watermark   2023-11-14 22:13:21.500Z, held by feed/1",
+        "watermark   2023-11-14 22:13:21.500Z, held back by feed/1",
         "owner       process 42 on box since 2023-11-14 22:00:00Z, heartbeat 0.4 s ago, alive",
-        "kafka       kafka does not answer: metadata of feed: the ends of the streams are not known",
+        "kafka       kafka does not answer: metadata of feed: the end offsets are unknown",
         "",
         "stream  next offset  end  behind  resolved                    lag",
         "feed/0        1,200    ?       ?  2023-11-14 22:13:22.500Z  1.5 s",
-        "feed/1            7    ?       ?  2023-11-14 22:13:21.500Z  2.5 s  holds the watermark",
+        "feed/1            7    ?       ?  2023-11-14 22:13:21.500Z  2.5 s  holds back the watermark",
     ]
 
 
@@ -122,7 +123,7 @@ def test_a_replica_that_has_not_begun_is_said_to_have_not():
     nothing = Overview(progress=None, updated_at=None, owner=None, undecided=(), quarantined=0)
     assert as_lines(standing(nothing)) == [
         "replica     replica in sqlite:///r.db",
-        "checkpoint  none: the replica has not begun",
+        "checkpoint  none: no run has started this replica",
         "owner       none: no run owns the replica",
     ]
     shown = as_object(standing(nothing))
@@ -137,14 +138,14 @@ def test_a_replica_that_has_not_begun_is_said_to_have_not():
 
 def test_what_a_run_says_of_itself_is_added():
     lines = as_lines(standing(live=LIVE))
-    assert "run         applying, catching up; 1,200 rows in 2 transactions, 1 DDL in 61 s, 2 repeated attempts" in lines
-    assert "stalled     feed/1 holds the watermark: no resolved event for 75 s" in lines
+    assert "run         applying, catching up; 1,200 rows in 2 transactions, 1 DDL in 61 s, retries: 2" in lines
+    assert "stalled     feed/1 holds back the watermark: no resolved event for 75 s" in lines
 
 
 def test_an_owner_that_does_not_live_is_said_to_be_replaced():
     for state, words in (
-        (OwnerState.FROZEN, "frozen: the next run takes over"),
-        (OwnerState.DEAD, "dead: the next run takes over at once"),
+        (OwnerState.FROZEN, "frozen: its lease has expired, the next run takes over"),
+        (OwnerState.DEAD, "dead: its lock is free, the next run takes over at once"),
     ):
         lines = as_lines(standing(replace(OVERVIEW, owner=replace(OWNER, state=state))))
         assert any(line.endswith(words) for line in lines)
@@ -163,18 +164,18 @@ def test_a_ddl_of_a_living_run_is_running_and_one_that_was_left_is_unfinished():
 
 
 def test_one_that_was_left_comes_with_the_command_that_settles_it():
-    settle = f"            settle it: applier ddl done|retry|skip --ts {W} --table shop.t"
+    settle = f"            to settle it: applier ddl done|retry|skip --ts {W} --table shop.t"
     assert settle in as_lines(standing(replace(OVERVIEW, undecided=(undecided(),), owner=None)))
     assert settle not in as_lines(standing(replace(OVERVIEW, undecided=(undecided(),), owner=OWNER)))
 
 
 def test_a_quarantine_that_is_not_empty_is_shown():
-    assert "quarantine  2 events in quarantine: applier quarantine list" in as_lines(standing(replace(OVERVIEW, quarantined=2)))
+    assert "quarantine  2 events to decide about: applier quarantine list" in as_lines(standing(replace(OVERVIEW, quarantined=2)))
 
 
 def test_a_terminal_gets_the_same_words_in_a_table():
     console = Console(file=io.StringIO(), width=160)
     console.print(picture(standing(listing=Listing(EXTENTS), live=LIVE)))
     text = console.file.getvalue()
-    for words in ("held by feed/1", "heartbeat 0.4 s ago, alive", "1,300", "not read", "holds the watermark", "catching up"):
+    for words in ("held back by feed/1", "heartbeat 0.4 s ago, alive", "1,300", "not read", "holds back the watermark", "catching up"):
         assert words in text

@@ -162,7 +162,7 @@ def test_a_request_that_fails_for_another_reason_is_one_warning(let_go, monkeypa
     with serving(STATE) as address, send(address, b"GET /healthz HTTP/1.0\r\n\r\n"):
         assert let_go.wait(PATIENCE_S)
     (record,) = warnings(caplog)
-    assert (record.levelname, record.getMessage()) == ("WARNING", "a request over http could not be answered")
+    assert (record.levelname, record.getMessage()) == ("WARNING", "http_request_failed")
     assert isinstance(record.exc_info[1], ZeroDivisionError)
 
 
@@ -220,7 +220,7 @@ def test_a_run_answers_from_its_beginning_and_notes_where():
         reception.open()
         reception.keep_open()
         ((message, facts),) = book.notes
-        assert message == "answers over http"
+        assert message == "http_listening"
         assert get(facts["address"], "/readyz")[0] == 503
 
 
@@ -232,7 +232,7 @@ def test_an_address_that_is_in_use_keeps_no_run_from_its_work_and_is_told_once(t
         reception.keep_open()
         reception.keep_open()
     ((message, facts),) = book.notes
-    assert message == "does not answer over http until its address can be had"
+    assert message == "http_address_in_use"
     assert (facts["host"], facts["port"]) == (taken.host, taken.port)
 
 
@@ -247,7 +247,7 @@ def test_a_run_answers_as_soon_as_its_address_is_free():
             frozen.close()
             reception.keep_open()
             assert get(f"{address.host}:{address.port}", "/readyz")[0] == 503
-    assert [message for message, _ in book.notes] == ["does not answer over http until its address can be had", "answers over http"]
+    assert [message for message, _ in book.notes] == ["http_address_in_use", "http_listening"]
 
 
 def test_what_is_no_address_of_this_machine_stops_a_run_before_it_owns_anything():
@@ -268,7 +268,7 @@ def test_an_address_that_became_free_is_taken_when_the_replica_is_owned(taken):
         reception.open()
         free.close()
         reception.keep_open()
-        assert [message for message, _ in book.notes] == ["answers over http"]
+        assert [message for message, _ in book.notes] == ["http_listening"]
 
 
 def test_it_can_be_switched_off():

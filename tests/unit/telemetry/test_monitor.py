@@ -7,14 +7,14 @@ from types import SimpleNamespace
 import pytest
 
 from applier.model.position import NO_TS, Stream, Ts
-from applier.sinks.port import Fence, Progress
-from applier.telemetry import SilentObserver, Tally
+from applier.sinks.progress import Fence, Progress
+from applier.telemetry import LogEvent, SilentObserver, Tally
 from applier.telemetry.monitor import CHECKPOINT_LOG_S, LOOK_S, Clock, Monitor, MonitorSettings
 from tests.builders.live import status
 
 FEED = Stream("feed", 0)
-STALLED = "a stream holds the watermark: it shows no resolved event"
-RELEASED = "the watermark is not held any more"
+STALLED = "watermark_stalled"
+RELEASED = "watermark_resumed"
 
 
 class Time:
@@ -75,7 +75,7 @@ def begun(world, *streams, ts=5):
     world.engine.progress = progress(ts)
 
 
-def logged(world, message="checkpoint"):
+def logged(world, message="checkpoint_advanced"):
     return [record for record in world.log.records if record.getMessage() == message]
 
 
@@ -135,17 +135,17 @@ def test_a_checkpoint_that_stands_still_is_logged_once(world):
 
 def test_retries_are_counted_by_class_and_seen_at_once(world):
     for error in ("SourceError", "RetryableSinkError", "SourceError"):
-        world.monitor.note("retry", error=error, attempt=1)
+        world.monitor.note(LogEvent.RETRY, error=error, attempt=1)
     assert world.monitor.live.retries == (("RetryableSinkError", 1), ("SourceError", 2))
     assert world.monitor.live.phase == "waiting"
 
 
 def test_every_note_is_a_sign_of_life_and_reaches_observer_and_log(world):
     world.time.passes(50)
-    world.monitor.note("resumes", checkpoint_ts=7, process=12)
+    world.monitor.note(LogEvent.REPLICA_RESUMED, checkpoint_ts=7, process=12)
     assert world.monitor.live.seen_at_s == 150.0
-    assert world.book.notes == [("resumes", {"checkpoint_ts": 7, "process": 12})]
-    (record,) = logged(world, "resumes")
+    assert world.book.notes == [("replica_resumed", {"checkpoint_ts": 7, "process": 12})]
+    (record,) = logged(world, "replica_resumed")
     assert (record.checkpoint_ts, record.process_) == (7, 12)
 
 
@@ -201,8 +201,6 @@ def test_silence_is_told_with_what_the_run_was_about_to_do(world):
     world.monitor.changed()
     world.time.passes(75)
     world.monitor.tell_silence(world.monitor.silent_s())
-    assert world.book.notes == [
-        ("no sign of life from what the run waits for", {"phase": "ddl", "silent_s": 75.0, "ddl": "ALTER TABLE t ADD c INT"})
-    ]
-    (record,) = logged(world, "no sign of life from what the run waits for")
+    assert world.book.notes == [("no_progress", {"phase": "ddl", "silent_s": 75.0, "ddl": "ALTER TABLE t ADD c INT"})]
+    (record,) = logged(world, "no_progress")
     assert record.levelno == logging.WARNING

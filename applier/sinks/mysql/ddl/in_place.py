@@ -15,10 +15,11 @@ from sqlalchemy import column as sql_column
 from applier.ddl import DdlKind, DdlStatement, parse_ddl
 from applier.ddl.postcondition import Postcondition, wishes_of
 from applier.model.events import DdlEvent, TableName
-from applier.sinks.mysql.catalogue import holds_row, schema_spelling, spellings, sql_name
+from applier.sinks.mysql.catalogue import holds_row
 from applier.sinks.mysql.ddl.scratch import Scratch, ScratchRefused, own_structure
 from applier.sinks.mysql.ddl.snapshot import snapshot, states_of
 from applier.sinks.mysql.dialect import quote_identifier
+from applier.sinks.mysql.names import schema_spelling, spellings, sql_name
 from applier.sinks.mysql.structure.difference import difference
 from applier.sinks.mysql.structure.model import TableStructure
 

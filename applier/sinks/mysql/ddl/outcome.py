@@ -13,11 +13,12 @@ from sqlalchemy import Connection
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl
 from applier.model.events import DdlEvent, TableName
-from applier.sinks.mysql.catalogue import holds_row, spellings
+from applier.sinks.mysql.catalogue import holds_row
 from applier.sinks.mysql.ddl.in_place import has_existence
 from applier.sinks.mysql.ddl.scratch import Scratch, ScratchRefused, own_structure
 from applier.sinks.mysql.ddl.snapshot import States, has_moved, snapshot, states_of
 from applier.sinks.mysql.errors import UNKNOWN, ErrorVerdict, meaning_of_code
+from applier.sinks.mysql.names import spellings
 from applier.sinks.mysql.structure.model import TableStructure
 
 

@@ -12,7 +12,7 @@ from applier.ddl import DdlKind, parse_ddl
 from applier.ddl.cursor import Token, scan
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
-from applier.sinks.mysql.catalogue import spellings
+from applier.sinks.mysql.names import spellings
 
 _PARTITIONS: Final = text("SELECT * FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :table")
 _OWN_HASHES: Final = frozenset({"KEY", "LINEAR KEY", "LINEAR HASH"})

@@ -19,6 +19,7 @@ from applier.model.position import Ts
 from applier.sinks.bookkeeping.bookkeeping import FenceState, fenced
 from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.failpoint import reach
+from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql.ddl.in_place import why_not_in_place
 from applier.sinks.mysql.ddl.outcome import Outcome, describable, outcome_of
 from applier.sinks.mysql.ddl.partition import refuse_other_rows
@@ -29,8 +30,9 @@ from applier.sinks.mysql.ddl.statement import blockers, run_statement, wait_unti
 from applier.sinks.mysql.errors import ErrorVerdict, code_of, is_database_error, is_known, meaning_of, translate
 from applier.sinks.mysql.owned import commit_owned
 from applier.sinks.mysql.ownership import Ownership
-from applier.sinks.port import DdlState, Fence, ProgressCommit, SinkSettings
+from applier.sinks.progress import Fence, ProgressCommit
 from applier.sinks.reserved import SYSTEM_SCHEMAS, Reserved
+from applier.sinks.settings import SinkSettings
 
 LOCK_WAIT_TIMEOUT, NO_TABLE = 1205, 1146
 NOT_MADE: Final = frozenset({1007, 1050, 1054, 1060, 1061, 1068, 1146, 1517, 4092})

@@ -17,9 +17,9 @@ from applier.ddl.comment import as_tidb_reads
 from applier.ddl.cursor import Token, scan
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
-from applier.sinks.mysql.catalogue import schema_spelling
 from applier.sinks.mysql.dialect import quote_identifier
 from applier.sinks.mysql.errors import code_of
+from applier.sinks.mysql.names import schema_spelling
 from applier.sinks.mysql.session import execute_text, transaction
 
 SCHEMA_EXISTS: Final = 1007

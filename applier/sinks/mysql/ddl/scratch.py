@@ -17,10 +17,10 @@ from sqlalchemy import Connection, insert, text
 from applier.ddl.cursor import TOKEN
 from applier.model.events import DdlEvent, TableName
 from applier.sinks.failpoint import reach
-from applier.sinks.mysql.catalogue import schema_spelling, spellings, sql_name
 from applier.sinks.mysql.ddl.statement import as_in_sink, send
 from applier.sinks.mysql.dialect import quote_table
 from applier.sinks.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of
+from applier.sinks.mysql.names import schema_spelling, spellings, sql_name
 from applier.sinks.mysql.session import execute_text
 from applier.sinks.mysql.structure.model import TableStructure
 from applier.sinks.mysql.structure.reader import given_name, read_structures

@@ -18,9 +18,10 @@ from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.exc import DBAPIError
 
 from applier.model.events import TableName
-from applier.sinks.mysql.catalogue import holds_row, schema_spelling, spellings
+from applier.sinks.mysql.catalogue import holds_row
 from applier.sinks.mysql.ddl.file_name import file_name
 from applier.sinks.mysql.dialect import quote_identifier, quote_table
+from applier.sinks.mysql.names import schema_spelling, spellings
 from applier.sinks.mysql.session import read_bytes
 
 _COUNTERS: Final = re.compile(r" AUTO_INCREMENT=\d+| /\*T!\[auto_rand_base\] AUTO_RANDOM_BASE=\d+ \*/")

@@ -47,7 +47,7 @@ def run_statement(connection: Connection, ddl: DdlEvent) -> list[int]:
     except Exception as error:
         if meaning_of(error).verdict is ErrorVerdict.RETRY:
             facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "blocked_by": blockers(connection, ddl.schema)}
-            _log.warning("ddl is blocked", extra=facts)
+            _log.warning("ddl_blocked", extra=facts)
         raise
     return warnings
 
@@ -91,7 +91,7 @@ def _are_unlike_inside(error: pymysql.err.MySQLError) -> bool:
 def _rebuild(connection: Connection, statement: DdlStatement) -> None:
     """Write the tables of an EXCHANGE anew: MySQL has no way to add a column that EXCHANGE would take, and upstream has no such rule."""
     for name in statement.needs:
-        _log.info("rebuilding a table before its partition is exchanged", extra={"table": str(name)})
+        _log.info("rebuilding_table", extra={"table": str(name)})
         _execute(connection, f"ALTER TABLE {quote_table(name.schema, name.table)} FORCE")
 
 
@@ -154,7 +154,7 @@ def wait_until_ended(connection: Connection, ddl: DdlEvent) -> None:
     told_at_s, silence_s = time.monotonic(), 0.0
     while running := [session for statement in statements for session in _running(connection, statement)]:
         if time.monotonic() - told_at_s >= silence_s:
-            _log.warning("waiting for a ddl that an earlier run has begun", extra={"sessions": running})
+            _log.warning("waiting_for_ddl", extra={"sessions": running})
             told_at_s, silence_s = time.monotonic(), min(max(2 * silence_s, POLL_S), LONGEST_SILENCE_S)
         time.sleep(POLL_S)
 

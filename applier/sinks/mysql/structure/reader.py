@@ -1,21 +1,19 @@
 """Reads the structures of many tables from information_schema, in a number of statements that does not depend on how many they are.
 
-MariaDB opens every table of the server unless schema and table are compared with constants. So a few tables are asked for one by one
-within one statement (UNION ALL), many tables by their schemas.
 The servers differ in what information_schema has; what one of them lacks is looked for, not derived from a version.
 Errors of the database come out as SQLAlchemy's.
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import Connection
 
 from applier.model.events import FoldedName, TableName
-from applier.sinks.mysql.catalogue import spellings
+from applier.sinks.mysql.information_schema import CatalogueView, Row, read_view
+from applier.sinks.mysql.names import spellings
 from applier.sinks.mysql.session import read_named
 from applier.sinks.mysql.structure.binary_default import restore_binary_defaults
 from applier.sinks.mysql.structure.column import column_of, is_json_check, plain_charset
@@ -32,21 +30,17 @@ from applier.sinks.mysql.structure.model import (
     Trigger,
 )
 
-FEW: Final = 50
-"""Up to so many tables are asked for one by one."""
-
-_Row = dict[str, Any]
 _VIEWS: Final = {
-    "tables": ("information_schema.TABLES", "TABLE_SCHEMA", "TABLE_NAME"),
-    "columns": ("information_schema.COLUMNS", "TABLE_SCHEMA", "TABLE_NAME"),
-    "parts": ("information_schema.STATISTICS", "TABLE_SCHEMA", "TABLE_NAME"),
-    "keys": ("information_schema.KEY_COLUMN_USAGE", "TABLE_SCHEMA", "TABLE_NAME"),
-    "rules": ("information_schema.REFERENTIAL_CONSTRAINTS", "CONSTRAINT_SCHEMA", "TABLE_NAME"),
-    "partitions": ("information_schema.PARTITIONS", "TABLE_SCHEMA", "TABLE_NAME"),
-    "triggers": ("information_schema.TRIGGERS", "EVENT_OBJECT_SCHEMA", "EVENT_OBJECT_TABLE"),
+    "tables": CatalogueView("information_schema.TABLES"),
+    "columns": CatalogueView("information_schema.COLUMNS"),
+    "index_parts": CatalogueView("information_schema.STATISTICS"),
+    "keys": CatalogueView("information_schema.KEY_COLUMN_USAGE"),
+    "rules": CatalogueView("information_schema.REFERENTIAL_CONSTRAINTS", schema="CONSTRAINT_SCHEMA"),
+    "partitions": CatalogueView("information_schema.PARTITIONS"),
+    "triggers": CatalogueView("information_schema.TRIGGERS", schema="EVENT_OBJECT_SCHEMA", table="EVENT_OBJECT_TABLE"),
 }
 # MySQL's checks do not name their table, MariaDB's and TiDB's do.
-_MYSQL_CHECKS: Final = (
+_MYSQL_CHECKS: Final = CatalogueView(
     "(SELECT t.TABLE_SCHEMA, t.TABLE_NAME, t.ENFORCED, c.CONSTRAINT_NAME, c.CHECK_CLAUSE FROM information_schema.TABLE_CONSTRAINTS t"
     " JOIN information_schema.CHECK_CONSTRAINTS c USING (CONSTRAINT_SCHEMA, CONSTRAINT_NAME) WHERE t.CONSTRAINT_TYPE = 'CHECK') x"
 )
@@ -65,7 +59,7 @@ def read_structures(connection: Connection, tables: Collection[TableName]) -> di
         return {}
     wanted = set(actual.values())
     views = _VIEWS | {"checks": _check_view(connection)}
-    found = {what: _rows(connection, view, wanted) for what, view in views.items() if view is not None}
+    found = {what: read_view(connection, view, wanted) for what, view in views.items() if view is not None}
     for name, columns in found["columns"].items():
         restore_binary_defaults(connection, name, columns)
     return {
@@ -75,42 +69,18 @@ def read_structures(connection: Connection, tables: Collection[TableName]) -> di
     }
 
 
-def _check_view(connection: Connection) -> tuple[str, str, str] | None:
+def _check_view(connection: Connection) -> CatalogueView | None:
     """Find where the server describes checks; None: it has none."""
     present = {(row["VIEW_NAME"].upper(), row["COLUMN_NAME"].upper()) for row in read_named(connection, _CHECK_VIEWS)}
     views = {view for view, _ in present}
     if "TIDB_CHECK_CONSTRAINTS" in views:
-        return ("information_schema.TIDB_CHECK_CONSTRAINTS", "CONSTRAINT_SCHEMA", "TABLE_NAME")
+        return CatalogueView("information_schema.TIDB_CHECK_CONSTRAINTS", schema="CONSTRAINT_SCHEMA")
     if ("CHECK_CONSTRAINTS", "TABLE_NAME") in present:
-        return ("information_schema.CHECK_CONSTRAINTS", "CONSTRAINT_SCHEMA", "TABLE_NAME")
-    return (_MYSQL_CHECKS, "TABLE_SCHEMA", "TABLE_NAME") if views else None
+        return CatalogueView("information_schema.CHECK_CONSTRAINTS", schema="CONSTRAINT_SCHEMA")
+    return _MYSQL_CHECKS if views else None
 
 
-def _rows(connection: Connection, view: tuple[str, str, str], wanted: set[TableName]) -> defaultdict[TableName, list[_Row]]:
-    """Read the rows of the wanted tables."""
-    source, schema, table = view
-    found: defaultdict[TableName, list[_Row]] = defaultdict(list)
-    for query, values in _queries(source, schema, table, wanted):
-        for row in read_named(connection, query, values):
-            name = TableName(row[schema], row[table])
-            if name in wanted:
-                found[name].append(row)
-    return found
-
-
-def _queries(source: str, schema: str, table: str, wanted: set[TableName]) -> Iterable[tuple[str, tuple[str, ...]]]:
-    if len(wanted) <= FEW:
-        one = f"SELECT * FROM {source} WHERE {schema} = %s AND {table} = %s"  # noqa: S608 - constants of this module
-        yield " UNION ALL ".join([one] * len(wanted)), tuple(part for name in sorted(wanted) for part in name)
-        return
-    schemas = sorted({name.schema for name in wanted})
-    one = f"SELECT * FROM {source} WHERE {schema} = %s"  # noqa: S608 - constants of this module
-    for start in range(0, len(schemas), FEW):
-        block = schemas[start : start + FEW]
-        yield " UNION ALL ".join([one] * len(block)), tuple(block)
-
-
-def _structure(name: TableName, rows: dict[str, list[_Row]]) -> TableStructure:
+def _structure(name: TableName, rows: dict[str, list[Row]]) -> TableStructure:
     (table,) = rows["tables"]
     checks = [_check(name, row) for row in rows.get("checks", [])]
     columns = tuple(column_of(row, checks) for row in sorted(rows["columns"], key=lambda row: int(row["ORDINAL_POSITION"])))
@@ -122,7 +92,7 @@ def _structure(name: TableName, rows: dict[str, list[_Row]]) -> TableStructure:
         options=tuple(sorted(set((table["CREATE_OPTIONS"] or "").casefold().split()) - _OWN_OPTIONS)),
         comment="" if is_view else table["TABLE_COMMENT"],
         columns=columns,
-        indexes=_indexes(rows["parts"]),
+        indexes=_indexes(rows["index_parts"]),
         foreign_keys=_foreign_keys(name, rows["keys"], rows["rules"]),
         checks=_own_checks(checks, columns),
         partitioning=_partitioning([row for row in rows["partitions"] if row["PARTITION_NAME"] is not None]),
@@ -130,7 +100,7 @@ def _structure(name: TableName, rows: dict[str, list[_Row]]) -> TableStructure:
     )
 
 
-def _check(table: TableName, row: _Row) -> Check:
+def _check(table: TableName, row: Row) -> Check:
     # MariaDB's checks of a column are named as the column.
     name = "" if row.get("LEVEL") == "Column" else given_name(row["CONSTRAINT_NAME"], table)
     return Check(name=name, clause=expression_of(row["CHECK_CLAUSE"]), enforced=row.get("ENFORCED", "YES") != "NO")
@@ -148,12 +118,12 @@ def given_name(name: str, table: TableName) -> str:
     return "" if re.fullmatch(made_up, name, re.IGNORECASE) else name
 
 
-def _indexes(parts: list[_Row]) -> tuple[IndexStructure, ...]:
+def _indexes(parts: list[Row]) -> tuple[IndexStructure, ...]:
     ordered = sorted(parts, key=lambda row: (row["INDEX_NAME"] != "PRIMARY", row["INDEX_NAME"].casefold(), int(row["SEQ_IN_INDEX"])))
     return tuple(_index(list(rows)) for _, rows in groupby(ordered, key=lambda row: row["INDEX_NAME"]))
 
 
-def _index(rows: list[_Row]) -> IndexStructure:
+def _index(rows: list[Row]) -> IndexStructure:
     first = rows[0]
     return IndexStructure(
         name=first["INDEX_NAME"],
@@ -165,7 +135,7 @@ def _index(rows: list[_Row]) -> IndexStructure:
     )
 
 
-def _part(row: _Row) -> IndexPartStructure:
+def _part(row: Row) -> IndexPartStructure:
     expression = row.get("EXPRESSION")
     return IndexPartStructure(
         column=None if expression else row["COLUMN_NAME"],
@@ -175,7 +145,7 @@ def _part(row: _Row) -> IndexPartStructure:
     )
 
 
-def _foreign_keys(table: TableName, columns: list[_Row], rules: list[_Row]) -> tuple[ForeignKey, ...]:
+def _foreign_keys(table: TableName, columns: list[Row], rules: list[Row]) -> tuple[ForeignKey, ...]:
     actions = {row["CONSTRAINT_NAME"]: row for row in rules}
     pairs = sorted(
         (row for row in columns if row["REFERENCED_TABLE_NAME"] is not None),
@@ -204,7 +174,7 @@ def _action(rule: str | None) -> str:
     return "RESTRICT" if rule in {None, "", "NO ACTION"} else str(rule)
 
 
-def _partitioning(rows: list[_Row]) -> Partitioning | None:
+def _partitioning(rows: list[Row]) -> Partitioning | None:
     if not rows:
         return None
     ordered = sorted(rows, key=lambda row: (int(row["PARTITION_ORDINAL_POSITION"]), int(row["SUBPARTITION_ORDINAL_POSITION"] or 0)))
@@ -218,7 +188,7 @@ def _partitioning(rows: list[_Row]) -> Partitioning | None:
     )
 
 
-def _partition(rows: list[_Row]) -> Partition:
+def _partition(rows: list[Row]) -> Partition:
     return Partition(
         name=rows[0]["PARTITION_NAME"],
         description=rows[0]["PARTITION_DESCRIPTION"] or "",
@@ -227,11 +197,11 @@ def _partition(rows: list[_Row]) -> Partition:
     )
 
 
-def _trigger(row: _Row) -> Trigger:
+def _trigger(row: Row) -> Trigger:
     return Trigger(
         name=row["TRIGGER_NAME"], timing=row["ACTION_TIMING"], event=row["EVENT_MANIPULATION"], statement=row["ACTION_STATEMENT"].strip()
     )
 
 
-def _order_of_trigger(row: _Row) -> tuple[str, str, int]:
+def _order_of_trigger(row: Row) -> tuple[str, str, int]:
     return row["ACTION_TIMING"], row["EVENT_MANIPULATION"], int(row["ACTION_ORDER"])

@@ -6,7 +6,7 @@ import pytest
 
 from applier.model.errors import RetryableSinkError
 from applier.sinks.mysql.session import Purpose, open_session
-from applier.sinks.port import SinkSettings
+from applier.sinks.settings import SinkSettings
 
 
 def test_a_server_that_is_frozen_counts_as_lost_after_the_time_that_the_settings_give_it():

@@ -8,10 +8,10 @@ from applier.model.errors import ConfigError
 from applier.model.events import TableName
 from applier.model.position import Stream
 
-StreamName: TypeAlias = Annotated[str, typer.Option(metavar="TOPIC/PARTITION", help="The stream of the record.")]
-RecordOffset: TypeAlias = Annotated[int, typer.Option(metavar="N", min=0, help="The offset of the record.")]
+StreamName: TypeAlias = Annotated[str, typer.Option(metavar="TOPIC/PARTITION", help="Stream of the record.")]
+RecordOffset: TypeAlias = Annotated[int, typer.Option(metavar="N", min=0, help="Offset of the record.")]
 EventIndex: TypeAlias = Annotated[
-    int | None, typer.Option(metavar="I", min=0, help="One event of the record, counted from 0; else all of it.")
+    int | None, typer.Option(metavar="I", min=0, help="One event of the record, counted from 0. Default: the whole record.")
 ]
 
 
@@ -24,9 +24,9 @@ def parse_stream(text: str) -> Stream:
 
 
 def parse_table(text: str) -> TableName:
-    """Read ``schema.table``, or ``schema.`` for the schema itself. ConfigError without a dot: a word on half a name would never be met."""
+    """Read ``schema.table``, or ``schema.`` for the schema itself. ConfigError without a dot: half a name would match no event."""
     schema, dot, table = text.partition(".")
     if not (schema and dot):
         remedy = "Write SCHEMA.TABLE, or SCHEMA. with the dot for a DDL of the schema itself"
-        raise ConfigError(f"--table does not say which schema the table is in: {text!r}", remedy=remedy)
+        raise ConfigError(f"--table names no schema: {text!r}", remedy=remedy)
     return TableName(schema, table)

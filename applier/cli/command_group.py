@@ -1,0 +1,53 @@
+"""The commands of ``applier``, each imported when it is called.
+
+A command's module imports plainly what it needs: Spark, SQLAlchemy, librdkafka. Together that takes seconds, so ``applier --help``,
+``--version`` and a misspelled command must not wait for it.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
+
+COMMANDS: Final[Mapping[str, str]] = {
+    "demo": "Run the whole pipeline on this machine. No server is needed.",
+    "run": "Follow the topics until SIGTERM or Ctrl-C.",
+    "catchup": "Apply what the topics hold now, then stop.",
+    "status": "Show the checkpoint, the owner and the lag of each stream.",
+    "inspect": "Show the events in the topics without applying them.",
+    "migrate": "Create or upgrade the bookkeeping tables.",
+    "skip": "Skip an event by its place or its commit timestamp.",
+    "ddl": "Show the ledger of DDLs, or settle an unfinished DDL.",
+    "quarantine": "Show the quarantined events, or settle them.",
+}
+"""Name of a command -> the first sentence of its help. Command ``x`` is ``applier.cli.x.x``: a function, or a Typer with subcommands."""
+
+
+class CommandGroup(TyperGroup):
+    """Lists the commands without importing them, and imports the one that is called (or whose ``--help`` is asked)."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        # Placeholders: with them the listing and "Did you mean …?" are the library's own, and only the call is ours.
+        for name, line in COMMANDS.items():
+            self.add_command(TyperCommand(name, help=line))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Return the command that the arguments name; usage errors are the library's."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, _imported(str(name)), rest
+
+
+def _imported(name: str) -> TyperCommand | TyperGroup:
+    """Import a command's module and return the command."""
+    command = getattr(import_module(f"applier.cli.{name}"), name)
+    # The package's own settings: a Typer of a module does not inherit those of the program's.
+    parent = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    if isinstance(command, typer.Typer):
+        parent.add_typer(command, name=name)
+    else:
+        parent.command(name)(command)
+    return get_group(parent).commands[name]  # type: ignore[return-value] # the library's type of a command is private

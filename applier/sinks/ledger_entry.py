@@ -1,0 +1,37 @@
+"""An entry of the ledger: one DDL that was begun, done or skipped."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from applier.model.events import DdlEvent, DdlIdentity
+
+
+class DdlState(StrEnum):
+    """State of a DDL in the ledger."""
+
+    INTENT = "intent"
+    DONE = "done"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerEntry:
+    """One DDL of the ledger."""
+
+    identity: DdlIdentity
+    ddl: DdlEvent
+    state: DdlState
+    before: str
+    """JSON of the touched tables as they were before the DDL ran."""
+    began_at: datetime
+    ended_at: datetime | None = None
+    error: str = ""
+
+
+class LedgerKey(NamedTuple):
+    """The identity and the state of a DDL in the ledger, without its texts."""
+
+    identity: DdlIdentity
+    state: DdlState

@@ -1,0 +1,84 @@
+"""Names as the sink's server spells them. Upstream's TiDB ignores the case of names; a server on Linux does not.
+
+Every statement that names an existing table of the sink takes the name from here. Errors of the database come out as SQLAlchemy's.
+"""
+
+from collections.abc import Collection, Iterable
+from itertools import groupby
+from typing import Final
+
+from sqlalchemy import Connection, TableClause, bindparam, quoted_name, text
+from sqlalchemy import table as sql_table
+
+from applier.model.errors import NeedsOperator
+from applier.model.events import FoldedName, TableName
+
+_SCHEMAS: Final = text("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA")
+_TABLES: Final = text("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema")
+_FEW_TABLES: Final = text(f"{_TABLES.text} AND LOWER(TABLE_NAME) IN :names").bindparams(bindparam("names", expanding=True))
+FEW: Final = 50
+"""So many names are asked for one by one: a schema may have ten thousand, and each DDL asks for a few."""
+
+
+def sql_name(actual: TableName) -> TableClause:
+    """Return the table's quoted name, for SQLAlchemy's statements."""
+    return sql_table(quoted_name(actual.table, quote=True), schema=quoted_name(actual.schema, quote=True))
+
+
+def spellings(connection: Connection, tables: Collection[TableName]) -> dict[FoldedName, TableName]:
+    """Find the tables without regard to case; return how the server spells those that exist."""
+    found: dict[FoldedName, TableName] = {}
+    schemas = _folded(connection.scalars(_SCHEMAS)) if tables else {}
+    for folded_schema, group in groupby(sorted(tables, key=lambda name: name.schema.casefold()), key=lambda name: name.schema.casefold()):
+        wanted = list(group)
+        schema = _one_of(schemas.get(folded_schema, []), wanted[0].schema)
+        names = {} if schema is None else _present(connection, schema, {name.table.casefold() for name in wanted})
+        for name in wanted:
+            table = _one_of(names.get(name.table.casefold(), []), name.table)
+            if schema is not None and table is not None:
+                found[name.fold()] = TableName(schema, table)
+    return found
+
+
+def namesakes(connection: Connection, names: Collection[TableName]) -> dict[FoldedName, list[TableName]]:
+    """Find tables, and their schemas (as table ''), without regard to case; return all that there are of each name."""
+    found: dict[FoldedName, list[TableName]] = {}
+    schemas = _folded(connection.scalars(_SCHEMAS)) if names else {}
+    for folded_schema in {name.schema.casefold() for name in names} & schemas.keys():
+        found[FoldedName(folded_schema, "")] = [TableName(schema, "") for schema in schemas[folded_schema]]
+        wanted = {name.table.casefold() for name in names if name.table and name.schema.casefold() == folded_schema}
+        for schema in schemas[folded_schema] if wanted else ():
+            present = _present(connection, schema, wanted)
+            for table in wanted & present.keys():
+                found.setdefault(FoldedName(folded_schema, table), []).extend(TableName(schema, spelling) for spelling in present[table])
+    return found
+
+
+def schema_spelling(connection: Connection, schema: str) -> str | None:
+    """Return how the server spells a schema, None if it has none of that name."""
+    return _one_of(_folded(connection.scalars(_SCHEMAS)).get(schema.casefold(), []), schema)
+
+
+def _present(connection: Connection, schema: str, wanted: set[str]) -> dict[str, list[str]]:
+    """Return the tables of a schema by casefolded name: the wanted ones, and others where there are many, or servers fold otherwise."""
+    if len(wanted) > FEW or not all(map(str.isascii, wanted)):
+        return _folded(connection.scalars(_TABLES, {"schema": schema}))
+    return _folded(connection.scalars(_FEW_TABLES, {"schema": schema, "names": sorted(wanted)})) if wanted else {}
+
+
+def _folded(names: Iterable[str]) -> dict[str, list[str]]:
+    folded: dict[str, list[str]] = {}
+    for name in names:
+        folded.setdefault(name.casefold(), []).append(name)
+    return folded
+
+
+def _one_of(candidates: list[str], wanted: str) -> str | None:
+    if len(candidates) <= 1 or wanted in candidates:
+        return wanted if wanted in candidates else next(iter(candidates), None)
+    raise NeedsOperator(
+        "the sink has names that differ only in case, and none is spelled as upstream spells it",
+        remedy="Drop or rename the ones that are not upstream's",
+        wanted=wanted,
+        found=",".join(sorted(candidates)),
+    )

@@ -1,0 +1,52 @@
+"""A replica as its bookkeeping shows it from outside: progress, owner, open DDLs, quarantine."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from applier.sinks.ledger_entry import LedgerEntry
+from applier.sinks.progress import Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """The run that owns the replica."""
+
+    epoch: int
+    host: str
+    process: int
+    started_at: datetime
+    heartbeat_at: datetime
+
+
+class OwnerState(StrEnum):
+    """Whether the run that owns a replica lives."""
+
+    ALIVE = "alive"
+    FROZEN = "frozen"
+    """It holds the replica and its heartbeat is older than the lease: the next run takes over."""
+    DEAD = "dead"
+    """It ended without releasing the replica: the next run takes over at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerView:
+    """The run that owns a replica, as others see it. ``silent_s``: seconds since its last heartbeat."""
+
+    owner: Owner
+    silent_s: float
+    state: OwnerState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """One replica from outside. ``progress`` is None before it has begun, ``owner`` while no run owns it."""
+
+    progress: Progress | None
+    updated_at: datetime | None
+    """When the progress was last written, by the clock of the database."""
+    owner: OwnerView | None
+    undecided: tuple[LedgerEntry, ...]
+    """The DDLs that began and did not end: one that runs now, or one that a dead run left."""
+    quarantined: int
+    """Events in quarantine that wait for the operator."""

@@ -1,0 +1,36 @@
+"""The durable progress of a replica, and the fence that guards it (DESIGN.md section 8)."""
+
+from dataclasses import dataclass, field
+
+from applier.model.events import FoldedName
+from applier.model.position import Stream, StreamPosition, Ts
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """What a write must find in the progress row. Each commit increments ``window_id``."""
+
+    epoch: int
+    window_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """The durable progress of one replica, as the sink holds it."""
+
+    fence: Fence
+    checkpoint_ts: Ts
+    start_ts: Ts
+    positions: dict[Stream, StreamPosition]
+    topic_ids: dict[str, str]
+    known_tables: frozenset[FoldedName]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressCommit:
+    """How a transaction moves the progress. ``known_tables`` are recorded in it. ``topic_ids``: Kafka's ids, where it tells them."""
+
+    checkpoint_ts: Ts
+    positions: dict[Stream, StreamPosition]
+    known_tables: frozenset[FoldedName] = frozenset()
+    topic_ids: dict[str, str] = field(default_factory=dict)

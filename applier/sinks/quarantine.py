@@ -1,0 +1,88 @@
+"""What callers see of the quarantine: entries, skip rules, what a transaction stores, and the port to ask and change it.
+
+The statements behind it are in ``bookkeeping/quarantine.py``.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from applier.model.events import FoldedName
+from applier.model.position import NO_TS, Ts
+from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, KeptRecord, QuarantineState, RejectedEvent
+
+
+class Settlement(NamedTuple):
+    """The new state of an entry that waited, and who decided it."""
+
+    place: EventPlace
+    state: QuarantineState
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """What a transaction stores in the quarantine beside its rows. Not picklable: it never leaves the process that makes it.
+
+    ``record_of`` reads the record of an event from Kafka; SourceError if it is gone. ``takes_refused``: rows that the database refuses
+    are stored too; otherwise they stop the transaction. ``at_most`` limits the events that are new to the quarantine (None: no limit).
+    """
+
+    record_of: Callable[[RejectedEvent], KeptRecord]
+    events: tuple[RejectedEvent, ...] = ()
+    settled: tuple[Settlement, ...] = ()
+    takes_refused: bool = True
+    at_most: int | None = MAX_QUARANTINED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuarantineEntry:
+    """A quarantined event, without its record."""
+
+    event: RejectedEvent
+    found_at: datetime
+    settled_at: datetime | None = None
+    settled_by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkipRule:
+    """The operator's rule to skip the event at ``place``; without a place, all events of ``commit_ts`` and ``table`` (None: any table)."""
+
+    said_by: str
+    place: EventPlace | None = None
+    commit_ts: Ts = NO_TS
+    table: FoldedName | None = None
+
+
+class QuarantineStore(Protocol):
+    """The quarantine as the driver and the commands see it. Each call is a transaction of its own; none needs ownership."""
+
+    def count(self) -> int:
+        """Return how many entries wait for the operator. Cheap."""
+        ...
+
+    def entries(self) -> Sequence[QuarantineEntry]:
+        """Return all entries, without their records, in the order in which they were found."""
+        ...
+
+    def places(self) -> Sequence[EventPlace]:
+        """Return the places of the entries that a run may read again, in any state."""
+        ...
+
+    def record(self, place: EventPlace) -> KeptRecord:
+        """Return the record of an entry as it came from Kafka. FatalSinkError if there is none."""
+        ...
+
+    def settle(self, place: EventPlace, state: QuarantineState, by: str) -> bool:
+        """Store the new state of an entry that waited; False if it did not wait (any more)."""
+        ...
+
+    def skip_rules(self) -> Sequence[SkipRule]:
+        """Return the operator's rules about events to skip."""
+        ...
+
+    def add_skip_rule(self, rule: SkipRule) -> None:
+        """Store a rule; runs follow it from their next start."""
+        ...

@@ -1,0 +1,79 @@
+"""The log events: every name with its level and its meaning. A name stays the same for good: alerts and dashboards depend on it.
+
+A log line is one event and its facts. ``sinks``, ``sources`` and the packages below them may not import telemetry, so they log the same
+names as literals; ``tests/unit/telemetry/test_log_event.py`` compares those literals, and ``docs/log_events.md``, with this list.
+"""
+
+import logging
+from enum import StrEnum
+from typing import Self
+
+
+class LogEvent(StrEnum):
+    """What may happen in a run. The value is the message of the log line; the facts of the line say to what, and why."""
+
+    level: int
+    meaning: str
+
+    def __new__(cls, name: str, level: int, meaning: str) -> Self:
+        """Make an event that is its name."""
+        event = str.__new__(cls, name)
+        event._value_, event.level, event.meaning = name, level, meaning
+        return event
+
+    REPLICA_CREATED = "replica_created", logging.INFO, "the first run of a replica has started at `start_ts`"
+    REPLICA_RESUMED = "replica_resumed", logging.INFO, "a run has started at the checkpoint that the sink holds"
+    CHECKPOINT_ADVANCED = (
+        "checkpoint_advanced",
+        logging.INFO,
+        "everything up to `checkpoint_ts` is durable in the sink: one line every 10 seconds at most, and one at the end",
+    )
+    DDL_APPLIED = "ddl_applied", logging.INFO, "a DDL has run on the sink"
+    DDL_SKIPPED = "ddl_skipped", logging.INFO, "a DDL was left out: `[ddl]` of the configuration or `applier skip` says so"
+    DDL_BLOCKED = "ddl_blocked", logging.WARNING, "a DDL waits for a lock that the sessions in `blocked_by` hold; it will be retried"
+    WAITING_FOR_DDL = (
+        "waiting_for_ddl",
+        logging.WARNING,
+        "the server still executes a DDL of an earlier run in `sessions`; the run waits for it",
+    )
+    REBUILDING_TABLE = (
+        "rebuilding_table",
+        logging.INFO,
+        "MySQL rebuilds a table, because EXCHANGE PARTITION refuses instantly added columns",
+    )
+    EVENT_QUARANTINED = "event_quarantined", logging.INFO, "an event was stored in the quarantine instead of being applied"
+    DIFFERENCE_ACCEPTED = "difference_accepted", logging.INFO, "a sink table differs from upstream's, and `[sink.accept]` allows that"
+    RETRY = "retry", logging.INFO, "something has failed and will be tried again after `wait_s`"
+    RETRY_ABANDONED = "retry_abandoned", logging.INFO, "a shutdown has ended the retries of something; the next start continues there"
+    RECOVERING = "recovering", logging.INFO, "reloading state from the checkpoint, for this `reason`"
+    RECOVERED = "recovered", logging.INFO, "the state was reloaded; the run continues from the checkpoint under a new epoch"
+    WATERMARK_STALLED = (
+        "watermark_stalled",
+        logging.WARNING,
+        "the watermark cannot advance: `stream` has shown no resolved event for `source.stall_after_s`",
+    )
+    WATERMARK_RESUMED = "watermark_resumed", logging.INFO, "`stream` does not hold the watermark any more"
+    NO_PROGRESS = "no_progress", logging.WARNING, "the run has made no step for `silent_s`; `phase` and `ddl` say what it waits for"
+    WAITING_FOR_REPLICA_LOCK = "waiting_for_replica_lock", logging.WARNING, "another run owns the replica; the facts name it"
+    AMBIGUOUS_TIME_ZONE = (
+        "ambiguous_time_zone",
+        logging.WARNING,
+        "`source.time_zone` has an hour that occurs twice; TIMESTAMPs in it may be wrong",
+    )
+    OFFSETS_NOT_SHOWN = (
+        "offsets_not_shown",
+        logging.WARNING,
+        "Kafka refuses the group offsets, which lag tools read; the replica does not need them",
+    )
+    HTTP_LISTENING = "http_listening", logging.INFO, "metrics and status are served at `address`"
+    HTTP_ADDRESS_IN_USE = "http_address_in_use", logging.WARNING, "the HTTP server waits until its address is free; the run continues"
+    HTTP_REQUEST_FAILED = "http_request_failed", logging.WARNING, "an HTTP request ended with a defect of applier"
+    SHUTDOWN_REQUESTED = "shutdown_requested", logging.INFO, "a signal has asked the run to stop; it saves its progress first"
+    SHUTDOWN_FORCED = "shutdown_forced", logging.WARNING, "the process ends at once; the next start continues from the checkpoint"
+    SHUTDOWN_COMPLETE = "shutdown_complete", logging.INFO, "the run has saved its progress and ends"
+    COMMAND_FAILED = "command_failed", logging.ERROR, "a command ends with `exit_code`; `error_message` and `remedy` say why and what to do"
+    UNEXPECTED_ERROR = (
+        "unexpected_error",
+        logging.ERROR,
+        "a command ends because of a defect of applier: please report it with its traceback",
+    )

@@ -1,0 +1,76 @@
+"""``model/segment.py`` alone decides ``<`` against ``<=`` of timestamps. What else compares them stands here with its reason."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import applier
+
+PACKAGE = Path(applier.__file__).parent
+TIMESTAMP = re.compile(r"(^|_)ts$|watermark$")
+RULES = Path("model/segment.py")
+
+ALLOWED = {
+    ("coordinator/cache.py", "rows_at_most(opened.report, after_ts, upto_ts) for opened"): "a number of rows is compared",
+    ("sinks/bookkeeping/bookkeeping.py", "ts > MAX_INTEGER"): "what a column of the bookkeeping can hold",
+    ("sources/open_protocol/head.py", "0 <= ts <= MAX_UINT64"): "what the wire allows",
+    ("tasks/listen.py", "min_ts < self.min_ts"): "a running minimum",
+    ("tasks/listen.py", "max_ts > self.max_ts"): "a running maximum",
+    ("tasks/listen.py", "ts < floor"): "once per row: the bound is segment.floor_ts, so that no call is added",
+    ("tasks/listen.py", "ts > self._top"): "a running maximum",
+}
+UPSTREAM = Path("demo/simulator")
+"""A second, independent upstream: it would hide a wrong rule if it shared the applier's."""
+
+
+def names(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Attribute):
+        yield node.attr
+    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        yield str(node.slice.value)
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from names(child)
+
+
+def comparisons(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Compare) and any(isinstance(sign, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for sign in node.ops):
+            operands = (node.left, *node.comparators)
+            if any(TIMESTAMP.search(name) for operand in operands for name in names(operand)):
+                yield ast.unparse(node)
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("row.commit_ts <= upto", 1),
+        ("after < status['resolved_ts']", 1),
+        ("max(a.commit_ts, b) > c", 1),
+        ("self._watermark >= c", 1),
+        ("0 < ts", 1),
+        ("commit_ts == other_ts", 0),
+        ("offset < end", 0),
+        ("starts < ends", 0),
+    ],
+)
+def test_the_check_sees_comparisons_by_the_names_of_timestamps(source: str, found: int) -> None:
+    assert len(list(comparisons(source))) == found
+
+
+def test_no_other_module_compares_timestamps() -> None:
+    found = [
+        (path.relative_to(PACKAGE).as_posix(), text)
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path.relative_to(PACKAGE) != RULES and UPSTREAM not in path.relative_to(PACKAGE).parents
+        for text in comparisons(path.read_text(encoding="utf-8"))
+    ]
+    left = [(module, text) for module, text in found if not any(module == where and part in text for where, part in ALLOWED)]
+    unused = [entry for entry in ALLOWED if not any(module == entry[0] and entry[1] in text for module, text in found)]
+    assert left == []
+    assert unused == []
