@@ -7,7 +7,7 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from applier.config import Config, forget, load_config
+from applier.config import Config, load_config, remove_from_environment
 from applier.model.errors import ConfigError
 from applier.model.position import Ts, ts_at
 from applier.telemetry.log import use_format
@@ -25,7 +25,7 @@ TAKE_OVER_HELP: Final = "Take over from the run that owns the replica, even if t
 def read_config(path: Path) -> Config:
     """Read a command's configuration and set the log format; ConfigError names file, key and remedy."""
     config = load_config(path)
-    forget(os.environ)
+    remove_from_environment(os.environ)
     use_format(config.log.format)
     return config
 

@@ -1,8 +1,19 @@
-"""The configuration: read once at the edge, checked whole before anything is opened, passed on as frozen values."""
+"""The configuration: read once by a command, checked completely before anything is opened, passed on as frozen values.
 
+One module per section of the file. May import the settings of ``sinks`` and ``sources``, never the engine: ``run/assembly`` turns values
+into the engine's settings. Read ``model`` first, then ``load``.
+"""
+
+from applier.config.choice import DdlPolicy
+from applier.config.http import HttpConfig
 from applier.config.load import load_config
-from applier.config.model import Config, DdlPolicy, HttpConfig, LogConfig, RunConfig, SinkConfig, SourceConfig, SparkConfig
-from applier.config.origin import forget
+from applier.config.log import LogConfig
+from applier.config.model import Config
+from applier.config.origin import remove_from_environment
+from applier.config.run import RunConfig
+from applier.config.sink import SinkConfig
+from applier.config.source import SourceConfig
+from applier.config.spark import SparkConfig
 
 __all__ = [
     "Config",
@@ -13,6 +24,6 @@ __all__ = [
     "SinkConfig",
     "SourceConfig",
     "SparkConfig",
-    "forget",
     "load_config",
+    "remove_from_environment",
 ]

@@ -1,4 +1,4 @@
-"""Read, merge and check the configuration; say what is wrong with it in the operator's words."""
+"""Read, merge and check the configuration; report every problem with its key and a remedy."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from applier.config.model import Config
-from applier.config.origin import EnvironmentSource, reading_of, variable_of
+from applier.config.origin import EnvironmentSource, settings_class, variable_of
 from applier.model.errors import ConfigError
 
 
@@ -19,15 +19,15 @@ def load_config(
     *,
     environment: Mapping[str, str] | None = None,
 ) -> Config:
-    """Return the configuration: the file (None: no file), under the environment, under ``overrides`` (nested as the file is).
+    """Return the configuration. ``overrides`` (nested as the file is) go over the environment, which goes over the file (None: no file).
 
-    Raises ConfigError that names the file or variable, the key and a remedy; it never quotes a value that may be a secret.
+    Raises ConfigError that names the file or variable, the key and a remedy; no message quotes a value that may be a secret.
     """
-    reading = reading_of(path, environment)
+    settings = settings_class(path, environment)
     try:
-        return Config.model_validate(dict(reading(**(overrides or {}))))
+        return Config.model_validate(dict(settings(**(overrides or {}))))
     except ValidationError as error:
-        raise _explain(error, path, EnvironmentSource(reading, environment)) from None
+        raise _explain(error, path, EnvironmentSource(settings, environment)) from None
 
 
 def _explain(error: ValidationError, path: Path | None, from_environment: EnvironmentSource) -> ConfigError:
@@ -67,7 +67,7 @@ def _model_of(model: Any, key: str) -> type[BaseModel] | None:
 def _problem(detail: ErrorDetails, key: tuple[str, ...]) -> str:
     match detail["type"]:
         case "extra_forbidden":
-            return "is not a key of the configuration"
+            return "is not a configuration key"
         case "missing":
             return "is missing"
         case "refused":
@@ -77,7 +77,7 @@ def _problem(detail: ErrorDetails, key: tuple[str, ...]) -> str:
         case "string_pattern_mismatch" if key == ("name",):
             return "must be 1 to 48 letters, digits, '_', '.' or '-'"
         case _:
-            return "is not right: " + detail["msg"][0].lower() + detail["msg"][1:]
+            return "is invalid: " + detail["msg"][0].lower() + detail["msg"][1:]
 
 
 def _remedy(detail: ErrorDetails, key: tuple[str, ...]) -> str:
@@ -89,7 +89,7 @@ def _remedy(detail: ErrorDetails, key: tuple[str, ...]) -> str:
         case "refused":
             return str(detail["ctx"]["remedy"])
         case "model_type" | "dict_type":
-            return f"Write [{'.'.join(key)}] on a line of its own, and its keys below"
+            return f"Write [{'.'.join(key)}] on a line of its own, with its keys below it"
         case "float_parsing" | "float_type":
             return "Write a number of seconds, for instance 15 or 0.5"
         case _:
@@ -97,12 +97,12 @@ def _remedy(detail: ErrorDetails, key: tuple[str, ...]) -> str:
 
 
 def _keys(model: type[BaseModel]) -> list[str]:
-    """Return the keys of a section as they are written."""
+    """Return the keys of a section as an operator writes them."""
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _nearest_key(key: tuple[str, ...]) -> str:
-    """Suggest the nearest key of the same section, or the section where a key of that very name is."""
+    """Suggest the nearest key of the section, or another section that has a key of that name."""
     model: Any = Config
     for part in key[:-1]:
         model = _model_of(model, part)

@@ -1,9 +1,8 @@
-"""Where the values of the configuration come from: a TOML file, then the environment over it, then the caller over both.
+"""Where the values come from: a TOML file, the environment over it, the caller over both.
 
-pydantic-settings reads and merges them. What is added to it here: the file is named in errors, names in the environment that are
-no key are refused, text that is not JSON is text, and below an open table (``source.kafka``, ``spark.conf``) the rest of a
-variable's name is the property in lower case with ``.`` for ``_`` (``APPLIER_SOURCE__KAFKA__SASL_PASSWORD``). Variables that are
-empty count as not set, as container tools pass them.
+pydantic-settings reads and merges them. Added here: errors name the file; unknown variables are refused; text that is not JSON stays
+text; below ``source.kafka`` and ``spark.conf`` the rest of a variable's name is the property, in lower case with ``.`` for ``_``
+(``APPLIER_SOURCE__KAFKA__SASL_PASSWORD``). Empty variables count as not set: container tools pass unset ones so.
 """
 
 import os
@@ -30,11 +29,11 @@ Values: TypeAlias = dict[str, Any]
 PREFIX: Final = "APPLIER_"
 DELIMITER: Final = "__"
 OPEN_TABLES: Final = ("source__kafka__", "spark__conf__")
-"""Variables of single properties of others, which have dots in their names."""
+"""Tables of other programs' properties, whose names have dots."""
 
 
-class Reading(BaseSettings, Config):
-    """The configuration while it is read. What the program gets is a plain ``Config``, which reads nothing by itself."""
+class Settings(BaseSettings, Config):
+    """The configuration with its sources. The program gets a plain ``Config``, which reads nothing by itself."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
@@ -44,13 +43,13 @@ class Reading(BaseSettings, Config):
     )
 
 
-def reading_of(path: Path | None, environment: Mapping[str, str] | None) -> type[Reading]:
+def settings_class(path: Path | None, environment: Mapping[str, str] | None) -> type[Settings]:
     """Return the class whose instances read the file and the environment (None: the process's own).
 
-    Making an instance raises ConfigError if one of them cannot be read, and ValidationError if the values are not right.
+    An instance raises ConfigError if a source cannot be read, ValidationError if a value is invalid.
     """
 
-    class _Reading(Reading):
+    class _Settings(Settings):
         @classmethod
         def settings_customise_sources(
             cls,
@@ -64,7 +63,7 @@ def reading_of(path: Path | None, environment: Mapping[str, str] | None) -> type
             file = () if path is None else (_file_source(settings_cls, path),)
             return init_settings, EnvironmentSource(settings_cls, environment), *file
 
-    return _Reading
+    return _Settings
 
 
 def _file_source(settings_cls: type[BaseSettings], path: Path) -> TomlConfigSettingsSource:
@@ -76,7 +75,7 @@ def _file_source(settings_cls: type[BaseSettings], path: Path) -> TomlConfigSett
             raise ConfigError(f"the configuration file cannot be read: {what}", remedy="Give the path of a file with --config", file=path)
         return TomlConfigSettingsSource(settings_cls, path)
     except FileNotFoundError as error:
-        raise ConfigError("there is no such configuration file", remedy="Give its path with --config", file=path) from error
+        raise ConfigError("the configuration file does not exist", remedy="Give its path with --config", file=path) from error
     except OSError as error:
         raise ConfigError(f"the configuration file cannot be read: {error.strerror}", remedy="Check its permissions", file=path) from error
     except UnicodeDecodeError as error:
@@ -95,7 +94,7 @@ class EnvironmentSource(EnvSettingsSource):
         self.env_vars = {_with_dots(name.lower()): text for name, text in sorted(given.items()) if text}
 
     def __call__(self) -> Values:
-        """Collect the keys that the environment sets, those of unknown sections too: the model refuses them by name."""
+        """Collect the keys that the environment sets. Unknown sections are included, so that the model refuses them by name."""
         values: Values = super().__call__()
         for name in self.env_vars:
             section, delimiter, rest = name.removeprefix(PREFIX.lower()).partition(DELIMITER)
@@ -121,12 +120,12 @@ class EnvironmentSource(EnvSettingsSource):
             return super().decode_complex_value(field_name, field, value)
         except ValueError:
             variables = " ".join(name.upper() for name, text in self.env_vars.items() if text == value)
-            message = f"the environment variable {variables} looks like JSON and is not"
-            raise ConfigError(message, remedy="Write a list or an object in JSON, or a plain text") from None
+            message = f"the environment variable {variables} starts like JSON but is not valid JSON"
+            raise ConfigError(message, remedy="Write a JSON list or object, or plain text") from None
 
 
-def forget(environment: MutableMapping[str, str]) -> None:
-    """Take the configuration out of the environment, once it is read: what the program starts (a JVM, Python workers) need not know it."""
+def remove_from_environment(environment: MutableMapping[str, str]) -> None:
+    """Remove the configuration's variables after they were read: a JVM and Python workers inherit the environment, and it holds secrets."""
     for name in list(environment):
         section, delimiter, _ = name.lower().removeprefix(PREFIX.lower()).partition(DELIMITER)
         if name.lower().startswith(PREFIX.lower()) and (delimiter or section in Config.model_fields):

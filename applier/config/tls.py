@@ -1,21 +1,21 @@
-"""TLS to the database as the configuration says it: which keys go together."""
+"""TLS to the database: which keys go together."""
 
 from applier.config.value import refuse
 from applier.sinks.settings import Tls, TlsMode
 
-_TELL_BY_CA = frozenset({TlsMode.VERIFY_CA, TlsMode.VERIFY_IDENTITY})
+_VERIFYING = frozenset({TlsMode.VERIFY_CA, TlsMode.VERIFY_IDENTITY})
 
 
 def tls_of(mode: TlsMode | None, ca: str | None, cert: str | None, key: str | None) -> Tls:
-    """Return the settings, or refuse a combination that would promise more than it keeps.
+    """Return the settings; refuse a combination that is less safe than it looks.
 
-    Without a mode: with a CA the server's identity is verified; with a certificate of our own TLS is required.
+    Without a mode: with a CA the server's identity is verified; with a client certificate TLS is required.
     """
     if key and not cert:
-        raise refuse("sets tls_key without tls_cert", "Give the certificate that belongs to the key")
+        raise refuse("sets tls_key without tls_cert", "Set tls_cert to the certificate of the key")
     chosen = mode or (TlsMode.VERIFY_IDENTITY if ca else TlsMode.REQUIRED if cert else TlsMode.PREFERRED)
-    if ca and chosen not in _TELL_BY_CA:
-        raise refuse(f'sets tls_ca, which tls_mode = "{chosen}" does not look at', 'Set tls_mode = "verify_identity", or leave it out')
+    if ca and chosen not in _VERIFYING:
+        raise refuse(f'sets tls_ca, which tls_mode = "{chosen}" ignores', 'Set tls_mode = "verify_identity", or leave it out')
     if cert and chosen in {TlsMode.DISABLED, TlsMode.PREFERRED}:
-        raise refuse(f'sets tls_cert, which tls_mode = "{chosen}" may not send', 'Set tls_mode = "verify_identity" or "required"')
+        raise refuse(f'sets tls_cert, but tls_mode = "{chosen}" does not require TLS', 'Set tls_mode = "verify_identity" or "required"')
     return Tls(mode=chosen, ca=ca, cert=cert, key=key)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from applier.config import Config
-from applier.config.model import OnBadEvent
+from applier.config.choice import OnRejectedEvent
 from applier.coordinator import Policy
 from applier.model.errors import ConfigError
 from applier.model.listing import Listing
@@ -32,8 +32,8 @@ def as_submitted(config: Config) -> Config:
 
 def warn_of_zone(config: Config, monitor: Monitor) -> None:
     """Warn at the start where TIMESTAMP text of the wire has two meanings."""
-    if (doubt := config.source.zone_doubt()) is not None:
-        monitor.note(LogEvent.AMBIGUOUS_TIME_ZONE, **doubt)
+    if (warning := config.source.time_zone_warning()) is not None:
+        monitor.note(LogEvent.AMBIGUOUS_TIME_ZONE, **warning)
 
 
 def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempts: int = 8) -> EngineSettings:
@@ -44,7 +44,8 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
         cached_bytes=config.run.memory,
     )
     quarantine = QuarantinePolicy(
-        unreadable=config.source.on_unreadable is OnBadEvent.QUARANTINE, refused=config.sink.on_rejected_row is OnBadEvent.QUARANTINE
+        unreadable=config.source.on_unreadable is OnRejectedEvent.QUARANTINE,
+        refused=config.sink.on_rejected_row is OnRejectedEvent.QUARANTINE,
     )
     return EngineSettings(
         policy=policy,

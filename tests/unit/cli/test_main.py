@@ -157,7 +157,7 @@ def test_a_missing_configuration_is_2(capsys, tmp_path):
     for command in (["catchup"], ["inspect"], ["migrate"], ["ddl", "list"], ["ddl", "done"], ["ddl", "retry"], ["ddl", "skip"]):
         assert run([*command, "--config", str(tmp_path / "none.toml")]) == 2
         text = capsys.readouterr().err
-        assert "no such configuration file" in text
+        assert "the configuration file does not exist" in text
         assert "none.toml" in text
 
 

@@ -223,7 +223,7 @@ def test_secrets_are_in_no_repr_and_survive_pickling(tmp_path):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(ConfigError, match="no such configuration file") as caught:
+    with pytest.raises(ConfigError, match="the configuration file does not exist") as caught:
         load_config(tmp_path / "no.toml", environment={})
     assert caught.value.facts["file"] == tmp_path / "no.toml"
 
@@ -262,7 +262,7 @@ def test_broken_json_in_the_environment_names_the_variable(tmp_path):
 )
 def test_an_unknown_key_is_an_error_that_suggests_the_nearest_name(tmp_path, text, key, hint):
     error = refusal(tmp_path, text)
-    assert error.message == f"{key} is not a key of the configuration"
+    assert error.message == f"{key} is not a configuration key"
     assert hint in error.remedy
     assert error.facts == {"key": key, "file": tmp_path / "applier.toml"}
 
@@ -288,30 +288,30 @@ def test_every_missing_key_is_named_at_once(tmp_path):
         ("source", 'time_zone = "+15:00"', "source.time_zone is not a time zone", "+08:00"),
         ("source", 'time_zone = "utc"\nstart_ts = 1.5', "source.start_ts must be a whole number", ""),
         ("run", "memory = 1.5e9", "run.memory must be a whole number", ""),
-        ("run", "memory = []", "run.memory is not right: input should be a valid integer", ""),
+        ("run", "memory = []", "run.memory is invalid: input should be a valid integer", ""),
         ("source", 'time_zone = "../etc"', "source.time_zone is not a time zone", "zone of the TiCDC server"),
         ("source", "start_ts = 4.58e17", "source.start_ts must be a whole number", "without quotes, point or exponent"),
         ("source", "start_ts = true", "source.start_ts must be a whole number", ""),
-        ("source", "start_ts = -1", "source.start_ts is not right: input should be greater than or equal to 0", ""),
-        ("source", "partitions = 0", "source.partitions is not right", ""),
-        ("source", "partitions = { other = 1 }", "source limits the partitions of a topic that is not read: 'other'", "changefeed"),
-        ("source", 'on_unreadable = "ignore"', "source.on_unreadable is not right: input should be 'stop' or 'quarantine'", ""),
-        ("source", "stall_after_s = nan", "source.stall_after_s is not right", ""),
-        ("source.kafka", '"auto.offset.reset" = "latest"', "source.kafka may not set 'auto.offset.reset'", "must stop the applier"),
-        ("source.kafka", '"x" = ["a"]', "source.kafka.x is not right", ""),
+        ("source", "start_ts = -1", "source.start_ts is invalid: input should be greater than or equal to 0", ""),
+        ("source", "partitions = 0", "source.partitions is invalid", ""),
+        ("source", "partitions = { other = 1 }", "source limits partitions of a topic outside of source.topics: 'other'", "changefeed"),
+        ("source", 'on_unreadable = "ignore"', "source.on_unreadable is invalid: input should be 'stop' or 'quarantine'", ""),
+        ("source", "stall_after_s = nan", "source.stall_after_s is invalid", ""),
+        ("source.kafka", '"auto.offset.reset" = "latest"', "source.kafka cannot set 'auto.offset.reset'", "must stop the applier"),
+        ("source.kafka", '"x" = ["a"]', "source.kafka.x is invalid", ""),
         ("sink", 'consistency = "row"', 'sink.consistency "row" is not available yet', '"transaction"'),
         ("sink", 'keyless = "best_effort"', 'sink.keyless "best_effort" is not available yet', '"stop"'),
-        ("sink", "max_transaction_rows = 0", "sink.max_transaction_rows is not right", ""),
-        ("sink.accept", '"shop.orders" = ["triger"]', "sink.accept names no difference of a table: 'triger'", "'trigger'"),
+        ("sink", "max_transaction_rows = 0", "sink.max_transaction_rows is invalid", ""),
+        ("sink.accept", '"shop.orders" = ["triger"]', "sink.accept has an unknown kind of difference: 'triger'", "'trigger'"),
         ("sink.accept", '"orders" = ["trigger"]', "sink.accept 'orders' is not a table", '"shop.orders" = ["trigger"]'),
-        ("sink.accept", '"shop.orders" = "trigger"', "sink.accept is not right: input should be a valid tuple", ""),
-        ("ddl", 'truncate_tabel = "stop"', "ddl names no DDL type: 'truncate_tabel'", "'truncate_table'"),
-        ("ddl", 'add_index = "ignore"', "ddl.add_index is not right: input should be 'apply', 'skip' or 'stop'", ""),
+        ("sink.accept", '"shop.orders" = "trigger"', "sink.accept is invalid: input should be a valid tuple", ""),
+        ("ddl", 'truncate_tabel = "stop"', "ddl has an unknown DDL type: 'truncate_tabel'", "'truncate_table'"),
+        ("ddl", 'add_index = "ignore"', "ddl.add_index is invalid: input should be 'apply', 'skip' or 'stop'", ""),
         ("run", 'memory = "2 gigs"', "run.memory is not a size: '2 gigs'", "2GiB"),
         ("run", "memory = 5", "run.memory is too small: 5 bytes", "64KiB"),
-        ("run", "lock_timeout_s = -1", "run.lock_timeout_s is not right: input should be greater than or equal to 0", ""),
-        ("run", "lease_s = 0", "run.lease_s is not right: input should be greater than 0", ""),
-        ("spark", 'master = ""', "spark.master is not right", ""),
+        ("run", "lock_timeout_s = -1", "run.lock_timeout_s is invalid: input should be greater than or equal to 0", ""),
+        ("run", "lease_s = 0", "run.lease_s is invalid: input should be greater than 0", ""),
+        ("spark", 'master = ""', "spark.master is invalid", ""),
     ],
 )
 def test_a_bad_value_is_refused_with_its_key_and_a_remedy(tmp_path, section, line, message, remedy):
@@ -326,10 +326,10 @@ def test_a_bad_value_is_refused_with_its_key_and_a_remedy(tmp_path, section, lin
         ("bootstrap_servers", "", "is not a list of brokers"),
         ("bootstrap_servers", "host:port", "is not a list of brokers"),
         ("bootstrap_servers", "a:1,,b:2", "is not a list of brokers"),
-        ("topics", [], "names no topic"),
+        ("topics", [], "is empty"),
         ("topics", ["a", "a"], "names a topic twice"),
-        ("topics", ["^feed.*"], "is not the name of a topic"),
-        ("topics", 7, "source.topics is not right"),
+        ("topics", ["^feed.*"], "is not a topic name"),
+        ("topics", 7, "source.topics is invalid"),
     ],
 )
 def test_a_source_that_cannot_be_is_refused(tmp_path, key, value, message):
@@ -394,7 +394,7 @@ def test_a_replica_is_named_with_letters_digits_and_a_few_signs(tmp_path, name):
 @pytest.mark.parametrize("master", ["spark://host:7077", "yarn", "k8s://https://host"])
 def test_a_file_of_sqlite_cannot_be_written_by_a_cluster(tmp_path, master):
     error = refusal(tmp_path, spark={"master": master})
-    assert "a SQLite file can be written on this machine only" in error.message
+    assert "a SQLite sink needs a local Spark master" in error.message
     assert load(tmp_path, sink={"url": "mysql+pymysql://u@h/"}, spark={"master": master}).spark.master == master
 
 

@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from applier.cli.option import read_config
-from applier.config import forget, load_config
+from applier.config import load_config, remove_from_environment
 from applier.model.errors import ConfigError
 from applier.sinks.settings import Tls, TlsMode
 
@@ -56,7 +56,7 @@ def test_a_secret_of_several_lines_keeps_them(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(None, "names a file that cannot be read: No such file"), (b"\n", "names a file that is empty"), (b"\xff", "not a text in UTF-8")],
+    [(None, "names a file that cannot be read: No such file"), (b"\n", "names an empty file"), (b"\xff", "not UTF-8 text")],
     ids=["missing", "empty", "binary"],
 )
 def test_a_file_without_a_secret_is_refused_by_its_key(content, words, tmp_path):
@@ -80,7 +80,7 @@ def test_a_secret_that_is_given_twice_is_refused(file):
 
 
 def test_a_property_that_the_applier_sets_cannot_come_from_a_file_either(file):
-    assert "may not set 'group.instance.id'" in refusal(source={"kafka": {"group.instance.id.file": file}})
+    assert "cannot set 'group.instance.id'" in refusal(source={"kafka": {"group.instance.id.file": file}})
 
 
 @pytest.mark.parametrize("option", ["password", "passwd", "ssl_key_password"])
@@ -115,12 +115,12 @@ def test_tls_is_as_strict_as_what_is_given_allows(keys, tls):
     ("keys", "words"),
     [
         ({"tls_key": "k"}, "tls_key without tls_cert"),
-        ({"tls_ca": "ca", "tls_mode": "required"}, 'which tls_mode = "required" does not look at'),
-        ({"tls_ca": "ca", "tls_mode": "preferred"}, 'which tls_mode = "preferred" does not look at'),
-        ({"tls_cert": "c", "tls_mode": "disabled"}, 'which tls_mode = "disabled" may not send'),
-        ({"tls_mode": "strict"}, "sink.tls_mode is not right: input should be 'disabled', 'preferred'"),
+        ({"tls_ca": "ca", "tls_mode": "required"}, 'which tls_mode = "required" ignores'),
+        ({"tls_ca": "ca", "tls_mode": "preferred"}, 'which tls_mode = "preferred" ignores'),
+        ({"tls_cert": "c", "tls_mode": "disabled"}, 'tls_mode = "disabled" does not require TLS'),
+        ({"tls_mode": "strict"}, "sink.tls_mode is invalid: input should be 'disabled', 'preferred'"),
         ({"tls_ca": "ca", "url": "mysql+pymysql://u@h/?ssl_ca=other"}, "does not take: 'ssl_ca'"),
-        ({"tls_mode": "required", "url": "sqlite:///replica.db"}, "beside a file"),
+        ({"tls_mode": "required", "url": "sqlite:///replica.db"}, "for a SQLite file"),
     ],
 )
 def test_tls_that_would_promise_more_than_it_keeps_is_refused(keys, words):
@@ -144,5 +144,5 @@ def test_the_configuration_leaves_the_environment_once_it_is_read(monkeypatch, t
 
 def test_what_is_no_configuration_stays_in_the_environment():
     environment = {"APPLIER_DEBUG": "1", "PATH": "/bin", "APPLIER_TEST_KAFKA": "h:1", "APPLIER_NAME": "n", "APPLIER_SINK__URL": "u"}
-    forget(environment)
+    remove_from_environment(environment)
     assert environment == {"APPLIER_DEBUG": "1", "PATH": "/bin", "APPLIER_TEST_KAFKA": "h:1"}

@@ -43,7 +43,7 @@ def test_properties_given_as_json_keep_their_underscores_and_their_case():
 
 
 def test_broken_json_is_not_quoted():
-    with pytest.raises(ConfigError, match="APPLIER_SOURCE__KAFKA looks like JSON") as caught:
+    with pytest.raises(ConfigError, match="APPLIER_SOURCE__KAFKA starts like JSON") as caught:
         load(APPLIER_SOURCE__KAFKA='{"sasl.password": "hunter2"')
     assert "hunter2" not in str(caught.value)
 

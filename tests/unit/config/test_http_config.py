@@ -3,7 +3,7 @@
 import pytest
 
 from applier.config import HttpConfig, LogConfig, load_config
-from applier.config.value import Listen
+from applier.config.http import Listen
 from applier.model.errors import ConfigError
 
 MINIMAL = '[source]\nbootstrap_servers = "h:1"\ntopics = ["t"]\n[sink]\nurl = "sqlite:///r.db"\n'
@@ -40,7 +40,7 @@ def test_the_environment_can_set_it(tmp_path):
 
 @pytest.mark.parametrize("written", ['"nine"', '"host:"', '"host:70000"', '"a b:1"', "-1", '""', "[1]"])
 def test_what_is_no_address_is_refused_with_a_remedy(tmp_path, written):
-    with pytest.raises(ConfigError, match=r"http\.listen is not an address to listen at") as caught:
+    with pytest.raises(ConfigError, match=r"http\.listen is not a listen address") as caught:
         load(tmp_path, f"[http]\nlisten = {written}\n")
     assert "127.0.0.1:9464" in caught.value.remedy
 
@@ -55,5 +55,5 @@ def test_a_server_on_all_addresses_is_reached_on_loopback(host, reached_at):
 
 def test_the_log_is_text_of_level_info_unless_told_otherwise(tmp_path):
     assert LogConfig() == LogConfig(format="text", level="info")
-    with pytest.raises(ConfigError, match=r"log\.level is not right"):
+    with pytest.raises(ConfigError, match=r"log\.level is invalid"):
         load(tmp_path, '[log]\nlevel = "loud"\n')

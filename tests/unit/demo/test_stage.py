@@ -155,7 +155,7 @@ def test_a_result_is_the_object_that_the_process_prints(tmp_path):
 def test_a_failed_catch_up_is_told_with_the_end_of_its_log(tmp_path):
     with (
         WatchedProcess(catchup_command(tmp_path / "none.toml"), tmp_path / "log") as process,
-        pytest.raises(ApplierError, match="no such configuration file") as caught,
+        pytest.raises(ApplierError, match="the configuration file does not exist") as caught,
     ):
         process.result()
     assert caught.value.facts == {"exit_code": 2}

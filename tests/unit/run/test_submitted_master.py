@@ -22,7 +22,7 @@ def test_a_file_is_refused_under_a_master_that_is_not_local(tmp_path, monkeypatc
     monkeypatch.setattr(applier.run.assembly, "submitted_master", lambda: master)
     monkeypatch.setattr(applier.run.assembly, "KafkaSource", None)
     monkeypatch.setattr(applier.run.assembly, "open_sink", None)
-    with pytest.raises(ConfigError, match="on this machine only") as caught:
+    with pytest.raises(ConfigError, match="needs a local Spark master") as caught:
         catch_up(config_of(f"sqlite:///{tmp_path}/replica.db"), CatchupOptions(), SilentObserver())
     assert caught.value.facts == {"master": master}
     assert "--master" in caught.value.remedy
@@ -44,6 +44,6 @@ def test_a_local_master_goes_on_to_open_kafka(tmp_path, monkeypatch, master):
 
 
 def test_the_master_is_set_in_one_place_only():
-    with pytest.raises(ConfigError, match=r"spark.conf may not set 'spark.master'") as caught:
+    with pytest.raises(ConfigError, match=r"spark.conf cannot set 'spark.master'") as caught:
         config_of("mysql+pymysql://u@h/", conf={"spark.master": CLUSTER})
     assert "--master" in caught.value.remedy

@@ -1,0 +1,47 @@
+"""``[http]``: where a daemon answers about itself."""
+
+import re
+from typing import Annotated, Any, Final, NamedTuple
+
+from pydantic import BeforeValidator
+
+from applier.config.section import Seconds, Section
+from applier.config.value import refuse
+
+LISTEN: Final = re.compile(r"(?:(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+)):)?(?P<port>\d{1,5})")
+LOOPBACK: Final = "127.0.0.1"
+MAX_PORT: Final = 65535
+
+
+class Listen(NamedTuple):
+    """Where the HTTP server listens."""
+
+    host: str
+    port: int
+
+    @property
+    def reached_at(self) -> str:
+        """The host to connect to from this machine."""
+        return {"0.0.0.0": LOOPBACK, "::": "::1"}.get(self.host, self.host)  # noqa: S104 - compared, not listened to
+
+
+def parse_listen(value: Any) -> Listen | None:
+    """Read ``host:port``, ``[v6]:port`` or a port alone (loopback); ``off`` is None."""
+    text = str(value).strip()
+    if text == "off":
+        return None
+    match = LISTEN.fullmatch(text)
+    if match is None or not 0 <= int(match["port"]) <= MAX_PORT:
+        raise refuse(f"is not a listen address: {text!r}", 'Write "127.0.0.1:9464", a port alone for loopback, or "off"')
+    return Listen(match["v6"] or match["host"] or LOOPBACK, int(match["port"]))
+
+
+DEFAULT_LISTEN: Final = Listen(LOOPBACK, 9464)
+
+
+class HttpConfig(Section):
+    """Where ``run`` answers, and when it calls itself unhealthy."""
+
+    listen: Annotated[Listen | None, BeforeValidator(parse_listen)] = DEFAULT_LISTEN
+    unhealthy_after_s: Seconds = 600.0
+    """``/healthz`` fails after so many seconds without progress of the loop."""

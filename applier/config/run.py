@@ -1,0 +1,20 @@
+"""``[run]``: the limits of one run."""
+
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from applier.config.section import Seconds, Section, WaitSeconds
+from applier.config.value import parse_size
+
+
+class RunConfig(Section):
+    """Memory, lease and timeouts of one run."""
+
+    memory: Annotated[int, BeforeValidator(parse_size)] = 2 * 1024**3
+    """Bytes of cached chunks."""
+    lease_s: Seconds = 15.0
+    lock_timeout_s: WaitSeconds = 30.0
+    shutdown_timeout_s: Seconds = 30.0
+    retry_for_s: WaitSeconds = 600.0
+    """How long a daemon retries a failure that may pass by itself; then it stops."""

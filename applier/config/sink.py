@@ -1,0 +1,98 @@
+"""``[sink]``: the database that is written."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Final, Self
+
+from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
+
+from applier.config.choice import Consistency, Keyless, OnRejectedEvent
+from applier.config.secret import SecretFile
+from applier.config.section import Section
+from applier.config.tls import tls_of
+from applier.config.value import (
+    Whole,
+    check_available,
+    check_schema,
+    nearest,
+    parse_url,
+    refuse,
+)
+from applier.planner.table_check import DifferenceKind, check_pattern
+from applier.sinks.settings import SCHEMA, Tls, TlsMode
+
+DIFFERENCES: Final = frozenset(str(kind) for kind in DifferenceKind)
+
+
+class SinkConfig(Section):
+    """The database, and how it is written."""
+
+    url: SecretStr
+    password: SecretStr | None = None
+    password_file: SecretFile | None = None
+    tls_mode: TlsMode | None = None
+    tls_ca: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    consistency: Consistency = Consistency.TRANSACTION
+    max_transaction_rows: Annotated[Whole, Field(ge=1)] = 100_000
+    keyless: Keyless = Keyless.STOP
+    on_rejected_row: OnRejectedEvent = OnRejectedEvent.STOP
+    # Not named schema: a pydantic model has a method of that name.
+    bookkeeping_schema: Annotated[str, Field(alias="schema"), AfterValidator(check_schema)] = SCHEMA
+    """Schema of the bookkeeping tables; in SQLite the prefix of their names."""
+    accept: dict[str, tuple[DifferenceKind, ...]] = Field(default_factory=dict)
+    """Table (``*`` and ``?`` are wild) -> accepted differences from upstream's table."""
+
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, url: SecretStr) -> SecretStr:
+        parse_url(url.get_secret_value())
+        return url
+
+    @field_validator("accept", mode="before")
+    @classmethod
+    def _check_accept(cls, accept: Any) -> Any:
+        for table, names in accept.items() if isinstance(accept, dict) else ():
+            if problem := check_pattern(table):
+                raise refuse(f"{table!r} {problem}", 'For instance "shop.orders" = ["trigger"]')
+            for name in names if isinstance(names, list | tuple) else ():
+                if name not in DIFFERENCES:
+                    raise refuse(f"has an unknown kind of difference: {name!r}", nearest(str(name), DIFFERENCES))
+        return accept
+
+    @model_validator(mode="after")
+    def _check_password_and_tls(self) -> Self:
+        if self.password is not None and self.password_file is not None:
+            raise refuse("sets both password and password_file", "Remove one of them")
+        if self.tls != Tls() and self.is_sqlite:
+            raise refuse("sets TLS for a SQLite file", "Remove the tls_ keys")
+        return self
+
+    @field_validator("consistency", "keyless")
+    @classmethod
+    def _refuse_unavailable(cls, value: StrEnum) -> StrEnum:
+        check_available(value, Consistency.TRANSACTION if isinstance(value, Consistency) else Keyless.STOP)
+        return value
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether the sink is a SQLite file."""
+        return self.url.get_secret_value().startswith("sqlite")
+
+    @property
+    def tls(self) -> Tls:
+        """TLS to the database."""
+        return tls_of(self.tls_mode, self.tls_ca, self.tls_cert, self.tls_key)
+
+    @property
+    def address(self) -> str:
+        """The URL with its password masked."""
+        return parse_url(self.url.get_secret_value()).render_as_string(hide_password=True)
+
+    def full_url(self) -> str:
+        """Return the URL with the password in it. Never log or print it."""
+        url = parse_url(self.url.get_secret_value())
+        password = self.password_file if self.password is None else self.password
+        if password is not None and not self.is_sqlite:
+            url = url.set(password=password.get_secret_value())
+        return url.render_as_string(hide_password=False)

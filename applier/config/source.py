@@ -1,0 +1,67 @@
+"""``[source]``: the change stream."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+
+from applier.config.choice import OnRejectedEvent
+from applier.config.secret import with_files_read
+from applier.config.section import Properties, Seconds, Section
+from applier.config.time_zone import ambiguous_years, check_time_zone
+from applier.config.value import Whole, check_servers, check_topics, nearest, refuse
+from applier.model.position import MAX_TS
+from applier.sources.kafka.settings import OWNED_PROPERTIES
+
+PartitionCount = Annotated[Whole, Field(ge=1)]
+
+
+def _split(value: Any) -> Any:
+    """Split text at commas, as the environment gives a list."""
+    return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+
+class SourceConfig(Section):
+    """Where the change stream is, and what is known about it."""
+
+    bootstrap_servers: Annotated[str, AfterValidator(check_servers)]
+    topics: Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(check_topics)]
+    time_zone: Annotated[str, AfterValidator(check_time_zone)] = "UTC"
+    """Zone of TIMESTAMP text on the wire: that of the TiCDC server. With daylight saving, one hour of a year is ambiguous."""
+    start_ts: Annotated[Whole, Field(ge=0, le=MAX_TS)] = 0
+    """TSO of the snapshot that the sink was loaded from; 0: sink and topic both began empty."""
+    new_collations: bool = True
+    """TiDB's ``new_collations_enabled_on_first_bootstrap``; False: upstream compares all texts byte by byte."""
+    partitions: PartitionCount | dict[str, PartitionCount] | None = None
+    on_unreadable: OnRejectedEvent = OnRejectedEvent.STOP
+    stall_after_s: Seconds = 60.0
+    kafka: Properties = Field(default_factory=dict, repr=False)
+
+    @field_validator("kafka")
+    @classmethod
+    def _refuse_owned_properties(cls, given: dict[str, str]) -> dict[str, str]:
+        properties = with_files_read(given)
+        for name in properties:
+            if name in OWNED_PROPERTIES:
+                raise refuse(f"cannot set {name!r}", f"Remove it: {OWNED_PROPERTIES[name]}")
+        return properties
+
+    @model_validator(mode="after")
+    def _check_partition_topics(self) -> Self:
+        for topic in self.partitions if isinstance(self.partitions, dict) else ():
+            if topic not in self.topics:
+                raise refuse(f"limits partitions of a topic outside of source.topics: {topic!r}", nearest(topic, self.topics))
+        return self
+
+    def time_zone_warning(self) -> dict[str, Any] | None:
+        """Return the facts of a warning if TIMESTAMP text of the zone can have two meanings, else None."""
+        years = ambiguous_years(self.time_zone)
+        if years is None:
+            return None
+        remedy = "TIMESTAMP values of that hour may be one hour off. Use a changefeed of a TiCDC server with --tz=UTC, and a new replica"
+        return {"time_zone": self.time_zone, "first_year": years[0], "last_year": years[1], "remedy": remedy}
+
+    def required_partitions(self) -> dict[str, int] | None:
+        """Return how many partitions of each limited topic are required; None without a limit."""
+        if isinstance(self.partitions, int):
+            return dict.fromkeys(self.topics, self.partitions)
+        return self.partitions
