@@ -1,6 +1,6 @@
 """``applier inspect``: show the events that the topics hold, without applying them. After an unreadable record it continues."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, assert_never
 
@@ -10,12 +10,12 @@ from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.config import Config
 from applier.model.errors import ConfigError, ProtocolError
+from applier.model.event_json import event_to_json
 from applier.model.events import AdminEvent, DdlEvent, Event, Flag, ResolvedEvent, RowEvent, Value
 from applier.model.position import Offset, Place, Stream
-from applier.sources.kafka.client import KafkaSource
-from applier.sources.kafka.peek import PeekChoice, peek
-from applier.sources.open_protocol import decode_record, event_to_json
-from applier.sources.port import Record
+from applier.sources.factory import open_source
+from applier.sources.peek import PeekChoice, peek
+from applier.sources.port import Decoder, Record
 from applier.telemetry.wording import count, moment, one_line
 
 PATIENCE_S: Final = 10.0
@@ -27,7 +27,7 @@ class Inspected:
     """One record: its events, or why it cannot be read."""
 
     place: Place
-    content: list[Event] | ProtocolError
+    content: Sequence[Event] | ProtocolError
 
 
 def inspect(
@@ -61,16 +61,16 @@ def inspect(
 
 def read(settings: Config, choice: PeekChoice, patience_s: float = PATIENCE_S) -> Iterator[Inspected]:
     """Read and decode the chosen records; SourceError if nothing comes from Kafka for ``patience_s``."""
-    with KafkaSource(replace(settings.kafka_settings(), unreachable_after_s=patience_s)) as source:
-        yield from decode(peek(source, choice))
+    with open_source(replace(settings.kafka_settings(), unreachable_after_s=patience_s)) as source:
+        yield from decode(source.decoder, peek(source, choice))
 
 
-def decode(records: Iterable[tuple[Stream, Record]]) -> Iterator[Inspected]:
+def decode(decoder: Decoder, records: Iterable[tuple[Stream, Record]]) -> Iterator[Inspected]:
     """Decode records one by one. A record that cannot be decoded gives its error instead of its events."""
     for stream, record in records:
         place = Place(stream, record.offset)
         try:
-            yield Inspected(place, decode_record(record.key, record.value, place))
+            yield Inspected(place, decoder.events(record, place))
         except ProtocolError as error:
             yield Inspected(place, error)
 

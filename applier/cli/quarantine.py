@@ -13,12 +13,13 @@ from applier.cli.ddl import open_sink_of
 from applier.cli.event_option import EventIndex, RecordOffset, StreamName, parse_stream
 from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line
+from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError
 from applier.model.rejected_event import KeptRecord, QuarantineState
 from applier.replica.readmission import Readmission
 from applier.sinks.port import Sink
 from applier.sinks.quarantine import QuarantineEntry
-from applier.sources.kafka.client import KafkaSource
+from applier.sources.factory import decoder_of, open_source
 from applier.sources.port import Record
 from applier.telemetry.wording import count, moment, one_line, operator
 
@@ -58,20 +59,21 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one quarantined record, decoded as far as possible."""
-    with open_sink_of(read_config(config)) as sink:
+    settings = read_config(config)
+    with open_sink_of(settings) as sink:
         entries = _chosen(_entries(sink), stream, offset, event)
         record = sink.quarantine.record(entries[0].event.place)
     if raw is not None:
         raw.write_bytes(record.value or b"")
         raw.with_name(f"{raw.name}.key").write_bytes(record.key or b"")
     if as_json:
-        print_json(_whole_object(entries, record))
+        print_json(_whole_object(entries, record, _decoded(settings, entries[0], record)))
         return
     for entry in entries:
         for line in as_lines(entry):
             print_line(line)
     print_line(f"record: a key of {_size(record.key)}, a value of {_size(record.value)}")
-    for inspected in _decoded(entries[0], record):
+    for inspected in _decoded(settings, entries[0], record):
         for line in inspect.as_lines(inspected):
             print_line(f"    {line}")
 
@@ -89,7 +91,7 @@ def drop(config: ConfigPath = DEFAULT_CONFIG, *, stream: StreamName, offset: Rec
 def retry(config: ConfigPath = DEFAULT_CONFIG, *, stream: StreamName, offset: RecordOffset, event: EventIndex = None) -> None:
     """Apply an event now. Refused if a later event changed the same row."""
     settings = read_config(config)
-    with open_sink_of(settings) as sink, KafkaSource(settings.kafka_settings()) as source:
+    with open_sink_of(settings) as sink, open_source(settings.kafka_settings()) as source:
         entries = _undecided(_chosen(_entries(sink), stream, offset, event))
         sink.acquire()
         for entry in entries:
@@ -127,8 +129,8 @@ def as_lines(entry: QuarantineEntry) -> list[str]:
     return lines
 
 
-def _whole_object(entries: Sequence[QuarantineEntry], record: KeptRecord) -> dict[str, Any]:
-    events = [value for inspected in _decoded(entries[0], record) for value in inspect.as_objects(inspected)]
+def _whole_object(entries: Sequence[QuarantineEntry], record: KeptRecord, decoded: Sequence[inspect.Inspected]) -> dict[str, Any]:
+    events = [value for inspected in decoded for value in inspect.as_objects(inspected)]
     return {
         "entries": [as_object(entry) for entry in entries],
         "key_b64": _b64(record.key),
@@ -137,9 +139,9 @@ def _whole_object(entries: Sequence[QuarantineEntry], record: KeptRecord) -> dic
     }
 
 
-def _decoded(entry: QuarantineEntry, record: KeptRecord) -> list[inspect.Inspected]:
+def _decoded(settings: Config, entry: QuarantineEntry, record: KeptRecord) -> list[inspect.Inspected]:
     stream, offset, _ = entry.event.place
-    return list(inspect.decode([(stream, Record(offset, record.key, record.value))]))
+    return list(inspect.decode(decoder_of(settings.kafka_settings()), [(stream, Record(offset, record.key, record.value))]))
 
 
 def _b64(data: bytes | None) -> str | None:

@@ -22,11 +22,9 @@ from applier.model.rejected_event import WHOLE_RECORD, EventPlace
 from applier.model.segment import is_past
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.quarantine import SkipRule
-from applier.sources.kafka.client import KafkaSource
-from applier.sources.kafka.peek import PeekChoice, peek
-from applier.sources.open_protocol import Placed, Placer, Unplaced
-from applier.sources.open_protocol.head import DDL
-from applier.sources.port import Record
+from applier.sources.factory import open_source
+from applier.sources.peek import PeekChoice, peek
+from applier.sources.port import Decoder, Placed, Record, Source, Unplaced
 from applier.telemetry.wording import count, moment, one_line, operator
 
 AT_NEXT_START: Final = "effective from the next start (restart a daemon that runs now)"
@@ -64,8 +62,10 @@ def skip_place(config: ConfigPath, stream: Stream, offset: Offset, event: int | 
     """Skip a record, or one event of it. ConfigError if the replica has passed it, or there is no such event."""
     settings = read_config(config)
     _check_not_passed(settings, stream, offset)
-    record = _record(settings, stream, offset)
-    events = _events(stream, record, event)
+    _check_topic(settings, stream)
+    with open_source(settings.kafka_settings()) as source:
+        record, decoder = _record(source, stream, offset), source.decoder
+    events = _events(decoder, stream, record, event)
     ddls = {index: ddl for index, found in events.items() if (ddl := _ddl_of(found)) is not None}
     for ddl in ddls.values():
         _skip_ddl(settings, ddl)
@@ -75,7 +75,7 @@ def skip_place(config: ConfigPath, stream: Stream, offset: Offset, event: int | 
         for index in [WHOLE_RECORD] if event is None and not ddls else left:
             sink.quarantine.add_skip_rule(SkipRule(said_by=operator(), place=EventPlace(stream, offset, index)))
     print_line(f"skipped: {Place(stream, offset)}{'' if event is None else f'#{event}'}; {AT_NEXT_START}")
-    for shown in inspect.decode([(stream, record)]):
+    for shown in inspect.decode(decoder, [(stream, record)]):
         for line in inspect.as_lines(shown):
             print_line(f"    {line}")
 
@@ -85,9 +85,9 @@ def _ddl_of(found: Placed | Unplaced) -> DdlEvent | None:
     if isinstance(found, DdlEvent):
         return found
     head = found.head if isinstance(found, Unplaced) else None
-    if head is None or head.t != DDL:
+    if head is None or not head.is_ddl:
         return None
-    return DdlEvent(commit_ts=Ts(head.ts), schema=head.scm, table=head.tbl, query=SKIPPED_UNREAD, ddl_type=0)
+    return DdlEvent(commit_ts=head.ts, schema=head.name.schema, table=head.name.table, query=SKIPPED_UNREAD, ddl_type=0)
 
 
 def _skip_ddl(settings: Config, ddl: DdlEvent) -> None:
@@ -136,20 +136,22 @@ def _check_not_passed(settings: Config, stream: Stream, offset: Offset) -> None:
         )
 
 
-def _record(settings: Config, stream: Stream, offset: Offset) -> Record:
+def _check_topic(settings: Config, stream: Stream) -> None:
     if stream.topic not in settings.source.topics:
         raise ConfigError(f"{stream.topic} is not in source.topics", remedy=f"They are: {', '.join(settings.source.topics)}")
+
+
+def _record(source: Source, stream: Stream, offset: Offset) -> Record:
     choice = PeekChoice(topic=stream.topic, partition=stream.partition, start=offset, limit=1)
-    with KafkaSource(settings.kafka_settings()) as source:
-        found = next((record for _, record in peek(source, choice) if record.offset == offset), None)
+    found = next((record for _, record in peek(source, choice) if record.offset == offset), None)
     if found is None:
         raise ConfigError("there is no record at this offset", remedy="See: applier inspect", stream=str(stream), offset=offset)
     return found
 
 
-def _events(stream: Stream, record: Record, event: int | None) -> dict[int, Placed | Unplaced]:
+def _events(decoder: Decoder, stream: Stream, record: Record, event: int | None) -> dict[int, Placed | Unplaced]:
     """Return the chosen events by index. ConfigError if the record has no such event."""
-    found = dict(Placer(stream).place_each(record.offset, record.key, record.value))
+    found = dict(decoder.placer(stream).place_each(record.offset, record.key, record.value))
     if event is None:
         return found
     if event in found:

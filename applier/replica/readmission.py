@@ -25,8 +25,7 @@ from applier.sinks.port import Sink
 from applier.sinks.progress import Progress, ProgressCommit
 from applier.sinks.quarantine import Quarantined, Settlement
 from applier.sinks.write_outcome import WriteState
-from applier.sources.open_protocol import Placed, Placer, Unplaced, decode_key, image_decoder
-from applier.sources.port import Source
+from applier.sources.port import Placed, Source, Unplaced
 
 BY_HAND = "Bring the row to what upstream holds by hand, and settle the entry with `applier quarantine drop`"
 
@@ -74,7 +73,7 @@ class Readmission:
 
     def _rows(self, place: EventPlace) -> list[_Row]:
         record = self._sink.quarantine.record(place)
-        found = Placer(place.stream).place_each(place.offset, record.key, record.value)
+        found = self._source.decoder.placer(place.stream).place_each(place.offset, record.key, record.value)
         rows = []
         for index, event in found:
             if place.event not in {index, WHOLE_RECORD}:
@@ -141,8 +140,8 @@ class Readmission:
             tables,
             rekeyed_tables(reported, tables),
             self._sink.dialect,
-            image_decoder,
-            decode_key,
+            self._source.decoder.image_decoder,
+            self._source.decoder.decode_key,
         )
         statements = [item for item in planned if not isinstance(item, TransactionSet)]
         return sorted((item for item in statements if isinstance(item, Statement)), key=lambda item: item.phase)
@@ -188,7 +187,7 @@ def _check_topics(source: Source, place: EventPlace, rows: Collection[_Row]) -> 
                 place=place,
                 stream=str(stream),
             )
-        placer = Placer(stream)
+        placer = source.decoder.placer(stream)
         for records in source.reader.read(RangeId(stream, start, max(start, extent.end))):
             for offset, key, value in records:
                 search.look(stream, offset, placer.place_each(offset, key, value))
@@ -227,7 +226,7 @@ class _NewerRowSearch:
         head = event.head
         if head is None:
             return True
-        return FoldedName(head.scm.casefold(), head.tbl.casefold()) in self._keys and may_follow(head.ts, self._since)
+        return head.name.fold() in self._keys and may_follow(head.ts, self._since)
 
     def _refusal(self, message: str, stream: Stream, offset: Offset) -> NeedsOperator:
         return NeedsOperator(message, remedy=BY_HAND, place=self._place, later=str(Place(stream, offset)))

@@ -13,9 +13,9 @@ from applier.planner import QuarantinePolicy
 from applier.replica.engine import Components, Engine, EngineSettings
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
-from applier.sources.kafka.client import KafkaSource
+from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
-from applier.sources.port import RangeReader
+from applier.sources.port import Source
 from applier.spark.lazy import LazyRunner
 from applier.spark.loss import UNANSWERED
 from applier.spark.runner import SparkRunner, start_failed
@@ -61,17 +61,18 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
 @contextmanager
 def open_parts(config: Config, kafka: KafkaSettings, sink_settings: SinkSettings) -> Iterator[Components]:
     """Open source, sink and runner for one run, and close them at the end of the block."""
-    with KafkaSource(kafka) as source, open_sink(sink_settings) as sink:
-        runner = LazyRunner(lambda: _start_spark(config, source.reader))
+    with open_source(kafka) as source, open_sink(sink_settings) as sink:
+        runner = LazyRunner(lambda: _start_spark(config, source))
         try:
             yield Components(source, sink, runner)
         finally:
             runner.close()
 
 
-def _start_spark(config: Config, reader: RangeReader) -> SparkRunner:
+def _start_spark(config: Config, source: Source) -> SparkRunner:
     try:
-        return SparkRunner(start_context(f"applier {config.name}", config.spark.master, config.spark.conf), reader)
+        context = start_context(f"applier {config.name}", config.spark.master, config.spark.conf)
+        return SparkRunner(context, source.reader, source.decoder)
     except UNANSWERED as error:
         raise start_failed(error) from error
 

@@ -1,10 +1,17 @@
-"""The port of a source: offsets and records of Kafka, or of a test's lists."""
+"""The port of a source: its offsets and records (``Source``, ``RangeReader``), and how their bytes are read (``Decoder``, ``Placer``).
 
-from collections.abc import Collection, Iterator, Mapping
-from typing import NamedTuple, Protocol
+Nothing outside of a source knows the format of its records: whoever reads one is given the source's decoder. What crosses to executors
+(``RangeReader``, ``Decoder``) is frozen and picklable, and small: it travels with the code of each job.
+"""
 
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import NamedTuple, Protocol, Self, TypeAlias
+
+from applier.model.errors import ProtocolError
+from applier.model.events import AdminEvent, DdlEvent, Event, PlacedRow, ResolvedEvent, Shape, TableName, Value
 from applier.model.listing import Listing
-from applier.model.position import Offset, Stream
+from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.range_report import RangeId
 
 
@@ -16,40 +23,129 @@ class Record(NamedTuple):
     value: bytes | None
 
 
+Placed: TypeAlias = PlacedRow | DdlEvent | ResolvedEvent | AdminEvent
+"""An event whose place is known: table, timestamp, operation and key. The image of a row is left as the bytes that came."""
+
+ImageDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]
+"""Returns the values of an image in the order of its shape's columns. ProtocolError for what cannot be read."""
+
+
+class EventHead(NamedTuple):
+    """What an event tells before its content: its timestamp, its table, and whether it is a DDL."""
+
+    ts: Ts
+    name: TableName
+    is_ddl: bool
+
+
+class Unplaced(NamedTuple):
+    """An event that cannot be read, with the error that says where and why. ``head`` is None where not even that can be read."""
+
+    error: ProtocolError
+    head: EventHead | None
+
+
+class Placer(Protocol):
+    """Finds the events of one range's records. Made by ``Decoder.placer``, called by one thread, record by record in offset order.
+
+    This is the hot path of listening: ``place`` is called once per record, and may keep what it learns from one record for the next.
+    """
+
+    @property
+    def indices(self) -> Sequence[int] | None:
+        """Of the record that ``place`` has read last: the index of the event of each item; None where item n is event n.
+
+        An event may give several items: an update that changes the key is a delete and an upsert.
+        """
+        ...
+
+    def place(self, offset: int, key: bytes | None, value: bytes | None) -> Sequence[Placed]:
+        """Return the events of one record in order. ProtocolError if one of them cannot be read, or cannot be applied.
+
+        A listener calls it again with the same record when a range is read again: it must return the same.
+        """
+        ...
+
+    def place_each(self, offset: int, key: bytes | None, value: bytes | None) -> Sequence[tuple[int, Placed | Unplaced]]:
+        """Return what ``place`` returns, each with the index of its event. Raises nothing: called where ``place`` has, and for tolerance.
+
+        An event that cannot be read comes as an ``Unplaced``; if its keys can be read, a marker row for each key precedes it. A record
+        that cannot be taken apart is one ``Unplaced`` with the index ``WHOLE_RECORD``.
+        """
+        ...
+
+
+class Decoder(Protocol):
+    """Reads the bytes of a source's records and of what its placers return. Frozen and picklable; used on executors and on the driver.
+
+    Two ways lead to an event's values, and they agree on every record: ``placer`` and then ``image_decoder`` for the rows that are
+    applied, ``events`` for people.
+    """
+
+    def placer(self, stream: Stream) -> Placer:
+        """Make the placer of one range of a stream. Called once per range; compiled shapes may be shared by the process."""
+        ...
+
+    def image_decoder(self, shape: Shape) -> ImageDecoder:
+        """Return the decoder of the images of a shape. Called once per shape and bucket; what it returns is called once per row."""
+        ...
+
+    def decode_key(self, key: bytes) -> Sequence[Value]:
+        """Return the handle-key values of ``PlacedRow.key``, in the order of ``Shape.handle_key``. Called once per deleted row.
+
+        Equal rows have equal keys, whichever range, shape or process has placed them.
+        """
+        ...
+
+    def events(self, record: Record, place: Place) -> Sequence[Event]:
+        """Return the whole events of one record with all values decoded. ProtocolError names ``place``. For inspection, not for rows."""
+        ...
+
+
 class RangeReader(Protocol):
     """Executor side. Frozen and picklable; makes its own consumer (kept per process)."""
 
     def read(self, range_id: RangeId) -> Iterator[list[Record]]:
         """Yield the records of the range in offset order, in batches. Offsets may have gaps (transactions, compaction).
 
-        SourceError if the range cannot be read whole: ``facts["kind"]`` is "retention" if its beginning is gone, "unreachable" if that may
-        pass, and otherwise what stands in the way.
+        Called once per range and listening; again for the same range where Spark repeats a task: the content must be the same.
+        SourceError if the range cannot be read whole: ``facts["kind"]`` is "retention" if its beginning is gone, "unreachable" if a
+        retry may help, and otherwise the reason.
         """
         ...
 
 
 class Source(Protocol):
-    """Driver side."""
+    """Driver side. Not thread-safe, except for ``reader`` and ``decoder``."""
 
     @property
     def reader(self) -> RangeReader:
         """The reading part, for executors."""
         ...
 
+    @property
+    def decoder(self) -> Decoder:
+        """The decoding part, for executors and for whoever looks at a record."""
+        ...
+
     def listing(self) -> Listing:
-        """Fetch the partitions of all topics with their earliest and end offsets, now. SourceError: unknown topic, unreachable."""
+        """Fetch the partitions of all topics with their earliest and end offsets, now. Called once per cycle.
+
+        The ends are fetched after the partitions, and never include what a reader does not get yet (open transactions).
+        SourceError: unknown topic, unreachable.
+        """
         ...
 
     def topic_ids(self) -> Mapping[str, str]:
-        """Kafka's ids of the topics, where the broker tells them (mock clusters do not)."""
+        """Return the ids that the topics got when they were created; a topic without one is left out (mock clusters have none)."""
         ...
 
     def record_time_ms(self, stream: Stream, offset: Offset) -> int | None:
-        """Kafka's timestamp of the record at or after ``offset`` (ms since the epoch); None if there is none."""
+        """Return when the record at or after ``offset`` was written (ms since the epoch); None if there is none."""
         ...
 
     def offsets_at_time(self, streams: Collection[Stream], time_ms: int) -> Mapping[Stream, Offset]:
-        """The first offset of each stream whose record time is >= ``time_ms``; its end offset if there is none."""
+        """Return the first offset of each stream whose record time is >= ``time_ms``; its end offset if there is none."""
         ...
 
     def show_offsets(self, offsets: Mapping[Stream, Offset]) -> None:
@@ -58,4 +154,12 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Close the connection."""
+        ...
+
+    def __enter__(self) -> Self:
+        """Use as a context manager."""
+        ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Close."""
         ...

@@ -21,7 +21,7 @@ from applier.model.errors import ApplierError, JobLost, SparkEnded
 from applier.model.range_report import RangeId
 from applier.sinks.failpoint import reach
 from applier.sinks.write_outcome import WriteOutcome, WriteState
-from applier.sources.port import RangeReader
+from applier.sources.port import Decoder, RangeReader
 from applier.spark.carried import CarriedPlan, carried
 from applier.spark.culprit import CulpritSearch, JobFailed
 from applier.spark.gateway import hush_jvm
@@ -53,9 +53,9 @@ class _Outcomes(AccumulatorParam[list[Any]]):
 class SparkRunner:
     """Implements ``Runner``."""
 
-    def __init__(self, context: SparkContext, reader: RangeReader) -> None:
+    def __init__(self, context: SparkContext, reader: RangeReader, decoder: Decoder) -> None:
         self._context = context
-        self._reader = reader
+        self._reader, self._decoder = reader, decoder
         self._cached: dict[RangeId, RDD[Any]] = {}
         # One for all jobs: Spark never forgets an accumulator.
         self._outcomes = context.accumulator([], _Outcomes())
@@ -70,7 +70,7 @@ class SparkRunner:
         try:
             self._context.setLocalProperty("spark.scheduler.pool", "listen")
             for task in tasks:
-                self._cached[task.range] = _range_rdd(self._context, task, self._reader, self._outcomes)
+                self._cached[task.range] = self._range_rdd(task)
             _materialize(self._context, [self._cached[task.range] for task in tasks])
         except Exception as error:
             if not self._has_failed(error):
@@ -83,6 +83,10 @@ class SparkRunner:
         reported = [_one_outcome(task.range, heard.get(task.range, [])) for task in tasks]
         self.release([outcome.range for outcome in reported if isinstance(outcome, RangeFailure)])
         return reported
+
+    def _range_rdd(self, task: ListenTask) -> RDD[Any]:
+        read = self._context.parallelize([task], 1).mapPartitions(_listening(self._reader, self._decoder, self._outcomes))
+        return read.persist(StorageLevel.MEMORY_AND_DISK)
 
     def apply(self, plan: ApplyPlan) -> WriteOutcome:
         """Select, shuffle by bucket, render in parallel, sort to the one task that writes."""
@@ -103,14 +107,15 @@ class SparkRunner:
     def _apply(self, plan: ApplyPlan) -> WriteOutcome:
         self._context.setLocalProperty("spark.scheduler.pool", "apply")
         cached = self._context.union([self._cached[range_id] for range_id in plan.ranges])
+        decoder = self._decoder  # the tasks' code must not take this runner along
         with carried(self._context, plan) as plan_of:
             if plan.is_small:
-                planned = cached.coalesce(1).mapPartitions(_select_and_render(plan_of))
+                planned = cached.coalesce(1).mapPartitions(_select_and_render(plan_of, decoder))
             else:
                 planned = (
                     cached.mapPartitions(lambda elements: select(plan_of(), elements))
                     .partitionBy(plan.reducers, _same)
-                    .mapPartitionsWithIndex(lambda reducer, bucketed: render(plan_of(), reducer, bucketed))
+                    .mapPartitionsWithIndex(lambda reducer, bucketed: render(plan_of(), reducer, bucketed, decoder))
                     .partitionBy(1, _same)
                     .mapPartitions(_fed, preservesPartitioning=True)
                     .repartitionAndSortWithinPartitions(1, _same)  # in this partition: it has the partitioner already
@@ -140,16 +145,16 @@ class SparkRunner:
         end_context(self._context)
 
 
-def _range_rdd(context: SparkContext, task: ListenTask, reader: RangeReader, outcomes: Any) -> RDD[Any]:
+def _listening(reader: RangeReader, decoder: Decoder, outcomes: Any) -> Any:
     def run(tasks: Iterable[ListenTask]) -> Iterator[PackedChunk | ListenOutcome]:
         prepare_worker("listen")
         for one in tasks:
-            for element in listen(one, reader):
+            for element in listen(one, reader, decoder):
                 if not isinstance(element, PackedChunk):
                     outcomes.add([element])
                 yield element
 
-    return context.parallelize([task], 1).mapPartitions(run).persist(StorageLevel.MEMORY_AND_DISK)
+    return run
 
 
 def _materialize(context: SparkContext, ranges: list[RDD[Any]]) -> None:
@@ -157,10 +162,10 @@ def _materialize(context: SparkContext, ranges: list[RDD[Any]]) -> None:
     context.union(ranges)._jrdd.count()  # noqa: SLF001 - RDD.count() would pass every chunk through a Python worker once more
 
 
-def _select_and_render(plan_of: CarriedPlan) -> Any:
+def _select_and_render(plan_of: CarriedPlan, decoder: Decoder) -> Any:
     def run(elements: Iterable[Any]) -> Iterator[Planned]:
         plan = plan_of()
-        return iter(sorted(render(plan, 0, select(plan, _fed(elements))), key=_sort_key))
+        return iter(sorted(render(plan, 0, select(plan, _fed(elements)), decoder), key=_sort_key))
 
     return run
 

@@ -15,7 +15,7 @@ from applier.model.errors import SourceError
 from applier.sinks.factory import open_sink
 from applier.sinks.overview import Overview
 from applier.sinks.settings import SinkSettings
-from applier.sources.kafka.client import KafkaSource
+from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
 from applier.status.replica_status import Findings, ReplicaStatus, standing_of
 from applier.telemetry.log import KAFKA_LOGGER_NAME
@@ -45,7 +45,7 @@ class StatusQuery:
     def __init__(self, target: StatusTarget) -> None:
         self._target = target
         self._sink = open_sink(replace(target.sink, retries=0, lock_wait_timeout_s=SINK_PATIENCE_S, silence_s=0))
-        self._source = KafkaSource(replace(target.kafka, unreachable_after_s=KAFKA_PATIENCE_S))
+        self._source = open_source(replace(target.kafka, unreachable_after_s=KAFKA_PATIENCE_S))
 
     def ask(self) -> ReplicaStatus:
         """Find out where the replica stands. SinkError if the sink does not tell."""

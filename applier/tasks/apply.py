@@ -24,8 +24,7 @@ from applier.sinks.port import Writer
 from applier.sinks.progress import Fence, ProgressCommit
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.write_outcome import WriteOutcome, WriteState
-from applier.sources.open_protocol import decode_key, image_decoder
-from applier.sources.port import RangeReader
+from applier.sources.port import Decoder, RangeReader
 from applier.tasks.handover import Arrival, Dealing, Dealt, Failure, RangeContent, Rendered, received, whole_bucket
 from applier.tasks.listen import RangeFailure
 from applier.tasks.record import record_of
@@ -134,12 +133,13 @@ def _unread(failure: RangeFailure) -> JobLost:
     )
 
 
-def render(plan: ApplyPlan, reducer: int, bucketed: Iterable[Bucketed]) -> Iterator[Planned]:
+def render(plan: ApplyPlan, reducer: int, bucketed: Iterable[Bucketed], decoder: Decoder) -> Iterator[Planned]:
     """Compact the chunks of one reducer (rows of one key are together); yield its statements under their sort keys, then their count."""
     statements = rows = others = 0
     try:
         chunks = whole_bucket(bucketed, list(plan.ranges))
-        for item in plan_bucket(chunks, plan.window, plan.tables, plan.rekeyed, plan.dialect, image_decoder, decode_key, plan.policy):
+        decoders = decoder.image_decoder, decoder.decode_key
+        for item in plan_bucket(chunks, plan.window, plan.tables, plan.rekeyed, plan.dialect, *decoders, plan.policy):
             if isinstance(item, Statement):
                 statements, rows = statements + 1, rows + item.rows
             else:

@@ -20,8 +20,7 @@ from applier.model.range_report import DdlArrival, HoldPoint, RangeId, RangeRepo
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, QuarantineState, RejectedEvent
 from applier.model.segment import is_judged, is_past
 from applier.planner import bytes_key_names, key_names
-from applier.sources.open_protocol import Placed, Placer
-from applier.sources.port import RangeReader, Record
+from applier.sources.port import Decoder, Placed, RangeReader, Record
 from applier.tasks.tolerance import STRICT, Tolerance, TolerantPlacer
 
 CHUNK_BYTES = 512 * 1024
@@ -55,10 +54,10 @@ class RangeFailure:
 ListenOutcome: TypeAlias = RangeReport | RangeFailure
 
 
-def listen(task: ListenTask, reader: RangeReader) -> Iterator[PackedChunk | ListenOutcome]:
+def listen(task: ListenTask, reader: RangeReader, decoder: Decoder) -> Iterator[PackedChunk | ListenOutcome]:
     """Yield the chunks of a range, then, as the last element, what was read."""
     gc.set_threshold(GC_THRESHOLD, 50, 50)
-    listener = _Listener(task)
+    listener = _Listener(task, decoder)
     try:
         for records in reader.read(task.range):
             listener.take(records)
@@ -103,10 +102,10 @@ class _Table:
 class _Listener:
     """State of one range."""
 
-    def __init__(self, task: ListenTask) -> None:
+    def __init__(self, task: ListenTask, decoder: Decoder) -> None:
         self._task = task
         stream, tolerance = task.range.stream, task.tolerance
-        self._placer = Placer(stream) if tolerance.is_none else TolerantPlacer(stream, tolerance)
+        self._placer = decoder.placer(stream) if tolerance.is_none else TolerantPlacer(stream, tolerance, decoder)
         self._bad: dict[EventPlace, RejectedEvent] = {}
         self._unexpected = 0
         self._building = [_Building() for _ in range(task.buckets)]

@@ -3,10 +3,10 @@
 What is passed by becomes a ``BadEvent`` of the range's report; the driver stores it.
 
 An event that is skipped counts as never written. One that cannot be read holds the place of its row, so that no older version of the row
-takes it (``applier.sources.open_protocol.salvage``). DDLs are not skipped here: the ledger and the engine see to them.
+takes it (``Placer.place_each``). DDLs are not skipped here: the ledger and the engine see to them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -14,8 +14,7 @@ from applier.model.errors import ProtocolError
 from applier.model.events import AdminEvent, DdlEvent, FoldedName, PlacedRow, ResolvedEvent, TableName
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, QuarantineState, RejectedEvent, key_text, reason_of
-from applier.sources.open_protocol import Placed, Placer, Unplaced, decode_key
-from applier.sources.open_protocol.head import DDL
+from applier.sources.port import Decoder, Placed, Unplaced
 
 WAS_DDL: Final = "; it is a DDL: unless another partition holds it readable, the sink lacks its effect, and rows after it may not fit"
 MAYBE_DDL: Final = "; what it held is not known: had it been a DDL, rows after it may not fit the sink's tables"
@@ -48,13 +47,13 @@ Tolerated: TypeAlias = Placed | RejectedEvent
 class TolerantPlacer:
     """Places as ``Placer`` does; what may be passed by comes out as a ``BadEvent``."""
 
-    def __init__(self, stream: Stream, tolerance: Tolerance) -> None:
-        self._stream, self._tolerance = stream, tolerance
-        self._placer = Placer(stream)
+    def __init__(self, stream: Stream, tolerance: Tolerance, decoder: Decoder) -> None:
+        self._stream, self._tolerance, self._decoder = stream, tolerance, decoder
+        self._placer = decoder.placer(stream)
         self._stored_offsets = frozenset(offset for offset, _ in tolerance.stored)
         self._skipped_offsets = frozenset(offset for offset, _ in tolerance.skipped)
         self._skipped_times = frozenset(ts for ts, _ in tolerance.skipped_ts)
-        self.indices: list[int] | None = None
+        self.indices: Sequence[int] | None = None
         """As those of ``Placer``."""
 
     def place(self, offset: int, key: bytes | None, value: bytes | None) -> list[Tolerated]:
@@ -86,28 +85,27 @@ class TolerantPlacer:
 
     def _tolerated(self, place: EventPlace, event: Placed | Unplaced, said_by: str | None) -> Tolerated:
         if said_by is not None:
-            return _bad(place, event, f"skipped by the operator ({said_by})", QuarantineState.SKIPPED)
+            return self._rejected(place, event, f"skipped by the operator ({said_by})", QuarantineState.SKIPPED)
         if not isinstance(event, Unplaced):
             return event
         if not self._tolerance.unreadable and place.offset not in self._stored_offsets:
             raise event.error
-        return _bad(place, event, reason_of(event.error) + _consequence(event), QuarantineState.HELD)
+        return self._rejected(place, event, reason_of(event.error) + _consequence(event), QuarantineState.HELD)
 
-
-def _bad(place: EventPlace, event: Placed | Unplaced, error: str, state: QuarantineState) -> RejectedEvent:
-    table = _table_of(event)
-    key = ""
-    if isinstance(event, PlacedRow):
-        key = key_text((column.name for column in event.shape.handle_key), decode_key(event.key))
-    return RejectedEvent(
-        place=place, error=error, state=state, schema=table.schema, table=table.table, key=key, commit_ts=_ts_of(event) or NO_TS
-    )
+    def _rejected(self, place: EventPlace, event: Placed | Unplaced, error: str, state: QuarantineState) -> RejectedEvent:
+        table = _table_of(event)
+        key = ""
+        if isinstance(event, PlacedRow):
+            key = key_text((column.name for column in event.shape.handle_key), self._decoder.decode_key(event.key))
+        return RejectedEvent(
+            place=place, error=error, state=state, schema=table.schema, table=table.table, key=key, commit_ts=_ts_of(event) or NO_TS
+        )
 
 
 def _consequence(event: Unplaced) -> str:
     if event.head is None:
         return MAYBE_DDL
-    return WAS_DDL if event.head.t == DDL else ""
+    return WAS_DDL if event.head.is_ddl else ""
 
 
 def _ts_of(event: Placed | Unplaced) -> Ts | None:
@@ -117,7 +115,7 @@ def _ts_of(event: Placed | Unplaced) -> Ts | None:
         case DdlEvent():
             return event.commit_ts
         case Unplaced():
-            return None if event.head is None else Ts(event.head.ts)
+            return None if event.head is None else event.head.ts
         case ResolvedEvent() | AdminEvent():
             return None
 
@@ -129,6 +127,6 @@ def _table_of(event: Placed | Unplaced) -> TableName:
         case DdlEvent():
             return event.name
         case Unplaced():
-            return TableName("", "") if event.head is None else TableName(event.head.scm, event.head.tbl)
+            return TableName("", "") if event.head is None else event.head.name
         case ResolvedEvent() | AdminEvent():
             return TableName("", "")

@@ -12,7 +12,7 @@ from time import perf_counter
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from applier.model.position import Stream
-from applier.sources.open_protocol import Placer, decode_record, image_decoder
+from applier.sources.open_protocol import OpenProtocolPlacer, decode_record, image_decoder
 
 ROWS = 16_000
 ROUNDS = 5
@@ -61,7 +61,7 @@ def best(function):
 
 
 def measure(label, given):
-    placer = Placer(Stream("bench", 0))
+    placer = OpenProtocolPlacer(Stream("bench", 0))
 
     def place():
         for key, value in given:

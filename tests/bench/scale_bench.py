@@ -17,6 +17,7 @@ from applier.replica.sink_tables import rekeyed_tables
 from applier.sinks.factory import open_sink
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.settings import SinkSettings
+from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Record
 from applier.tasks.listen import ListenTask, listen
 
@@ -52,7 +53,7 @@ def listening(tables):
     messages = [message(number, tables) for number in range(ROWS)]
     task = ListenTask(range=RangeId(STREAM, Offset(0), Offset(ROWS)), floor_ts=Ts(1), buckets=4)
     began = time.process_time()
-    *_, report = listen(task, Records(messages))
+    *_, report = listen(task, Records(messages), OPEN_PROTOCOL)
     spent = time.process_time() - began
     print(f"listen: {tables:6} tables in turn: {spent / ROWS * 1e6:6.1f} us/row, {len(report.tables)} tables reported", flush=True)
 

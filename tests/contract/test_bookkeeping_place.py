@@ -5,7 +5,6 @@ from contextlib import closing
 
 import pytest
 
-from applier.demo.simulator.memory import FakeSource
 from applier.model.errors import NeedsOperator
 from applier.model.events import TableName
 from applier.model.position import Ts
@@ -14,6 +13,7 @@ from applier.sinks.sqlite.names import stored_name
 from applier.sinks.sqlite.sink import SqliteSink
 from tests.builders.handwritten import KEY, ONE, everywhere, log_of, resolved, rows_of
 from tests.builders.wire import column, head
+from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 
 

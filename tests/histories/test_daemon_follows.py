@@ -9,7 +9,6 @@ import pytest
 import stamina
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.memory import FakeSource, MemoryReader
 from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.errors import ApplierError, FatalSinkError, Fenced, JobLost, NeedsOperator, RetryableSinkError, SourceError
@@ -20,6 +19,7 @@ from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.telemetry import SilentObserver
+from tests.rig.fake_source import FakeSource, MemoryReader
 from tests.rig.faulty_sink import Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica
 

@@ -1,13 +1,13 @@
 """A stream that shows no resolved event is named while it holds everything up, and the daemon goes on by itself when it resumes."""
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.memory import FakeSource
 from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.position import Ts
 from applier.replica.shutdown import Shutdown
 from applier.telemetry import SilentObserver
 from applier.telemetry.monitor import MonitorSettings
+from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 
 STALLED = "watermark_stalled"

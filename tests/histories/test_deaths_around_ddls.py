@@ -9,7 +9,6 @@ import pytest
 
 from applier.ddl.ddl_type import DDL_TYPE_NAMES
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.memory import FakeSource
 from applier.demo.simulator.operation import ActionType, Step, action_type
 from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
@@ -18,6 +17,7 @@ from applier.sinks.factory import open_sink
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite import sink as sqlite_sink
+from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import DeathError
 from tests.rig.local_replica import sqlite_replica
 

@@ -7,11 +7,11 @@ import pytest
 import stamina
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.memory import FakeSource
 from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.errors import Fenced, NeedsOperator
 from applier.sinks.ledger_entry import DdlState
+from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import DeathError, Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 import pytest
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.memory import FakeSource
 from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, Stream
 from applier.sources.port import Record
+from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 
 

@@ -4,7 +4,6 @@ import sqlite3
 
 import pytest
 
-from applier.demo.simulator.memory import FakeSource
 from applier.model.errors import FatalSinkError, NeedsOperator
 from tests.builders.handwritten import (
     CREATE_SCHEMA,
@@ -22,6 +21,7 @@ from tests.builders.handwritten import (
     rows_of,
 )
 from tests.builders.wire import column, text
+from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 
 

@@ -5,7 +5,6 @@ import sqlite3
 import pytest
 
 from applier.coordinator import Policy
-from applier.demo.simulator.memory import FakeSource, MemoryReader
 from applier.model.errors import FatalSinkError, ProtocolError, RowRefused, SourceError
 from applier.model.events import FoldedName
 from applier.model.position import Ts
@@ -13,6 +12,7 @@ from applier.model.rejected_event import MAX_QUARANTINED, STORED_AT_ONCE, Quaran
 from applier.sinks.quarantine import SkipRule
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.builders.wire import column, record
+from tests.rig.fake_source import FakeSource, MemoryReader
 from tests.rig.local_replica import STRICT, sqlite_replica
 from tests.rig.programs import PROGRAMS
 

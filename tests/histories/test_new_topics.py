@@ -2,12 +2,12 @@
 
 import pytest
 
-from applier.demo.simulator.memory import FakeSource
 from applier.model.errors import NeedsOperator
 from applier.model.position import Stream
 from applier.replica.shutdown import Shutdown
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, PLAIN, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.builders.wire import column
+from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.programs import PROGRAMS, RequestsShutdown, catch_up
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from applier.demo.simulator.memory import FakeSource
 from applier.model.errors import NeedsOperator
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.builders.wire import column
+from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.programs import PROGRAMS
 

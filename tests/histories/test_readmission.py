@@ -6,7 +6,6 @@ from contextlib import closing
 import msgspec
 import pytest
 
-from applier.demo.simulator.memory import FakeSource
 from applier.demo.simulator.producer_options import LogRecord
 from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError, RowRefused
 from applier.model.position import Offset
@@ -18,6 +17,7 @@ from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.builders.wire import column, head, record
+from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import STRICT, sqlite_replica
 
 BEGINNING = (*everywhere(CREATE_SCHEMA), *everywhere(ddl(10, "CREATE TABLE orders (id INT PRIMARY KEY, n INT)")), *everywhere(resolved(11)))

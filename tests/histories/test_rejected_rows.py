@@ -4,13 +4,13 @@ import sqlite3
 
 import pytest
 
-from applier.demo.simulator.memory import FakeSource
 from applier.model.errors import FatalSinkError, ProtocolError, RowRefused
 from applier.model.position import Offset, Stream
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, KeptRecord, QuarantineState
 from applier.sinks.quarantine import SkipRule
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.builders.wire import column, head, record
+from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import Faults, FaultySink
 from tests.rig.local_replica import STRICT, sqlite_replica
 

@@ -8,13 +8,13 @@ import pytest
 
 from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.memory import FakeSource
 from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.position import Offset
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState
 from applier.sinks.quarantine import SkipRule
 from tests.builders.wire import column, head, integer_key, record
+from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import DeathError, Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica
 

@@ -11,7 +11,6 @@ import pytest
 
 from applier.coordinator import Policy
 from applier.demo.simulator.bulk import BulkHistory
-from applier.demo.simulator.memory import FakeSource, MemoryReader
 from applier.model.position import LOGICAL_BITS, NO_TS, Stream, Ts
 from applier.replica.engine import Components, Engine, EngineSettings
 from applier.replica.shutdown import Shutdown
@@ -20,6 +19,7 @@ from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.telemetry import SilentObserver
 from applier.telemetry.monitor import Monitor
+from tests.rig.fake_source import FakeSource, MemoryReader
 from tests.rig.live_log import LiveLog
 from tests.rig.local_runner import LocalRunner
 from tests.rig.upstream import differences
@@ -95,7 +95,7 @@ def watch(engine, source, runner, ends):
 def test_an_hour_without_a_resolved_event_on_one_partition_keeps_few_ranges_and_then_goes_on(tmp_path):
     feed, url = Feed().write(), f"sqlite:///{tmp_path}/replica.db"
     source = Source(feed.records, hidden=True, partitions={"feed": PARTITIONS})
-    runner, monitor = LocalRunner(source.reader), Monitor(SilentObserver())
+    runner, monitor = LocalRunner(source.reader, source.decoder), Monitor(SilentObserver())
     with open_sink(SinkSettings(url=url)) as sink:
         parts = Components(source, sink, runner)
         engine = monitor.engine = Engine(parts, EngineSettings(policy=POLICY, buckets=2), monitor, Shutdown())

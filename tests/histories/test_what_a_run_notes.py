@@ -7,8 +7,8 @@ import pytest
 import stamina
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.memory import FakeSource
 from applier.demo.simulator.producer import Producer, ProducerOptions
+from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from applier.demo.simulator.memory import FakeSource
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import FoldedName
 from applier.model.position import Offset, Ts
@@ -11,6 +10,7 @@ from applier.sinks.ledger_entry import DdlState
 from applier.sinks.quarantine import SkipRule
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.builders.wire import column, head, record
+from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica
 

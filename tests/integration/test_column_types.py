@@ -5,11 +5,11 @@ from decimal import Decimal
 
 import pytest
 
-from applier.demo.simulator.memory import FakeSource
 from applier.model.errors import NeedsOperator, RowRefused
 from tests.builders.handwritten import KEY, ONE, everywhere, log_of, resolved, row
 from tests.builders.wire import column
 from tests.integration.mysql_replica import read, run
+from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import Replica
 
 NULLABLE, BINARY = 64, 1

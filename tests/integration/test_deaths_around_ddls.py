@@ -11,7 +11,6 @@ from contextlib import closing
 import pytest
 
 from applier.ddl.ddl_type import DDL_TYPE_NAMES
-from applier.demo.simulator.memory import FakeSource
 from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.operation import ActionType
 from applier.demo.simulator.producer_options import LogRecord
@@ -20,6 +19,7 @@ from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql import ddl as mysql_ddl
 from tests.builders.wire import column, head, record, text
 from tests.rig.ddl_case import CASES
+from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import DeathError
 from tests.rig.local_replica import Replica
 from tests.rig.upstream import clear_sink

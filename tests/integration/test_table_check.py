@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from applier.demo.simulator.memory import FakeSource
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, TableName
 from applier.planner.table_check import DifferenceKind
@@ -14,6 +13,7 @@ from applier.sinks.settings import SinkSettings
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, STRING_KEY, ddl, everywhere, log_of, resolved, row
 from tests.builders.wire import column
 from tests.integration.mysql_replica import read, run
+from tests.rig.fake_source import FakeSource
 from tests.rig.least_privilege import make_user
 from tests.rig.local_replica import Replica
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from applier.model.errors import ProtocolError
 from applier.model.events import Column, Flag, PlacedRow, RowEvent
 from applier.model.position import Stream
-from applier.sources.open_protocol import Placer, decode_key, decode_record, encode_key, image_decoder
+from applier.sources.open_protocol import OpenProtocolPlacer, decode_key, decode_record, encode_key, image_decoder
 from applier.sources.open_protocol.escape import unquote
 from applier.sources.open_protocol.value import INTEGER_RANGES, VALUE_CLASSES, ValueClass
 from tests.builders.wire import VERSION, frame, head, read_vectors, record
@@ -17,7 +17,7 @@ from tests.rig.placing import assert_faces_agree
 
 STREAM = Stream("changefeed", 0)
 SMALL = [vector for vector in read_vectors() if vector.key and vector.value and len(vector.value) < 2000]
-PLACER = Placer(STREAM)
+PLACER = OpenProtocolPlacer(STREAM)
 """One for all examples, so that its compiled shapes meet what was mutated."""
 
 # Any text of upstream: bytes that need not be UTF-8, as text with lone surrogates.

@@ -59,7 +59,7 @@ class Replica:
     def catch_up(self, *, start_ts: int = NO_TS, until_ts: int | None = None, **options) -> CatchupResult:
         settings = self.settings(until_ts=until_ts)
         with open_sink(SinkSettings(url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0)) as sink:
-            runner = LocalRunner(self.source.reader)
+            runner = LocalRunner(self.source.reader, self.source.decoder)
             catchup = Catchup(Components(self.source, self.wrap(sink), runner), settings, self.observer)
             result = catchup.run(start_ts=Ts(start_ts), options=CatchupOptions(**options))
             self.left_cached = runner.cached_ranges
@@ -68,7 +68,7 @@ class Replica:
     def follow(self, shutdown: Shutdown, *, retry_for_s: float = 60.0) -> None:
         """Run as a daemon until ``stop`` is wished; the source decides when that is."""
         with open_sink(SinkSettings(url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0)) as sink:
-            self.runner = LocalRunner(self.source.reader)
+            self.runner = LocalRunner(self.source.reader, self.source.decoder)
             parts = Components(self.source, self.wrap(sink), self.runner)
             self.monitor = Monitor(self.observer, self.monitored)
             daemon = Daemon(parts, self.settings(), self.monitor, shutdown)

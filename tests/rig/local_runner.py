@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from applier.model.chunk import PackedChunk
 from applier.model.range_report import RangeId
 from applier.sinks.write_outcome import WriteOutcome
-from applier.sources.port import RangeReader
+from applier.sources.port import Decoder, RangeReader
 from applier.tasks.apply import ApplyPlan, Planned, render, select, write
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure, listen
 
@@ -18,14 +18,15 @@ from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure, listen
 class LocalRunner:
     """Implements ``Runner`` in this process."""
 
-    def __init__(self, reader: RangeReader) -> None:
-        self._reader = pickle.dumps(reader)
+    def __init__(self, reader: RangeReader, decoder: Decoder) -> None:
+        self._reader, self._decoder = pickle.dumps(reader), pickle.dumps(decoder)
         self._cached: dict[RangeId, list[bytes]] = {}
 
     def listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:
         outcomes = []
         for task in tasks:
-            elements = list(listen(pickle.loads(pickle.dumps(task)), pickle.loads(self._reader)))  # noqa: S301 - our own bytes
+            task_there, reader, decoder = map(pickle.loads, (pickle.dumps(task), self._reader, self._decoder))
+            elements = list(listen(task_there, reader, decoder))
             outcome = elements[-1]
             assert not isinstance(outcome, PackedChunk)
             assert all(isinstance(element, PackedChunk) for element in elements[:-1])
@@ -35,12 +36,13 @@ class LocalRunner:
         return outcomes
 
     def apply(self, plan: ApplyPlan) -> WriteOutcome:
-        plan = pickle.loads(pickle.dumps(plan))  # noqa: S301
+        plan = pickle.loads(pickle.dumps(plan))  # noqa: S301 - our own bytes
         reducers: dict[int, list] = defaultdict(list)
         for range_id in plan.ranges:
             for bucketed in select(plan, self._read(range_id)):
                 reducers[bucketed[0]].append(bucketed)
-        planned: list[Planned] = [item for reducer in range(plan.reducers) for item in render(plan, reducer, reducers[reducer])]
+        decoder = pickle.loads(self._decoder)  # noqa: S301
+        planned: list[Planned] = [item for reducer in range(plan.reducers) for item in render(plan, reducer, reducers[reducer], decoder)]
         planned = pickle.loads(pickle.dumps(planned))  # noqa: S301
         return write(plan, iter(sorted(planned, key=lambda item: item[0])), pickle.loads(self._reader))  # noqa: S301
 

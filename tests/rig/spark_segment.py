@@ -27,6 +27,7 @@ from applier.sinks.port import Sink
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteOutcome, WriteState
+from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.spark.runner import SparkRunner
 from applier.spark.session import start_context
 from applier.tasks.apply import ApplyPlan
@@ -61,7 +62,7 @@ class Stage:
         self.directory, self.sink, self.reader = directory, sink, reader
         local = {"spark.local.dir": str(directory / "spark")}
         self.context: SparkContext = start_context("test", _master(), CONF | local | dict(conf))
-        self.runner = SparkRunner(self.context, reader)
+        self.runner = SparkRunner(self.context, reader, OPEN_PROTOCOL)
         with closing(sqlite3.connect(directory / "replica.db")) as connection:
             connection.execute('CREATE TABLE "shop.orders" (id INTEGER PRIMARY KEY, name TEXT)')
 

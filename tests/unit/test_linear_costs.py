@@ -11,7 +11,7 @@ from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, TableRows
 from applier.planner.catalogue import TableDescription
 from applier.replica.sink_tables import rekeyed_tables
-from applier.sources.open_protocol import shape_codec
+from applier.sources.open_protocol import OPEN_PROTOCOL, shape_codec
 from applier.sources.open_protocol.compiled import ROWS_TO_REPLACE, Compiled
 from applier.tasks.listen import ListenTask, listen
 from tests.builders.handwritten import log_of, row
@@ -143,7 +143,7 @@ def read_tables(tables, rows_each):
     task = ListenTask(range=RangeId(STREAMS[0], Offset(0), Offset(len(log))), floor_ts=Ts(1), buckets=2)
 
     def work():
-        *_, report = listen(task, Reader())
+        *_, report = listen(task, Reader(), OPEN_PROTOCOL)
         return report
 
     return work

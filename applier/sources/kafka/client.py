@@ -23,7 +23,8 @@ from applier.sources.kafka.failure import failed
 from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.refusal import refusals_as_config_errors
 from applier.sources.kafka.settings import LOGGER, KafkaSettings, unreachable
-from applier.sources.port import RangeReader
+from applier.sources.open_protocol.decoder import OPEN_PROTOCOL
+from applier.sources.port import Decoder, RangeReader
 
 CLOSE_TIMEOUT_S = 10.0
 """How long the consumer may take to close: as long as a broker takes to answer that offsets are shown."""
@@ -83,6 +84,11 @@ class KafkaSource:
     def reader(self) -> RangeReader:
         """The reading part, for executors."""
         return KafkaRangeReader(self._settings)
+
+    @property
+    def decoder(self) -> Decoder:
+        """The decoding part: TiCDC's topics hold the Open Protocol."""
+        return OPEN_PROTOCOL
 
     def listing(self) -> Listing:
         """Fetch partitions and extents: first the partitions, then their offsets, so that the ends are the newest."""

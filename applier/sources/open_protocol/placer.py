@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from applier.model.errors import ProtocolError
-from applier.model.events import AdminEvent, ColumnShape, DdlEvent, Flag, Image, PlacedRow, ResolvedEvent, RowKind, RowOperation, Shape
+from applier.model.events import ColumnShape, Flag, Image, PlacedRow, RowKind, RowOperation, Shape
 from applier.model.position import Offset, Place, Stream
 from applier.model.rejected_event import WHOLE_RECORD
 from applier.sources.open_protocol.body import RowImages, read_row
@@ -19,10 +19,9 @@ from applier.sources.open_protocol.event import locate, read_plain, require_body
 from applier.sources.open_protocol.framing import split_record
 from applier.sources.open_protocol.head import ROW, Head, read_head
 from applier.sources.open_protocol.row_key import canonical_float, encode_key
-from applier.sources.open_protocol.salvage import Unplaced, markers_of
+from applier.sources.open_protocol.salvage import event_head, markers_of
 from applier.sources.open_protocol.shape_codec import Matcher, begin_range, compile_matcher, intern_shape
-
-Placed = PlacedRow | DdlEvent | ResolvedEvent | AdminEvent
+from applier.sources.port import Placed, Unplaced
 
 MAX_TABLES = 65_536
 """Tables whose shapes a placer remembers; the oldest is forgotten. Each takes some hundred bytes."""
@@ -46,7 +45,7 @@ _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode_json = msgspec.json.Encoder().encode
 
 
-class Placer:
+class OpenProtocolPlacer:
     """Places the records of one stream. Not thread-safe; compiled shapes are shared by the process."""
 
     def __init__(self, stream: Stream) -> None:
@@ -105,7 +104,7 @@ class Placer:
                 return [read_plain(head, body)]
             self._place_row(head, body, rows)
         except ProtocolError as error:
-            return [*markers_of(head, body), Unplaced(locate(error, place, index, head), head)]
+            return [*markers_of(head, body), Unplaced(locate(error, place, index, head), event_head(head))]
         return list(rows)
 
     def _place_row(self, head: Head, body: bytes | None, placed: list[Placed]) -> None:

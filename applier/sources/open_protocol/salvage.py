@@ -3,23 +3,23 @@
 A row event whose key can be read, although something else in it cannot, leaves a marker for each key (``MARKER_IMAGE``).
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from applier.model.errors import ProtocolError
-from applier.model.events import MARKER_IMAGE, ColumnShape, PlacedRow, RowKind, Shape
+from applier.model.events import MARKER_IMAGE, ColumnShape, PlacedRow, RowKind, Shape, TableName
+from applier.model.position import Ts
 from applier.sources.open_protocol.body import split_row
 from applier.sources.open_protocol.document import is_valid_text, parse
-from applier.sources.open_protocol.head import ROW, Head
+from applier.sources.open_protocol.head import DDL, ROW, Head
 from applier.sources.open_protocol.row_key import canonical_float, encode_key
 from applier.sources.open_protocol.shape_codec import intern_shape
 from applier.sources.open_protocol.value import is_handle, read_column
+from applier.sources.port import EventHead
 
 
-class Unplaced(NamedTuple):
-    """An event that cannot be read, with the error that says where and why. ``head`` is None where not even that can be read."""
-
-    error: ProtocolError
-    head: Head | None
+def event_head(head: Head | None) -> EventHead | None:
+    """Return what the event key tells; None if it cannot be read."""
+    return None if head is None else EventHead(Ts(head.ts), TableName(head.scm, head.tbl), head.t == DDL)
 
 
 def markers_of(head: Head | None, body: bytes | None) -> list[PlacedRow]:

@@ -20,6 +20,7 @@ from applier.sources.open_protocol.compiled import Compiled
 from applier.sources.open_protocol.escape import unquote
 from applier.sources.open_protocol.row_key import KEYLESS, canonical_float, encode_plain
 from applier.sources.open_protocol.value import INTEGER_RANGES, VALUE_CLASSES, ValueClass, read_text
+from applier.sources.port import ImageDecoder
 
 MAX_INT64 = 2**63 - 1
 MAX_UINT64 = 2**64 - 1
@@ -30,7 +31,6 @@ MAX_SHAPES = 4096
 MAX_INTERNED = 65_536
 """Shapes kept from earlier ranges; one takes some hundred bytes."""
 
-ImageDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]
 _Fix: TypeAlias = Callable[[Any], Value]
 
 

@@ -13,7 +13,7 @@ from applier.config import load_config
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import AdminEvent, Column, DdlEvent, ResolvedEvent, RowEvent, RowOperation
 from applier.model.position import Offset, Place, Stream, Ts
-from applier.sources.kafka.peek import PeekChoice
+from applier.sources.peek import PeekChoice
 
 TOPIC = "feed"
 VECTORS = Path(__file__).parents[2] / "data" / "vectors" / "open_protocol.jsonl"

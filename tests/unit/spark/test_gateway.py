@@ -59,7 +59,7 @@ job = threading.Thread(target=work)
 job.start()
 while not begun.exists():
     time.sleep(0.01)
-SparkRunner(context, None).close()
+SparkRunner(context, None, None).close()
 job.join()
 print(len(ends))
 """

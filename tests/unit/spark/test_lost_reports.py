@@ -2,12 +2,13 @@
 
 from types import SimpleNamespace
 
-from applier.demo.simulator.memory import MemoryReader
 from applier.model.errors import JobLost
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId
+from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.spark.runner import SparkRunner
 from applier.tasks.listen import ListenTask, RangeFailure
+from tests.rig.fake_source import MemoryReader
 
 RANGE = RangeId(Stream("feed", 0), Offset(0), Offset(5))
 
@@ -44,7 +45,7 @@ class ForgetfulSpark:
 
 def test_a_range_without_a_report_is_a_lost_job_and_is_released():
     spark = ForgetfulSpark()
-    runner = SparkRunner(spark, MemoryReader({}))
+    runner = SparkRunner(spark, MemoryReader({}), OPEN_PROTOCOL)
     (outcome,) = runner.listen([ListenTask(range=RANGE, floor_ts=Ts(0), buckets=1)])
     assert isinstance(outcome, RangeFailure)
     assert outcome.range == RANGE

@@ -5,14 +5,15 @@ from types import SimpleNamespace
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 
-from applier.demo.simulator.memory import MemoryReader
 from applier.model.errors import JobLost, SourceError, SparkEnded
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.sinks.write_outcome import WriteState
+from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.spark.culprit import TRIES_ALONE
 from applier.spark.runner import SparkRunner
 from applier.tasks.listen import ListenTask, RangeFailure
+from tests.rig.fake_source import MemoryReader
 
 RANGE = RangeId(Stream("feed", 0), Offset(0), Offset(5))
 TASK = ListenTask(range=RANGE, floor_ts=Ts(0), buckets=1)
@@ -57,7 +58,7 @@ class BrokenSpark:
     "error", [ConnectionRefusedError(), Py4JNetworkError("no answer"), Py4JError("Cannot call methods on a stopped SparkContext.")]
 )
 def test_a_spark_that_has_ended_is_named_and_not_rebuilt_upon(error, is_dead):
-    runner = SparkRunner(BrokenSpark(error, is_dead=is_dead), MemoryReader({}))
+    runner = SparkRunner(BrokenSpark(error, is_dead=is_dead), MemoryReader({}), OPEN_PROTOCOL)
     (outcome,) = runner.listen([TASK])
     assert isinstance(outcome, RangeFailure)
     assert isinstance(outcome.error, SparkEnded)
@@ -75,7 +76,7 @@ NOTHING = AttributeError("'NoneType' object has no attribute 'setCallSite'")
 def test_a_spark_that_the_other_thread_has_cleared_away_under_a_job_has_ended(is_dead):
     spark = BrokenSpark(NOTHING, is_dead=is_dead)
     spark._jsc = None
-    runner = SparkRunner(spark, MemoryReader({}))
+    runner = SparkRunner(spark, MemoryReader({}), OPEN_PROTOCOL)
     (outcome,) = runner.listen([TASK])
     assert isinstance(outcome.error, SparkEnded)
     assert outcome.error.facts["cause"] == str(NOTHING)
@@ -85,7 +86,7 @@ def test_a_spark_that_the_other_thread_has_cleared_away_under_a_job_has_ended(is
 
 
 def test_a_defect_of_ours_is_not_taken_for_the_end_of_spark():
-    runner = SparkRunner(BrokenSpark(NOTHING), MemoryReader({}))
+    runner = SparkRunner(BrokenSpark(NOTHING), MemoryReader({}), OPEN_PROTOCOL)
     with pytest.raises(AttributeError):
         runner.listen([TASK])
     runner._cached[RANGE] = runner._context
@@ -95,7 +96,7 @@ def test_a_defect_of_ours_is_not_taken_for_the_end_of_spark():
 
 def test_a_job_that_spark_gave_up_blames_its_only_range_with_what_was_raised_and_leaves_nothing_cached():
     spark = BrokenSpark(Py4JError(RAISED))
-    runner = SparkRunner(spark, MemoryReader({}))
+    runner = SparkRunner(spark, MemoryReader({}), OPEN_PROTOCOL)
     (outcome,) = runner.listen([TASK])
     assert isinstance(outcome.error, SourceError)
     assert outcome.error.facts["cause"].endswith("MemoryError: too much")
@@ -106,5 +107,5 @@ def test_a_job_that_spark_gave_up_blames_its_only_range_with_what_was_raised_and
 
 
 def test_ranges_that_another_spark_had_cached_are_a_reason_to_rebuild():
-    written = SparkRunner(BrokenSpark(AssertionError("asked")), MemoryReader({})).apply(PLAN)
+    written = SparkRunner(BrokenSpark(AssertionError("asked")), MemoryReader({}), OPEN_PROTOCOL).apply(PLAN)
     assert (written.state, type(written.error)) == (WriteState.REBUILD, JobLost)

@@ -20,6 +20,7 @@ from applier.sinks.factory import open_sink
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteState
+from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Record
 from applier.tasks import apply as applying
 from applier.tasks import listen as listening
@@ -62,7 +63,7 @@ def cached():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(listening, "CHUNK_BYTES", 60)
         tasks = [ListenTask(range=range_of(partition), floor_ts=Ts(1), buckets=BUCKETS) for partition in range(PARTITIONS)]
-        return [list(listen(task, Written())) for task in tasks]
+        return [list(listen(task, Written(), OPEN_PROTOCOL)) for task in tasks]
 
 
 @pytest.fixture
@@ -122,7 +123,7 @@ def selected(plan, cached):
 
 
 def rendered(plan, buckets):
-    return [item for reducer, bucket in enumerate(buckets) for item in render(plan, reducer, bucket)]
+    return [item for reducer, bucket in enumerate(buckets) for item in render(plan, reducer, bucket, OPEN_PROTOCOL)]
 
 
 def committed(plan, planned):
@@ -145,9 +146,9 @@ def test_cached_ranges_that_one_task_is_fed_are_all_there_or_nothing_is_written(
     whole = sent([element for elements in cached for element in elements], serializer)
     for size in range(len(whole)):
         bucket = list(select(small, through(whole[:size], serializer)))
-        assert is_refused(committed(small, render(small, 0, bucket))), size
+        assert is_refused(committed(small, render(small, 0, bucket, OPEN_PROTOCOL))), size
     assert rows_of(path) == 0
-    assert committed(small, render(small, 0, select(small, through(whole, serializer)))).rows == ALL
+    assert committed(small, render(small, 0, select(small, through(whole, serializer)), OPEN_PROTOCOL)).rows == ALL
 
 
 @pytest.mark.parametrize("victim", range(PARTITIONS))
@@ -219,7 +220,7 @@ def test_a_range_or_a_reducer_that_arrives_twice_is_no_whole_segment(plan, cache
     large = plan()
     assert is_refused(committed(large, rendered(large, selected(large, [*cached, cached[0]]))))
     buckets = selected(large, cached)
-    assert is_refused(committed(large, [*rendered(large, buckets), *render(large, 0, buckets[0])]))
+    assert is_refused(committed(large, [*rendered(large, buckets), *render(large, 0, buckets[0], OPEN_PROTOCOL)]))
     assert rows_of(path) == 0
 
 

@@ -7,6 +7,7 @@ import pytest
 from applier.model.chunk import unpack
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
+from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Record
 from applier.tasks import listen as listening
 from applier.tasks.listen import ListenTask, listen
@@ -33,7 +34,7 @@ def record(number):
 
 def heard(size):
     task = ListenTask(range=RangeId(Stream("feed", 0), Offset(0), Offset(ROWS)), floor_ts=Ts(1), buckets=3)
-    *chunks, report = listen(task, InBatches(size))
+    *chunks, report = listen(task, InBatches(size), OPEN_PROTOCOL)
     return chunks, report
 
 

@@ -10,6 +10,7 @@ from applier.model.range_report import RangeId
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.settings import KafkaSettings
+from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.tasks.listen import ListenTask, RangeFailure, listen
 
 SASL = ("security.protocol", "SASL_PLAINTEXT")
@@ -77,7 +78,7 @@ def test_what_quotes_a_part_of_a_secret_is_not_repeated():
 
 def test_an_executor_reports_a_refused_property_as_the_drivers_error():
     reader = pickle.loads(pickle.dumps(KafkaRangeReader(settings(SASL, ("sasl.mechanism", "nonsense")))))  # noqa: S301 - our own bytes
-    (failure,) = listen(ListenTask(range=RANGE, floor_ts=0, buckets=1), reader)
+    (failure,) = listen(ListenTask(range=RANGE, floor_ts=0, buckets=1), reader, OPEN_PROTOCOL)
     assert isinstance(failure, RangeFailure)
     assert isinstance(pickle.loads(pickle.dumps(failure.error)), ConfigError)  # noqa: S301 - our own bytes
     assert failure.error.facts == {"key": "source.kafka.sasl.mechanism"}

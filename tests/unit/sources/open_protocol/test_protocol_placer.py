@@ -8,7 +8,7 @@ import pytest
 from applier.model.errors import ProtocolError
 from applier.model.events import DdlEvent, PlacedRow, ResolvedEvent, RowKind, Shape
 from applier.model.position import Offset, Place, Stream
-from applier.sources.open_protocol import KEYLESS, Placer, decode_key, image_decoder
+from applier.sources.open_protocol import KEYLESS, OpenProtocolPlacer, decode_key, image_decoder
 from applier.sources.open_protocol import placer as placer_module
 from applier.sources.open_protocol.value import VALUE_CLASSES
 from tests.builders.wire import TS, column, dump, head, integer_key, record, text
@@ -19,12 +19,12 @@ PLACE = Place(STREAM, Offset(9))
 
 
 def place(*events, placer=None):
-    return (placer or Placer(STREAM)).place(9, *record(*events))
+    return (placer or OpenProtocolPlacer(STREAM)).place(9, *record(*events))
 
 
 def place_twice(body, key=None):
     """Place a row when its shape is new, and when it is known; the two must not differ."""
-    placer = Placer(STREAM)
+    placer = OpenProtocolPlacer(STREAM)
     first, second = (place((key or head(), body), placer=placer) for _ in range(2))
     assert first == second
     assert_faces_agree(placer, *record((key or head(), body)))
@@ -133,7 +133,7 @@ def test_big_integer_keys_are_exact_whatever_the_flags_say(value, flags):
 
 
 def test_keys_beyond_64_bits_are_refused_also_where_the_shape_is_known():
-    placer = Placer(STREAM)
+    placer = OpenProtocolPlacer(STREAM)
     place((head(), {"u": {"id": column(8, 139, 1)}}), placer=placer)
     with pytest.raises(ProtocolError) as caught:
         place((head(), {"u": {"id": column(8, 139, 2**64)}}), placer=placer)
@@ -163,7 +163,7 @@ def test_flags_unknown_to_us_are_kept(flags):
 
 
 def test_shape_tells_columns_by_type_and_flags_not_by_order():
-    placer = Placer(STREAM)
+    placer = OpenProtocolPlacer(STREAM)
     first, second, retyped, reflagged = (
         place((head(), {"u": image}), placer=placer)[0]
         for image in (
@@ -180,7 +180,7 @@ def test_shape_tells_columns_by_type_and_flags_not_by_order():
 def test_flags_0_may_be_left_out_but_a_handle_key_may_not_be_missed():
     with_flags, without = ({"u": {"id": integer_key(1), "c": {"t": 3, **flags, "v": 5}}} for flags in ({"f": 0}, {}))
     assert place_twice(with_flags)[0].shape is place_twice(without)[0].shape
-    placer = Placer(STREAM)
+    placer = OpenProtocolPlacer(STREAM)
     place((head(), without), placer=placer)
     (row,) = place((head(), {"u": {"id": integer_key(1), "c": {"t": 3, "h": True, "v": 5}}}), placer=placer)
     assert decode_key(row.key) == [5, 1]
@@ -224,14 +224,14 @@ def test_text_that_looks_like_an_old_image_is_text():
     [b'{"u":%b]', b'{"u":%b', b'{"u":%b}}', b'{"u":%b},"p":{}}', b'{"u":%b,"p":{}]', b'{"u":%b,"p":5}', b'{"d":%b]', b'{"u":%b"p":%b}'],
 )
 def test_body_that_is_broken_outside_of_its_images_is_refused_also_where_the_shape_is_known(body):
-    placer = Placer(STREAM)
+    placer = OpenProtocolPlacer(STREAM)
     place((head(), {"u": order(1)}), placer=placer)
     with pytest.raises(ProtocolError):
         place((head(), body.replace(b"%b", dump(order(1)))), placer=placer)
 
 
 def test_bad_value_outside_of_the_key_is_found_when_the_image_is_decoded():
-    placer = Placer(STREAM)
+    placer = OpenProtocolPlacer(STREAM)
     place((head(), {"u": order(1)}), placer=placer)
     (row,) = place((head(), {"u": order(1, 5)}), placer=placer)
     with pytest.raises(ProtocolError) as caught:
@@ -243,13 +243,13 @@ def test_bad_value_outside_of_the_key_is_found_when_the_image_is_decoded():
 def test_error_names_the_place_and_the_event_and_the_table():
     key, value = record((head(), {"u": order(1)}), (head(), {"u": order("1")}))
     with pytest.raises(ProtocolError) as caught:
-        Placer(STREAM).place(9, key, value)
+        OpenProtocolPlacer(STREAM).place(9, key, value)
     expected = {"topic": "changefeed", "partition": 2, "offset": 9, "event": 1, "schema": "shop", "table": "orders", "commit_ts": TS}
     assert expected.items() <= caught.value.facts.items()
 
 
 def test_record_is_placed_again_after_an_error():
-    placer = Placer(STREAM)
+    placer = OpenProtocolPlacer(STREAM)
     for _ in range(2):
         with pytest.raises(ProtocolError):
             placer.place(1, *record((b'{"ts":1,', b"{}")))
@@ -293,14 +293,14 @@ def test_row_kept_in_an_object_cannot_be_placed(member, only_handle_key):
 
 def test_row_without_a_value_is_refused():
     with pytest.raises(ProtocolError) as caught:
-        Placer(STREAM).place(9, record((head(), b""))[0], None)
+        OpenProtocolPlacer(STREAM).place(9, record((head(), b""))[0], None)
     assert caught.value.facts["kind"] == "count_mismatch"
 
 
 def test_many_tables_and_shapes_are_forgotten_in_bounds_and_still_placed(monkeypatch):
     monkeypatch.setattr(placer_module, "MAX_TABLES", 3)
     monkeypatch.setattr(placer_module, "MAX_TABLE_SHAPES", 2)
-    placer = Placer(STREAM)
+    placer = OpenProtocolPlacer(STREAM)
     for _ in range(2):
         for table in range(6):
             for shape in range(4):
@@ -310,7 +310,7 @@ def test_many_tables_and_shapes_are_forgotten_in_bounds_and_still_placed(monkeyp
 
 
 def test_shapes_that_alternate_are_all_known_by_identity():
-    placer = Placer(STREAM)
+    placer = OpenProtocolPlacer(STREAM)
     bodies = [{"u": order(1)}, {"d": {"id": integer_key(1)}}, {"u": {**order(1), "extra": text("y")}}] * 2
     shapes = [place((head(), body), placer=placer)[0].shape for body in bodies]
     assert [id(shape) for shape in shapes[:3]] == [id(shape) for shape in shapes[3:]]
@@ -322,7 +322,7 @@ def test_shapes_that_alternate_are_all_known_by_identity():
     "column", [{"t": 3, "h": True, "f": 11, "v": 1}, {"t": 3, "f": 65, "v": 1}, {"t": 3, "v": 1}], ids=["key", "flags", "bare"]
 )
 def test_an_h_that_is_no_boolean_is_refused_also_where_the_shape_is_known(column, wrong):
-    placer = Placer(STREAM)
+    placer = OpenProtocolPlacer(STREAM)
     good = (head(), {"u": {"id": {"t": 3, "h": True, "f": 11, "v": 1}, "c": column}})
     place(good, placer=placer)
     with pytest.raises(ProtocolError):

@@ -2,10 +2,11 @@
 
 import pytest
 
-from applier.model.events import MARKER_IMAGE, PlacedRow, ResolvedEvent, RowKind
+from applier.model.events import MARKER_IMAGE, PlacedRow, ResolvedEvent, RowKind, TableName
 from applier.model.position import Stream
 from applier.model.rejected_event import WHOLE_RECORD
-from applier.sources.open_protocol import Placer, Unplaced, decode_key
+from applier.sources.open_protocol import OpenProtocolPlacer, decode_key
+from applier.sources.port import EventHead, Unplaced
 from tests.builders.wire import TS, column, head, integer_key, record, text
 
 STREAM = Stream("changefeed", 2)
@@ -17,7 +18,7 @@ def order(number, note="x"):
 
 
 def each(*events):
-    return Placer(STREAM).place_each(9, *record(*events))
+    return OpenProtocolPlacer(STREAM).place_each(9, *record(*events))
 
 
 def markers(body, key=None):
@@ -30,7 +31,7 @@ def markers(body, key=None):
 
 def test_what_can_be_read_comes_out_as_it_is_placed_with_the_index_of_its_event():
     events = [(head(), {"u": order(2), "p": order(1)}), (head(), {"u": order(3)}), ({"ts": 7, "t": 3}, b"")]
-    placer = Placer(STREAM)
+    placer = OpenProtocolPlacer(STREAM)
     placed = placer.place(9, *record(*events))
     assert each(*events) == list(zip([0, 0, 1, 2], placed, strict=True))
     assert placer.indices == [0, 0, 1, 2]
@@ -48,14 +49,14 @@ def test_the_events_around_one_that_cannot_be_read_are_placed():
     facts = {"topic": "changefeed", "partition": 2, "offset": 9, "event": 1, "table": "orders", "commit_ts": TS}
     assert facts.items() <= unplaced.error.facts.items()
     assert unplaced.head is not None
-    assert unplaced.head.tbl == "orders"
+    assert unplaced.head == EventHead(TS, TableName("shop", "orders"), is_ddl=False)
 
 
 @pytest.mark.parametrize(
     ("key", "value"), [(None, b""), (b"rubbish", b""), (record((head(), {}))[0], b"short"), (record((head(), {}))[0][:-1], b"")]
 )
 def test_a_record_that_cannot_be_taken_apart_is_one_event(key, value):
-    ((index, unplaced),) = Placer(STREAM).place_each(9, key, value)
+    ((index, unplaced),) = OpenProtocolPlacer(STREAM).place_each(9, key, value)
     assert (index, unplaced.head) == (WHOLE_RECORD, None)
 
 
@@ -105,5 +106,5 @@ def test_a_ddl_that_cannot_be_read_leaves_none():
 
 def test_a_record_without_a_value_leaves_none():
     key, _ = record((head(), {"u": order(1)}))
-    ((index, unplaced),) = Placer(STREAM).place_each(9, key, None)
+    ((index, unplaced),) = OpenProtocolPlacer(STREAM).place_each(9, key, None)
     assert (index, unplaced.error.facts["kind"]) == (0, "count_mismatch")

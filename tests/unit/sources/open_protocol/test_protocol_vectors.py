@@ -3,9 +3,10 @@
 import pytest
 
 from applier.model.errors import ProtocolError
+from applier.model.event_json import event_to_json
 from applier.model.events import RowEvent
 from applier.model.position import Offset, Place, Stream
-from applier.sources.open_protocol import Placer, decode_claim_check, decode_record, event_to_json
+from applier.sources.open_protocol import OpenProtocolPlacer, decode_claim_check, decode_record
 from tests.builders.wire import FULL_VECTORS, read_vectors
 from tests.rig.placing import assert_faces_agree
 
@@ -87,7 +88,7 @@ def test_claim_check_object_gives_the_announced_row_or_is_refused(vector):
 
 
 def test_placing_agrees_with_whole_events_on_every_vector_also_when_shapes_are_known():
-    placer = Placer(PLACE.stream)
+    placer = OpenProtocolPlacer(PLACE.stream)
     for _ in range(2):  # the second time by compiled decoders
         for vector in VECTORS:
             assert_faces_agree(placer, vector.key, vector.value)
@@ -95,7 +96,7 @@ def test_placing_agrees_with_whole_events_on_every_vector_also_when_shapes_are_k
 
 @needs_full_file
 def test_every_vector_of_the_full_file_gives_its_events_on_both_faces():
-    placer = Placer(PLACE.stream)
+    placer = OpenProtocolPlacer(PLACE.stream)
     vectors = read_vectors(FULL_VECTORS)
     assert len(vectors) > len(VECTORS)
     for vector in vectors:

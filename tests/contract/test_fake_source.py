@@ -4,12 +4,12 @@ import pickle
 
 import pytest
 
-from applier.demo.simulator.memory import FakeSource
 from applier.demo.simulator.producer import LogRecord
 from applier.model.errors import SourceError
 from applier.model.listing import PartitionExtent
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
+from tests.rig.fake_source import FakeSource
 
 A, B = Stream("feed", 0), Stream("feed", 2)
 LOG = [LogRecord(A, b"k0", b"v0", 10), LogRecord(B, b"k1", b"v1", 20), LogRecord(A, b"k2", b"v2", 30), LogRecord(A, b"k3", b"v3", 30)]

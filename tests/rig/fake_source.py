@@ -1,4 +1,4 @@
-"""A source in memory: the port of ``applier.sources`` over a producer's log, for tests without a broker.
+"""A source in memory: the port of a source over the simulator's log, for tests without a broker.
 
 The log lies there whole; what a reader can see of it grows by ``advance``. Partitions appear when the first of their records does, so
 that growth of topics is seen as it is on Kafka. Readers are frozen copies of the records and cross to other processes.
@@ -7,12 +7,14 @@ that growth of topics is seen as it is on Kafka. Readers are frozen copies of th
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 from applier.demo.simulator.producer import LogRecord
 from applier.model.errors import SourceError
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
+from applier.sources.open_protocol import OPEN_PROTOCOL, OpenProtocolDecoder
 from applier.sources.port import Record
 
 _BATCH = 500
@@ -68,6 +70,11 @@ class FakeSource:
         return MemoryReader(self._records, dict(self._earliest))
 
     @property
+    def decoder(self) -> OpenProtocolDecoder:
+        """The decoding part: the simulator writes what TiCDC writes."""
+        return OPEN_PROTOCOL
+
+    @property
     def exhausted(self) -> bool:
         """Whether everything can be seen."""
         return all(self._seen.get(stream, 0) == len(records) for stream, records in self._records.items())
@@ -120,3 +127,11 @@ class FakeSource:
 
     def close(self) -> None:
         """Nothing is open."""
+
+    def __enter__(self) -> Self:
+        """Use as a context manager."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()

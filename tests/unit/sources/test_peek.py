@@ -5,7 +5,7 @@ import pytest
 from applier.model.errors import SourceError
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, Stream
-from applier.sources.kafka.peek import PeekChoice, peek
+from applier.sources.peek import PeekChoice, peek
 from applier.sources.port import Record
 
 ONE, TWO, OTHER = Stream("feed", 0), Stream("feed", 1), Stream("other", 0)

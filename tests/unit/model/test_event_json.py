@@ -1,6 +1,7 @@
 import json
 
-from applier.sources.open_protocol import decode_record, event_to_json
+from applier.model.event_json import event_to_json
+from applier.sources.open_protocol import decode_record
 from tests.builders.wire import TS, column, head, integer_key, record
 
 

@@ -1,0 +1,33 @@
+"""The Open Protocol's side of the source's port: what executors and the driver are given to read records with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from applier.model.events import Event
+from applier.model.position import Place, Stream
+from applier.sources.open_protocol.event import decode_record
+from applier.sources.open_protocol.placer import OpenProtocolPlacer
+from applier.sources.open_protocol.row_key import decode_key
+from applier.sources.open_protocol.shape_codec import image_decoder
+from applier.sources.port import Record
+
+
+@dataclass(frozen=True, slots=True)
+class OpenProtocolDecoder:
+    """Implements ``Decoder``. It has no state: what is compiled is shared by the process."""
+
+    # The functions themselves, not methods that call them: keys and images are decoded once per row.
+    image_decoder = staticmethod(image_decoder)
+    decode_key = staticmethod(decode_key)
+
+    def placer(self, stream: Stream) -> OpenProtocolPlacer:
+        """Make the placer of one range."""
+        return OpenProtocolPlacer(stream)
+
+    def events(self, record: Record, place: Place) -> Sequence[Event]:
+        """Return the whole events of one record."""
+        return decode_record(record.key, record.value, place)
+
+
+OPEN_PROTOCOL: Final = OpenProtocolDecoder()
