@@ -2,6 +2,6 @@
 
 from applier.coordinator.coordinator import Coordinator
 from applier.coordinator.policy import Policy
-from applier.coordinator.reading import StreamStatus
+from applier.coordinator.stream_state import StreamStatus
 
 __all__ = ["Coordinator", "Policy", "StreamStatus"]

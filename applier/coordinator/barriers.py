@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from heapq import heappop, heappush
 from typing import Final
 
-from applier.coordinator.order import Queue, entangled, find_order, tables_to_ask
+from applier.coordinator.ddl_order import Queue, entangled, find_order, tables_to_ask
 from applier.coordinator.starting_point import FROM_DUMP_TO_REPLICA
 from applier.coordinator.step import NeedNames
 from applier.ddl import identity, same_ddl

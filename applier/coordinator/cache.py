@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from applier.coordinator.order import is_covered
+from applier.coordinator.ddl_order import is_covered
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Stream, Ts
 from applier.model.range_report import RangeId, RangeReport, TableRows

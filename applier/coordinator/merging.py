@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from applier.coordinator.cache import Cache
-from applier.coordinator.reading import StreamState
+from applier.coordinator.stream_state import StreamState
 from applier.model.position import Stream
 from applier.model.range_report import RangeId, RangeReport
 
@@ -33,15 +33,15 @@ class Merges:
         """Whether a range is one that is read again."""
         return range_id in self._reading
 
-    def plan(self, reading: StreamState) -> Iterator[RangeId]:
+    def plan(self, state: StreamState) -> Iterator[RangeId]:
         """Yield the range that takes the place of the shortest run of a stream's ranges, if it has too many."""
-        stream = reading.stream
+        stream = state.stream
         if self._cache.ranges_of(stream) <= max(self._most_ranges, FAN):
             self._failed.discard(stream)
             return
         if stream in self._failed or any(merge.stream == stream for merge in self._reading):
             return
-        ranges = [name for name in self._cache.names_of(stream) if name.end <= reading.prefix]
+        ranges = [name for name in self._cache.names_of(stream) if name.end <= state.prefix]
         runs = [ranges[i : i + FAN] for i in range(len(ranges) - FAN + 1)]
         run = min(runs, key=lambda run: run[-1].end - run[0].start, default=())
         if run and run[-1].end - run[0].start <= self._most_records:

@@ -9,7 +9,7 @@ clocks before it. What cannot be known (records that have expired, or cannot be 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from applier.coordinator.order import is_covered
+from applier.coordinator.ddl_order import is_covered
 from applier.model.chunk import Chunk, pack
 from applier.model.errors import Fenced, InvariantViolation, NeedsOperator, UnknownOutcome
 from applier.model.events import DdlEvent, FoldedName, PlacedRow, Shape

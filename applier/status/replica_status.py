@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from applier.coordinator.listing import is_required
+from applier.coordinator.partition_check import is_required
 from applier.model.listing import Listing
 from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
 from applier.sinks.overview import Overview

@@ -6,7 +6,7 @@ After every commit the sink is compared with upstream at the checkpoint. Raises 
 import random
 from bisect import bisect_left
 
-from applier.coordinator import Coordinator, Policy, merging, reading
+from applier.coordinator import Coordinator, Policy, merging, stored_offset
 from applier.coordinator.starting_point import StartingPoint
 from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl, NeedNames, SaveProgress
 from applier.model.events import DdlEvent, FoldedName, TableName
@@ -203,12 +203,12 @@ class Simulation:
         self.states = []
 
     def run(self):
-        before = merging.FAN, reading.MAX_HELD
-        merging.FAN, reading.MAX_HELD = self.limits
+        before = merging.FAN, stored_offset.MAX_HELD
+        merging.FAN, stored_offset.MAX_HELD = self.limits
         try:
             return self._run()
         finally:
-            merging.FAN, reading.MAX_HELD = before
+            merging.FAN, stored_offset.MAX_HELD = before
 
     def _run(self):
         while True:

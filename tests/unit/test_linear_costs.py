@@ -4,7 +4,7 @@ from itertools import cycle, islice
 
 import pytest
 
-from applier.coordinator.order import entangled
+from applier.coordinator.ddl_order import entangled
 from applier.ddl import identity
 from applier.model.events import ColumnShape, FoldedName, Shape, TableName
 from applier.model.position import Offset, Stream, Ts

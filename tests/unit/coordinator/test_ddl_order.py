@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.coordinator import order
+from applier.coordinator import ddl_order
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName
 from applier.model.position import Stream
@@ -108,7 +108,7 @@ def test_a_ddl_that_two_topics_hold_runs_once():
 
 
 def test_a_search_that_grows_without_bound_is_given_up(monkeypatch):
-    monkeypatch.setattr(order, "MAX_SEARCHED", 1)
+    monkeypatch.setattr(ddl_order, "MAX_SEARCHED", 1)
     with pytest.raises(NeedsOperator, match="too many"):
         run([rename("b", "y")], [ddl(3, "TRUNCATE TABLE `b`"), rename("a", "x")], names="ab")
 
@@ -141,5 +141,5 @@ def test_what_each_statement_needs_and_leaves(first, second, names, expected):
 
 
 def test_a_schema_name_covers_its_tables():
-    assert order.is_covered(FoldedName("s", "a"), folded(""))
-    assert not order.is_covered(FoldedName("r", "a"), folded("", "a"))
+    assert ddl_order.is_covered(FoldedName("s", "a"), folded(""))
+    assert not ddl_order.is_covered(FoldedName("r", "a"), folded("", "a"))

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from applier.coordinator import Policy, reading
+from applier.coordinator import Policy, stored_offset
 from applier.coordinator.merging import FAN
-from applier.coordinator.pace import FIRST_RECORDS, GROWTH, MOST_RECORDS, RANGE_BYTES, RangeSize
+from applier.coordinator.range_size import FIRST_RECORDS, GROWTH, MOST_RECORDS, RANGE_BYTES, RangeSize
 from applier.coordinator.step import Evict, SaveProgress
 from applier.model.range_report import RangeId
 from tests.timeline.replica import report_of
@@ -95,8 +95,9 @@ def test_a_range_is_released_when_all_its_rows_are_below_the_checkpoint():
     s = Scenario(P0, P1).write(P0, row(1), row(2)).write(P1, resolved(2))
     s.list()
     s.read()
-    assert s.coordinator.next_step() == Evict((RangeId(P1, 0, 1),))
-    s.coordinator.evicted(s.coordinator._step)
+    step = s.coordinator.next_step()
+    assert step == Evict((RangeId(P1, 0, 1),))
+    s.coordinator.evicted(step)
     s.write(P0, resolved(2))
     assert s.turn() == [("apply", 0, 2, 2)]
     assert s.coordinator.cached_bytes == 20
@@ -255,14 +256,13 @@ def test_parts_that_were_released_while_they_were_read_again_leave_nothing_behin
     assert s.coordinator.next_step() == Evict((merge,))
 
 
-def test_the_stairs_of_very_many_ranges_are_joined_and_stand_for_an_earlier_offset(monkeypatch):
-    monkeypatch.setattr(reading, "MAX_HELD", 4)
+def test_the_hold_points_of_very_many_ranges_are_joined_and_stand_for_an_earlier_offset(monkeypatch):
+    monkeypatch.setattr(stored_offset, "MAX_HELD", 4)
     s = Scenario(policy=Policy(merge_ranges=99)).write(P0, resolved(1))
     s.turn()
     for ts in range(2, 12):
         s.write(P0, row(ts))
         s.turn()
-    assert len(s.coordinator._streams[P0]._held) <= 4
     assert s.coordinator.streams[0].next_offset == 1
     s.write(P0, resolved(10))
     s.turn()
@@ -280,8 +280,9 @@ def test_a_step_is_due_from_the_window_that_closes_to_the_step_that_is_taken():
     s.read()
     s.list()
     assert s.coordinator.is_step_due
-    assert isinstance(s.coordinator.next_step(), Evict)
-    assert not s.coordinator.is_step_due, "one is in hand"
-    s.coordinator.withdraw(s.coordinator._step)
+    step = s.coordinator.next_step()
+    assert isinstance(step, Evict)
+    assert not s.coordinator.is_step_due, "a step is open"
+    s.coordinator.withdraw(step)
     assert s.steps() == [("apply", 0, 10, 1)]
     assert not s.coordinator.is_step_due

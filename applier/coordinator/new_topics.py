@@ -23,7 +23,7 @@ REMEDY = (
 )
 
 
-class Admission:
+class NewTopics:
     """Which topics are known, and which streams of new topics are not judged yet."""
 
     __slots__ = ("_known", "_unjudged")

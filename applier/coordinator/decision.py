@@ -1,0 +1,58 @@
+"""What comes next: rows up to a DDL, the DDL, rows after it; before everything else the events that no position may pass."""
+
+from typing import TypeAlias
+
+from applier.coordinator.barriers import Barriers
+from applier.coordinator.segments import Segments
+from applier.coordinator.step import ApplySegment, ExecuteDdl, NeedNames, SaveProgress
+from applier.coordinator.streams import Streams
+from applier.coordinator.unstored_events import UnstoredEvents
+from applier.coordinator.window import Window
+from applier.model.position import Ts
+
+Decided: TypeAlias = ApplySegment | ExecuteDdl | NeedNames | SaveProgress
+
+
+class Decision:
+    """Chooses the next step that writes to the sink."""
+
+    __slots__ = ("_barriers", "_rejected", "_segments", "_streams", "_window")
+
+    def __init__(self, window: Window, streams: Streams, barriers: Barriers, segments: Segments, rejected: UnstoredEvents) -> None:
+        self._window, self._streams, self._barriers, self._segments, self._rejected = window, streams, barriers, segments, rejected
+
+    def decide(self) -> Decided | None:
+        """Return the next step; None if the window has nothing left. The group at A with its latecomers goes with what comes first."""
+        if self._rejected:
+            return self.save_progress()
+        if not self._window.is_open:
+            return None
+        after, watermark = self._window.checkpoint_ts, self._window.watermark
+        barrier = self._barriers.next_ts(watermark)
+        upto = watermark if barrier is None else barrier
+        if self._window.has_history and self._segments.has_latecomer(after):
+            return self._segments.make(after, upto, again=True)
+        if barrier is not None and not self._segments.has_rows(after, upto):
+            return self._execute(barrier)
+        return self._segments.make(after, upto, again=False)
+
+    def save_progress(self) -> SaveProgress:
+        """Return the step that writes the present positions without moving the checkpoint.
+
+        Rejected events come first. Positions are stored with the last of them: no position may pass an event that is not stored.
+        """
+        batch = self._rejected.next_batch()
+        is_last = len(batch) == len(self._rejected)
+        return SaveProgress(positions=self._streams.positions(self._window.checkpoint_ts) if is_last else {}, rejected_events=batch)
+
+    def _execute(self, ts: Ts) -> ExecuteDdl | NeedNames:
+        key = self._barriers.first_at(ts)
+        if isinstance(key, NeedNames):
+            return key
+        return ExecuteDdl(
+            identity=key,
+            ddl=self._barriers.pending[key],
+            place=self._barriers.place_of(key),
+            positions=self._streams.positions(ts),
+            positions_done=self._streams.positions(ts, done=key),
+        )

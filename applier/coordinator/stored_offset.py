@@ -1,0 +1,87 @@
+"""The stored offset of one stream: where a restart begins to read.
+
+It is the first record with a row >= A, a DDL >= A that the ledger has not settled, or a resolved event > A (DESIGN.md 3). So a restart
+reads again all that still matters, the watermark included: the promises that were read are not stored, they are read once more.
+"""
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Collection
+from typing import Final, NamedTuple, TypeAlias
+
+from applier.model.events import DdlIdentity
+from applier.model.position import Offset, Ts
+from applier.model.range_report import HoldPoint
+from applier.model.segment import ddl_holds_offset, holds_offset
+
+MAX_HELD: Final = 1000
+"""Ranges whose hold points are kept one by one; a stream that does not resolve for days has more."""
+
+HoldPoints: TypeAlias = tuple[HoldPoint, ...]
+"""Those of one range, as its report gives them; not empty."""
+
+
+class PlacedDdl(NamedTuple):
+    """A DDL that was not settled when it was read."""
+
+    offset: Offset
+    key: DdlIdentity
+
+
+class StoredOffset:
+    """The rows, promises and DDLs of the contiguous prefix that hold the stored offset back."""
+
+    __slots__ = ("_ddls", "_held", "_passed")
+
+    def __init__(self, start: Offset) -> None:
+        self._passed = start
+        self._held: deque[HoldPoints] = deque()
+        self._ddls: deque[PlacedDdl] = deque()
+
+    def add(self, hold: HoldPoints, ddls: Collection[PlacedDdl]) -> None:
+        """Take in the next range of the prefix."""
+        self._ddls.extend(ddls)
+        if hold:
+            self._held.append(hold)
+        if len(self._held) > MAX_HELD:
+            self._thin_out()
+
+    def _thin_out(self) -> None:
+        """Halve the number of entries by joining neighbours, which is conservative: an earlier offset stands for a later value."""
+        held = list(self._held)
+        self._held = deque(_joined(held[i : i + 2]) for i in range(0, len(held), 2))
+
+    def first(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], done: DdlIdentity | None) -> Offset | None:
+        """Return the first record that a restart at ``checkpoint_ts`` must read, None if there is none."""
+        offsets = (self._first_row(checkpoint_ts), self._first_ddl(checkpoint_ts, pending, done))
+        found = [offset for offset in offsets if offset is not None]
+        # Joined entries stand for offsets that did not matter any more: never behind what was stored before.
+        return max(min(found), self._passed) if found else None
+
+    def _first_row(self, checkpoint_ts: Ts) -> Offset | None:
+        found = (_first_held(hold, checkpoint_ts) for hold in self._held)
+        return next((offset for offset in found if offset is not None), None)
+
+    def _first_ddl(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], done: DdlIdentity | None) -> Offset | None:
+        """Return the first DDL that holds the stored offset. Those in front that are settled never will again: each is looked at once."""
+        while self._ddls and self._ddls[0].key not in pending:
+            self._ddls.popleft()
+        holding = (
+            ddl.offset for ddl in self._ddls if ddl.key != done and ddl.key in pending and ddl_holds_offset(ddl.key.ts, checkpoint_ts)
+        )
+        return next(holding, None)
+
+    def drop_spent(self, checkpoint_ts: Ts, stored: Offset) -> None:
+        """Forget what can never hold the stored offset again, now that ``stored`` is durable at ``checkpoint_ts``."""
+        self._passed = max(self._passed, stored)
+        while self._held and _first_held(self._held[0], checkpoint_ts) is None:
+            self._held.popleft()
+
+
+def _first_held(hold: HoldPoints, checkpoint_ts: Ts) -> Offset | None:
+    at = bisect_left(hold, 1, key=lambda point: int(holds_offset(point.value, checkpoint_ts)))
+    return hold[at].offset if at < len(hold) else None
+
+
+def _joined(held: list[HoldPoints]) -> HoldPoints:
+    return (HoldPoint(held[0][0].offset, max(point.value for hold in held for point in hold)),)

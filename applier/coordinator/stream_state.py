@@ -1,0 +1,123 @@
+"""What is known of one stream: what was planned and read, and what the stream has promised.
+
+A stream's resolved_ts grows only through resolved events of the contiguous prefix read since the stored offset: a later range counts
+when all earlier ones have reported. A planned range keeps its ends for ever, also when reading it failed and is tried again.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from applier.coordinator.range_size import RangeSize
+from applier.coordinator.stored_offset import PlacedDdl, StoredOffset
+from applier.model.errors import InvariantViolation
+from applier.model.events import DdlIdentity
+from applier.model.position import Offset, Stream, Ts
+from applier.model.range_report import RangeId, RangeReport
+from applier.model.segment import is_behind_promise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamStatus:
+    """One stream for people to look at. Offsets are those of the next record; ``fallbacks`` counts ranges that stepped behind a promise."""
+
+    stream: Stream
+    resolved_ts: Ts
+    next_offset: Offset
+    read_offset: Offset
+    end_offset: Offset
+    cached_ranges: int
+    cached_bytes: int
+    replays: int
+    fallbacks: int
+
+
+class StreamState:
+    """The state of reading one stream from ``start``; ``resolved_ts`` begins at the checkpoint."""
+
+    __slots__ = (
+        "_failed",
+        "_outstanding",
+        "_reported",
+        "_stored",
+        "end",
+        "fallbacks",
+        "planned",
+        "prefix",
+        "replays",
+        "resolved_ts",
+        "size",
+        "stream",
+    )
+
+    def __init__(self, stream: Stream, start: Offset, end: Offset, resolved_ts: Ts) -> None:
+        self.stream = stream
+        self.planned = self.prefix = start
+        self.end = end
+        self.resolved_ts = resolved_ts
+        self.replays = self.fallbacks = 0
+        self.size = RangeSize()
+        self._outstanding: set[RangeId] = set()
+        self._failed: list[RangeId] = []
+        self._reported: dict[Offset, tuple[RangeReport, tuple[PlacedDdl, ...]]] = {}
+        self._stored = StoredOffset(start)
+
+    @property
+    def outstanding(self) -> int:
+        """How many planned ranges have neither reported nor failed."""
+        return len(self._outstanding)
+
+    def plan(self, at_most: int, records: int) -> list[RangeId]:
+        """Plan up to ``at_most`` further ranges of up to ``records`` offsets (fewer where records are large), failed ones first."""
+        records = min(records, self.size.records)
+        ranges = self._failed[:at_most]
+        del self._failed[: len(ranges)]
+        while len(ranges) < at_most and self.planned < self.end:
+            to = Offset(min(self.planned + records, self.end))
+            ranges.append(RangeId(self.stream, self.planned, to))
+            self.planned = to
+        self._outstanding.update(ranges)
+        return ranges
+
+    def forget(self, range_id: RangeId) -> None:
+        """Plan a range again: reading it failed."""
+        self._return(range_id)
+        self._failed.append(range_id)
+        self._failed.sort()
+
+    def take(self, report: RangeReport, ddls: tuple[PlacedDdl, ...]) -> list[RangeReport]:
+        """Take a report in; return the reports that now belong to the contiguous prefix and did not before, in order."""
+        self._return(report.range)
+        self.size.learn(report.range.end - report.range.start, report.bytes)
+        self.replays += report.replays
+        self._reported[report.range.start] = (report, ddls)
+        joined = []
+        while self.prefix in self._reported:
+            report, ddls = self._reported.pop(self.prefix)
+            self._join(report, ddls)
+            joined.append(report)
+        return joined
+
+    def _return(self, range_id: RangeId) -> None:
+        if range_id not in self._outstanding:
+            raise InvariantViolation("a range was reported that is not being read", range=range_id)
+        self._outstanding.remove(range_id)
+
+    def _join(self, report: RangeReport, ddls: tuple[PlacedDdl, ...]) -> None:
+        oldest = min((ts for ts in (report.resolved_ts, report.min_ts) if ts), default=self.resolved_ts)
+        self.fallbacks += is_behind_promise(oldest, self.resolved_ts)
+        # Never back: a smaller resolved event is a replay, and what was promised stays true.
+        self.resolved_ts = max(self.resolved_ts, report.resolved_ts)
+        self.prefix = report.range.end
+        self._stored.add(report.hold, ddls)
+
+    def next_offset(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], done: DdlIdentity | None = None) -> Offset:
+        """Return the stored offset at ``checkpoint_ts``: the first record of the prefix that still matters, or the prefix's end.
+
+        ``pending`` are the DDLs that are not settled, of which ``done`` counts as settled.
+        """
+        held = self._stored.first(checkpoint_ts, pending, done)
+        return self.prefix if held is None else held
+
+    def drop_spent(self, checkpoint_ts: Ts, stored: Offset) -> None:
+        """Forget what can never hold the stored offset again, now that ``stored`` is durable at ``checkpoint_ts``."""
+        self._stored.drop_spent(checkpoint_ts, stored)

@@ -1,0 +1,146 @@
+"""All streams that are read: which of them count, what they have promised, and their positions.
+
+A window closes only at a list of partitions that was fetched after the resolved events were read (DESIGN.md 3, "which streams count"): a
+partition that appeared before those events were written may hold rows below them. A new partition that holds a record is required from
+its first offset on; one that has never held any is not.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from applier.coordinator.cache import Cache
+from applier.coordinator.new_topics import NewTopics
+from applier.coordinator.partition_check import check_excluded, check_known, check_new, has_held_records, is_required, missing
+from applier.coordinator.stored_offset import PlacedDdl
+from applier.coordinator.stream_state import StreamState, StreamStatus
+from applier.model.errors import InvariantViolation
+from applier.model.events import DdlIdentity
+from applier.model.listing import Listing, PartitionExtent
+from applier.model.position import NO_TS, Stream, StreamPosition, Ts
+from applier.model.range_report import RangeId, RangeReport
+
+
+class Streams:
+    """The streams that are read, by name. ``pending``: the DDLs that are not settled, which change under it."""
+
+    __slots__ = ("_is_listed", "_new_topics", "_partitions", "_pending", "_states", "_stored")
+
+    def __init__(
+        self, stored: Mapping[Stream, StreamPosition], partitions: Mapping[str, int] | None, pending: Collection[DdlIdentity]
+    ) -> None:
+        self._stored = dict(stored)
+        self._partitions = partitions
+        self._pending = pending
+        self._new_topics = NewTopics(stream.topic for stream in stored)
+        self._states: dict[Stream, StreamState] = {}
+        self._is_listed = False
+
+    def __iter__(self) -> Iterator[StreamState]:
+        """Give the streams in the order in which they joined."""
+        return iter(self._states.values())
+
+    def of(self, range_id: RangeId) -> StreamState:
+        """Return the stream of a range; InvariantViolation if it is not read."""
+        if range_id.stream not in self._states:
+            raise InvariantViolation("a range of a stream that is not read", range=range_id)
+        return self._states[range_id.stream]
+
+    # --- promises --------------------------------------------------------------------------------------------------
+
+    def resolved_ts(self, stream: Stream, checkpoint_ts: Ts) -> Ts:
+        """Return what a stream has promised; never below the checkpoint; 0 for a partition that is not read."""
+        state = self._states.get(stream)
+        return NO_TS if state is None else max(state.resolved_ts, checkpoint_ts)
+
+    def least_resolved_ts(self, checkpoint_ts: Ts) -> Ts:
+        """Return the least promise of all streams: what closes a window."""
+        return max(min((state.resolved_ts for state in self), default=checkpoint_ts), checkpoint_ts)
+
+    def holding(self, checkpoint_ts: Ts) -> Stream | None:
+        """Return the stream with the least promise, of several the first by name."""
+        return min(self._states, key=lambda stream: (self.resolved_ts(stream, checkpoint_ts), stream), default=None)
+
+    # --- lists of partitions ---------------------------------------------------------------------------------------
+
+    def list(self, listing: Listing, checkpoint_ts: Ts, *, has_history: bool) -> None:
+        """Take in the partitions. NeedsOperator if they contradict what is known (expired, recreated, excluded records).
+
+        ``has_history``: the checkpoint has moved, so a topic that is new must not have records below it.
+        """
+        for stream in (*self._stored, *self._states):
+            if stream not in listing.extents and is_required(stream, self._partitions):
+                raise missing(stream)
+        for stream, extent in sorted(listing.extents.items()):
+            if not is_required(stream, self._partitions):
+                check_excluded(stream, extent)
+            elif stream in self._states:
+                self._grow(self._states[stream], extent)
+            else:
+                self._join(stream, extent, checkpoint_ts, has_history=has_history)
+        self._new_topics.listed()
+        self._is_listed = True
+
+    def _grow(self, state: StreamState, extent: PartitionExtent) -> None:
+        check_known(state.stream, extent, state.planned, state.end)
+        state.end = extent.end
+
+    def _join(self, stream: Stream, extent: PartitionExtent, checkpoint_ts: Ts, *, has_history: bool) -> None:
+        stored = self._stored.get(stream)
+        if stored is not None:
+            check_known(stream, extent, stored.next_offset, stored.next_offset)
+        elif not has_held_records(extent):
+            return
+        elif self._is_listed:
+            check_new(stream, extent)
+        start = extent.earliest if stored is None else stored.next_offset
+        self._new_topics.join(stream, has_history=has_history)
+        self._states[stream] = StreamState(stream, start, extent.end, checkpoint_ts)
+
+    # --- reports ---------------------------------------------------------------------------------------------------
+
+    def judge(self, report: RangeReport, checkpoint_ts: Ts) -> None:
+        """Look at a range that is next in its stream. NeedsOperator if it shows that the history of a new topic was missed."""
+        if report.range.start == self.of(report.range).prefix:
+            self._new_topics.judge(report, checkpoint_ts)
+
+    def take(self, report: RangeReport, ddls: tuple[PlacedDdl, ...], checkpoint_ts: Ts) -> None:
+        """Take a report in, with its DDLs that are not settled."""
+        for joined in self.of(report.range).take(report, ddls):
+            self._new_topics.judge(joined, checkpoint_ts)
+
+    # --- positions -------------------------------------------------------------------------------------------------
+
+    def positions(self, checkpoint_ts: Ts, done: DdlIdentity | None = None) -> dict[Stream, StreamPosition]:
+        """Return the positions at ``checkpoint_ts``, of every stream of known topics: a new topic is judged before it has any.
+
+        The DDL ``done`` counts as settled.
+        """
+        return {
+            stream: StreamPosition(
+                next_offset=state.next_offset(checkpoint_ts, self._pending, done), resolved_ts=max(state.resolved_ts, checkpoint_ts)
+            )
+            for stream, state in self._states.items()
+            if self._new_topics.is_known(stream.topic)
+        }
+
+    def store(self, checkpoint_ts: Ts, positions: Mapping[Stream, StreamPosition]) -> None:
+        """Know these positions as durable."""
+        self._stored |= positions
+        for stream, position in positions.items():
+            self._states[stream].drop_spent(checkpoint_ts, position.next_offset)
+
+    def statuses(self, checkpoint_ts: Ts, cache: Cache) -> tuple[StreamStatus, ...]:
+        """Describe all streams, by name."""
+        return tuple(self._status(self._states[stream], checkpoint_ts, cache) for stream in sorted(self._states))
+
+    def _status(self, state: StreamState, checkpoint_ts: Ts, cache: Cache) -> StreamStatus:
+        return StreamStatus(
+            stream=state.stream,
+            resolved_ts=self.resolved_ts(state.stream, checkpoint_ts),
+            next_offset=state.next_offset(checkpoint_ts, self._pending),
+            read_offset=state.prefix,
+            end_offset=state.end,
+            cached_ranges=cache.ranges_of(state.stream),
+            cached_bytes=cache.bytes_of[state.stream],
+            replays=state.replays,
+            fallbacks=state.fallbacks,
+        )
