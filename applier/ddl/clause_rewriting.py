@@ -6,11 +6,11 @@ A statement that is not a definition, or cannot be cut into tokens, stays as it 
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from applier.ddl.alter import CLAUSE_WORDS
+from applier.ddl.alter_parser import CLAUSE_WORDS
 from applier.ddl.clause import ClausePlace
 from applier.ddl.clause_reader import ClauseReader
-from applier.ddl.cursor import NotUnderstood, scan
 from applier.ddl.edit import Action, Edit, Mark, Span, edited, list_edits
+from applier.ddl.tokens import DdlSyntaxError, scan
 
 ADD_FULLTEXT_INDEX: Final = 230
 """The DDL type of a FULLTEXT index that upstream really has."""
@@ -23,7 +23,7 @@ def without_ignored_clauses(query: str, ddl_type: int = 0) -> str:
     """Return the statement with only those clauses on which upstream has acted, in words that the sink's server understands."""
     try:
         tokens = scan(query)
-    except NotUnderstood:
+    except DdlSyntaxError:
         return query
     return edited(query, _Definition(query, ClauseReader(tokens), keeps_fulltext=ddl_type == ADD_FULLTEXT_INDEX).edits())
 

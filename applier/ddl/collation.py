@@ -8,7 +8,7 @@ Only definitions are (CREATE and ALTER of tables and schemas); expressions in pa
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from applier.ddl.cursor import TOKEN
+from applier.ddl.tokens import TOKEN
 
 TIDB_DEFAULTS: Final = {
     "utf8mb4": "utf8mb4_bin",

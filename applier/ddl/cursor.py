@@ -1,178 +1,181 @@
-"""Tokens of a MySQL statement, and a cursor over them that knows names.
+"""A cursor over the tokens of one statement, or of a part of it: the only one, for the parser and for whoever reads a part more closely.
 
-The scanner is our own and not a library's, because the names that a DDL touches are part of its identity in the ledger: they must
-not change with the version of a dependency. The quoting is what TiDB prints: no ANSI quotes; its special comments are comments.
+A method that does not find what it looks for raises DdlSyntaxError. Places are indexes of tokens in the whole statement, also in a cursor
+over a part, so that a part can be found again in the text.
 """
 
-import re
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
-from applier.ddl.comment import as_tidb_reads
-from applier.model.events import DdlEvent, TableName
-
-
-class NotUnderstood(Exception):
-    """The way out of the grammar; never seen outside of this package."""
-
-
-class Token(NamedTuple):
-    """``kind`` is word, quoted (an identifier, unescaped), string, or the mark itself; ``start`` and ``end`` are its place in the text."""
-
-    kind: str
-    text: str
-    start: int = -1
-    end: int = -1
-
-    @property
-    def keyword(self) -> str:
-        """The keyword that it may be, in upper case; the mark or class of what cannot be one."""
-        return self.text.upper() if self.kind == "word" else self.kind
-
-
-TOKEN = re.compile(
-    r"""
-      (?P<blank>[ \t\r\n\f\v]+ | /\*.*?\*/ | --(?=[ \t\r\n\f\v]|$)[^\n]* | \#[^\n]*)
-    | (?P<quoted>`(?:[^`]|``)*+`)
-    | (?P<string>'(?:[^'\\]|\\.|'')*+' | "(?:[^"\\]|\\.|"")*+")
-    | (?P<word>[0-9A-Za-z_$\x80-\U0010FFFF]+)
-    | (?P<open>/\*|[`'"])
-    | (?P<mark>.)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-"""``open`` is a quote or comment that never closes."""
-
-
-def scan(text: str) -> list[Token]:
-    """Cut a text into tokens, without comments and trailing semicolons; NotUnderstood if a quote never closes."""
-    tokens = []
-    for match in TOKEN.finditer(as_tidb_reads(text)):
-        kind, found, (start, end) = match.lastgroup or "", match.group(), match.span()
-        if kind == "open":
-            raise NotUnderstood
-        if kind == "quoted":
-            tokens.append(Token(kind, found[1:-1].replace("``", "`"), start, end))
-        elif kind == "word":
-            tokens.append(Token(kind, found, start, end))
-        elif kind != "blank":
-            tokens.append(Token(found if kind == "mark" else kind, found, start, end))
-    while tokens and tokens[-1].kind == ";":
-        tokens.pop()
-    return tokens
-
-
-class Site(NamedTuple):
-    """A place where a statement names a table, or with ``table`` None a schema. ``schema`` is None where it is not written.
-
-    ``is_new_name``: of a RENAME. ``alias`` is what a view's query calls the table.
-    """
-
-    name: TableName
-    schema: Token | None
-    table: Token | None
-    is_new_name: bool = False
-    alias: Token | None = None
+from applier.ddl.literal import Literal, is_introducer, literal_at
+from applier.ddl.tokens import DdlSyntaxError, Token, scan
 
 
 class Cursor:
-    """A place in the tokens of one statement; methods that do not find what they look for raise NotUnderstood.
+    """Reads the tokens from ``first`` to ``last`` (indexes; both belong to it) from left to right."""
 
-    ``sites`` are the tables and schemas that were stepped over, in order.
-    """
+    __slots__ = ("_end", "at", "text", "tokens")
 
-    __slots__ = ("_at", "_tokens", "ddl", "sites")
+    def __init__(self, text: str, tokens: Sequence[Token] | None = None, first: int = 0, last: int | None = None) -> None:
+        self.text = text
+        self.tokens = scan(text) if tokens is None else tokens
+        self.at = first
+        self._end = len(self.tokens) if last is None else last + 1
 
-    def __init__(self, tokens: list[Token], ddl: DdlEvent) -> None:
-        self._tokens, self._at, self.ddl = tokens, 0, ddl
-        self.sites: list[Site] = []
+    def part(self, first: int, last: int) -> "Cursor":
+        """Return a cursor over other tokens of the same statement."""
+        return Cursor(self.text, self.tokens, first, last)
 
-    def peek(self) -> str:
-        """The keyword, mark or class of the next token; '' at the end."""
-        if self._at == len(self._tokens):
-            return ""
-        return self._tokens[self._at].keyword
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left."""
+        return self.at >= self._end
 
-    def at_identifier(self) -> bool:
-        """Whether the next token can be a name."""
-        return self._at < len(self._tokens) and self._tokens[self._at].kind in {"quoted", "word"}
+    @property
+    def last(self) -> int:
+        """The index of the last token."""
+        return self._end - 1
+
+    @property
+    def rest(self) -> Sequence[Token]:
+        """The tokens that are left."""
+        return self.tokens[self.at : self._end]
+
+    def keyword(self, ahead: int = 0) -> str:
+        """Return the keyword, mark or class of a token without taking it; '' at the end."""
+        at = self.at + ahead
+        return self.tokens[at].keyword if at < self._end else ""
+
+    def is_at_name(self) -> bool:
+        """Tell whether the next token can be a name."""
+        return not self.is_done and self.tokens[self.at].is_name
+
+    def sees(self, *words: str) -> bool:
+        """Tell whether these words (upper case) or marks come next."""
+        return all(self.keyword(ahead) == word for ahead, word in enumerate(words))
 
     def next(self) -> Token:
-        """Step over the next token and return it."""
-        if self._at == len(self._tokens):
-            raise NotUnderstood
-        self._at += 1
-        return self._tokens[self._at - 1]
+        """Take the next token."""
+        if self.is_done:
+            raise self.unexpected("another word")
+        self.at += 1
+        return self.tokens[self.at - 1]
 
     def word(self) -> str:
-        """Step over a keyword and return it in upper case."""
-        token = self.next()
-        if token.kind != "word":
-            raise NotUnderstood
-        return token.keyword
+        """Take a keyword and return it in upper case."""
+        if not self.is_done and self.tokens[self.at].kind == "word":
+            return self.next().keyword
+        raise self.unexpected("a keyword")
 
     def accept(self, *words: str) -> bool:
-        """Step over ``words`` if they all come next."""
-        ahead = self._tokens[self._at : self._at + len(words)]
-        if tuple(token.keyword for token in ahead) != words:
-            return False
-        self._at += len(words)
-        return True
-
-    def expect(self, *words: str) -> None:
-        """Step over ``words``, which must come next."""
-        if not self.accept(*words):
-            raise NotUnderstood
-
-    def accept_any(self, *words: str) -> str:
-        """Step over the next token if it is one of ``words`` and return it; else ''."""
-        found = self.peek()
-        if found not in words:
-            return ""
-        self._at += 1
+        """Take these words if they come next."""
+        found = self.sees(*words)
+        self.at += len(words) * found
         return found
 
-    def identifier(self) -> str:
-        """Step over a name, quoted or not."""
-        return self._identifier().text
+    def accept_any(self, *words: str) -> str:
+        """Take the next token if it is one of these words; return it, or ''."""
+        found = self.keyword()
+        if not found or found not in words:
+            return ""
+        self.at += 1
+        return found
 
-    def _identifier(self) -> Token:
-        token = self.next()
-        if token.kind not in {"quoted", "word"}:
-            raise NotUnderstood
-        return token
+    def expect(self, *words: str) -> None:
+        """Take these words, which must come next."""
+        if not self.accept(*words):
+            raise self.unexpected(" ".join(words))
 
-    def table(self, *, is_new_name: bool = False) -> TableName:
-        """Step over the name of a table; unqualified ones belong to the event's schema."""
-        first = self._identifier()
-        schema, table = (first, self._identifier()) if self.accept(".") else (None, first)
-        name = TableName(self.ddl.schema if schema is None else schema.text, table.text)
-        self.sites.append(Site(name, schema, table, is_new_name))
-        return name
+    def name_token(self) -> Token:
+        """Take a name, quoted or not."""
+        if not self.is_at_name():
+            raise self.unexpected("a name")
+        return self.next()
 
-    def schema(self) -> str:
-        """Step over the name of a schema."""
-        token = self._identifier()
-        self.sites.append(Site(TableName(token.text, ""), token, None))
-        return token.text
+    def name(self) -> str:
+        """Take a name, quoted or not, and return it without its quotes."""
+        return self.name_token().text
 
-    def alias(self) -> None:
-        """Step over what a view's query calls the table before."""
-        self.sites[-1] = self.sites[-1]._replace(alias=self._identifier())
+    def literal_ahead(self) -> Literal | None:
+        """Return the literal that comes next without taking it; None if another token comes."""
+        found = None if self.is_done else literal_at(self.text, self.tokens, self.at)
+        return None if found is None or found.last >= self._end else found
 
-    def tables(self) -> tuple[TableName, ...]:
-        """Step over a list of tables."""
-        names = [self.table()]
-        while self.accept(","):
-            names.append(self.table())
-        return tuple(names)
+    def literal(self) -> Literal:
+        """Take a literal, perhaps behind a charset introducer."""
+        found = self.literal_ahead()
+        if found is None:
+            raise self.unexpected("a literal")
+        self.at = found.last + 1
+        return found
 
-    def rest(self) -> None:
-        """Step over whatever follows, up to the end of the only statement."""
-        while self.peek():
-            if self.next().kind == ";":
-                raise NotUnderstood
+    def string(self) -> str:
+        """Take a string, perhaps behind a charset introducer."""
+        found = self.literal_ahead()
+        if found is None or found.kind != "string":
+            raise self.unexpected("a string")
+        return self.literal().text
 
-    def finish(self) -> None:
+    def integer(self) -> int:
+        """Take an unsigned integer."""
+        if self.is_done or not self.tokens[self.at].text.isdecimal():
+            raise self.unexpected("a number")
+        return int(self.next().text)
+
+    def parenthesis(self) -> "Cursor":
+        """Take a balanced parenthesis and return a cursor over what is inside."""
+        self.expect("(")
+        begin, depth = self.at, 1
+        while depth:
+            kind = self.next().kind
+            depth += (kind == "(") - (kind == ")")
+        return self.part(begin, self.at - 2)
+
+    def skip_parenthesis(self) -> None:
+        """Take a parenthesis if one comes next."""
+        if self.sees("("):
+            self.parenthesis()
+
+    def until_comma(self) -> "Cursor":
+        """Take everything up to the next comma of this level, and return a cursor over it.
+
+        A parenthesis that never closes goes on to the end. Behind one that was never opened nothing is split.
+        """
+        begin, depth = self.at, 0
+        while not self.is_done:
+            kind = self.tokens[self.at].kind
+            if kind == "," and depth == 0:
+                break
+            depth += (kind == "(") - (kind == ")")
+            self.at += 1
+        return self.part(begin, self.at - 1)
+
+    def split(self) -> Iterator["Cursor"]:
+        """Take everything, cut at the commas of this level; behind a trailing comma comes nothing more."""
+        while not self.is_done:
+            yield self.until_comma()
+            self.accept(",")
+
+    def skip_rest(self) -> None:
+        """Take everything."""
+        self.at = self._end
+
+    def source(self) -> str:
+        """Take the rest and return it as it was written, without charset introducers and comments."""
+        pieces, end = [], -1
+        for at in range(self.at, self._end):
+            token = self.tokens[at]
+            if not (at < self.last and is_introducer(self.text, self.tokens, at)):
+                pieces.append(("" if token.start == end else " ") + self.text[token.start : token.end])
+                end = token.end
+        self.at = self._end
+        return "".join(pieces).strip()
+
+    def finish(self, what: str = "the end of the statement") -> None:
         """Nothing may follow."""
-        if self.peek():
-            raise NotUnderstood
+        if not self.is_done:
+            raise self.unexpected(what)
+
+    def unexpected(self, expected: str) -> DdlSyntaxError:
+        """Make the error for what comes next."""
+        found = "" if self.is_done else self.text[self.tokens[self.at].start : self.tokens[self.at].end]
+        return DdlSyntaxError(expected, found)

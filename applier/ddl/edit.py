@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
-from applier.ddl.cursor import Token
+from applier.ddl.tokens import Token
 
 
 class Edit(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from applier.ddl.cursor import NotUnderstood, Token, scan
+from applier.ddl.tokens import DdlSyntaxError, Token, scan
 
 _KEY_WORDS: Final = frozenset(
     {"PRIMARY", "KEY", "INDEX", "UNIQUE", "FULLTEXT", "SPATIAL", "CONSTRAINT", "FOREIGN", "CHECK", "VECTOR", "LIKE"}
@@ -36,7 +36,7 @@ def wishes_of(query: str) -> list[Postcondition] | None:
             return [Postcondition("index", _name(_without_if(tokens[at + 1 :])), words[0] == "CREATE")]
         start = 4 if len(tokens) > 3 and tokens[3].kind == "." else 2
         return [wanted for clause in _clauses(tokens[start + 1 :]) for wanted in _clause_postconditions(clause)]
-    except (NotUnderstood, IndexError, ValueError):
+    except (DdlSyntaxError, IndexError, ValueError):
         return None
 
 
@@ -56,7 +56,7 @@ def _clauses(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 def _clause_postconditions(clause: list[Token]) -> list[Postcondition]:
-    """Read one clause; NotUnderstood if its result cannot be told. A RENAME says nothing of what it renames."""
+    """Read one clause; DdlSyntaxError if its result cannot be told. A RENAME says nothing of what it renames."""
     verb, rest = _word(clause[0]), clause[1:]
     match verb, _word(rest[0]):
         case "ADD", _:
@@ -66,7 +66,7 @@ def _clause_postconditions(clause: list[Token]) -> list[Postcondition]:
         case "DROP", "PARTITION":
             return [Postcondition("partition", token.text, is_present=False) for token in _without_if(rest[1:]) if token.kind != ","]
         case "DROP", ("PRIMARY" | "FOREIGN" | "CHECK" | "CONSTRAINT"):
-            raise NotUnderstood
+            raise DdlSyntaxError
         case "DROP", head:
             return [Postcondition("column", _name(_without_if(rest[1:] if head == "COLUMN" else rest)), is_present=False)]
         case "CHANGE", head:
@@ -76,7 +76,7 @@ def _clause_postconditions(clause: list[Token]) -> list[Postcondition]:
         case _ if verb in _REPEATABLE:
             return []
         case _:
-            raise NotUnderstood
+            raise DdlSyntaxError
 
 
 def _added(rest: list[Token]) -> list[Postcondition]:
@@ -91,7 +91,7 @@ def _added(rest: list[Token]) -> list[Postcondition]:
     if head in _INDEX_KINDS or head in {"INDEX", "KEY"}:
         return [Postcondition("index", _name(_without_if(rest[2:] if head in _INDEX_KINDS else rest[1:])), is_present=True)]
     if head in _KEY_WORDS:
-        raise NotUnderstood
+        raise DdlSyntaxError
     rest = rest[1:] if head == "COLUMN" else rest
     if rest[0].kind == "(":
         return [Postcondition("column", _name(element), is_present=True) for element in _clauses(rest[1:])]
@@ -104,7 +104,7 @@ def _word(token: Token) -> str:
 
 def _name(tokens: Sequence[Token]) -> str:
     if tokens[0].kind not in {"word", "quoted"} or _word(tokens[0]) in _KEY_WORDS:
-        raise NotUnderstood
+        raise DdlSyntaxError
     return tokens[0].text
 
 

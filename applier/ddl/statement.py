@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
+from applier.ddl.tokens import Token
 from applier.model.events import TableName
 
 
@@ -57,3 +59,16 @@ class DdlStatement:
         """The tables whose content or shape the statement takes over: of RENAME, EXCHANGE and LIKE."""
         taken = self.needs if self.kind in {DdlKind.EXCHANGE_PARTITION, DdlKind.CREATE_TABLE_LIKE} else ()
         return (*taken, *(old for old, _ in self.renames))
+
+
+class Site(NamedTuple):
+    """A place where a statement names a table, or with ``table`` None a schema. ``schema`` is None where it is not written.
+
+    ``is_new_name``: of a RENAME. ``alias`` is what a view's query calls the table.
+    """
+
+    name: TableName
+    schema: Token | None
+    table: Token | None
+    is_new_name: bool = False
+    alias: Token | None = None

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from applier.ddl import parse_ddl
-from applier.ddl.cursor import NotUnderstood, scan
+from applier.ddl.tokens import DdlSyntaxError, scan
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
 
@@ -64,7 +64,7 @@ def _schemas_in(query: str) -> list[str]:
     """Return the names of schemas in a text that is not understood: what stands before a dot, or behind DATABASE or SCHEMA."""
     try:
         tokens = scan(query)
-    except NotUnderstood:
+    except DdlSyntaxError:
         return []
     qualifiers = [token.text for token, following in pairwise(tokens) if following.kind == "."]
     wholes = [token.text for at, token in enumerate(tokens) if {t.keyword for t in tokens[max(0, at - 4) : at]} & {"DATABASE", "SCHEMA"}]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl, touches
-from applier.ddl.cursor import NotUnderstood, Token, scan
+from applier.ddl.tokens import DdlSyntaxError, Token, scan
 from applier.model.events import DdlEvent, FoldedName
 from applier.planner.table_check.difference import UniqueIndex
 
@@ -82,7 +82,7 @@ def unique_keys_of(query: str) -> list[tuple[str, set[str]]]:
     """Return (casefolded name, casefolded columns) of the unique and primary keys that a statement makes; the name may be ''."""
     try:
         tokens = scan(query)
-    except NotUnderstood:
+    except DdlSyntaxError:
         return []
     return [key for at, token in enumerate(tokens) if _word(token) in {"UNIQUE", "PRIMARY"} for key in _keys_at(tokens, at)]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
-from applier.ddl.cursor import TOKEN
+from applier.ddl.tokens import TOKEN
 from applier.model.errors import NeedsOperator
 
 BY_HAND: Final = (

@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import Connection, text
 
 from applier.ddl import DdlKind, parse_ddl
-from applier.ddl.cursor import Token, scan
+from applier.ddl.tokens import Token, scan
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
 from applier.sinks.mysql.names import spellings

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, text
 from applier.ddl import DdlKind, parse_ddl
 from applier.ddl.collation import TIDB_DEFAULTS
 from applier.ddl.comment import as_tidb_reads
-from applier.ddl.cursor import Token, scan
+from applier.ddl.tokens import Token, scan
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
 from applier.sinks.mysql.dialect import quote_identifier

@@ -14,7 +14,7 @@ from typing import Final
 
 from sqlalchemy import Connection, insert, text
 
-from applier.ddl.cursor import TOKEN
+from applier.ddl.tokens import TOKEN
 from applier.model.events import DdlEvent, TableName
 from applier.sinks.failpoint import reach
 from applier.sinks.mysql.ddl.statement import as_in_sink, send

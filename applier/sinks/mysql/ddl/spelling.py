@@ -10,8 +10,8 @@ from types import MappingProxyType
 from sqlalchemy import Connection
 
 from applier.ddl import DdlKind, Site, read_ddl
-from applier.ddl.cursor import Token, scan
 from applier.ddl.edit import Edit, edited
+from applier.ddl.tokens import Token, scan
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.sinks.mysql.dialect import quote_identifier

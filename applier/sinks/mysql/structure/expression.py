@@ -15,7 +15,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from applier.ddl.cursor import TOKEN
+from applier.ddl.tokens import TOKEN
 
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 _CONTROL: Final = {"0": "\0", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}

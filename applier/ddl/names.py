@@ -1,0 +1,171 @@
+"""The names in a statement by role, read from its tree: which tables it needs, creates, drops, renames, mentions."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from applier.ddl.alter_parser import read_table_name
+from applier.ddl.cursor import Cursor
+from applier.ddl.parser import parse
+from applier.ddl.statement import DdlKind, DdlStatement, Site
+from applier.ddl.tokens import DdlSyntaxError
+from applier.ddl.tree import (
+    AlterTable,
+    ClauseKind,
+    CreateTable,
+    CreateView,
+    DropTables,
+    IndexStatement,
+    NamePlace,
+    RecoverTable,
+    RenameTables,
+    SchemaStatement,
+    Tree,
+    TruncateTable,
+)
+from applier.model.events import DdlEvent, TableName
+
+
+def parse_ddl(ddl: DdlEvent) -> DdlStatement | None:
+    """Read the statement of a DDL; None if it is not wholly understood. Never raises."""
+    found = read_ddl(ddl)
+    return None if found is None else found[0]
+
+
+def read_ddl(ddl: DdlEvent) -> tuple[DdlStatement, tuple[Site, ...]] | None:
+    """Read the statement of a DDL, and the places of the names in its text; None if it is not wholly understood. Never raises."""
+    try:
+        reader = _Names(parse(ddl.query), ddl)
+        return reader.statement(), tuple(reader.sites)
+    except DdlSyntaxError:
+        return None
+
+
+class _Names:
+    """The names of one tree. ``sites`` are their places, in the order of the text."""
+
+    def __init__(self, tree: Tree, ddl: DdlEvent) -> None:
+        self._tree, self._ddl = tree, ddl
+        self.sites: list[Site] = []
+
+    def statement(self) -> DdlStatement:
+        """Return the names by role; DdlSyntaxError if there may be others."""
+        if any(token.kind == ";" for token in self._tree.tokens):
+            raise DdlSyntaxError("one statement", ";")
+        node = self._tree.node
+        match node:
+            case SchemaStatement():
+                found = self._schema(node)
+            case CreateTable():
+                found = self._create_table(node)
+            case AlterTable():
+                found = self._alter_table(node)
+            case CreateView():
+                found = self._create_view(node)
+            case RecoverTable():
+                found = self._recover_table(node)
+            case _:
+                found = self._of_tables(node)
+        return found
+
+    def _of_tables(self, node: IndexStatement | DropTables | RenameTables | TruncateTable) -> DdlStatement:
+        """Read a statement that names tables and nothing beside them."""
+        match node:
+            case IndexStatement():
+                kind = DdlKind.CREATE_INDEX if node.is_create else DdlKind.DROP_INDEX
+                return DdlStatement(kind=kind, needs=(self._table(node.table),))
+            case DropTables():
+                kind = DdlKind.DROP_VIEW if node.is_view else DdlKind.DROP_TABLE
+                return DdlStatement(kind=kind, drops=tuple(map(self._table, node.tables)), if_exists=node.if_exists)
+            case RenameTables():
+                pairs = tuple((self._table(old), self._table(new, is_new_name=True)) for old, new in node.pairs)
+                return DdlStatement(kind=DdlKind.RENAME_TABLE, renames=pairs)
+            case TruncateTable():
+                return DdlStatement(kind=DdlKind.TRUNCATE_TABLE, needs=(self._table(node.table),))
+
+    def _table(self, place: NamePlace, *, is_new_name: bool = False) -> TableName:
+        name = place.name(self._ddl.schema)
+        self.sites.append(Site(name, place.schema, place.table, is_new_name))
+        return name
+
+    def _schema(self, node: SchemaStatement) -> DdlStatement:
+        schema = self._ddl.schema if node.schema is None else self._table(node.schema).schema
+        match node.verb:
+            case "CREATE":
+                return DdlStatement(kind=DdlKind.CREATE_SCHEMA, schema=schema, if_not_exists=node.has_condition)
+            case "DROP":
+                return DdlStatement(kind=DdlKind.DROP_SCHEMA, schema=schema, if_exists=node.has_condition)
+            case _:
+                return DdlStatement(kind=DdlKind.ALTER_SCHEMA, schema=schema)
+
+    def _create_table(self, node: CreateTable) -> DdlStatement:
+        name = self._table(node.table)
+        made = DdlStatement(kind=DdlKind.CREATE_TABLE, creates=(name,), if_not_exists=node.if_not_exists, or_replace=node.or_replace)
+        if node.like is not None:
+            return replace(made, kind=DdlKind.CREATE_TABLE_LIKE, needs=(self._table(node.like),))
+        body = self._tree.part(node.body)
+        if any(token.keyword == "SELECT" for token in body.rest):
+            raise DdlSyntaxError("no query", "SELECT")
+        return replace(made, mentions=tuple(self._references(body)))
+
+    def _references(self, part: Cursor) -> Iterator[TableName]:
+        """Yield the targets of the foreign keys in a part of the statement."""
+        while not part.is_done:
+            if part.accept("REFERENCES"):
+                yield self._table(read_table_name(part))
+            else:
+                part.next()
+
+    def _alter_table(self, node: AlterTable) -> DdlStatement:
+        if not node.is_understood:
+            raise DdlSyntaxError("a clause of ALTER TABLE")
+        table = self._table(node.table)
+        renamed: TableName | None = None
+        exchanged: TableName | None = None
+        mentions, has_others = list[TableName](), False
+        for clause in node.clauses:
+            if clause.kind is ClauseKind.RENAME_TABLE and clause.table is not None:
+                renamed = self._table(clause.table, is_new_name=True)
+                continue
+            if clause.kind is ClauseKind.EXCHANGE_PARTITION and clause.table is not None:
+                exchanged = self._table(clause.table)
+            has_others = True
+            if clause.kind not in {ClauseKind.RENAME_COLUMN, ClauseKind.RENAME_INDEX}:
+                first = clause.body if clause.kind is ClauseKind.EXCHANGE_PARTITION else clause.span[0]
+                mentions += self._references(self._tree.part(first, clause.span[1]))
+        renames = () if renamed is None else ((table, renamed),)
+        if exchanged is not None:
+            needs = (table, exchanged)
+            return DdlStatement(kind=DdlKind.EXCHANGE_PARTITION, needs=needs, renames=renames, mentions=tuple(mentions))
+        if renames and not has_others:
+            # An ALTER that only renames is a RENAME: producers print the one for the other, and both must have one identity.
+            return DdlStatement(kind=DdlKind.RENAME_TABLE, renames=renames)
+        return DdlStatement(kind=DdlKind.ALTER_TABLE, needs=(table,), renames=renames, mentions=tuple(mentions))
+
+    def _create_view(self, node: CreateView) -> DdlStatement:
+        name, body = self._table(node.view), self._tree.part(node.body)
+        found = list[TableName]()
+        while not body.is_done:
+            if body.accept_any("FROM", "JOIN", "STRAIGHT_JOIN"):
+                found += self._view_sources(body)
+            else:
+                body.next()
+        return DdlStatement(kind=DdlKind.CREATE_VIEW, creates=(name,), mentions=tuple(dict.fromkeys(found)), or_replace=node.or_replace)
+
+    def _view_sources(self, query: Cursor) -> Iterator[TableName]:
+        """Read the tables after FROM or JOIN. Functions with a FROM inside (TRIM, EXTRACT) add names too many: harmless."""
+        while True:
+            while query.accept("("):
+                pass
+            if not query.is_at_name() or query.sees("SELECT"):
+                return
+            yield self._table(read_table_name(query))
+            if query.accept("AS") or query.sees("quoted"):
+                self.sites[-1] = self.sites[-1]._replace(alias=query.name_token())
+            if not query.accept(","):
+                return
+
+    def _recover_table(self, node: RecoverTable) -> DdlStatement:
+        name = self._ddl.name if node.table is None else self._table(node.table)
+        if node.new is not None:
+            name = self._table(node.new)
+        return DdlStatement(kind=DdlKind.RECOVER_TABLE, creates=(name,))
