@@ -23,7 +23,8 @@ from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.statement import Phase, Statement, StatementRows
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import SQL_MODE, Purpose, discard, open_session
-from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
+from applier.sinks.mysql.write_session import close_writer_sessions
+from applier.sinks.mysql.writer import MysqlWriter
 from applier.sinks.progress import Fence
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.settings import Tls, TlsMode

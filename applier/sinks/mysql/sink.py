@@ -30,7 +30,8 @@ from applier.sinks.mysql.ownership import Ownership
 from applier.sinks.mysql.registry import release_lock, take_lock
 from applier.sinks.mysql.session import FILE, QUERIES, Purpose, discard, limits, open_session, transaction
 from applier.sinks.mysql.structure.examination import examine
-from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
+from applier.sinks.mysql.write_session import close_writer_sessions
+from applier.sinks.mysql.writer import MysqlWriter
 from applier.sinks.overview import Overview
 from applier.sinks.progress import Fence, Progress, ProgressCommit
 from applier.sinks.quarantine import Quarantined, QuarantineStore

@@ -1,0 +1,119 @@
+"""The sessions of MySQL's writers: one per process and sink, kept from one segment to the next.
+
+Its transaction begins by itself with the statement that locks the progress row (autocommit is off).
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from applier.model.errors import ApplierError, SinkError, UnknownOutcome
+from applier.planner.statement import Statement
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, FenceState
+from applier.sinks.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of, translate
+from applier.sinks.mysql.registry import SessionRegistry
+from applier.sinks.mysql.session import Purpose, discard, execute_text, open_session, roll_back
+from applier.sinks.mysql.warnings import judge_warnings
+from applier.sinks.settings import SinkSettings
+
+_kept: dict[tuple[int, SinkSettings], Connection] = {}
+"""One session per process and sink. The process is part of the key: a forked one must not use its parent's."""
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlWriteSession:
+    """A ``WriteSession`` on a server of the MySQL family."""
+
+    connection: Connection
+    settings: SinkSettings
+
+    def execute(self, statement: Statement) -> None:
+        """Send one statement; RowRefused unless every warning is known to be harmless."""
+        _, warnings = execute_text(self.connection, statement.text)
+        if warnings:
+            judge_warnings(self.connection, statement, warnings)
+
+    def control(self, command: str) -> None:
+        """Send a command of transaction control."""
+        execute_text(self.connection, command)
+
+    def commit(self) -> None:
+        """Send COMMIT."""
+        self.connection.commit()
+
+    def translate(self, error: Exception, doing: str, **facts: Any) -> ApplierError | None:
+        """Return our error for one of the database, the driver or the network."""
+        return translate(error, doing, **facts) if is_database_error(error) else None
+
+    def translate_commit(self, error: Exception) -> ApplierError | None:
+        """Return our error for a COMMIT that failed."""
+        if not is_database_error(error):
+            return None
+        ours = translate(error, "COMMIT")
+        # Only these codes say that the server has rolled back; anything else leaves it open.
+        return ours if meaning_of(error).verdict is ErrorVerdict.RETRY else _unknown(ours, error)
+
+    def release(self) -> None:
+        """Roll back what is not committed; the session stays open for the next segment."""
+        roll_back(self.connection)
+
+    def discard(self) -> None:
+        """Close the session; the server rolls back."""
+        discard(_kept.pop(_key(self.settings), None))
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlWriteSessions:
+    """Keeps the session of this process, and opens a new one where the kept one is lost."""
+
+    settings: SinkSettings
+    bookkeeping: Bookkeeping
+
+    def locked(self, lock: Callable[[Connection], FenceState]) -> tuple[MysqlWriteSession, FenceState]:
+        """Return a session with what ``lock`` returned on it. A kept session may have died of idleness: then a new one, once."""
+        kept = _kept.get(_key(self.settings))
+        if kept is not None:
+            try:
+                return MysqlWriteSession(kept, self.settings), lock(kept)
+            except (SQLAlchemyError, OSError) as error:
+                self._forget()
+                if meaning_of(error).verdict is not ErrorVerdict.LOST:
+                    raise translate(error, "locking the progress") from None
+        connection = self._open()
+        try:
+            return MysqlWriteSession(connection, self.settings), lock(connection)
+        except (SQLAlchemyError, OSError) as error:
+            self._forget()
+            raise translate(error, "locking the progress") from None
+
+    def _open(self) -> Connection:
+        connection = open_session(self.settings, Purpose.WRITE)
+        try:
+            SessionRegistry(self.bookkeeping).register(connection)
+        except (SQLAlchemyError, OSError) as error:
+            discard(connection)
+            raise translate(error, "registering a session") from None
+        _kept[_key(self.settings)] = connection
+        return connection
+
+    def _forget(self) -> None:
+        discard(_kept.pop(_key(self.settings), None))
+
+
+def close_writer_sessions() -> None:
+    """Close the sessions that writers of this process keep."""
+    for key in [key for key in _kept if key[0] == os.getpid()]:
+        discard(_kept.pop(key))
+
+
+def _key(settings: SinkSettings) -> tuple[int, SinkSettings]:
+    return os.getpid(), settings
+
+
+def _unknown(ours: SinkError, error: Exception) -> UnknownOutcome:
+    message = "the answer to COMMIT was lost: the write may or may not have happened"
+    return UnknownOutcome(message, cause=ours.message, code=ours.facts.get("code", code_of(error)))

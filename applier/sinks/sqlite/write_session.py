@@ -1,0 +1,78 @@
+"""The sessions of SQLite's writers: one connection per segment. Opening a file costs too little to keep it open between segments."""
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from applier.model.errors import ApplierError
+from applier.planner.statement import Statement
+from applier.sinks.bookkeeping.bookkeeping import FenceState
+from applier.sinks.sqlite.errors import commit_failed, translate
+from applier.sinks.sqlite.session import open_engine, raw
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteWriteSession:
+    """A ``WriteSession`` on a file."""
+
+    connection: Connection
+    driver: sqlite3.Connection
+    """The same connection: the text of rows must not be searched for parameters."""
+
+    def execute(self, statement: Statement) -> None:
+        """Run one statement. SQLite has no warnings: STRICT tables refuse what does not fit."""
+        self.driver.execute(statement.text)
+
+    def control(self, command: str) -> None:
+        """Run a command of transaction control."""
+        self.driver.execute(command)
+
+    def commit(self) -> None:
+        """COMMIT."""
+        self.connection.commit()
+
+    def translate(self, error: Exception, doing: str, **facts: Any) -> ApplierError | None:
+        """Return our error for one of SQLite's. Its own words say what it was ``doing``."""
+        del doing
+        return translate(error, **facts) if isinstance(error, DBAPIError | sqlite3.Error) else None
+
+    def translate_commit(self, error: Exception) -> ApplierError | None:
+        """Return our error for a COMMIT that failed."""
+        return commit_failed(error) if isinstance(error, DBAPIError | sqlite3.Error) else None
+
+    def release(self) -> None:
+        """Close the connection, which rolls back what is not committed."""
+        self.connection.close()
+
+    def discard(self) -> None:
+        """Close the connection, which rolls back."""
+        self.connection.close()
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteWriteSessions:
+    """Opens the file at ``path`` from any process of its machine."""
+
+    path: Path
+    lock_wait_timeout_s: int
+
+    def locked(self, lock: Callable[[Connection], FenceState]) -> tuple[SqliteWriteSession, FenceState]:
+        """BEGIN IMMEDIATE, which waits for another writer, and call ``lock``."""
+        try:
+            connection = open_engine(self.path, self.lock_wait_timeout_s).connect()
+        except (DBAPIError, sqlite3.Error) as error:
+            raise translate(error) from error
+        try:
+            state = lock(connection)
+            return SqliteWriteSession(connection, raw(connection)), state
+        except (DBAPIError, sqlite3.Error) as error:
+            connection.close()
+            raise translate(error) from error
+        except BaseException:
+            connection.close()
+            raise

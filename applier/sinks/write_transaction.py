@@ -1,0 +1,187 @@
+"""The write transaction, once for every database: lock, fence, run, store, advance, commit (DESIGN.md section 8).
+
+A dialect decides how a session is opened, how a statement is sent, what an error means, and whether a failed COMMIT may have happened.
+It does not decide what comes when: the two dialects once had a transaction each, and only one of them checked the order of statements.
+
+Whatever happens between the lock and COMMIT is rolled back, so it may be repeated. Once COMMIT was sent and its answer did not come,
+nobody here knows the outcome: that is reported as such, and the driver raises the epoch before it reads the progress.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol, TypeVar
+
+from sqlalchemy import Connection
+
+from applier.model.errors import ApplierError, InvariantViolation, UnknownOutcome
+from applier.model.rejected_event import EventPlace, RejectedEvent
+from applier.planner.statement import Phase, Statement
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, FenceState
+from applier.sinks.bookkeeping.quarantine import Quarantine
+from applier.sinks.failpoint import reach
+from applier.sinks.guarded import Guard
+from applier.sinks.progress import Fence, ProgressCommit
+from applier.sinks.quarantine import Quarantined
+from applier.sinks.write_outcome import WriteOutcome, WriteState
+
+T = TypeVar("T")
+
+
+class WriteSession(Protocol):
+    """A session inside a write transaction. ``execute``, ``control`` and ``commit`` raise the errors of the database as they are."""
+
+    @property
+    def connection(self) -> Connection:
+        """The connection, for the statements of the bookkeeping."""
+        ...
+
+    def execute(self, statement: Statement) -> None:
+        """Send one statement. RowRefused if the database warns that it altered a value."""
+        ...
+
+    def control(self, command: str) -> None:
+        """Send a command of transaction control."""
+        ...
+
+    def commit(self) -> None:
+        """Send COMMIT."""
+        ...
+
+    def translate(self, error: Exception, doing: str, **facts: Any) -> ApplierError | None:
+        """Return our error for one of the database; None if ``error`` is not of the database."""
+        ...
+
+    def translate_commit(self, error: Exception) -> ApplierError | None:
+        """Return our error for a COMMIT that failed: UnknownOutcome unless the database has certainly rolled back."""
+        ...
+
+    def release(self) -> None:
+        """Roll back what is not committed, and keep or close the session."""
+        ...
+
+    def discard(self) -> None:
+        """Roll back and close the session, whatever its state. After an error a new one is cheaper than to reason about the old."""
+        ...
+
+
+class WriteSessions(Protocol):
+    """Opens the sessions of one database, or keeps them from one write to the next."""
+
+    def locked(self, lock: Callable[[Connection], FenceState]) -> tuple[WriteSession, FenceState]:
+        """Begin a transaction, call ``lock`` in it, and return the session with what ``lock`` returned. ApplierError if that fails."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTransaction:
+    """Writes segments of one replica, each in one transaction."""
+
+    bookkeeping: Bookkeeping
+    sessions: WriteSessions
+
+    def write(self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, quarantined: Quarantined | None) -> WriteOutcome:
+        """Write one segment: see ``Writer.write``."""
+        reach("write.before_lock")
+        try:
+            session, state = self.sessions.locked(lambda connection: self.bookkeeping.lock(connection, fence))
+        except ApplierError as error:
+            return WriteOutcome(state=WriteState.FAILED, error=error)
+        if (refusal := state.refusal) is not None:
+            session.release()
+            return WriteOutcome(state=refusal)
+        try:
+            guard = self._guard(session, quarantined)
+            guard.begin()
+            rows = _run(guard, statements)
+            stored = self._store(session, quarantined, guard.refused)
+            _translated(session, "moving the progress", lambda: self.bookkeeping.advance(session.connection, fence, commit))
+        except ApplierError as error:
+            session.discard()
+            return WriteOutcome(state=WriteState.FAILED, error=error)
+        except BaseException:
+            session.discard()
+            raise
+        reach("write.before_commit")
+        return _commit(session, WriteOutcome(state=WriteState.COMMITTED, rows=rows, quarantined=stored))
+
+    def _guard(self, session: WriteSession, quarantined: Quarantined | None) -> Guard:
+        quarantine = Quarantine(self.bookkeeping)
+
+        def stored(places: Iterable[EventPlace]) -> frozenset[EventPlace]:
+            return _translated(session, "reading the quarantine", lambda: quarantine.stored(session.connection, places))
+
+        return Guard(
+            lambda statement: _execute(session, statement),
+            savepoint=lambda: _translated(session, "guarding rows", lambda: session.control("SAVEPOINT applier_rows")),
+            roll_back=lambda: _translated(session, "guarding rows", lambda: session.control("ROLLBACK TO SAVEPOINT applier_rows")),
+            quarantined=quarantined,
+            stored=stored,
+        )
+
+    def _store(self, session: WriteSession, quarantined: Quarantined | None, refused: Sequence[RejectedEvent]) -> tuple[RejectedEvent, ...]:
+        quarantine = Quarantine(self.bookkeeping)
+        return _translated(session, "writing to the quarantine", lambda: quarantine.store_all(session.connection, quarantined, refused))
+
+
+def _run(guard: Guard, statements: Iterable[Statement]) -> int:
+    """Run the statements in order and return how many rows were written."""
+    rows = 0
+    replaced: set[str] = set()
+    for statement in statements:
+        _check_order(statement, replaced)
+        rows += guard.run(statement)
+    return rows
+
+
+def _check_order(statement: Statement, replaced: set[str]) -> None:
+    # Two spellings of one key under a `_ci` collation are one row of the sink: a DELETE of the old spelling that runs after the REPLACE
+    # of the new one would delete the new row (DESIGN.md section 3).
+    if statement.phase is Phase.REPLACE:
+        replaced.add(statement.table)
+    elif statement.table in replaced:
+        message = "a segment deletes from a table after a REPLACE on it"
+        raise InvariantViolation(message, **_facts(statement))
+
+
+def _execute(session: WriteSession, statement: Statement) -> None:
+    """Run one statement; an error names its table and timestamps."""
+    try:
+        session.execute(statement)
+    except Exception as error:  # noqa: BLE001 -- every path of the handler raises
+        _raise_translated(session, error, "writing rows", **_facts(statement))
+
+
+def _translated(session: WriteSession, doing: str, work: Callable[[], T]) -> T:
+    try:
+        return work()
+    except Exception as error:  # noqa: BLE001 -- as above
+        _raise_translated(session, error, doing)
+
+
+def _raise_translated(session: WriteSession, error: Exception, doing: str, **facts: Any) -> NoReturn:
+    if isinstance(error, ApplierError):
+        raise error
+    ours = session.translate(error, doing, **facts)
+    if ours is None:
+        raise error
+    # Not chained: the driver's words may quote values of the row.
+    raise ours from None
+
+
+def _commit(session: WriteSession, outcome: WriteOutcome) -> WriteOutcome:
+    try:
+        session.commit()
+    except Exception as error:
+        session.discard()
+        ours = session.translate_commit(error)
+        if ours is None:
+            raise
+        state = WriteState.REBUILD if isinstance(ours, UnknownOutcome) else WriteState.FAILED
+        return WriteOutcome(state=state, error=ours)
+    reach("write.after_commit")
+    session.release()
+    return outcome
+
+
+def _facts(statement: Statement) -> dict[str, Any]:
+    return {"table": statement.table, "min_ts": statement.min_ts, "max_ts": statement.max_ts}
