@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from applier.cli.output import fact
-from applier.telemetry import LogEvent, Observer, SilentObserver, Snapshot
+from applier.telemetry import LogEvent, Observer, RunState, SilentObserver
 from applier.telemetry.wording import count, duration, moment, one_line
 
 PLAIN_INTERVAL_S: Final = 5.0
@@ -34,16 +34,16 @@ class PlainObserver:
         self._shown_at: float | None = None
         self._ddl = ""
 
-    def update(self, snapshot: Snapshot) -> None:
+    def update(self, state: RunState) -> None:
         """Print a DDL when it begins, and the state if the last line is old enough."""
-        if snapshot.current_ddl != self._ddl:
-            self._ddl = snapshot.current_ddl
+        if state.current_ddl != self._ddl:
+            self._ddl = state.current_ddl
             if self._ddl:
                 self._line(f"ddl: {one_line(self._ddl)}")
         now = self._now()
         if self._shown_at is None or now - self._shown_at >= PLAIN_INTERVAL_S:
             self._shown_at = now
-            self._line(summary(snapshot))
+            self._line(summary(state))
 
     def note(self, event: LogEvent, /, **facts: Any) -> None:
         """Print at once."""
@@ -59,9 +59,9 @@ class LiveObserver:
     def __init__(self, live: Live) -> None:
         self._live = live
 
-    def update(self, snapshot: Snapshot) -> None:
+    def update(self, state: RunState) -> None:
         """Draw the newest state."""
-        self._live.update(picture(snapshot))
+        self._live.update(picture(state, time.time()))
 
     def note(self, event: LogEvent, /, **facts: Any) -> None:
         """Print above the display."""
@@ -85,48 +85,45 @@ def note_line(event: LogEvent, facts: dict[str, Any]) -> str:
     return one_line(" ".join([event, *(f"{name}={fact(name, value)}" for name, value in facts.items())]))
 
 
-def summary(snapshot: Snapshot) -> str:
+def summary(state: RunState) -> str:
     """Write the state on one line."""
-    parts = [f"{snapshot.phase}:", f"read {_progress(snapshot)},", f"applied {count(snapshot.rows_applied, 'row')}"]
-    parts.append(f"in {count(snapshot.transactions, 'transaction')}, {count(snapshot.ddls, 'DDL')},")
-    parts.append(f"checkpoint {moment(snapshot.checkpoint_ts)}")
-    if snapshot.holding_stream:
-        parts[-1] += f", watermark held back by {snapshot.holding_stream}"
+    parts = [f"{state.phase}:", f"read {_progress(state)},", f"applied {count(state.counts.rows, 'row')}"]
+    parts.append(f"in {count(state.counts.transactions, 'transaction')}, {count(state.counts.ddls, 'DDL')},")
+    parts.append(f"checkpoint {moment(state.checkpoint_ts)}")
+    if state.streams.holding:
+        parts[-1] += f", watermark held back by {state.streams.holding}"
     return " ".join(parts)
 
 
-def picture(snapshot: Snapshot) -> RenderableType:
+def picture(state: RunState, unix_s: float) -> RenderableType:
     """Draw the state: a progress bar of the records read, and what was applied."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold")
     table.add_column()
     # A long segment changes no number for minutes; the spinner shows that the program is alive.
-    table.add_row("phase", Spinner("dots", f"{snapshot.phase} ({duration(snapshot.elapsed_s)})"))
-    table.add_row("read", _bar(snapshot))
-    table.add_row("applied", f"{count(snapshot.rows_applied, 'row')} in {count(snapshot.transactions, 'transaction')}, {_rate(snapshot)}")
-    table.add_row("DDLs", Text(str(snapshot.ddls) + (f", running {one_line(snapshot.current_ddl)}" if snapshot.current_ddl else "")))
-    table.add_row(
-        "checkpoint", moment(snapshot.checkpoint_ts) + (f", {duration(snapshot.lag_s)} behind" if snapshot.lag_s is not None else "")
-    )
-    table.add_row(
-        "watermark", moment(snapshot.watermark) + (f", held back by {snapshot.holding_stream}" if snapshot.holding_stream else "")
-    )
+    table.add_row("phase", Spinner("dots", f"{state.phase} ({duration(state.elapsed_s)})"))
+    table.add_row("read", _bar(state))
+    table.add_row("applied", f"{count(state.counts.rows, 'row')} in {count(state.counts.transactions, 'transaction')}, {_rate(state)}")
+    table.add_row("DDLs", Text(str(state.counts.ddls) + (f", running {one_line(state.current_ddl)}" if state.current_ddl else "")))
+    lag_s = state.lag_s(unix_s)
+    table.add_row("checkpoint", moment(state.checkpoint_ts) + (f", {duration(lag_s)} behind" if lag_s is not None else ""))
+    table.add_row("watermark", moment(state.watermark) + (f", held back by {state.streams.holding}" if state.streams.holding else ""))
     return table
 
 
-def _progress(snapshot: Snapshot) -> str:
-    if not snapshot.records_total:
-        return f"{count(snapshot.records_read, 'record')}"
-    return f"{snapshot.records_read:,} of {count(snapshot.records_total, 'record')}"
+def _progress(state: RunState) -> str:
+    if not state.records_total:
+        return f"{count(state.counts.records, 'record')}"
+    return f"{state.counts.records:,} of {count(state.records_total, 'record')}"
 
 
-def _bar(snapshot: Snapshot) -> RenderableType:
-    if not snapshot.records_total:
-        return Text(_progress(snapshot))
+def _bar(state: RunState) -> RenderableType:
+    if not state.records_total:
+        return Text(_progress(state))
     line = Table.grid(padding=(0, 1))
-    line.add_row(ProgressBar(total=snapshot.records_total, completed=snapshot.records_read, width=BAR_WIDTH), _progress(snapshot))
+    line.add_row(ProgressBar(total=state.records_total, completed=state.counts.records, width=BAR_WIDTH), _progress(state))
     return line
 
 
-def _rate(snapshot: Snapshot) -> str:
-    return f"{snapshot.rows_applied / snapshot.elapsed_s:,.0f} rows/s" if snapshot.elapsed_s > 0 else "0 rows/s"
+def _rate(state: RunState) -> str:
+    return f"{state.counts.rows / state.elapsed_s:,.0f} rows/s" if state.elapsed_s > 0 else "0 rows/s"

@@ -7,8 +7,7 @@ streams from the sink.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -38,7 +37,7 @@ from applier.spark.ahead import ListenAhead
 from applier.tasks.handover import RangeContent
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.tasks.port import Runner
-from applier.telemetry import Tally, Watcher
+from applier.telemetry import Watcher
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.retries import failure_facts
 
@@ -73,8 +72,7 @@ class Engine:
     def __init__(self, parts: Components, settings: EngineSettings, watcher: Watcher, shutdown: Shutdown) -> None:
         self._source, self._sink, self._runner, self._settings = parts.source, parts.sink, parts.runner, settings
         self._watcher, self._shutdown = watcher, shutdown
-        self.tally = Tally()
-        self._ahead = ListenAhead(parts.runner, lambda: self.tally.durations.timed("listen"), shutdown.event)
+        self._ahead = ListenAhead(parts.runner, lambda: watcher.tally.durations.timed("listen"), shutdown.event)
         self._tables = SinkTables(parts.sink, settings.accept, watcher.note)
         self._topics = TopicIdentity(parts.source)
         rules = WriteRules(buckets=settings.buckets, attempts=settings.apply_attempts, policy=settings.quarantined)
@@ -105,23 +103,13 @@ class Engine:
         self._topics.check(progress.topic_ids)
         self._settle(progress.fence)
         self._build(self._loaded())
+        self._watcher.watch(self)
         self.coordinator.list(listing)
 
     def _settle(self, fence: Fence) -> None:
         """Settle what a dead run left: perhaps a statement that takes hours, which is no sign of a run that hangs."""
-        with self._doing("ddl"):
+        with self._watcher.during("ddl"):
             self._sink.settle(fence)
-
-    @contextmanager
-    def _doing(self, phase: str, ddl: str = "") -> Iterator[None]:
-        """Tell what the block does before it does it, since it may hang; what comes after it hangs under a name of its own."""
-        before, self.tally.phase, self.tally.current_ddl = self.tally.phase, phase, ddl
-        self._watcher.changed()
-        try:
-            yield
-        finally:
-            self.tally.phase, self.tally.current_ddl = before, ""
-            self._watcher.changed()
 
     def _check_beginning(self, listing: Listing, positions: Mapping[Stream, object], start_ts: Ts) -> None:
         """Refuse streams without a position whose beginning may matter; also when rebuilding: retention does not wait for a commit."""
@@ -148,7 +136,7 @@ class Engine:
         began_s = time.monotonic()
         is_busy = self._cycle()
         if is_busy:
-            self.tally.durations.add("cycle", time.monotonic() - began_s)
+            self._watcher.tally.durations.add("cycle", time.monotonic() - began_s)
         return is_busy
 
     def _cycle(self) -> bool:
@@ -196,8 +184,7 @@ class Engine:
             raise
 
     def _listen(self, ranges: Sequence[RangeId]) -> None:
-        self.tally.phase = "listening" if ranges else "idle"
-        self._watcher.changed()
+        self._watcher.enter("listening" if ranges else "idle")
         floor_ts = self.coordinator.floor_ts
         tolerance_of, buckets = self._quarantine.tolerance_of, self._settings.buckets
         self._ahead.start([ListenTask(range=r, floor_ts=floor_ts, buckets=buckets, tolerance=tolerance_of(r.stream)) for r in ranges])
@@ -227,7 +214,7 @@ class Engine:
                 continue
             self._contents[outcome.range] = RangeContent.of(outcome)
             if not is_merge:
-                self.tally.read(outcome.range.stream, outcome.range.start, outcome.range.end, outcome.events)
+                self._watcher.tally.read(outcome.range.stream, outcome.range.start, outcome.range.end, outcome.events)
             self.coordinator.report(outcome)
         self._watcher.changed()
         if errors:
@@ -277,13 +264,12 @@ class Engine:
             known_tables=self._tables.new_with_rows(step.tables, self.progress),
             topic_ids=self._topics.ids,
         )
-        with self._doing("applying"), self.tally.durations.timed("apply"):
+        with self._watcher.during("applying"), self._watcher.tally.durations.timed("apply"):
             outcome = self._writer.write(step, self._contents, self.progress.fence, commit)
         if not self._confirmed(outcome, commit):
             return
         self._note_quarantined(outcome)
-        self.tally.rows += outcome.rows
-        self.tally.transactions += outcome.transactions
+        self._watcher.tally.applied(outcome.rows, outcome.transactions)
         self.coordinator.applied(step)
         if moves_checkpoint(step.upto_ts, step.after_ts):
             self.recovery.moved()
@@ -291,7 +277,7 @@ class Engine:
     def _save(self, step: SaveProgress) -> None:
         commit = ProgressCommit(checkpoint_ts=self.progress.checkpoint_ts, positions=step.positions, topic_ids=self._topics.ids)
         quarantined = self._quarantine.quarantined(step.rejected_events, self._source.reader)
-        with self._doing("applying"), self.tally.durations.timed("save"):
+        with self._watcher.during("applying"), self._watcher.tally.durations.timed("save"):
             outcome = self._writer.save(self.progress.fence, commit, quarantined)
         if self._confirmed(outcome, commit):
             self._note_quarantined(outcome)
@@ -323,7 +309,7 @@ class Engine:
 
     def _resume(self, cause: Exception) -> None:
         """Begin anew from what the sink says."""
-        self.tally.rebuilds += 1
+        self._watcher.tally.rebuilt()
         self._watcher.note(LogEvent.RECOVERING, **reason(cause))
         self._ahead.discard()
         self._settle(self._sink.raise_epoch().fence)
@@ -342,7 +328,7 @@ class Engine:
         after = ProgressCommit(checkpoint_ts=ddl.commit_ts, positions=step.positions_done, topic_ids=self._topics.ids)
         try:
             is_skipped = self._quarantine.skips(ddl) or ddl_rule.is_skipped(ddl, self._settings.ddl_policy)
-            with self._doing("ddl", ddl.query), self.tally.durations.timed("ddl"):
+            with self._watcher.during("ddl", ddl.query), self._watcher.tally.durations.timed("ddl"):
                 if is_skipped:
                     self._sink.skip_ddl(fence, step.identity, ddl, after=after)
                 else:
@@ -356,7 +342,7 @@ class Engine:
             raise
         self.progress = self._loaded(after if is_skipped else before)
         self._tables.executed(ddl)
-        self.tally.ddls += 1
+        self._watcher.tally.settled_ddl()
         event = LogEvent.DDL_SKIPPED if is_skipped else LogEvent.DDL_APPLIED
         self._watcher.note(event, commit_ts=ddl.commit_ts, table=str(ddl.name), query=ddl.query)
         self.coordinator.executed(step)

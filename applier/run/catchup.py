@@ -1,5 +1,6 @@
 """``catchup``: cycles until every stream has reached the end that it had at the start (or ``until_ts``), then stops."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,8 +57,8 @@ class Catchup:
 
     def __init__(self, parts: Components, settings: EngineSettings, observer: Observer) -> None:
         self._parts = parts
-        self._monitor = Monitor(observer)
-        self._engine = self._monitor.engine = Engine(parts, settings, self._monitor, Shutdown())
+        self._monitor, self._began_s = Monitor(observer), time.monotonic()
+        self._engine = Engine(parts, settings, self._monitor, Shutdown())
         self._ends: Mapping[Stream, Offset] = {}
 
     def run(self, *, start_ts: Ts, options: CatchupOptions) -> CatchupResult:
@@ -73,7 +74,7 @@ class Catchup:
         engine = self._engine
         listing = begin(self._parts, engine, start_ts=start_ts, take_over=options.take_over, accept_gap=options.accept_gap)
         self._ends = {stream: extent.end for stream, extent in listing.extents.items()}
-        self._monitor.records_total = sum(status.end_offset - status.read_offset for status in engine.coordinator.streams)
+        self._monitor.expect(sum(status.end_offset - status.read_offset for status in engine.coordinator.streams))
         while not engine.coordinator.is_caught_up(self._ends):
             engine.cycle()
         self._check_moved(listing)
@@ -102,13 +103,13 @@ class Catchup:
 
     def _result(self) -> CatchupResult:
         engine, coordinator = self._engine, self._engine.coordinator
-        positions = engine.progress.positions
+        positions, counts = engine.progress.positions, self._monitor.tally.counts
         return CatchupResult(
             checkpoint_ts=engine.progress.checkpoint_ts,
-            rows=engine.tally.rows,
-            transactions=engine.tally.transactions,
-            ddls=engine.tally.ddls,
-            seconds=round(self._monitor.elapsed_s, 3),
+            rows=counts.rows,
+            transactions=counts.transactions,
+            ddls=counts.ddls,
+            seconds=round(time.monotonic() - self._began_s, 3),
             streams={
                 str(stream): {
                     "next_offset": positions[stream].next_offset if stream in positions else 0,

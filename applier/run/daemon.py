@@ -104,7 +104,7 @@ class Daemon:
 
     def __init__(self, parts: Components, settings: EngineSettings, monitor: Monitor, shutdown: Shutdown) -> None:
         self._parts, self._monitor, self._shutdown = parts, monitor, shutdown
-        self._engine = monitor.engine = Engine(parts, settings, monitor, shutdown)
+        self._engine = Engine(parts, settings, monitor, shutdown)
         self._saved_at = time.monotonic()
         self._watch = OwnerWatch(parts.sink, self._end)
 

@@ -11,7 +11,7 @@ from tenacity.stop import stop_base
 from applier.model.errors import SourceError
 from applier.replica.recovery import is_transient
 from applier.replica.shutdown import Shutdown
-from applier.telemetry import Watcher
+from applier.telemetry import Notes
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.retries import failure_facts
 
@@ -20,7 +20,7 @@ JITTER_S: Final = 0.25
 LONGEST_WAIT_S: Final = 15.0
 
 
-def retrying(shutdown: Shutdown, retry_for_s: float, watcher: Watcher) -> Retrying:
+def retrying(shutdown: Shutdown, retry_for_s: float, notes: Notes) -> Retrying:
     """Return attempts at one thing: they end when it succeeds, when it has failed for ``retry_for_s``, and when the end is wished.
 
     The last error comes through as it is. Each retry is noted, with how long it has failed: what is tried again inside of an attempt is
@@ -29,7 +29,7 @@ def retrying(shutdown: Shutdown, retry_for_s: float, watcher: Watcher) -> Retryi
     failing = _FailingFor(retry_for_s)
 
     def note(state: RetryCallState) -> None:
-        watcher.note(LogEvent.RETRY, **_facts(state), failing_for_s=round(failing.failing_for_s, 1), gives_up_after_s=retry_for_s)
+        notes.note(LogEvent.RETRY, **_facts(state), failing_for_s=round(failing.failing_for_s, 1), gives_up_after_s=retry_for_s)
 
     return Retrying(
         retry=retry_if_exception(is_transient),

@@ -5,11 +5,13 @@ from typing import Any
 
 from applier import __version__
 from applier.model.position import NO_TS, Ts, moment_of
-from applier.telemetry.live import LiveState, LiveStream, lag_s
+from applier.telemetry.run_state import RunState, StreamView, lag_s
+from applier.telemetry.stall import Stall
 
 
-def status_of(state: LiveState, *, unix_s: float, is_alive: bool) -> dict[str, Any]:
+def status_of(state: RunState, *, unix_s: float, is_alive: bool) -> dict[str, Any]:
     """Return the object. Timestamps are exact TSOs, each with its time; offsets are those of the next record."""
+    streams, counts = state.streams, state.counts
     return {
         "replica": state.replica,
         "version": __version__,
@@ -23,21 +25,21 @@ def status_of(state: LiveState, *, unix_s: float, is_alive: bool) -> dict[str, A
         "checkpoint_time": time_of(state.checkpoint_ts),
         "watermark": state.watermark,
         "watermark_time": time_of(state.watermark),
-        "lag_s": rounded(lag_s(state.checkpoint_ts, unix_s)),
-        "holding_stream": None if state.holding_stream is None else str(state.holding_stream),
-        "stall": _stall(state),
+        "lag_s": rounded(state.lag_s(unix_s)),
+        "holding_stream": None if streams.holding is None else str(streams.holding),
+        "stall": _stall(streams.stall),
         "current_ddl": state.current_ddl or None,
-        "pending_ddls": state.pending_ddls,
+        "pending_ddls": streams.pending_ddls,
         "quarantined": state.quarantined,
-        "cached_bytes": state.cached_bytes,
-        "records": state.records,
-        "events": state.events,
-        "rows": state.rows,
-        "transactions": state.transactions,
-        "ddls": state.ddls,
-        "rebuilds": state.rebuilds,
+        "cached_bytes": streams.cached_bytes,
+        "records": counts.records,
+        "events": counts.events,
+        "rows": counts.rows,
+        "transactions": counts.transactions,
+        "ddls": counts.ddls,
+        "rebuilds": counts.rebuilds,
         "retries": dict(state.retries),
-        "streams": {str(stream.status.stream): _stream(stream, unix_s) for stream in state.streams},
+        "streams": {str(stream.status.stream): _stream(stream, unix_s) for stream in streams.each},
     }
 
 
@@ -51,13 +53,13 @@ def rounded(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 3)
 
 
-def _stall(state: LiveState) -> dict[str, Any] | None:
-    if state.stall is None:
+def _stall(stall: Stall | None) -> dict[str, Any] | None:
+    if stall is None:
         return None
-    return {"stream": str(state.stall.stream), "resolved_ts": state.stall.resolved_ts, "silent_s": rounded(state.stall.silent_s)}
+    return {"stream": str(stall.stream), "resolved_ts": stall.resolved_ts, "silent_s": rounded(stall.silent_s)}
 
 
-def _stream(stream: LiveStream, unix_s: float) -> dict[str, Any]:
+def _stream(stream: StreamView, unix_s: float) -> dict[str, Any]:
     status = stream.status
     return {
         "next_offset": status.next_offset,

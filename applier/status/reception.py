@@ -49,7 +49,7 @@ class Reception:
         self._server: StatusServer | None = None
         self._is_told = False
         if settings.listen is not None:
-            app = StatusApp(monitor.shown, settings.unhealthy_after_s)
+            app = StatusApp(monitor.state, settings.unhealthy_after_s)
             self._server = StatusServer(settings.listen.host, settings.listen.port, app)
 
     def open(self) -> None:

@@ -12,7 +12,7 @@ from applier.model.listing import Listing
 from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
 from applier.sinks.overview import Overview
 from applier.status.document import rounded, time_of
-from applier.telemetry.live import lag_s
+from applier.telemetry.run_state import lag_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,10 +23,10 @@ from prometheus_client import make_wsgi_app
 
 from applier.model.errors import ConfigError
 from applier.status.document import status_of
-from applier.telemetry.live import LiveState
 from applier.telemetry.log import LOGGER_NAME
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.metric import registry_of
+from applier.telemetry.run_state import RunState
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -72,9 +72,9 @@ class _Handler(WSGIRequestHandler):
 class StatusApp:
     """The WSGI application. ``unhealthy_after_s``: how long the loop may give no sign of life."""
 
-    def __init__(self, live: Callable[[], LiveState], unhealthy_after_s: float) -> None:
-        self._live, self._unhealthy_after_s = live, unhealthy_after_s
-        self._metrics = make_wsgi_app(registry_of(live))
+    def __init__(self, state: Callable[[], RunState], unhealthy_after_s: float) -> None:
+        self._state, self._unhealthy_after_s = state, unhealthy_after_s
+        self._metrics = make_wsgi_app(registry_of(state))
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         """Answer one request."""
@@ -84,7 +84,7 @@ class StatusApp:
         if path == "/metrics":
             metrics: Iterable[bytes] = self._metrics(environ, start_response)
             return metrics
-        state = self._live()
+        state = self._state()
         is_alive = state.is_alive(time.monotonic(), self._unhealthy_after_s)
         match path:
             case "/healthz":

@@ -1,13 +1,14 @@
-"""What a run tells about itself: snapshots for a display, log lines, metrics, a status for whoever asks over HTTP.
+"""What a run shows of itself: one ``RunState``, which the display, the log, the metrics, ``/status`` and the watchdog read.
 
-The engine counts and notes; a ``Monitor`` makes of it what is shown. Nothing here decides anything, and nothing holds row values,
-secrets or connection strings.
+The engine counts and notes events; the ``Monitor`` makes the state of it. Nothing here decides anything, and nothing holds values of rows,
+secrets or connection strings. May import ``spark`` and everything below it, and needs little of it: ``coordinator``, ``sinks.port``.
+Read ``run_state`` first, then ``monitor`` and ``log_event``.
 """
 
 from applier.telemetry.log import configure_logging
 from applier.telemetry.log_event import LogEvent
+from applier.telemetry.observer import Notes, Observer, SilentObserver, Watcher
 from applier.telemetry.retries import retries_noted
-from applier.telemetry.snapshot import Observer, SilentObserver, Snapshot, Watcher
-from applier.telemetry.tally import Tally
+from applier.telemetry.run_state import RunState
 
-__all__ = ["LogEvent", "Observer", "SilentObserver", "Snapshot", "Tally", "Watcher", "configure_logging", "retries_noted"]
+__all__ = ["LogEvent", "Notes", "Observer", "RunState", "SilentObserver", "Watcher", "configure_logging", "retries_noted"]

@@ -1,6 +1,6 @@
-"""The metrics: every name with its meaning, and what a state of the run gives for it.
+"""The metrics: every name with its meaning, and its samples for a state of the run.
 
-They are made when somebody asks, from the frozen state: a cycle costs nothing, and a stream that is gone leaves no label behind.
+They are made at each scrape, from the frozen state: a cycle costs nothing, and a stream that is gone leaves no label behind.
 Prometheus' numbers are floats: timestamps are seconds of the upstream's clock here; exact TSOs are in the JSON status.
 """
 
@@ -14,11 +14,11 @@ from prometheus_client.registry import Collector
 
 from applier import __version__
 from applier.model.position import Stream, Ts, physical_ms
-from applier.telemetry.live import LiveState, LiveStream, lag_s
-from applier.telemetry.tally import ACTIVITIES, BOUNDS_S, PHASES
+from applier.telemetry.run_state import PHASES, RunState, StreamView, lag_s
+from applier.telemetry.tally import ACTIVITIES, BOUNDS_S
 
 Sample = tuple[Sequence[str], float]
-Stated = Callable[[LiveState, float], Iterator[Sample]]
+Stated = Callable[[RunState, float], Iterator[Sample]]
 
 STREAM: Final = ("topic", "partition")
 
@@ -32,8 +32,8 @@ class Described(NamedTuple):
     samples: Stated
 
 
-def _one(value: Callable[[LiveState, float], float | None]) -> Stated:
-    def samples(state: LiveState, unix_s: float) -> Iterator[Sample]:
+def _one(value: Callable[[RunState, float], float | None]) -> Stated:
+    def samples(state: RunState, unix_s: float) -> Iterator[Sample]:
         found = value(state, unix_s)
         if found is not None:
             yield (), float(found)
@@ -41,9 +41,9 @@ def _one(value: Callable[[LiveState, float], float | None]) -> Stated:
     return samples
 
 
-def _each(value: Callable[[LiveStream, float], float | None]) -> Stated:
-    def samples(state: LiveState, unix_s: float) -> Iterator[Sample]:
-        for stream in state.streams:
+def _each(value: Callable[[StreamView, float], float | None]) -> Stated:
+    def samples(state: RunState, unix_s: float) -> Iterator[Sample]:
+        for stream in state.streams.each:
             found = value(stream, unix_s)
             if found is not None:
                 yield _labels(stream.status.stream), float(found)
@@ -51,16 +51,17 @@ def _each(value: Callable[[LiveStream, float], float | None]) -> Stated:
     return samples
 
 
-def _phases(state: LiveState, _unix_s: float) -> Iterator[Sample]:
+def _phases(state: RunState, _unix_s: float) -> Iterator[Sample]:
     return (((phase,), float(state.phase == phase)) for phase in PHASES)
 
 
-def _holding(state: LiveState, _unix_s: float) -> Iterator[Sample]:
-    return iter([] if state.holding_stream is None else [(_labels(state.holding_stream), 1.0)])
+def _holding(state: RunState, _unix_s: float) -> Iterator[Sample]:
+    return iter([] if state.streams.holding is None else [(_labels(state.streams.holding), 1.0)])
 
 
-def _stalled(state: LiveState, _unix_s: float) -> Iterator[Sample]:
-    return iter([] if state.stall is None else [(_labels(state.stall.stream), state.stall.silent_s)])
+def _stalled(state: RunState, _unix_s: float) -> Iterator[Sample]:
+    stall = state.streams.stall
+    return iter([] if stall is None else [(_labels(stall.stream), stall.silent_s)])
 
 
 def _labels(stream: Stream) -> tuple[str, str]:
@@ -74,43 +75,47 @@ def _seconds(ts: Ts) -> float | None:
 GAUGES: Final = (
     Described(
         "applier_info",
-        "1; the replica's name and the program's version",
+        "always 1; the labels are the replica's name and the version of applier",
         ("replica", "version"),
         lambda state, _: iter([((state.replica, __version__), 1.0)]),
     ),
-    Described("applier_phase", "1 for what the run is doing now, 0 for the other phases", ("phase",), _phases),
+    Described("applier_phase", "1 for the phase that the run is in, 0 for the others", ("phase",), _phases),
     Described(
         "applier_ready",
-        "1 if the run owns the replica and has once applied everything that was there when it began",
+        "1 once the run owns the replica and has applied everything that the topics held at its start",
         (),
         _one(lambda state, _: state.is_ready),
     ),
-    Described("applier_start_time_seconds", "when the run began (Unix time)", (), _one(lambda state, _: state.started_at_s)),
+    Described("applier_start_time_seconds", "start of the run, as Unix time", (), _one(lambda state, _: state.started_at_s)),
     Described(
         "applier_checkpoint_timestamp_seconds",
-        "checkpoint_ts as Unix time: everything that was committed upstream up to then is durable in the sink",
+        "checkpoint_ts as Unix time: every upstream transaction up to it is durable in the sink",
         (),
         _one(lambda state, _: _seconds(state.checkpoint_ts)),
     ),
     Described(
         "applier_watermark_timestamp_seconds",
-        "the watermark as Unix time: the least resolved_ts of all required streams",
+        "the watermark as Unix time: the smallest resolved_ts of all required streams",
         (),
         _one(lambda state, _: _seconds(state.watermark)),
     ),
     Described(
         "applier_lag_seconds",
-        "seconds from the upstream's clock at checkpoint_ts to now: how old the replica is",
+        "age of the replica: seconds from checkpoint_ts, by the upstream's clock, to now",
         (),
-        _one(lambda state, unix_s: lag_s(state.checkpoint_ts, unix_s)),
+        _one(lambda state, unix_s: state.lag_s(unix_s)),
     ),
-    Described("applier_cached_bytes", "bytes of cached chunks, of all streams", (), _one(lambda state, _: state.cached_bytes)),
-    Described("applier_pending_ddls", "DDLs that were read and wait for the watermark", (), _one(lambda state, _: state.pending_ddls)),
+    Described("applier_cached_bytes", "bytes of cached chunks, of all streams", (), _one(lambda state, _: state.streams.cached_bytes)),
+    Described(
+        "applier_pending_ddls", "DDLs that were read and wait for the watermark", (), _one(lambda state, _: state.streams.pending_ddls)
+    ),
     Described("applier_quarantined", "events in quarantine that wait for the operator", (), _one(lambda state, _: state.quarantined)),
-    Described("applier_watermark_held", "1 for the stream that holds the watermark", STREAM, _holding),
+    Described(
+        "applier_watermark_held", "1 for the stream that holds the watermark: the one with the smallest resolved_ts", STREAM, _holding
+    ),
     Described(
         "applier_stalled_seconds",
-        "for how long the stream that holds the watermark has shown no resolved event; only while that is longer than stall_after_s",
+        "seconds without a resolved event on the stream that holds the watermark; absent below source.stall_after_s",
         STREAM,
         _stalled,
     ),
@@ -122,71 +127,73 @@ GAUGES: Final = (
     ),
     Described(
         "applier_stream_lag_seconds",
-        "seconds from the upstream's clock at the stream's resolved_ts to now",
+        "seconds from the stream's resolved_ts, by the upstream's clock, to now",
         STREAM,
         _each(lambda stream, unix_s: lag_s(stream.status.resolved_ts, unix_s)),
     ),
     Described(
         "applier_stream_next_offset",
-        "the offset from which a restart would read the stream",
+        "offset from which a restart reads the stream",
         STREAM,
         _each(lambda stream, _: stream.status.next_offset),
     ),
-    Described("applier_stream_read_offset", "the next offset to be read", STREAM, _each(lambda stream, _: stream.status.read_offset)),
-    Described("applier_stream_end_offset", "the stream's end, as listed last", STREAM, _each(lambda stream, _: stream.status.end_offset)),
+    Described("applier_stream_read_offset", "next offset to read", STREAM, _each(lambda stream, _: stream.status.read_offset)),
+    Described(
+        "applier_stream_end_offset", "end offset of the stream, as listed last", STREAM, _each(lambda stream, _: stream.status.end_offset)
+    ),
     Described(
         "applier_stream_cached_bytes", "bytes of the stream's cached chunks", STREAM, _each(lambda stream, _: stream.status.cached_bytes)
     ),
     Described("applier_stream_cached_ranges", "cached ranges of the stream", STREAM, _each(lambda stream, _: stream.status.cached_ranges)),
     Described(
         "applier_stream_silent_seconds",
-        "for how long the stream has been read to its end and has promised nothing new",
+        "seconds in which the stream was read to its end and its resolved_ts did not advance",
         STREAM,
         _each(lambda stream, _: stream.silent_s),
     ),
 )
 
 COUNTERS: Final = (
-    Described("applier_records", "records read, by offsets", (), _one(lambda state, _: state.records)),
-    Described("applier_events", "events read", (), _one(lambda state, _: state.events)),
-    Described("applier_rows", "rows written or deleted, after compaction", (), _one(lambda state, _: state.rows)),
-    Described("applier_transactions", "upstream transactions applied", (), _one(lambda state, _: state.transactions)),
-    Described("applier_ddls", "DDLs done or skipped", (), _one(lambda state, _: state.ddls)),
-    Described("applier_rebuilds", "how often the state was rebuilt from the sink", (), _one(lambda state, _: state.rebuilds)),
+    Described("applier_records", "records read; each offset counts once", (), _one(lambda state, _: state.counts.records)),
+    Described("applier_events", "events read", (), _one(lambda state, _: state.counts.events)),
+    Described("applier_rows", "rows written or deleted, after compaction", (), _one(lambda state, _: state.counts.rows)),
+    Described("applier_transactions", "upstream transactions applied", (), _one(lambda state, _: state.counts.transactions)),
+    Described("applier_ddls", "DDLs applied or skipped", (), _one(lambda state, _: state.counts.ddls)),
+    Described("applier_rebuilds", "reloads of the state from the checkpoint", (), _one(lambda state, _: state.counts.rebuilds)),
     Described(
         "applier_retries",
-        "how often something was tried again, by the class of the error",
+        "retries, by the class of the error",
         ("error",),
         lambda state, _: (((error,), float(count)) for error, count in state.retries),
     ),
     Described(
         "applier_stream_replays",
-        "rows below checkpoint_ts that came again and were dropped",
+        "rows below checkpoint_ts that were read again and dropped",
         STREAM,
         _each(lambda stream, _: stream.replays),
     ),
     Described(
         "applier_stream_fallbacks",
-        "ranges in which the stream stepped behind something that it had promised",
+        "ranges with an event below a resolved_ts that the stream had shown before",
         STREAM,
         _each(lambda stream, _: stream.fallbacks),
     ),
 )
 
 DURATION: Final = "applier_duration_seconds"
-DURATION_MEANING: Final = f"how long a phase took: {', '.join(ACTIVITIES)} (a cycle counts if it read or did something)"
+DURATION_MEANING: Final = f"duration of each phase: {', '.join(ACTIVITIES)}; a cycle counts only if it read or did something"
 DURATION_LABELS: Final = ("phase",)
 
 
 class StateCollector(Collector):
-    """Makes the metrics of the state that ``live`` returns; called in the threads of whoever asks."""
+    """Makes the metrics of the state that ``state`` returns; called in the threads of the HTTP server."""
 
-    def __init__(self, live: Callable[[], LiveState], unix_s: Callable[[], float] = time.time) -> None:
-        self._live, self._unix_s = live, unix_s
+    def __init__(self, state: Callable[[], RunState], unix_s: Callable[[], float] = time.time) -> None:
+        self._state, self._unix_s = state, unix_s
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric with its samples."""
-        state, unix_s = self._live(), self._unix_s()
+        state, unix_s = self._state(), self._unix_s()
         for kind, described in ((GaugeMetricFamily, GAUGES), (CounterMetricFamily, COUNTERS)):
             for metric in described:
                 family = kind(metric.name, metric.meaning, labels=metric.labels)
@@ -196,17 +203,17 @@ class StateCollector(Collector):
         yield _durations(state)
 
 
-def _durations(state: LiveState) -> Metric:
+def _durations(state: RunState) -> Metric:
     family = HistogramMetricFamily(DURATION, DURATION_MEANING, labels=DURATION_LABELS)
     bounds = [*map(str, BOUNDS_S), "+Inf"]
-    for histogram in state.durations:
+    for histogram in state.streams.durations:
         family.add_metric([histogram.activity], list(zip(bounds, histogram.counts, strict=True)), histogram.sum_s)
     return family
 
 
-def registry_of(live: Callable[[], LiveState]) -> CollectorRegistry:
+def registry_of(state: Callable[[], RunState]) -> CollectorRegistry:
     """Return a registry of its own with the run's metrics and those of its process."""
     registry = CollectorRegistry()
-    registry.register(StateCollector(live))
+    registry.register(StateCollector(state))
     ProcessCollector(registry=registry)
     return registry

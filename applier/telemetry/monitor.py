@@ -1,24 +1,24 @@
-"""Watches one run: hears what the engine notes, looks at what it counts, and tells displays, the log, and whoever asks.
+"""Makes the state of one run from what the engine tells and counts, and passes events to the log and to the display.
 
-It is called in the engine's thread. What other threads may read is ``live``: a frozen value that is replaced, never changed.
+The engine's thread calls it. Other threads read ``state()``: a frozen value that is replaced and never changed.
 """
 
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from threading import Lock
+from typing import Any, Final
 
-from applier.coordinator import Coordinator, StreamStatus
-from applier.model.position import NO_TS, Stream, Ts
-from applier.sinks.progress import Progress
-from applier.telemetry.live import LiveState, LiveStream, lag_s
+from applier.model.position import NO_TS, Ts
 from applier.telemetry.log import LOGGER_NAME, extra_of
 from applier.telemetry.log_event import LogEvent
-from applier.telemetry.ready import ReadyRule
-from applier.telemetry.snapshot import Observer, Snapshot
-from applier.telemetry.stall import Stall, StallRule
+from applier.telemetry.observer import Observer, Watched
+from applier.telemetry.run_state import RunState
+from applier.telemetry.stall import Stall
+from applier.telemetry.streams import StreamCollector
 from applier.telemetry.tally import Tally
 
 LOGGER = logging.getLogger(LOGGER_NAME)
@@ -29,15 +29,7 @@ LOOK_SHARE: Final = 0.02
 """With thousands of streams looks become rarer, so that they take no greater share of the time."""
 
 CHECKPOINT_LOG_S: Final = 10.0
-"""A window closes every second or so for months: a line at most so often tells as much."""
-
-
-class Watched(Protocol):
-    """What is looked at: the engine. ``coordinator`` and ``progress`` are there once it has begun."""
-
-    tally: Tally
-    coordinator: Coordinator
-    progress: Progress
+"""The least time between two lines about the checkpoint: a window closes every second or so, for months."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,191 +49,167 @@ class Clock:
 
 
 class Monitor:
-    """Implements ``Watcher``. Give it its ``engine`` before anything happens."""
+    """Implements ``Watcher``."""
 
     def __init__(self, observer: Observer, settings: MonitorSettings | None = None, clock: Clock | None = None) -> None:
         self._observer, self._clock = observer, clock or Clock()
         settings = settings or MonitorSettings()
-        self.engine: Watched | None = None
-        """What is looked at."""
-        self._stall_rule, self._ready_rule = StallRule(settings.stall_after_s), ReadyRule()
-        self._climbed = _Climbed()
+        self.tally = Tally()
+        self._replica: Watched | None = None
+        self._collector = StreamCollector(settings.stall_after_s)
         self._retries: Counter[str] = Counter()
-        self._began_s = self._clock.now_s()
-        self._look_at_s = self._began_s
-        self._logged_at_s: float | None = None
-        self._logged_ts: Ts | None = None
-        self.records_total = 0
-        """Records between the replica's position at the start and the ends that were known then; 0: not known."""
+        self._checkpoint_log = _CheckpointLog()
+        now_s = self._clock.now_s()
+        self._look_at_s = now_s
         self._has_failed = False
-        self.live = LiveState(replica=settings.replica, started_at_s=self._clock.unix_s(), seen_at_s=self._began_s)
-
-    @property
-    def elapsed_s(self) -> float:
-        """Seconds since the run began."""
-        return self._clock.now_s() - self._began_s
+        self._phase, self._ddl = "starting", ""
+        self._updating = Lock()
+        self._state = RunState(replica=settings.replica, started_at_s=self._clock.unix_s(), began_s=now_s, progress_s=now_s)
 
     # --- what the engine tells -------------------------------------------------------------------------------------
+
+    def watch(self, replica: Watched) -> None:
+        """Look at ``replica`` from now on."""
+        self._replica = replica
+
+    def enter(self, phase: str) -> None:
+        """Show that the run is in ``phase`` from now on."""
+        self._enter(phase, "")
+
+    @contextmanager
+    def during(self, phase: str, ddl: str = "") -> Iterator[None]:
+        """Show ``phase`` for the time of the block, and what was before it afterwards."""
+        before = self._phase
+        self._enter(phase, ddl)
+        try:
+            yield
+        finally:
+            self._enter(before, "")
+
+    def _enter(self, phase: str, ddl: str) -> None:
+        self._phase, self._ddl = phase, ddl
+        self.changed()
 
     def note(self, event: LogEvent, /, **facts: Any) -> None:
         """Log what happened and pass it on."""
         if event is LogEvent.RETRY:
             self._retries[str(facts.get("error"))] += 1
-            self.live = replace(self.live, phase="waiting", retries=tuple(sorted(self._retries.items())))
-        self.live = replace(self.live, seen_at_s=self._clock.now_s())
-        self._tell(event, facts)
+            self._update(phase="waiting", retries=tuple(sorted(self._retries.items())))  # until the next step
+        self._update(progress_s=self._clock.now_s())
+        self._pass_on(event, facts)
 
     def changed(self) -> None:
-        """Look at the engine: log a new checkpoint, show the state, and now and then look at every stream."""
-        now_s = self._clock.now_s()
-        if self.engine is not None:
-            tally = self.engine.tally
-            self.live = replace(self.live, seen_at_s=now_s, phase=tally.phase, current_ddl=tally.current_ddl)
-        engine = self._begun()
-        if engine is None:
+        """Make a new state and show it: of the streams now and then, of everything else always."""
+        now_s, replica = self._clock.now_s(), self._replica
+        self._update(progress_s=now_s, phase=self._phase, current_ddl=self._ddl)
+        if replica is None:
             return
-        self._log_checkpoint(engine, at_least_s=CHECKPOINT_LOG_S)
-        self._observer.update(self._snapshot(engine))
         if now_s >= self._look_at_s:
-            self._look(engine, now_s)
-            looked_s = self._clock.now_s() - now_s
-            self._look_at_s = now_s + max(LOOK_S, looked_s / LOOK_SHARE)
+            self._look(replica, now_s)
+        counts, total = self.tally.counts, self._state.records_total
+        self._update(
+            is_ready=self._collector.is_ready and not self._has_failed,
+            epoch=replica.progress.fence.epoch,
+            checkpoint_ts=replica.progress.checkpoint_ts,
+            watermark=replica.coordinator.watermark,
+            counts=counts,
+            # What is written meanwhile is read too, and nothing is read that is not there.
+            records_total=max(total, counts.records) if total else 0,
+        )
+        self._log_checkpoint(at_least_s=CHECKPOINT_LOG_S)
+        self._observer.update(self._state)
+
+    def expect(self, records: int) -> None:
+        """Take how many records there are between the replica's position at the start and the ends that were known then."""
+        self._update(records_total=records)
 
     def quarantined(self, events: int) -> None:
-        """Hear how many events wait in quarantine."""
-        self.live = replace(self.live, quarantined=events)
+        """Take how many events wait in quarantine."""
+        self._update(quarantined=events)
 
-    # --- what other threads ask and tell ---------------------------------------------------------------------------
+    def finish(self) -> None:
+        """Take notice that the run ends: log the checkpoint that it leaves."""
+        if self._replica is not None:
+            self._update(checkpoint_ts=self._replica.progress.checkpoint_ts, counts=self.tally.counts)
+            self._log_checkpoint(at_least_s=0.0)
+        self._update(phase="done", is_ready=False)
+
+    def _update(self, **changes: Any) -> None:
+        """Replace the state. Under a lock: retries are noted from the thread that listens, too, and ``unready`` from the owner watch."""
+        with self._updating:
+            self._state = replace(self._state, **changes)
+
+    # --- what other threads read and tell --------------------------------------------------------------------------
+
+    def state(self) -> RunState:
+        """Return the state as it is now."""
+        return self._state
 
     def unready(self) -> None:
-        """Hear that the run has failed, or does not own its replica any more: from now on it is not ready."""
+        """Take notice that the run has failed, or has lost its replica: from now on it is not ready."""
         self._has_failed = True
+        self._update(is_ready=False)
 
-    def shown(self) -> LiveState:
-        """Return the state for whoever asks over HTTP."""
-        live = self.live
-        return replace(live, is_ready=False) if self._has_failed else live
+    def without_progress_s(self) -> float:
+        """Return how many seconds ago the run has made its last step."""
+        return self._clock.now_s() - self._state.progress_s
 
-    # --- what a vigil asks, in its own thread ----------------------------------------------------------------------
-
-    def silent_s(self) -> float:
-        """Return how many seconds ago the last sign of life was."""
-        return self._clock.now_s() - self.live.seen_at_s
-
-    def tell_silence(self, silent_s: float) -> None:
-        """Say that the run has given no sign of life for so long, and what it was about to do."""
-        live = self.live
-        facts: dict[str, Any] = {"phase": live.phase, "silent_s": round(silent_s, 1)}
-        if live.current_ddl:
-            facts["ddl"] = live.current_ddl
-        self._tell(LogEvent.NO_PROGRESS, facts)
+    def report_no_progress(self, silent_s: float) -> None:
+        """Log that the run has made no step for ``silent_s``, and what it was about to do."""
+        state = self._state
+        facts: dict[str, Any] = {"phase": state.phase, "silent_s": round(silent_s, 1)}
+        if state.current_ddl:
+            facts["ddl"] = state.current_ddl
+        self._pass_on(LogEvent.NO_PROGRESS, facts)
 
     # ---------------------------------------------------------------------------------------------------------------
 
-    def finish(self) -> None:
-        """The run ends: log the checkpoint that it leaves."""
-        engine = self._begun()
-        if engine is not None:
-            self._log_checkpoint(engine, at_least_s=0.0)
-        self.live = replace(self.live, phase="done", is_ready=False)
-
-    def _begun(self) -> Watched | None:
-        """The engine, once there is something to see."""
-        return self.engine if hasattr(self.engine, "coordinator") else None
-
-    # --- what is made of it ----------------------------------------------------------------------------------------
-
-    def _tell(self, event: LogEvent, facts: dict[str, Any]) -> None:
+    def _pass_on(self, event: LogEvent, facts: dict[str, Any]) -> None:
         LOGGER.log(event.level, event, extra=extra_of(facts))
         self._observer.note(event, **facts)
 
-    def _log_checkpoint(self, engine: Watched, *, at_least_s: float) -> None:
-        checkpoint_ts, now_s = engine.progress.checkpoint_ts, self._clock.now_s()
-        is_due = self._logged_at_s is None or now_s - self._logged_at_s >= at_least_s
-        if checkpoint_ts in {NO_TS, self._logged_ts} or not is_due:
+    def _log_checkpoint(self, *, at_least_s: float) -> None:
+        state, now_s = self._state, self._clock.now_s()
+        if not self._checkpoint_log.is_due(state.checkpoint_ts, now_s, at_least_s=at_least_s):
             return
-        self._logged_ts, self._logged_at_s = checkpoint_ts, now_s
-        lag = lag_s(checkpoint_ts, self._clock.unix_s())
+        lag = state.lag_s(self._clock.unix_s())
         facts = {
-            "checkpoint_ts": checkpoint_ts,
-            "rows": engine.tally.rows,
-            "transactions": engine.tally.transactions,
+            "checkpoint_ts": state.checkpoint_ts,
+            "rows": state.counts.rows,
+            "transactions": state.counts.transactions,
             "lag_s": None if lag is None else round(lag, 3),
         }
+        # Not for the display, which shows the checkpoint anyway.
         LOGGER.log(LogEvent.CHECKPOINT_ADVANCED.level, LogEvent.CHECKPOINT_ADVANCED, extra=facts)
 
-    def _snapshot(self, engine: Watched) -> Snapshot:
-        coordinator, tally = engine.coordinator, engine.tally
-        checkpoint_ts = engine.progress.checkpoint_ts
-        return Snapshot(
-            phase=tally.phase,
-            records_read=tally.records,
-            # What is written meanwhile is read too, and nothing is read that is not there.
-            records_total=max(self.records_total, tally.records) if self.records_total else 0,
-            rows_applied=tally.rows,
-            transactions=tally.transactions,
-            ddls=tally.ddls,
-            watermark=coordinator.watermark,
-            checkpoint_ts=checkpoint_ts,
-            lag_s=lag_s(checkpoint_ts, self._clock.unix_s()),
-            current_ddl=tally.current_ddl,
-            holding_stream=str(coordinator.holding_stream or ""),
-            elapsed_s=self.elapsed_s,
-        )
+    def _look(self, replica: Watched, now_s: float) -> None:
+        streams = self._collector.collect(replica.coordinator, replica.progress.checkpoint_ts, self.tally.durations.histograms(), now_s)
+        self._note_stall(self._state.streams.stall, streams.stall)
+        self._update(streams=streams)
+        looked_s = self._clock.now_s() - now_s
+        self._look_at_s = now_s + max(LOOK_S, looked_s / LOOK_SHARE)
 
-    def _look(self, engine: Watched, now_s: float) -> None:
-        coordinator, tally = engine.coordinator, engine.tally
-        streams, holding = coordinator.streams, coordinator.holding_stream
-        checkpoint_ts = engine.progress.checkpoint_ts
-        stall = self._stall_rule.observe(streams, holding, now_s)
-        self._tell_stall(stall)
-        self.live = replace(
-            self.live,
-            is_ready=self._ready_rule.observe(streams, checkpoint_ts),
-            epoch=engine.progress.fence.epoch,
-            checkpoint_ts=checkpoint_ts,
-            watermark=coordinator.watermark,
-            holding_stream=holding,
-            stall=stall,
-            streams=tuple(self._live_stream(status) for status in streams),
-            pending_ddls=len(coordinator.pending_ddls),
-            cached_bytes=coordinator.cached_bytes,
-            records=tally.records,
-            events=tally.events,
-            rows=tally.rows,
-            transactions=tally.transactions,
-            ddls=tally.ddls,
-            rebuilds=tally.rebuilds,
-            durations=tally.durations.histograms(),
-        )
-
-    def _live_stream(self, status: StreamStatus) -> LiveStream:
-        replays, fallbacks = self._climbed.add(status.stream, (status.replays, status.fallbacks))
-        return LiveStream(status=status, silent_s=self._stall_rule.silent_s(status.stream), replays=replays, fallbacks=fallbacks)
-
-    def _tell_stall(self, stall: Stall | None) -> None:
-        before = self.live.stall
+    def _note_stall(self, before: Stall | None, stall: Stall | None) -> None:
         if stall is not None and before is not None and stall.stream == before.stream:
             return
         if before is not None:
-            self._tell(LogEvent.WATERMARK_RESUMED, {"stream": str(before.stream)})
+            self._pass_on(LogEvent.WATERMARK_RESUMED, {"stream": str(before.stream)})
         if stall is not None:
             facts = {"stream": str(stall.stream), "resolved_ts": stall.resolved_ts, "silent_s": round(stall.silent_s, 1)}
-            self._tell(LogEvent.WATERMARK_STALLED, facts)
+            self._pass_on(LogEvent.WATERMARK_STALLED, facts)
 
 
-class _Climbed:
-    """Sums counts that begin at 0 again when the coordinator is rebuilt."""
+class _CheckpointLog:
+    """Which checkpoints get a line: the newest, each once."""
 
     def __init__(self) -> None:
-        self._last: dict[Stream, tuple[int, ...]] = {}
-        self._total: dict[Stream, tuple[int, ...]] = {}
+        self._ts: Ts | None = None
+        self._at_s: float | None = None
 
-    def add(self, stream: Stream, counts: Iterable[int]) -> tuple[int, ...]:
-        """Take the counts of a stream as they are now; return them summed over all rebuilds."""
-        now = tuple(counts)
-        last = self._last.get(stream, (0,) * len(now))
-        total = self._total.get(stream, (0,) * len(now))
-        self._last[stream] = now
-        self._total[stream] = tuple(t + (n - b if n >= b else n) for t, n, b in zip(total, now, last, strict=True))
-        return self._total[stream]
+    def is_due(self, checkpoint_ts: Ts, now_s: float, *, at_least_s: float) -> bool:
+        """Tell whether a line about ``checkpoint_ts`` is due: the last one is ``at_least_s`` old, and about another."""
+        is_old = self._at_s is None or now_s - self._at_s >= at_least_s
+        if checkpoint_ts in {NO_TS, self._ts} or not is_old:
+            return False
+        self._ts, self._at_s = checkpoint_ts, now_s
+        return True

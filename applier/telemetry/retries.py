@@ -1,4 +1,4 @@
-"""Retries, told in the program's own words: stamina's own hooks would write the arguments of what is retried."""
+"""Retries as log events: stamina's own hooks would write the arguments of what is retried, which may hold values of rows."""
 
 import logging
 from collections.abc import Iterator
@@ -9,22 +9,22 @@ from stamina.instrumentation import RetryDetails, get_on_retry_hooks, set_on_ret
 
 from applier.model.errors import ApplierError
 from applier.telemetry.log_event import LogEvent
-from applier.telemetry.snapshot import Watcher
+from applier.telemetry.observer import Notes
 
 LOGGER = logging.getLogger("applier")
 
 
 def log_retries() -> None:
-    """Log each failure after which something is tried again, instead of what the library would do."""
+    """Log each failure after which something is retried, in place of the library's own hooks."""
     set_on_retry_hooks([_log_retry])
 
 
 @contextmanager
-def retries_noted(watcher: Watcher) -> Iterator[None]:
-    """Note each failure after which something is tried again, instead of what ``log_retries`` has set for them."""
+def retries_noted(notes: Notes) -> Iterator[None]:
+    """Note each failure after which something is retried, in place of what ``log_retries`` has set."""
 
     def note(details: RetryDetails) -> None:
-        watcher.note(LogEvent.RETRY, **_retry_facts(details))
+        notes.note(LogEvent.RETRY, **_retry_facts(details))
 
     before = get_on_retry_hooks()
     set_on_retry_hooks([note])
@@ -39,7 +39,7 @@ def _log_retry(details: RetryDetails) -> None:
 
 
 def failure_facts(error: BaseException | None) -> dict[str, Any]:
-    """Name a failure by its class and by our own words; other libraries' words and the arguments may hold values."""
+    """Name a failure by its class and our own message; messages of other libraries, and arguments, may hold values of rows."""
     facts: dict[str, Any] = {"error": type(error).__name__}
     if isinstance(error, ApplierError):
         facts |= {"code": error.facts["code"]} if "code" in error.facts else {}

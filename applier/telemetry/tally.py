@@ -1,37 +1,27 @@
-"""What a run has done so far: counted by the engine, looked at by everybody else."""
+"""Counts what a run does: written in the engine's thread, frozen into the ``RunState`` by the monitor."""
 
 import time
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import replace
 from itertools import accumulate
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import Final
 
 from applier.model.position import Stream
-
-PHASES: Final = ("starting", "listening", "applying", "ddl", "waiting", "idle", "done")
-"""What a run may be doing. ``waiting``: something is retried; ``idle``: there is nothing new in Kafka."""
+from applier.telemetry.run_state import Counts, Histogram
 
 ACTIVITIES: Final = ("cycle", "listen", "apply", "ddl", "save")
-"""What is timed. ``cycle`` counts those only that read or did something."""
+"""What is timed. ``cycle`` counts only cycles that read or did something."""
 
 BOUNDS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0, 600.0, 3600.0)
-"""Upper ends of the durations that are counted together: from one round trip to the database to an ALTER of a large table."""
-
-
-class Histogram(NamedTuple):
-    """How often an activity took how long: ``counts`` are cumulative, one per bound of ``BOUNDS_S`` and one for everything."""
-
-    activity: str
-    counts: tuple[int, ...]
-    sum_s: float
+"""Upper bounds of the histogram: from one round trip to the database to an ALTER of a large table."""
 
 
 class Durations:
-    """How long activities took. Listening and applying end in different threads."""
+    """How long activities took. Thread-safe: listening and applying end in different threads."""
 
     def __init__(self) -> None:
         self._counts = {activity: [0] * (len(BOUNDS_S) + 1) for activity in ACTIVITIES}
@@ -59,8 +49,8 @@ class Durations:
             return tuple(Histogram(name, tuple(accumulate(counts)), self._sums[name]) for name, counts in self._counts.items())
 
 
-class _Seen:
-    """Which offsets of one stream were read: disjoint ranges, one as long as no range is missing between."""
+class _ReadOffsets:
+    """Which offsets of one stream were read: disjoint ranges, merged where they touch, so a run of months keeps one."""
 
     def __init__(self) -> None:
         self._ranges: list[tuple[int, int]] = []
@@ -74,23 +64,29 @@ class _Seen:
         return new
 
 
-@dataclass(slots=True)
 class Tally:
-    """What this run has done so far. ``records`` counts the offsets that were read, each once however often it is read again."""
+    """What this run has done so far. For the engine's thread, except ``durations``."""
 
-    records: int = 0
-    events: int = 0
-    rows: int = 0
-    transactions: int = 0
-    ddls: int = 0
-    rebuilds: int = 0
-    current_ddl: str = ""
-    phase: str = "starting"
-    durations: Durations = field(default_factory=Durations)
-    _seen: defaultdict[Stream, _Seen] = field(default_factory=lambda: defaultdict(_Seen))
+    def __init__(self) -> None:
+        self.counts = Counts()
+        self.durations = Durations()
+        self._read: defaultdict[Stream, _ReadOffsets] = defaultdict(_ReadOffsets)
 
     def read(self, stream: Stream, start: int, end: int, events: int) -> None:
         """Count a range with its events; of one that was read before in part, the same part of the events."""
-        new = self._seen[stream].add(start, end)
-        self.records += new
-        self.events += events * new // max(1, end - start)
+        new = self._read[stream].add(start, end)
+        counts = self.counts
+        self.counts = replace(counts, records=counts.records + new, events=counts.events + events * new // max(1, end - start))
+
+    def applied(self, rows: int, transactions: int) -> None:
+        """Count what a segment has written."""
+        counts = self.counts
+        self.counts = replace(counts, rows=counts.rows + rows, transactions=counts.transactions + transactions)
+
+    def settled_ddl(self) -> None:
+        """Count a DDL that is done or skipped."""
+        self.counts = replace(self.counts, ddls=self.counts.ddls + 1)
+
+    def rebuilt(self) -> None:
+        """Count a reload of the state."""
+        self.counts = replace(self.counts, rebuilds=self.counts.rebuilds + 1)

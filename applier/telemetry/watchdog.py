@@ -1,6 +1,6 @@
-"""Watches over a run from a thread of its own, and says so when it has given no sign of life for long: nothing is stuck in silence.
+"""Reports, from a thread of its own, that a run makes no progress: nothing hangs in silence.
 
-It decides nothing: what waits may have its reason (a job waits for executors, an ALTER for its rows), which the operator can see then.
+It ends nothing: what the run waits for may have its reason (a job waits for executors, an ALTER for its rows). The operator decides.
 """
 
 from collections.abc import Callable
@@ -9,19 +9,19 @@ from types import TracebackType
 from typing import Final, Protocol, Self
 
 FIRST_S: Final = 60.0
-"""Silence that is worth a word. Each further word comes after twice as long a time."""
+"""Time without progress before the first report. Each further one comes after twice as long."""
 
 LOOK_S: Final = 5.0
 
 
-class SilenceRule:
-    """When a word is due. Pure: how long the silence has lasted is passed in."""
+class ReportRule:
+    """When a report is due. Pure: how long the run has made no progress is passed in."""
 
     def __init__(self, first_s: float = FIRST_S) -> None:
         self._first_s = self._next_s = first_s
 
     def is_due(self, silent_s: float) -> bool:
-        """Tell whether a word about a silence of ``silent_s`` seconds is due now."""
+        """Tell whether a report is due now, after ``silent_s`` seconds without progress."""
         if silent_s < self._first_s:
             self._next_s = self._first_s
             return False
@@ -32,38 +32,38 @@ class SilenceRule:
 
 
 class Watchable(Protocol):
-    """A run whose signs of life can be seen from another thread."""
+    """A run whose progress can be seen from another thread."""
 
-    def silent_s(self) -> float:
-        """Return how long ago its last sign of life was."""
+    def without_progress_s(self) -> float:
+        """Return how many seconds ago it has made its last step."""
         ...
 
-    def tell_silence(self, silent_s: float) -> None:
-        """Say that it has been silent for so long."""
+    def report_no_progress(self, silent_s: float) -> None:
+        """Log that it has made no step for ``silent_s``."""
         ...
 
 
 class Watchdog:
-    """A context manager: the watch lasts as long as its block."""
+    """A context manager: watches ``run`` until its block ends."""
 
-    def __init__(self, run: Watchable, rule: SilenceRule | None = None, wait: Callable[[Event], bool] | None = None) -> None:
-        self._run, self._rule = run, rule or SilenceRule()
+    def __init__(self, run: Watchable, rule: ReportRule | None = None, wait: Callable[[Event], bool] | None = None) -> None:
+        self._run, self._rule = run, rule or ReportRule()
         self._wait = wait or (lambda is_over: is_over.wait(LOOK_S))
         self._is_over = Event()
-        self._thread = Thread(target=self._watch, name="applier-vigil", daemon=True)
+        self._thread = Thread(target=self._watch, name="applier-watchdog", daemon=True)
 
     def __enter__(self) -> Self:
-        """Begin to watch."""
+        """Start the thread."""
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """End the watch."""
+        """End the thread."""
         self._is_over.set()
         self._thread.join()
 
     def _watch(self) -> None:
         while not self._wait(self._is_over):
-            silent_s = self._run.silent_s()
+            silent_s = self._run.without_progress_s()
             if self._rule.is_due(silent_s):
-                self._run.tell_silence(silent_s)
+                self._run.report_no_progress(silent_s)

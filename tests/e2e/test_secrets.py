@@ -104,7 +104,7 @@ def test_a_daemon_between_encrypted_servers_tells_its_secrets_to_no_process_and_
         program.send(signal.SIGTERM)
         ended = program.wait()
     assert ended.code == 0, ended.stderr
-    assert "offsets are not shown" not in ended.stderr
+    assert "offsets_not_shown" not in ended.stderr
     for kind in ("org.apache.spark.deploy.SparkSubmit", "pyspark.daemon"):
         assert any(kind in command for command in commands), commands
     assert [

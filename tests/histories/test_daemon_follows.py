@@ -53,8 +53,8 @@ class EndsAt(SilentObserver):
     def __init__(self, shutdown, ts):
         self._shutdown, self._ts = shutdown, ts
 
-    def update(self, snapshot):
-        if snapshot.checkpoint_ts == self._ts:
+    def update(self, state):
+        if state.checkpoint_ts == self._ts:
             self._shutdown.request()
 
 
@@ -390,8 +390,8 @@ def test_a_wish_to_end_is_heeded_before_the_next_step_and_the_next_run_goes_on_f
     shutdown = Shutdown()
 
     class EndsAfterTwoDdls(SilentObserver):
-        def update(self, snapshot):
-            if snapshot.ddls == 2:
+        def update(self, state):
+            if state.counts.ddls == 2:
                 shutdown.request()
 
     replica = sqlite_replica(tmp_path, FakeSource(log), observer=EndsAfterTwoDdls())
@@ -428,14 +428,14 @@ def test_a_run_that_is_taken_over_while_nothing_arrives_ends_by_its_next_heartbe
     thread = Thread(target=run)
     thread.start()
     try:
-        wait_for(lambda: ended.done() or (replica.monitor is not None and replica.monitor.live.is_ready))
+        wait_for(lambda: ended.done() or (replica.monitor is not None and replica.monitor.state().is_ready))
         assert not ended.done() or ended.result()
         source.is_away = is_away
         with open_sink(SinkSettings(url=replica.url, name=replica.name, lease_s=2.0)) as other:
             other.acquire(take_over=True)
             with pytest.raises(Fenced, match="another run owns"):
                 ended.result(timeout=10)
-        assert not replica.monitor.shown().is_ready
+        assert not replica.monitor.state().is_ready
     finally:
         shutdown.request()
         thread.join()

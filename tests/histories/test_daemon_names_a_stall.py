@@ -43,8 +43,8 @@ class Operator(SilentObserver):
             self.notes.append((message, facts["stream"]))
         self._source.is_released |= message == STALLED
 
-    def update(self, snapshot):
-        if snapshot.checkpoint_ts == self._final_ts and RELEASED in dict(self.notes):
+    def update(self, state):
+        if state.checkpoint_ts == self._final_ts and RELEASED in dict(self.notes):
             self._shutdown.request()
 
 

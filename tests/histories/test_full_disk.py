@@ -39,8 +39,8 @@ class Snapshots(SilentObserver):
     def __init__(self):
         self.progress, self.retries = [], []
 
-    def update(self, snapshot):
-        self.progress.append((snapshot.records_read, snapshot.records_total, snapshot.checkpoint_ts))
+    def update(self, state):
+        self.progress.append((state.counts.records, state.records_total, state.checkpoint_ts))
 
     def note(self, message, /, **facts):
         if message == "retry":

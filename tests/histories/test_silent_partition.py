@@ -98,7 +98,7 @@ def test_an_hour_without_a_resolved_event_on_one_partition_keeps_few_ranges_and_
     runner, monitor = LocalRunner(source.reader, source.decoder), Monitor(SilentObserver())
     with open_sink(SinkSettings(url=url)) as sink:
         parts = Components(source, sink, runner)
-        engine = monitor.engine = Engine(parts, EngineSettings(policy=POLICY, buckets=2), monitor, Shutdown())
+        engine = Engine(parts, EngineSettings(policy=POLICY, buckets=2), monitor, Shutdown())
         begin(parts, engine, start_ts=NO_TS)
         most, of_others, checkpoints = watch(engine, source, runner, feed.ends)
         while engine.cycle():

@@ -21,7 +21,7 @@ class NoteBook:
     def __init__(self):
         self.notes = []
 
-    def update(self, snapshot):
+    def update(self, state):
         pass
 
     def note(self, message, /, **facts):
@@ -107,8 +107,8 @@ class Looks(Faults):
 
 
 class LastShown(NoteBook):
-    def update(self, snapshot):
-        self.shown = snapshot
+    def update(self, state):
+        self.shown = state
 
 
 def test_what_a_run_does_is_said_before_it_is_done_and_not_any_more_when_it_waits_for_what_comes_after(tmp_path):

@@ -10,8 +10,8 @@ class RequestsShutdown(SilentObserver):
     def __init__(self, shutdown, phase, looks=1):
         self._shutdown, self._phase, self._looks, self._seen = shutdown, phase, looks, 0
 
-    def update(self, snapshot):
-        self._seen = self._seen + 1 if snapshot.phase == self._phase else 0
+    def update(self, state):
+        self._seen = self._seen + 1 if state.phase == self._phase else 0
         if self._seen == self._looks:
             self._shutdown.request()
 

@@ -6,22 +6,20 @@ import pytest
 from rich.console import Console
 
 from applier.cli.display import PLAIN_INTERVAL_S, LiveObserver, PlainObserver, observer_for, picture, summary
-from applier.model.position import NO_TS, Ts
-from applier.telemetry import LogEvent, SilentObserver, Snapshot
+from applier.model.position import NO_TS, Stream, Ts
+from applier.telemetry import LogEvent, RunState, SilentObserver
+from applier.telemetry.run_state import Counts, StreamsView
 
 CHECKPOINT = Ts(1_700_000_000_123 << 18)
-STATE = Snapshot(
+STATE = RunState(
     phase="applying",
-    records_read=1500,
+    counts=Counts(records=1500, rows=1234, transactions=1, ddls=2),
     records_total=3000,
-    rows_applied=1234,
-    transactions=1,
-    ddls=2,
     watermark=CHECKPOINT,
     checkpoint_ts=CHECKPOINT,
-    lag_s=3.2,
-    holding_stream="feed/3",
-    elapsed_s=2.0,
+    streams=StreamsView(holding=Stream("feed", 3)),
+    began_s=100.0,
+    progress_s=102.0,
 )
 
 
@@ -61,7 +59,7 @@ def test_each_ddl_gets_a_line_of_its_own_once(plain):
     observer, _, text = plain
     observer.update(STATE)
     for ddl in ("DROP TABLE\n  `a`", "DROP TABLE\n  `a`", "", "DROP TABLE `b`"):
-        observer.update(Snapshot(phase="ddl", current_ddl=ddl))
+        observer.update(RunState(phase="ddl", current_ddl=ddl))
     assert text().splitlines()[1:] == ["ddl: DROP TABLE `a`", "ddl: DROP TABLE `b`"]
 
 
@@ -100,13 +98,13 @@ def test_a_pipe_gets_lines_and_a_program_gets_nothing(silent, kind):
 
 def test_the_picture_shows_everything_that_an_operator_asks_for():
     console = Console(file=io.StringIO(), width=120)
-    console.print(picture(Snapshot(phase="ddl", current_ddl="ALTER TABLE `t`", checkpoint_ts=CHECKPOINT, elapsed_s=0, lag_s=7300)))
+    console.print(picture(RunState(phase="ddl", current_ddl="ALTER TABLE `t`", checkpoint_ts=CHECKPOINT), 1_700_000_000.123 + 7300))
     text = console.file.getvalue()
     for part in ("0 records", "running ALTER TABLE `t`", "2 h 1 min behind", "0 rows/s", "watermark   none"):
         assert part in text
-    console.print(picture(STATE))
+    console.print(picture(STATE, 1_700_000_003.3))
     assert "617 rows/s" in console.file.getvalue()
 
 
 def test_unknown_totals_are_not_shown():
-    assert "read 1 record," in summary(Snapshot(phase="listening", records_read=1))
+    assert "read 1 record," in summary(RunState(phase="listening", counts=Counts(records=1)))

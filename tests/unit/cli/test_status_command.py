@@ -16,7 +16,7 @@ from applier.sinks.progress import ProgressCommit
 from applier.sinks.settings import SinkSettings
 from applier.status import query as inquiry
 from applier.status.server import StatusApp, StatusServer
-from applier.telemetry.live import LiveState
+from applier.telemetry.run_state import RunState
 
 TS = Ts(1_700_000_000_123 << 18)
 NOBODY = "127.0.0.1:1"
@@ -89,7 +89,7 @@ def test_kafka_adds_the_ends(configured, owned, mock_kafka, capsys, monkeypatch)
 def test_a_run_that_answers_is_asked_and_another_one_is_not_believed(configured, owned, capsys, monkeypatch):
     monkeypatch.setattr(inquiry, "RUN_PATIENCE_S", 60)
     for replica, process, is_believed in (("replica", os.getpid(), True), ("replica", 1, False), ("other", os.getpid(), False)):
-        live = LiveState(replica=replica, started_at_s=0.0, seen_at_s=0.0)
+        live = RunState(replica=replica)
         monkeypatch.setattr("os.getpid", lambda process=process: process)
         with StatusServer("127.0.0.1", 0, StatusApp(lambda live=live: live, 60)) as server:
             server.start()

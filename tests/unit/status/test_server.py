@@ -19,10 +19,10 @@ from applier.model.position import Stream, Ts
 from applier.status.reception import Reception
 from applier.status.server import StatusApp, StatusServer
 from applier.telemetry import SilentObserver
-from applier.telemetry.live import LiveState
 from applier.telemetry.monitor import Monitor
+from applier.telemetry.run_state import RunState
 from applier.telemetry.stall import Stall
-from tests.builders.live import STATE, W
+from tests.builders.run_state import STATE, W, with_streams
 
 LOOPBACK = "127.0.0.1"
 PATIENCE_S = 60
@@ -52,17 +52,17 @@ def ask(state, path, **more):
         return status, json.loads(body)
 
 
-def alive(**changes):
-    return replace(STATE, **{"seen_at_s": time.monotonic()} | changes)
+def alive(state=STATE, progress_s=None, **changes):
+    return replace(state, progress_s=time.monotonic() if progress_s is None else progress_s, **changes)
 
 
-def test_a_loop_that_gives_signs_of_life_is_healthy():
+def test_a_run_that_makes_progress_is_healthy():
     assert ask(alive(), "/healthz") == (200, {"is_alive": True, "phase": "applying"})
 
 
 @pytest.mark.parametrize(("phase", "status"), [("applying", 503), ("waiting", 503), ("ddl", 200)])
-def test_a_loop_that_was_silent_for_too_long_is_not_healthy_unless_a_ddl_runs(phase, status):
-    assert ask(alive(phase=phase, seen_at_s=time.monotonic() - 601), "/healthz")[0] == status
+def test_a_run_without_progress_for_too_long_is_not_healthy_unless_a_ddl_runs(phase, status):
+    assert ask(alive(phase=phase, progress_s=time.monotonic() - 601), "/healthz")[0] == status
 
 
 @pytest.mark.parametrize(("is_ready", "status"), [(True, 200), (False, 503)])
@@ -71,7 +71,7 @@ def test_a_run_is_ready_when_it_follows(is_ready, status):
 
 
 def test_the_status_has_exact_timestamps_and_names_what_holds_the_watermark():
-    status, found = ask(alive(stall=Stall(Stream("feed", 1), Ts(5), 75.0), current_ddl="ALTER TABLE t"), "/status")
+    status, found = ask(alive(with_streams(stall=Stall(Stream("feed", 1), Ts(5), 75.0)), current_ddl="ALTER TABLE t"), "/status")
     assert status == 200
     assert (found["replica"], found["epoch"], found["watermark"], found["is_alive"]) == ("orders", 3, W, True)
     assert (found["holding_stream"], found["stall"]) == ("feed/1", {"stream": "feed/1", "resolved_ts": 5, "silent_s": 75.0})
@@ -82,7 +82,7 @@ def test_the_status_has_exact_timestamps_and_names_what_holds_the_watermark():
 
 
 def test_a_run_that_has_not_begun_has_a_status_too():
-    status, found = ask(LiveState(replica="new", started_at_s=time.time(), seen_at_s=time.monotonic()), "/status")
+    status, found = ask(RunState(replica="new", started_at_s=time.time(), progress_s=time.monotonic()), "/status")
     assert status == 200
     assert (found["epoch"], found["checkpoint_time"], found["lag_s"], found["stall"], found["streams"]) == (None, None, None, None, {})
 

@@ -13,7 +13,7 @@ import stamina
 from stamina.instrumentation import get_on_retry_hooks, set_on_retry_hooks
 
 from applier.model.errors import RetryableSinkError
-from applier.telemetry import LogEvent, SilentObserver, Snapshot, configure_logging, retries_noted
+from applier.telemetry import LogEvent, RunState, SilentObserver, configure_logging, retries_noted
 from applier.telemetry.log import NOISY_LOGGERS, RepetitionFilter, StderrHandler, use_format, use_level
 
 TS = 470625449688432640
@@ -165,7 +165,7 @@ def test_repeated_lines_of_the_program_itself_all_pass(capsys):
 
 def test_a_silent_observer_shows_nothing(capsys):
     observer = SilentObserver()
-    observer.update(Snapshot(phase="applying", rows_applied=5))
+    observer.update(RunState(phase="applying"))
     observer.note(LogEvent.DDL_APPLIED, query="DROP TABLE t")
     assert capsys.readouterr() == ("", "")
 

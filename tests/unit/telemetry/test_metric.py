@@ -1,19 +1,17 @@
 """The metrics as Prometheus reads them, and as the document describes them."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from applier.model.position import NO_TS
-from applier.telemetry.live import LiveState
 from applier.telemetry.metric import COUNTERS, DURATION, DURATION_LABELS, DURATION_MEANING, GAUGES, StateCollector, registry_of
+from applier.telemetry.run_state import PHASES, RunState
 from applier.telemetry.stall import Stall
-from applier.telemetry.tally import ACTIVITIES, PHASES, Durations
-from tests.builders.live import FIRST, NOON_S, SECOND, STATE, A
+from applier.telemetry.tally import ACTIVITIES, Durations
+from tests.builders.run_state import FIRST, NOON_S, SECOND, STATE, A, with_streams
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "metrics.md"
 
@@ -64,13 +62,13 @@ def test_the_stream_that_holds_the_watermark_is_the_only_one_of_its_metric():
 
 
 def test_a_stall_is_there_only_while_it_lasts():
-    stalled = samples(replace(STATE, stall=Stall(SECOND, A, 75.0)))
+    stalled = samples(with_streams(stall=Stall(SECOND, A, 75.0)))
     assert stalled[("applier_stalled_seconds", *labelled(SECOND))] == 75.0
     assert not [key for key in samples(STATE) if key[0] == "applier_stalled_seconds"]
 
 
 def test_a_stream_that_is_gone_leaves_no_label_behind():
-    states = [STATE, replace(STATE, streams=STATE.streams[:1], holding_stream=FIRST)]
+    states = [STATE, with_streams(each=STATE.streams.each[:1], holding=FIRST)]
     registry = registry_of(lambda: states.pop(0))
     before, after = generate_latest(registry).decode(), generate_latest(registry).decode()
     assert 'partition="1"' in before
@@ -78,7 +76,7 @@ def test_a_stream_that_is_gone_leaves_no_label_behind():
 
 
 def test_what_is_not_known_is_not_told():
-    found = samples(LiveState(replica="new", started_at_s=0.0, seen_at_s=0.0, checkpoint_ts=NO_TS))
+    found = samples(RunState(replica="new"))
     assert ("applier_lag_seconds",) not in found
     assert ("applier_quarantined",) not in found
     assert found[("applier_ready",)] == 0
@@ -87,7 +85,7 @@ def test_what_is_not_known_is_not_told():
 def test_durations_are_a_histogram_of_each_phase():
     durations = Durations()
     durations.add("apply", 0.2)
-    found = samples(replace(STATE, durations=durations.histograms()))
+    found = samples(with_streams(durations=durations.histograms()))
     assert {key[1][1] for key in found if key[0] == f"{DURATION}_count"} == set(ACTIVITIES)
     assert found[(f"{DURATION}_bucket", ("le", "0.1"), ("phase", "apply"))] == 0
     assert found[(f"{DURATION}_bucket", ("le", "0.25"), ("phase", "apply"))] == 1

@@ -1,16 +1,17 @@
-"""What becomes of what the engine does: snapshots, log lines, the state that others see."""
+"""What becomes of what the engine does: log lines, and the one state that others read."""
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import pytest
 
 from applier.model.position import NO_TS, Stream, Ts
 from applier.sinks.progress import Fence, Progress
-from applier.telemetry import LogEvent, SilentObserver, Tally
+from applier.telemetry import LogEvent, SilentObserver
 from applier.telemetry.monitor import CHECKPOINT_LOG_S, LOOK_S, Clock, Monitor, MonitorSettings
-from tests.builders.live import status
+from applier.telemetry.run_state import Counts
+from tests.builders.run_state import status
 
 FEED = Stream("feed", 0)
 STALLED = "watermark_stalled"
@@ -38,20 +39,15 @@ class FakeCoordinator:
         return self.streams[0].stream if self.streams else None
 
 
-@dataclass
-class FakeEngine:
-    tally: Tally = field(default_factory=Tally)
-
-
 class NoteBook(SilentObserver):
     def __init__(self):
-        self.notes, self.snapshots = [], []
+        self.notes, self.states = [], []
 
     def note(self, message, /, **facts):
         self.notes.append((message, facts))
 
-    def update(self, snapshot):
-        self.snapshots.append(snapshot)
+    def update(self, state):
+        self.states.append(state)
 
 
 def progress(ts):
@@ -62,17 +58,16 @@ def progress(ts):
 @pytest.fixture
 def world(caplog):
     caplog.set_level(logging.INFO, "applier")
-    time, book, engine = Time(), NoteBook(), FakeEngine()
+    time, book = Time(), NoteBook()
     monitor = Monitor(
         book, MonitorSettings(replica="orders", stall_after_s=60), Clock(now_s=lambda: time.now_s, unix_s=lambda: time.unix_s)
     )
-    monitor.engine = engine
-    return SimpleNamespace(time=time, book=book, engine=engine, monitor=monitor, log=caplog)
+    return SimpleNamespace(time=time, book=book, monitor=monitor, log=caplog)
 
 
 def begun(world, *streams, ts=5):
-    world.engine.coordinator = FakeCoordinator(streams or (status(FEED, ts),), Ts(ts))
-    world.engine.progress = progress(ts)
+    coordinator = FakeCoordinator(streams or (status(FEED, ts),), Ts(ts))
+    world.monitor.watch(SimpleNamespace(coordinator=coordinator, progress=progress(ts)))
 
 
 def logged(world, message="checkpoint_advanced"):
@@ -81,37 +76,43 @@ def logged(world, message="checkpoint_advanced"):
 
 def test_before_the_replica_is_owned_there_is_nothing_to_see_and_nothing_is_missed(world):
     world.monitor.changed()
-    assert world.book.snapshots == []
-    assert (world.monitor.live.phase, world.monitor.live.epoch) == ("starting", None)
+    assert world.book.states == []
+    assert (world.monitor.state().phase, world.monitor.state().epoch) == ("starting", None)
 
 
 def test_a_ddl_of_a_dead_run_that_is_settled_at_the_start_is_a_phase_already(world):
     world.time.passes(3600)
-    world.engine.tally.phase = "ddl"
-    world.monitor.changed()
-    assert (world.monitor.live.phase, world.monitor.live.seen_at_s) == ("ddl", world.time.now_s)
+    with world.monitor.during("ddl"):
+        assert (world.monitor.state().phase, world.monitor.state().progress_s) == ("ddl", world.time.now_s)
+    assert world.monitor.state().phase == "starting"
 
 
 def test_the_state_is_what_the_engine_and_its_coordinator_say(world):
     begun(world)
-    world.engine.tally.rows, world.engine.tally.phase, world.engine.tally.rebuilds = 12, "applying", 2
-    world.monitor.changed()
-    live = world.monitor.live
-    assert (live.replica, live.phase, live.rows, live.rebuilds, live.epoch, live.checkpoint_ts) == ("orders", "applying", 12, 2, 4, 5)
-    assert (live.holding_stream, [stream.status for stream in live.streams]) == (FEED, [status(FEED, 5)])
-    assert [snapshot.rows_applied for snapshot in world.book.snapshots] == [12]
+    world.monitor.tally.applied(12, 3)
+    world.monitor.tally.rebuilt()
+    world.monitor.enter("applying")
+    state = world.monitor.state()
+    assert (state.replica, state.phase, state.counts, state.epoch, state.checkpoint_ts) == (
+        "orders",
+        "applying",
+        Counts(rows=12, transactions=3, rebuilds=1),
+        4,
+        5,
+    )
+    assert (state.streams.holding, [stream.status for stream in state.streams.each]) == (FEED, [status(FEED, 5)])
+    assert world.book.states == [state]
 
 
 def test_streams_are_looked_at_now_and_then_and_the_phase_always(world):
     begun(world)
     world.monitor.changed()
     begun(world, status(FEED, 9))
-    world.engine.tally.phase = "ddl"
-    world.monitor.changed()
-    assert (world.monitor.live.phase, world.monitor.live.streams[0].status.resolved_ts) == ("ddl", 5)
+    world.monitor.enter("ddl")
+    assert (world.monitor.state().phase, world.monitor.state().streams.each[0].status.resolved_ts) == ("ddl", 5)
     world.time.passes(LOOK_S)
     world.monitor.changed()
-    assert world.monitor.live.streams[0].status.resolved_ts == 9
+    assert world.monitor.state().streams.each[0].status.resolved_ts == 9
 
 
 def test_checkpoints_are_logged_once_in_a_while_and_the_last_one_at_the_end(world):
@@ -136,14 +137,16 @@ def test_a_checkpoint_that_stands_still_is_logged_once(world):
 def test_retries_are_counted_by_class_and_seen_at_once(world):
     for error in ("SourceError", "RetryableSinkError", "SourceError"):
         world.monitor.note(LogEvent.RETRY, error=error, attempt=1)
-    assert world.monitor.live.retries == (("RetryableSinkError", 1), ("SourceError", 2))
-    assert world.monitor.live.phase == "waiting"
+    assert world.monitor.state().retries == (("RetryableSinkError", 1), ("SourceError", 2))
+    assert world.monitor.state().phase == "waiting"
+    world.monitor.changed()
+    assert world.monitor.state().phase == "starting"
 
 
 def test_every_note_is_a_sign_of_life_and_reaches_observer_and_log(world):
     world.time.passes(50)
     world.monitor.note(LogEvent.REPLICA_RESUMED, checkpoint_ts=7, process=12)
-    assert world.monitor.live.seen_at_s == 150.0
+    assert world.monitor.state().progress_s == 150.0
     assert world.book.notes == [("replica_resumed", {"checkpoint_ts": 7, "process": 12})]
     (record,) = logged(world, "replica_resumed")
     assert (record.checkpoint_ts, record.process_) == (7, 12)
@@ -154,12 +157,12 @@ def test_a_stall_is_told_once_and_its_end_once(world):
         begun(world, status(FEED, 5))
         world.monitor.changed()
         world.time.passes(1)
-    assert world.monitor.live.stall.stream == FEED
+    assert world.monitor.state().streams.stall.stream == FEED
     assert [message for message, _ in world.book.notes] == [STALLED]
     assert [record.levelno for record in logged(world, STALLED)] == [logging.WARNING]
     begun(world, status(FEED, 6))
     world.monitor.changed()
-    assert world.monitor.live.stall is None
+    assert world.monitor.state().streams.stall is None
     assert world.book.notes == [(STALLED, {"stream": "feed/0", "resolved_ts": 5, "silent_s": 60.0}), (RELEASED, {"stream": "feed/0"})]
 
 
@@ -182,25 +185,24 @@ def test_counts_of_replays_go_on_when_the_coordinator_is_rebuilt(world):
         begun(world, replace(status(FEED, 5), replays=replays, fallbacks=fallbacks))
         world.monitor.changed()
         world.time.passes(LOOK_S)
-    (stream,) = world.monitor.live.streams
+    (stream,) = world.monitor.state().streams.each
     assert (stream.replays, stream.fallbacks) == (7, 5)
 
 
 def test_after_the_end_it_is_not_ready_any_more(world):
     begun(world)
     world.monitor.changed()
-    assert world.monitor.live.is_ready
+    assert world.monitor.state().is_ready
     world.monitor.quarantined(3)
     world.monitor.finish()
-    assert (world.monitor.live.is_ready, world.monitor.live.phase, world.monitor.live.quarantined) == (False, "done", 3)
+    assert (world.monitor.state().is_ready, world.monitor.state().phase, world.monitor.state().quarantined) == (False, "done", 3)
 
 
-def test_silence_is_told_with_what_the_run_was_about_to_do(world):
+def test_no_progress_is_reported_with_what_the_run_was_about_to_do(world):
     begun(world)
-    world.engine.tally.phase, world.engine.tally.current_ddl = "ddl", "ALTER TABLE t ADD c INT"
-    world.monitor.changed()
-    world.time.passes(75)
-    world.monitor.tell_silence(world.monitor.silent_s())
+    with world.monitor.during("ddl", "ALTER TABLE t ADD c INT"):
+        world.time.passes(75)
+        world.monitor.report_no_progress(world.monitor.without_progress_s())
     assert world.book.notes == [("no_progress", {"phase": "ddl", "silent_s": 75.0, "ddl": "ALTER TABLE t ADD c INT"})]
     (record,) = logged(world, "no_progress")
     assert record.levelno == logging.WARNING

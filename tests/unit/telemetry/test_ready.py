@@ -2,7 +2,7 @@
 
 from applier.model.position import Stream
 from applier.telemetry.ready import ReadyRule
-from tests.builders.live import status
+from tests.builders.run_state import status
 
 A, B = Stream("feed", 0), Stream("feed", 1)
 

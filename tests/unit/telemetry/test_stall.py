@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from applier.model.position import Stream
 from applier.telemetry.stall import MAX_ROUND_S, StallRule
-from tests.builders.live import status
+from tests.builders.run_state import status
 
 QUIET, BUSY = Stream("feed", 0), Stream("feed", 1)
 LIMIT_S = 60.0

@@ -31,12 +31,12 @@ def test_each_record_is_counted_once_however_often_and_in_whatever_pieces_it_is_
     tally, one, other = Tally(), Stream("t", 0), Stream("t", 1)
     for stream, start, end in [(one, 0, 10), (one, 0, 10), (one, 20, 30), (one, 5, 25), (other, 0, 10), (one, 0, 40), (one, 7, 7)]:
         tally.read(stream, start, end, end - start)
-    assert (tally.records, tally.events) == (50, 50)
+    assert (tally.counts.records, tally.counts.events) == (50, 50)
 
 
 def test_the_count_of_a_long_run_keeps_one_range_per_stream():
     tally, stream = Tally(), Stream("t", 0)
     for offset in range(0, 10_000, 10):
         tally.read(stream, offset, offset + 10, 10)
-    assert tally.records == 10_000
-    assert len(tally._seen[stream]._ranges) == 1
+    assert tally.counts.records == 10_000
+    assert len(tally._read[stream]._ranges) == 1

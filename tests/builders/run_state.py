@@ -1,8 +1,10 @@
 """A run as others see it, for the tests of what is shown: a stream on one line, and a state with two of them."""
 
+from dataclasses import replace
+
 from applier.coordinator import StreamStatus
 from applier.model.position import Offset, Stream, Ts
-from applier.telemetry.live import LiveState, LiveStream
+from applier.telemetry.run_state import Counts, RunState, StreamsView, StreamView
 
 NOON_S = 1_700_000_000
 A, W = Ts(NOON_S * 1000 << 18), Ts((NOON_S * 1000 + 1_500) << 18 | 7)
@@ -23,22 +25,25 @@ def status(stream, ts, *, read=10, end=10):
     )
 
 
-def live_stream(stream, ts, **changes):
-    return LiveStream(**{"status": status(stream, ts), "silent_s": 0.0, "replays": 6, "fallbacks": 7} | changes)
+def with_streams(**changes):
+    """``STATE`` with these changes to what it shows of its streams."""
+    return replace(STATE, streams=replace(STATE.streams, **changes))
 
 
-STATE = LiveState(
+def stream_view(stream, ts, **changes):
+    return StreamView(**{"status": status(stream, ts), "silent_s": 0.0, "replays": 6, "fallbacks": 7} | changes)
+
+
+STATE = RunState(
     replica="orders",
     started_at_s=NOON_S - 100.0,
-    seen_at_s=0.0,
     phase="applying",
     is_ready=True,
     epoch=3,
     checkpoint_ts=A,
     watermark=W,
-    holding_stream=SECOND,
-    streams=(live_stream(FIRST, W), live_stream(SECOND, A, silent_s=61.0)),
-    rows=1000,
+    streams=StreamsView(holding=SECOND, each=(stream_view(FIRST, W), stream_view(SECOND, A, silent_s=61.0))),
+    counts=Counts(rows=1000),
     retries=(("RetryableSinkError", 2), ("SourceError", 1)),
     quarantined=4,
 )

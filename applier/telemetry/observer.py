@@ -1,0 +1,79 @@
+"""The ports of telemetry: what a display hears, and what the engine tells."""
+
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from applier.coordinator import Coordinator
+from applier.sinks.progress import Progress
+from applier.telemetry.log_event import LogEvent
+from applier.telemetry.run_state import RunState
+from applier.telemetry.tally import Tally
+
+
+class Observer(Protocol):
+    """A display of a run. Called from the engine's thread, after each step: must be quick and must not raise."""
+
+    def update(self, state: RunState) -> None:
+        """Take the newest state; older ones may be forgotten."""
+        ...
+
+    def note(self, event: LogEvent, /, **facts: Any) -> None:
+        """Take an event that must not be missed: a DDL, a retry, a resumed checkpoint."""
+        ...
+
+
+class Watched(Protocol):
+    """What is watched: the replica as the engine holds it. Both are replaced when state is reloaded."""
+
+    @property
+    def coordinator(self) -> Coordinator:
+        """The coordinator of the moment."""
+        ...
+
+    @property
+    def progress(self) -> Progress:
+        """The progress as it was read from the sink last."""
+        ...
+
+
+class Notes(Protocol):
+    """Takes events for the log. Called from the engine's thread: must be quick and must not raise."""
+
+    def note(self, event: LogEvent, /, **facts: Any) -> None:
+        """Take an event that must not be missed."""
+        ...
+
+
+class Watcher(Notes, Protocol):
+    """What the engine tells about a run. Called from the engine's thread: must be quick and must not raise."""
+
+    @property
+    def tally(self) -> Tally:
+        """Where the engine counts."""
+        ...
+
+    def watch(self, replica: Watched) -> None:
+        """Look at ``replica`` from now on: the run has loaded its state."""
+        ...
+
+    def enter(self, phase: str) -> None:
+        """Take what the run does from now on: one of ``PHASES``."""
+        ...
+
+    def during(self, phase: str, ddl: str = "") -> AbstractContextManager[None]:
+        """Return a context in which the run is in another phase. Its beginning is shown before the block begins, since that may hang."""
+        ...
+
+    def changed(self) -> None:
+        """Take notice that the engine has made a step: its state may be looked at."""
+        ...
+
+
+class SilentObserver:
+    """Shows nothing: for callers that only want the result."""
+
+    def update(self, state: RunState) -> None:
+        """Forget it."""
+
+    def note(self, event: LogEvent, /, **facts: Any) -> None:
+        """Forget it."""

@@ -1,0 +1,107 @@
+"""The state of a run at one moment: made in one place (``Monitor``), frozen, read by any thread.
+
+The display, the log, the metrics, ``/status`` and the watchdog read this one value. Whatever they show in common comes from one field.
+"""
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from applier.coordinator import StreamStatus
+from applier.model.position import NO_TS, Stream, Ts, physical_ms
+from applier.telemetry.stall import Stall
+
+PHASES: Final = ("starting", "listening", "applying", "ddl", "waiting", "idle", "done")
+"""What a run may be doing. ``waiting``: for a retry; ``idle``: Kafka holds nothing new."""
+
+
+class Histogram(NamedTuple):
+    """How often an activity took how long: ``counts`` are cumulative, one per bound of ``BOUNDS_S`` and one for everything."""
+
+    activity: str
+    counts: tuple[int, ...]
+    sum_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """What a run has done so far. ``records`` counts each offset once, however often it is read again."""
+
+    records: int = 0
+    events: int = 0
+    rows: int = 0
+    transactions: int = 0
+    ddls: int = 0
+    rebuilds: int = 0
+    """How often the state was reloaded from the checkpoint."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamView:
+    """One stream. ``replays`` and ``fallbacks`` count since the run began, across reloads."""
+
+    status: StreamStatus
+    silent_s: float
+    replays: int
+    fallbacks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamsView:
+    """What costs time per stream to collect, so it is collected now and then (``LOOK_S``)."""
+
+    each: tuple[StreamView, ...] = ()
+    holding: Stream | None = None
+    """The stream that holds the watermark."""
+    stall: Stall | None = None
+    pending_ddls: int = 0
+    cached_bytes: int = 0
+    durations: tuple[Histogram, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunState:
+    """A run at one moment."""
+
+    replica: str = "replica"
+    started_at_s: float = 0.0
+    """Unix time."""
+    began_s: float = 0.0
+    """When the run began, by the monotonic clock."""
+    progress_s: float = 0.0
+    """When the run has made its last step, by the monotonic clock."""
+    phase: str = "starting"
+    """One of ``PHASES``."""
+    current_ddl: str = ""
+    """Text of the DDL that runs now."""
+    is_ready: bool = False
+    """The run owns the replica, and has once applied what was there when it began."""
+    epoch: int | None = None
+    """None until the run owns the replica."""
+    checkpoint_ts: Ts = NO_TS
+    watermark: Ts = NO_TS
+    counts: Counts = Counts()
+    records_total: int = 0
+    """Records up to the end offsets that were known at the start; 0 while that is not known."""
+    streams: StreamsView = StreamsView()
+    retries: tuple[tuple[str, int], ...] = ()
+    """Class of the error, and how often something was retried because of it."""
+    quarantined: int | None = None
+    """Events in quarantine that wait for the operator; None while that is not known."""
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds from the beginning of the run to its last step."""
+        return self.progress_s - self.began_s
+
+    def lag_s(self, unix_s: float) -> float | None:
+        """Return how old the replica is; None before the first checkpoint."""
+        return lag_s(self.checkpoint_ts, unix_s)
+
+    def is_alive(self, now_s: float, limit_s: float) -> bool:
+        """Tell whether the run has made progress in the last ``limit_s``. A DDL takes as long as it takes: hours for a large table."""
+        return self.phase == "ddl" or now_s - self.progress_s <= limit_s
+
+
+def lag_s(ts: Ts, unix_s: float) -> float | None:
+    """Return the seconds between the upstream's clock at ``ts`` and ours; None where there is no timestamp."""
+    return max(0.0, unix_s - physical_ms(ts) / 1000) if ts else None

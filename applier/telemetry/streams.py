@@ -1,0 +1,54 @@
+"""Collects what a run shows of its streams: their status, how long they are silent, the stall, whether the run has caught up once."""
+
+from collections.abc import Iterable
+
+from applier.coordinator import Coordinator, StreamStatus
+from applier.model.position import Stream, Ts
+from applier.telemetry.ready import ReadyRule
+from applier.telemetry.run_state import Histogram, StreamsView, StreamView
+from applier.telemetry.stall import StallRule
+
+
+class StreamCollector:
+    """Looks at the streams of one run, now and then. ``stall_after_s``: see ``StallRule``."""
+
+    def __init__(self, stall_after_s: float) -> None:
+        self._stall_rule, self._ready_rule = StallRule(stall_after_s), ReadyRule()
+        self._totals = _RunningTotals()
+        self.is_ready = False
+        """Whether the run has caught up once."""
+
+    def collect(self, coordinator: Coordinator, checkpoint_ts: Ts, durations: tuple[Histogram, ...], now_s: float) -> StreamsView:
+        """Look at every stream. ``now_s`` is of any clock that does not step back."""
+        streams, holding = coordinator.streams, coordinator.holding_stream
+        stall = self._stall_rule.observe(streams, holding, now_s)
+        self.is_ready = self._ready_rule.observe(streams, checkpoint_ts)
+        return StreamsView(
+            each=tuple(self._view(status) for status in streams),
+            holding=holding,
+            stall=stall,
+            pending_ddls=len(coordinator.pending_ddls),
+            cached_bytes=coordinator.cached_bytes,
+            durations=durations,
+        )
+
+    def _view(self, status: StreamStatus) -> StreamView:
+        replays, fallbacks = self._totals.add(status.stream, (status.replays, status.fallbacks))
+        return StreamView(status=status, silent_s=self._stall_rule.silent_s(status.stream), replays=replays, fallbacks=fallbacks)
+
+
+class _RunningTotals:
+    """Sums counts that start at 0 again when state is reloaded: Prometheus' counters must not step back."""
+
+    def __init__(self) -> None:
+        self._last: dict[Stream, tuple[int, ...]] = {}
+        self._total: dict[Stream, tuple[int, ...]] = {}
+
+    def add(self, stream: Stream, counts: Iterable[int]) -> tuple[int, ...]:
+        """Take the counts of a stream as they are now; return them summed over all reloads."""
+        now = tuple(counts)
+        last = self._last.get(stream, (0,) * len(now))
+        total = self._total.get(stream, (0,) * len(now))
+        self._last[stream] = now
+        self._total[stream] = tuple(t + (n - b if n >= b else n) for t, n, b in zip(total, now, last, strict=True))
+        return self._total[stream]
