@@ -15,7 +15,7 @@ from applier.coordinator import Coordinator, Policy
 from applier.coordinator.starting_point import check_beginning, streams_that_begin_late
 from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl, NeedNames, SaveProgress, Step
 from applier.ddl import policy as ddl_rule
-from applier.model.errors import ApplierError, Fenced, JobLost, NeedsOperator, SourceError, SparkEnded, UnknownOutcome
+from applier.model.errors import ApplierError, Fenced, JobAborted, NeedsOperator, SourceError, SparkSessionLost, UnknownOutcome
 from applier.model.listing import Listing
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId
@@ -223,10 +223,10 @@ class Engine:
     def _failed(self, errors: Sequence[ApplierError]) -> None:
         """Raise what stopped a listener, what will not pass by itself first; a job that was lost is no reason to stop."""
         error = min(errors, key=urgency)
-        if isinstance(error, JobLost):
+        if isinstance(error, JobAborted):
             self._rebuild(error)
             return
-        if isinstance(error, SparkEnded):
+        if isinstance(error, SparkSessionLost):
             self.recovery.failure = error  # what was cached is lost with it
         if error.facts.get("kind") == "retention":
             self._topics.check(self.progress.topic_ids)  # the end of a shorter topic looks the same

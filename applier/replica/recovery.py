@@ -7,7 +7,7 @@ a read range) is repeated by every attempt at a segment that cannot be written, 
 import random
 from typing import Any, Final
 
-from applier.model.errors import ApplierError, JobLost, RetryableSinkError, SinkFull, SourceError, SparkEnded, UnknownOutcome
+from applier.model.errors import ApplierError, JobAborted, RetryableSinkError, SinkFull, SourceError, SparkSessionLost, UnknownOutcome
 
 MAX_REBUILDS: Final = 20
 """Unknown outcomes in a row after which a catch-up stops, and a daemon counts the time: something breaks every write."""
@@ -44,11 +44,11 @@ class Recovery:
         self.failure = None
 
     def next_wait_s(self, cause: Exception) -> float:
-        """Count one more rebuild and return the seconds to wait before it, with jitter. JobLost or UnknownOutcome if it is one too many."""
+        """Count one more rebuild and return the seconds to wait before it, with jitter. JobAborted or UnknownOutcome if too many."""
         self.doubt(cause)
         self.rebuilds += 1
         if self.rebuilds > self._max_rebuilds:
-            kind = JobLost if isinstance(cause, JobLost) else UnknownOutcome
+            kind = JobAborted if isinstance(cause, JobAborted) else UnknownOutcome
             message = "spark jobs or writes keep ending without a known outcome"
             raise kind(message, remedy=getattr(cause, "remedy", "") or REMEDY, cause=cause) from cause
         if self.rebuilds == 1:
@@ -60,14 +60,14 @@ def is_transient(error: BaseException) -> bool:
     """Tell whether an error may pass by itself."""
     if isinstance(error, SourceError):
         return error.facts.get("kind") in PASSING
-    return isinstance(error, RetryableSinkError | SinkFull | UnknownOutcome | JobLost | SparkEnded)
+    return isinstance(error, RetryableSinkError | SinkFull | UnknownOutcome | JobAborted | SparkSessionLost)
 
 
 def urgency(error: ApplierError) -> int:
     """Order errors: what will not pass by itself, then those after which nothing is cached any more, then those of single ranges."""
     if not is_transient(error):
         return 0
-    return 1 if isinstance(error, SparkEnded) else 2 if isinstance(error, JobLost) else 3
+    return 1 if isinstance(error, SparkSessionLost) else 2 if isinstance(error, JobAborted) else 3
 
 
 def reason(cause: Exception) -> dict[str, Any]:

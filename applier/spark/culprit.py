@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from applier.model.errors import ApplierError, SourceError, SparkEnded
+from applier.model.errors import ApplierError, SourceError, SparkSessionLost
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
@@ -86,7 +86,7 @@ class _CulpritSearch:
 
     def _take_failure(self, group: list[ListenTask], failed: JobFailed) -> None:
         self._failed_jobs += 1
-        if isinstance(failed.error, SparkEnded) or self._failed_jobs > MAX_FAILED_JOBS:
+        if isinstance(failed.error, SparkSessionLost) or self._failed_jobs > MAX_FAILED_JOBS:
             self._give_up(group, failed.error)
         elif len(group) > 1:
             self._queue.extendleft(reversed(_split(group, failed.task)))

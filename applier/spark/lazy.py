@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from threading import Lock
 
-from applier.model.errors import InvariantViolation, SparkEnded
+from applier.model.errors import InvariantViolation, SparkSessionLost
 from applier.model.range_report import RangeId
 from applier.sinks.write_outcome import WriteOutcome
 from applier.spark.loss import Losses, ranges_lost
@@ -35,7 +35,7 @@ class LazyRunner:
         """Start the runner if need be, then listen."""
         runner = self._runner()
         outcomes = runner.listen(tasks)
-        if any(isinstance(outcome, RangeFailure) and isinstance(outcome.error, SparkEnded) for outcome in outcomes):
+        if any(isinstance(outcome, RangeFailure) and isinstance(outcome.error, SparkSessionLost) for outcome in outcomes):
             self._lose(runner)
         return outcomes
 
@@ -47,7 +47,7 @@ class LazyRunner:
         if runner is None:
             return ranges_lost()
         outcome = runner.apply(plan)
-        if isinstance(outcome.error, SparkEnded):
+        if isinstance(outcome.error, SparkSessionLost):
             self._lose(runner)
         return outcome
 

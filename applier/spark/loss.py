@@ -8,7 +8,7 @@ from typing import Final
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
-from applier.model.errors import JobLost, SparkKeepsEnding
+from applier.model.errors import JobAborted, SparkRestartedTooOften
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.spark.gateway import drop_dead_jvm
 
@@ -31,10 +31,10 @@ class Losses:
         self._at.append(now)
 
     def check(self, now: float) -> None:
-        """Raise SparkKeepsEnding if Spark was lost too often lately."""
+        """Raise SparkRestartedTooOften if Spark was lost too often lately."""
         lately = [at for at in self._at if now - at < PERIOD_S]
         if len(lately) > MAX_LOSSES:
-            raise SparkKeepsEnding(
+            raise SparkRestartedTooOften(
                 "spark ends again and again",
                 remedy="See the lines above and the system's log (out of memory? spark.driver.memory under [spark.conf])",
                 losses=len(lately),
@@ -44,7 +44,7 @@ class Losses:
 
 def ranges_lost() -> WriteOutcome:
     """Return what becomes of a segment whose ranges were cached by a Spark that is gone."""
-    error = JobLost("ranges that were cached are gone with the spark that had them", remedy="See the lines above")
+    error = JobAborted("ranges that were cached are gone with the spark that had them", remedy="See the lines above")
     return WriteOutcome(state=WriteState.REBUILD, error=error)
 
 

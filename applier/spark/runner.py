@@ -17,7 +17,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import RDD, AccumulatorParam, SparkContext, StorageLevel
 
 from applier.model.chunk import PackedChunk
-from applier.model.errors import ApplierError, JobLost, SparkEnded
+from applier.model.errors import ApplierError, JobAborted, SparkSessionLost
 from applier.model.range_report import RangeId
 from applier.sinks.failpoint import reach
 from applier.sinks.write_outcome import WriteOutcome, WriteState
@@ -98,7 +98,7 @@ class SparkRunner:
             if not self._has_failed(error):
                 raise
             failure = _job_failed(error)
-            return WriteOutcome(state=WriteState.REBUILD if isinstance(failure, JobLost) else WriteState.FAILED, error=failure)
+            return WriteOutcome(state=WriteState.REBUILD if isinstance(failure, JobAborted) else WriteState.FAILED, error=failure)
 
     def _has_failed(self, error: Exception) -> bool:
         """Tell whether Spark is to blame: once the other thread has cleared a lost context away, Spark's own code finds None in it."""
@@ -192,7 +192,7 @@ def _only(written: RDD[WriteOutcome]) -> WriteOutcome:
         outcomes = []
     if len(outcomes) == 1:
         return outcomes[0]
-    error = JobLost("the outcome of a write did not arrive", remedy="See the logs of the driver and of the executors")
+    error = JobAborted("the outcome of a write did not arrive", remedy="See the logs of the driver and of the executors")
     return WriteOutcome(state=WriteState.REBUILD, error=error)
 
 
@@ -207,16 +207,16 @@ def _same(bucket: int) -> int:
 def _job_failed(error: Exception) -> ApplierError:
     text = str(getattr(error, "java_exception", error))
     if not isinstance(error, Py4JError) or isinstance(error, Py4JNetworkError) or any(words in text for words in STOPPED):
-        return SparkEnded("spark has ended while the applier works", remedy=ENDED_REMEDY, cause=_cause(text))
+        return SparkSessionLost("spark has ended while the applier works", remedy=ENDED_REMEDY, cause=_cause(text))
     if any(words in text for words in NO_ROOM):
-        return JobLost("spark has no room left on its disk", remedy=ROOM_REMEDY, cause=_cause(text))
-    return JobLost("spark gave a job up", remedy="See the logs of the executors", cause=_cause(text))
+        return JobAborted("spark has no room left on its disk", remedy=ROOM_REMEDY, cause=_cause(text))
+    return JobAborted("spark gave a job up", remedy="See the logs of the executors", cause=_cause(text))
 
 
-def start_failed(error: Py4JError | OSError) -> SparkEnded:
+def start_failed(error: Py4JError | OSError) -> SparkSessionLost:
     """Return our error for a context that does not come up."""
     remedy = "Check spark.master, and whether the cluster runs and has resources to give"
-    return SparkEnded("spark does not start", remedy=remedy, cause=_cause(str(getattr(error, "java_exception", error))))
+    return SparkSessionLost("spark does not start", remedy=remedy, cause=_cause(str(getattr(error, "java_exception", error))))
 
 
 def _cause(text: str) -> str:
@@ -242,7 +242,7 @@ def _one_outcome(range_id: RangeId, outcomes: Sequence[ListenOutcome]) -> Listen
     reports = [outcome for outcome in outcomes if not isinstance(outcome, RangeFailure)]
     if outcomes and all(report == reports[0] for report in reports):
         return (reports or outcomes)[0]
-    error = JobLost(
+    error = JobAborted(
         "a range was read, but " + ("its reports contradict one another" if reports else "its report did not arrive"),
         remedy="See the logs of the driver and of the executors",
         topic=range_id.stream.topic,

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from applier.model.chunk import PackedChunk
-from applier.model.errors import ApplierError, InputCut, InvariantViolation, JobLost, RangeChanged
+from applier.model.errors import ApplierError, IncompleteInput, InvariantViolation, JobAborted, RangeChanged
 from applier.model.events import FoldedName
 from applier.model.range_report import RangeId, RangeReport
 from applier.model.rejected_event import RejectedEvent
@@ -117,13 +117,13 @@ def _wrong_range(plan: ApplyPlan, range_id: RangeId, found: RangeContent) -> App
     )
 
 
-def _unread(failure: RangeFailure) -> JobLost:
+def _unread(failure: RangeFailure) -> JobAborted:
     """Return the error of a range whose cached content is a failure to read it.
 
     A listener had reported the range as read: this comes from a copy of its task that lost the race, or that read the range again after
     an executor was lost. Such a failure is no content, and proves nothing against the range: it is read again, from the sink's progress.
     """
-    return JobLost(
+    return JobAborted(
         "the cache holds a failed read of a range",
         remedy="The range is read again",
         topic=failure.range.stream.topic,
@@ -193,7 +193,7 @@ def write(plan: ApplyPlan, planned: Iterable[Planned], reader: RangeReader) -> W
         return _not_written(error)
     quarantined = Quarantined(partial(record_of, reader), tuple(bad), takes_refused=plan.policy.refused)
     outcome = plan.writer.write(plan.fence, arrival.counted(_statements(first, rest)), plan.commit, quarantined)
-    if isinstance(outcome.error, InputCut):
+    if isinstance(outcome.error, IncompleteInput):
         return _not_written(outcome.error)
     return replace(outcome, transactions=count_transactions(sets)) if outcome.state is WriteState.COMMITTED else outcome
 
@@ -201,13 +201,13 @@ def write(plan: ApplyPlan, planned: Iterable[Planned], reader: RangeReader) -> W
 def _check(failures: list[ApplierError], arrival: Arrival) -> None:
     """Raise what keeps the segment from being written. What another input's early end has caused says least, and comes last."""
     if failures:
-        raise min(failures, key=lambda error: isinstance(error, InputCut))
+        raise min(failures, key=lambda error: isinstance(error, IncompleteInput))
     arrival.check_markers()
 
 
 def _not_written(error: ApplierError) -> WriteOutcome:
     """Report a segment of which nothing was written: what was lost on the way to the writer is read again, from the sink's progress."""
-    is_lost = isinstance(error, RangeChanged | JobLost)
+    is_lost = isinstance(error, RangeChanged | JobAborted)
     return WriteOutcome(state=WriteState.REBUILD if is_lost else WriteState.FAILED, error=error)
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pickle import UnpicklingError
 from typing import NamedTuple, TypeVar
 
-from applier.model.errors import ApplierError, InputCut
+from applier.model.errors import ApplierError, IncompleteInput
 from applier.model.range_report import RangeId, RangeReport
 from applier.planner.statement import Statement
 
@@ -98,7 +98,7 @@ class Dealing:
 
 
 def whole_bucket(elements: Iterable[tuple[int, bytes | Dealt | Failure]], ranges: Sequence[RangeId]) -> list[bytes]:
-    """Return all chunks that one reducer was sent. InputCut unless they are as many as announced, with every range announced once.
+    """Return all chunks that one reducer was sent. IncompleteInput unless they are as many as announced, with every range announced once.
 
     What has kept a select task from its work is raised.
     """
@@ -151,14 +151,14 @@ class Arrival:
         self._others += 1
 
     def check_markers(self) -> None:
-        """Raise InputCut unless every reducer has ended once, with all that goes in front of the statements."""
+        """Raise IncompleteInput unless every reducer has ended once, with all that goes in front of the statements."""
         heard = sorted(marker.reducer for marker in self._markers)
         announced = sum(marker.others for marker in self._markers)
         if heard != list(range(self.reducers)) or announced != self._others:
             raise _cut("writing", {"reducers": len(heard), "of": self.reducers}, found=self._others, announced=announced)
 
     def counted(self, statements: Iterable[Statement]) -> Iterator[Statement]:
-        """Yield the statements; raise InputCut at their end unless they and their rows are as many as announced."""
+        """Yield the statements; raise IncompleteInput at their end unless they and their rows are as many as announced."""
         found = rows = 0
         for statement in statements:
             found += 1
@@ -169,5 +169,5 @@ class Arrival:
             raise _cut("writing", {}, statements=found, rows=rows, announced_statements=announced[0], announced_rows=announced[1])
 
 
-def _cut(task: str, place: dict[str, object], **counts: int) -> InputCut:
-    return InputCut("the input of a spark task ended early", remedy=REMEDY, task=task, **place, **counts)
+def _cut(task: str, place: dict[str, object], **counts: int) -> IncompleteInput:
+    return IncompleteInput("the input of a spark task ended early", remedy=REMEDY, task=task, **place, **counts)

@@ -11,7 +11,7 @@ import stamina
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
-from applier.model.errors import ApplierError, FatalSinkError, Fenced, JobLost, NeedsOperator, RetryableSinkError, SourceError
+from applier.model.errors import ApplierError, FatalSinkError, Fenced, JobAborted, NeedsOperator, RetryableSinkError, SourceError
 from applier.replica import recovery, topic_identity
 from applier.replica.shutdown import Shutdown
 from applier.run import daemon
@@ -234,11 +234,11 @@ def test_a_job_that_is_always_lost_ends_the_run_though_positions_are_saved_betwe
     tmp_path, saving_always, monkeypatch
 ):
     monkeypatch.setattr(recovery.Recovery.__init__, "__defaults__", (3,))
-    lost = WriteOutcome(state=WriteState.REBUILD, error=JobLost("spark gave a job up", cause="MemoryError"))
+    lost = WriteOutcome(state=WriteState.REBUILD, error=JobAborted("spark gave a job up", cause="MemoryError"))
     error, observer = follow_without_rows(tmp_path, lost, retry_for_s=0.0, limit=12)
-    assert isinstance(error, JobLost)
+    assert isinstance(error, JobAborted)
     assert [(facts["error"], facts["reason"], facts["attempt"]) for facts in observer.of("retry")] == [
-        ("JobLost", "spark gave a job up", attempt) for attempt in (1, 2, 3)
+        ("JobAborted", "spark gave a job up", attempt) for attempt in (1, 2, 3)
     ]
     assert [(facts["reason"], facts["cause"]) for facts in observer.of("recovering")] == [("spark gave a job up", "MemoryError")] * 3
 

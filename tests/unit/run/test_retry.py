@@ -6,14 +6,14 @@ from applier.model.errors import (
     ConfigError,
     FatalSinkError,
     Fenced,
-    JobLost,
+    JobAborted,
     NeedsOperator,
     ProtocolError,
     RangeChanged,
     RetryableSinkError,
     SourceError,
-    SparkEnded,
-    SparkKeepsEnding,
+    SparkRestartedTooOften,
+    SparkSessionLost,
     UnknownOutcome,
 )
 from applier.replica.recovery import is_transient
@@ -42,7 +42,7 @@ def quickly(monkeypatch):
 
 @pytest.mark.parametrize(
     "error",
-    [RetryableSinkError("m"), UnknownOutcome("m"), JobLost("m"), SparkEnded("m"), SourceError("m", kind="unreachable")],
+    [RetryableSinkError("m"), UnknownOutcome("m"), JobAborted("m"), SparkSessionLost("m"), SourceError("m", kind="unreachable")],
 )
 def test_what_may_pass_is_transient(error):
     assert is_transient(error)
@@ -57,7 +57,7 @@ def test_what_may_pass_is_transient(error):
         ConfigError("m"),
         ProtocolError("m"),
         RangeChanged("m"),
-        SparkKeepsEnding("m"),
+        SparkRestartedTooOften("m"),
         SourceError("m", kind="retention"),
         ValueError("m"),
     ],

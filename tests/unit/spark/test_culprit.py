@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.model.errors import JobLost, SourceError, SparkEnded
+from applier.model.errors import JobAborted, SourceError, SparkSessionLost
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.replica.recovery import is_transient
@@ -19,7 +19,7 @@ class Spark:
 
     def __init__(self, *deadly, once=(), is_vague=False, error=None):
         self.deadly, self.once, self.is_vague = set(deadly), set(once), is_vague
-        self.error = error or JobLost("spark gave a job up", cause="the worker crashed")
+        self.error = error or JobAborted("spark gave a job up", cause="the worker crashed")
         self.jobs = []
 
     def __call__(self, tasks):
@@ -111,11 +111,11 @@ def test_where_every_job_fails_no_range_is_blamed_for_long():
     outcomes = CulpritSearch(spark).listen([task(n) for n in range(200)])
     assert failed(outcomes) == list(range(200))
     assert len(spark.jobs) == MAX_FAILED_JOBS + 1
-    assert any(isinstance(outcome.error, JobLost) for outcome in outcomes)
+    assert any(isinstance(outcome.error, JobAborted) for outcome in outcomes)
 
 
 def test_a_spark_that_has_ended_is_not_asked_again():
-    spark = Spark(1, error=SparkEnded("gone"))
+    spark = Spark(1, error=SparkSessionLost("gone"))
     outcomes = CulpritSearch(spark).listen([task(n) for n in range(3)])
-    assert all(isinstance(outcome.error, SparkEnded) for outcome in outcomes)
+    assert all(isinstance(outcome.error, SparkSessionLost) for outcome in outcomes)
     assert len(spark.jobs) == 1

@@ -3,7 +3,7 @@
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from applier.model.errors import JobLost
+from applier.model.errors import JobAborted
 from applier.replica.recovery import is_transient
 from applier.spark.runner import _job_failed
 
@@ -18,7 +18,7 @@ class Failed(Py4JJavaError):
 @pytest.mark.parametrize("words", ["java.io.IOException: No space left on device", "OSError: [Errno 122] Disk quota exceeded"])
 def test_a_job_that_fails_for_lack_of_room_names_the_directory_to_look_at(words):
     error = _job_failed(Failed(f"Job aborted due to stage failure: Task 0 failed 4 times: {words}\n\tat x"))
-    assert isinstance(error, JobLost)
+    assert isinstance(error, JobAborted)
     assert "no room left" in error.message
     assert "spark.local.dir" in error.remedy
     assert words in error.facts["cause"]

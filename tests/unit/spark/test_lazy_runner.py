@@ -5,7 +5,7 @@ from threading import Event, Thread
 
 import pytest
 
-from applier.model.errors import InvariantViolation, JobLost, SparkEnded, SparkKeepsEnding
+from applier.model.errors import InvariantViolation, JobAborted, SparkRestartedTooOften, SparkSessionLost
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.sinks.write_outcome import WriteOutcome, WriteState
@@ -68,10 +68,10 @@ class Ended:
         self.closed = 0
 
     def listen(self, tasks):
-        return [RangeFailure(RangeId(Stream("t", 0), Offset(0), Offset(1)), SparkEnded("gone"))]
+        return [RangeFailure(RangeId(Stream("t", 0), Offset(0), Offset(1)), SparkSessionLost("gone"))]
 
     def apply(self, plan):
-        return WriteOutcome(state=WriteState.FAILED, error=SparkEnded("gone"))
+        return WriteOutcome(state=WriteState.FAILED, error=SparkSessionLost("gone"))
 
     def close(self):
         self.closed += 1
@@ -105,7 +105,7 @@ def test_what_was_cached_by_a_lost_spark_is_a_reason_to_rebuild_and_starts_no_ot
     runner = LazyRunner(lambda: made.pop(0))
     runner.listen([])
     written = runner.apply(None)
-    assert (written.state, type(written.error)) == (WriteState.REBUILD, JobLost)
+    assert (written.state, type(written.error)) == (WriteState.REBUILD, JobAborted)
 
 
 def test_nothing_is_applied_after_it_was_closed():
@@ -120,7 +120,7 @@ def test_too_many_losses_lately_are_no_accident_and_old_ones_are_forgotten():
     runner = LazyRunner(Ended, clock=lambda: now[0])
     for _ in range(MAX_LOSSES + 1):
         runner.listen([])
-    with pytest.raises(SparkKeepsEnding, match="spark ends again and again"):
+    with pytest.raises(SparkRestartedTooOften, match="spark ends again and again"):
         runner.listen([])
     now[0] = PERIOD_S
     assert isinstance(runner.listen([])[0], RangeFailure)

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from applier.model.errors import JobLost
+from applier.model.errors import JobAborted
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.sources.open_protocol import OPEN_PROTOCOL
@@ -49,6 +49,6 @@ def test_a_range_without_a_report_is_a_lost_job_and_is_released():
     (outcome,) = runner.listen([ListenTask(range=RANGE, floor_ts=Ts(0), buckets=1)])
     assert isinstance(outcome, RangeFailure)
     assert outcome.range == RANGE
-    assert isinstance(outcome.error, JobLost)
+    assert isinstance(outcome.error, JobAborted)
     assert outcome.error.remedy
     assert spark.cached == 0

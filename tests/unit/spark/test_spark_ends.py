@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 
-from applier.model.errors import JobLost, SourceError, SparkEnded
+from applier.model.errors import JobAborted, SourceError, SparkSessionLost
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.sinks.write_outcome import WriteState
@@ -61,11 +61,11 @@ def test_a_spark_that_has_ended_is_named_and_not_rebuilt_upon(error, is_dead):
     runner = SparkRunner(BrokenSpark(error, is_dead=is_dead), MemoryReader({}), OPEN_PROTOCOL)
     (outcome,) = runner.listen([TASK])
     assert isinstance(outcome, RangeFailure)
-    assert isinstance(outcome.error, SparkEnded)
+    assert isinstance(outcome.error, SparkSessionLost)
     assert outcome.error.remedy
     runner._cached[RANGE] = runner._context
     written = runner.apply(PLAN)
-    assert (written.state, type(written.error)) == (WriteState.FAILED, SparkEnded)
+    assert (written.state, type(written.error)) == (WriteState.FAILED, SparkSessionLost)
     runner.close()
 
 
@@ -78,10 +78,10 @@ def test_a_spark_that_the_other_thread_has_cleared_away_under_a_job_has_ended(is
     spark._jsc = None
     runner = SparkRunner(spark, MemoryReader({}), OPEN_PROTOCOL)
     (outcome,) = runner.listen([TASK])
-    assert isinstance(outcome.error, SparkEnded)
+    assert isinstance(outcome.error, SparkSessionLost)
     assert outcome.error.facts["cause"] == str(NOTHING)
     runner._cached[RANGE] = spark
-    assert isinstance(runner.apply(PLAN).error, SparkEnded)
+    assert isinstance(runner.apply(PLAN).error, SparkSessionLost)
     runner.release([RANGE])
 
 
@@ -103,9 +103,9 @@ def test_a_job_that_spark_gave_up_blames_its_only_range_with_what_was_raised_and
     assert spark.released == TRIES_ALONE
     runner._cached[RANGE] = spark
     written = runner.apply(PLAN)
-    assert (written.state, type(written.error)) == (WriteState.REBUILD, JobLost)
+    assert (written.state, type(written.error)) == (WriteState.REBUILD, JobAborted)
 
 
 def test_ranges_that_another_spark_had_cached_are_a_reason_to_rebuild():
     written = SparkRunner(BrokenSpark(AssertionError("asked")), MemoryReader({}), OPEN_PROTOCOL).apply(PLAN)
-    assert (written.state, type(written.error)) == (WriteState.REBUILD, JobLost)
+    assert (written.state, type(written.error)) == (WriteState.REBUILD, JobAborted)

@@ -11,7 +11,7 @@ from io import BytesIO
 import pytest
 from pyspark.serializers import AutoBatchedSerializer, BatchedSerializer, CPickleSerializer
 
-from applier.model.errors import FatalSinkError, InputCut, InvariantViolation, JobLost, RangeChanged, SourceError
+from applier.model.errors import FatalSinkError, IncompleteInput, InvariantViolation, JobAborted, RangeChanged, SourceError
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId
@@ -131,7 +131,7 @@ def committed(plan, planned):
 
 
 def is_refused(outcome):
-    return outcome.state is WriteState.REBUILD and isinstance(outcome.error, InputCut)
+    return outcome.state is WriteState.REBUILD and isinstance(outcome.error, IncompleteInput)
 
 
 @pytest.mark.parametrize("rows", [SMALL, LARGE])
@@ -238,7 +238,7 @@ def test_the_cached_failure_of_a_range_is_not_its_content_and_it_is_read_again(p
     *chunks, report = cached[0]
     lost_race = [chunks[0], RangeFailure(report.range, SourceError("kafka does not answer", kind="unreachable"))]
     outcome = committed(large, rendered(large, selected(large, [lost_race, *cached[1:]])))
-    assert (outcome.state, type(outcome.error), outcome.error.facts["cause"]) == (WriteState.REBUILD, JobLost, "kafka does not answer")
+    assert (outcome.state, type(outcome.error), outcome.error.facts["cause"]) == (WriteState.REBUILD, JobAborted, "kafka does not answer")
     assert rows_of(path) == 0
 
 
@@ -258,7 +258,7 @@ def test_a_range_of_another_segment_is_a_defect(plan, cached):
 
 def test_an_error_of_the_rows_says_more_than_what_is_missing_beside_it(plan, cached):
     large = plan()
-    planned = [(FAILED, Failure(InputCut("cut"))), (FAILED, Failure(FatalSinkError("the table is missing")))]
+    planned = [(FAILED, Failure(IncompleteInput("cut"))), (FAILED, Failure(FatalSinkError("the table is missing")))]
     outcome = committed(large, planned)
     assert (outcome.state, type(outcome.error)) == (WriteState.FAILED, FatalSinkError)
 
