@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from applier.demo.simulator.blueprint import FAMILY_TABLES, LAB_SCHEMA, TableFamily
 from applier.demo.simulator.catalogue import Catalogue, TableState
-from applier.demo.simulator.evolution import Evolution, SimulatedDdlKind
 from applier.demo.simulator.operation import CreateSchema, CreateTable, Ddl, RowChange, Step
+from applier.demo.simulator.schema_evolution import SchemaEvolution, SimulatedDdlKind
 from applier.demo.simulator.workload import FreeWork, MoneyWork, OrderWork, Transaction, total_of
 from applier.model.events import TableName
 from applier.model.position import LOGICAL_BITS, Ts
@@ -88,7 +88,7 @@ class _Writer:
         self._options = history.options
         self._rng = random.Random(f"history {history.seed}")  # noqa: S311 - a seeded simulation
         self._catalogue = Catalogue()
-        self._evolution = Evolution(self._rng, history.options.ddl_kinds)
+        self._evolution = SchemaEvolution(self._rng, history.options.ddl_kinds)
         self._free = FreeWork(self._rng, history.options.live_rows)
         self._money = MoneyWork(self._rng, history.options.accounts)
         self._orders = OrderWork(self._rng, history.options.live_rows)

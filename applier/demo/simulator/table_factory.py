@@ -1,0 +1,65 @@
+"""New columns and tables of the simulated upstream, with names that are used once."""
+
+import random
+from dataclasses import dataclass
+
+from applier.demo.simulator import column_type as of
+from applier.demo.simulator.column_type import TypeClass, UpstreamType
+from applier.demo.simulator.schema import Table, UpstreamColumn, UpstreamIndex, column, column_with_default, primary, unique
+from applier.demo.simulator.value_pool import random_value
+from applier.model.events import TableName
+
+EXTRA_PREFIX = "extra_"
+_EXTRA_TYPES: tuple[UpstreamType, ...] = (
+    of.integer("INT"),
+    of.integer("BIGINT", unsigned=True),
+    of.varchar(30),
+    of.decimal(12, 3),
+    of.datetime(),
+    of.enum("x", "y", "z"),
+    of.set_of("p", "q", "r"),
+    of.real("DOUBLE"),
+    of.varbinary(20),
+    of.char(8),
+    of.date(),
+    of.bit(9),
+)
+TYPES_WITHOUT_DEFAULT = frozenset({TypeClass.TEXT, TypeClass.BLOB, TypeClass.JSON})
+
+
+@dataclass(slots=True)
+class TableFactory:
+    """Draws columns and tables. ``serial`` numbers everything that is named, so that no name comes back."""
+
+    rng: random.Random
+    _serial: int = 0
+
+    def serial(self) -> int:
+        """Return the next number."""
+        self._serial += 1
+        return self._serial
+
+    def new_table(self, name: TableName) -> Table:
+        """Define a table with some columns of any kind, a key of one or two columns, and perhaps a unique index."""
+        keys = [column("id", self.rng.choice((of.integer("BIGINT"), of.integer("INT", unsigned=True), of.varchar(40))), null=False)]
+        if self.rng.random() < 0.3:
+            keys.append(column("part", of.integer("SMALLINT"), null=False))
+        others = [self.extra_column() for _ in range(self.rng.randint(1, 4))]
+        columns = [*keys, *others]
+        if self.rng.random() < 0.3:
+            self.rng.shuffle(columns)
+        indexes: list[UpstreamIndex] = [primary(*(key.name for key in keys))]
+        if self.rng.random() < 0.4:
+            columns.append(column("tag", of.integer("INT")))
+            indexes.append(unique("one_tag", "tag"))
+        return Table(name=name, columns=tuple(columns), indexes=tuple(indexes))
+
+    def extra_column(self) -> UpstreamColumn:
+        """Return a column of any kind that later DDLs may change or drop."""
+        name, kind = f"{EXTRA_PREFIX}{self.serial()}", self.rng.choice(_EXTRA_TYPES)
+        nullable = self.rng.random() < 0.6
+        if self.rng.random() < 0.5 and kind.kind not in TYPES_WITHOUT_DEFAULT:
+            value = random_value(self.rng, column(name, kind, null=False))
+            if not (isinstance(value, str) and not value.isprintable()):
+                return column_with_default(name, kind, value, null=nullable)
+        return column(name, kind, null=nullable)
