@@ -17,7 +17,7 @@ from applier.demo.screen import Screen
 from applier.demo.simulator.broker import MockBroker
 from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.kafka import play as produce
+from applier.demo.simulator.kafka_log import produce_log
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.demo.stage import TOPIC, DurableState, Stage, Verdict, Volume, moment_of_replica
 from applier.model.errors import InvariantViolation, RetryableSinkError
@@ -64,7 +64,7 @@ def play(stage: Stage, screen: Screen, seed: int) -> list[Verdict]:
     screen.upstream(volume, seed)
     options = ProducerOptions(seed=seed, topic=TOPIC, dispatcher=Dispatcher.INDEX_VALUE, partitions=4, replays=REPLAYS)
     with MockBroker() as broker:
-        records = produce(Producer(stage.history, options).log(), broker.bootstrap_servers)
+        records = produce_log(Producer(stage.history, options).log(), broker.bootstrap_servers)
         screen.feed(records, broker.bootstrap_servers, REPLAYS)
         config = stage.write_config(broker.bootstrap_servers)
         with open_sink(config.sink_settings()) as sink:

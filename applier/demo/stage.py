@@ -11,7 +11,7 @@ from typing import Final
 from applier.config import Config, load_config
 from applier.demo.simulator.compare import DatabaseFacts, differences
 from applier.demo.simulator.history import History
-from applier.demo.simulator.operation import Step
+from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.sqlite_facts import money_total, read_file_facts
 from applier.demo.simulator.sqlite_oracle import SqliteOracle
 from applier.model.errors import ConfigError
@@ -172,7 +172,7 @@ def moment_of_replica(sink: Sink) -> DurableState | None:
     )
 
 
-def steps_until(history: Iterable[Step], moment: DurableState) -> Iterator[Step]:
+def steps_until(history: Iterable[UpstreamStep], moment: DurableState) -> Iterator[UpstreamStep]:
     """Yield the upstream as the replica must show it at ``moment``: all rows up to it, and at its very ts only the DDLs that are done."""
     for step in history:
         if is_beyond(step.ts, moment.checkpoint_ts):

@@ -17,10 +17,10 @@ from pathlib import Path
 import pymysql
 from sqlalchemy import make_url
 
-from applier.demo.simulator.bulk import BulkHistory, bulk_log
+from applier.demo.simulator.bulk_history import BulkHistory, bulk_log
 from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.json_text import Flavour
-from applier.demo.simulator.kafka import create_topic, play
+from applier.demo.simulator.kafka_log import create_topic, produce_log
 from applier.demo.simulator.producer import ProducerOptions
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -112,7 +112,7 @@ def main():
     create_topic(kafka, topic, partitions)
     options = ProducerOptions(topic=topic, partitions=partitions, dispatcher=Dispatcher.INDEX_VALUE, flavour=Flavour.TICDC)
     history = BulkHistory(rows=rows)
-    play(bulk_log(history, options), kafka)
+    produce_log(bulk_log(history, options), kafka)
     with tempfile.TemporaryDirectory() as directory:
         if url is not None:
             clear(url)

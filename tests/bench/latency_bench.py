@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from applier.demo.simulator.bulk import BulkHistory
+from applier.demo.simulator.bulk_history import BulkHistory
 from tests.rig.checkpoint import CheckpointReader
 from tests.rig.database import GIVEN as GIVEN_DATABASE
 from tests.rig.kafka import GIVEN as GIVEN_KAFKA

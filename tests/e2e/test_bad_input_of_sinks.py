@@ -65,7 +65,7 @@ def test_a_file_that_is_not_writable(place, tmp_path, mock_kafka):
 
 def test_a_table_of_the_file_that_was_dropped_by_hand(tmp_path, mock_kafka):
     stage = half_way(tmp_path, mock_kafka, f"sqlite:///{tmp_path}/replica.db")
-    stage.play(stage.late)
+    stage.produce(stage.late)
     with closing(sqlite3.connect(tmp_path / "replica.db")) as connection:
         connection.execute('ALTER TABLE "bank.accounts" RENAME TO "kept"')
     assert_told(stage.refusal(), SINK, "table: bank.accounts", "commit_ts: ")
@@ -81,7 +81,7 @@ def stage(tmp_path_factory, kafka, mysql_url):
     clear_sink(mysql_url)
     servers = kafka.bootstrap_servers
     made = half_way(tmp_path_factory.mktemp("server"), servers, mysql_url, create=lambda world: world.create_topics(servers))
-    made.play(made.late)
+    made.produce(made.late)
     yield made
     clear_sink(mysql_url)
 

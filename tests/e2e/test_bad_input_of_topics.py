@@ -42,7 +42,7 @@ def test_an_unknown_topic(without_broker, tmp_path, mock_kafka):
 def test_a_topic_without_resolved_events(tmp_path, mock_kafka):
     topic = f"silent-{uuid4().hex[:8]}"
     stage = new_stage(tmp_path, mock_kafka, topic)
-    stage.play([record for record in stage.world.log if not record.key.endswith(RESOLVED)])
+    stage.produce([record for record in stage.world.log if not record.key.endswith(RESOLVED)])
     assert_told(stage.refusal(), SOURCE, "no resolved event", f"stream: {topic}/")
 
 
@@ -59,7 +59,7 @@ def test_a_record_that_cannot_be_read(damage, words, stage):
     bad = stage.late[place]
     offset = sum(record.stream == bad.stream for record in stage.world.log[: -len(stage.late)])
     offset += sum(record.stream == bad.stream for record in stage.late[:place])
-    stage.play([*stage.late[:place], damage(bad), *stage.late[place + 1 :]])
+    stage.produce([*stage.late[:place], damage(bad), *stage.late[place + 1 :]])
     told = stage.refusal()
     assert_told(told, SOURCE, words, f"topic: {stage.topic}", f"partition: {bad.stream.partition}", f"offset: {offset}")
 
@@ -78,7 +78,7 @@ def test_offsets_expired_by_retention(tmp_path, kafka):
         create=lambda world: world.create_topics(kafka.bootstrap_servers),
     )
     stored = stage.progress().positions
-    stage.play(stage.late)
+    stage.produce(stage.late)
     stream = stage.late[-1].stream
     end = sum(record.stream == stream for record in stage.world.log)
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})

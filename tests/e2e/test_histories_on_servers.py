@@ -32,7 +32,7 @@ def played(seed, servers):
     options = replace(drawn, topic=topic, dispatcher=DISPATCHERS[seed % len(DISPATCHERS)], partitions=1 + seed % 8, open_tail=False)
     world = upstream(History(seed, HistoryOptions(transactions=50)), options)
     world.create_topics(servers)
-    world.play(servers)
+    world.produce(servers)
     return world
 
 

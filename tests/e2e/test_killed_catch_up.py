@@ -79,7 +79,7 @@ class Kills:
 
 def test_the_sink_is_identical_after_twenty_kills_and_every_ddl_ran_once(tmp_path, mock_kafka):
     world = small_upstream(20, "killed", transactions=120)
-    world.play(mock_kafka)
+    world.produce(mock_kafka)
     with ExitStack() as processes:
         kills = Kills(tmp_path, mock_kafka, world, processes)
         kills.until(KILLS)

@@ -7,10 +7,10 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import make_url
 
-from applier.demo.simulator.blueprint import TRANSFERS, TableFamily
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.producer import ProducerOptions
+from applier.demo.simulator.table_family import TRANSFERS, TableFamily
 from tests.integration.tcp_proxy import proxy_to
 from tests.rig.money import reading_money
 from tests.rig.program import run, write_config
@@ -65,7 +65,7 @@ def repeated(world, url):
 def world(kafka):
     made = money_in_motion(f"unheard-{uuid4().hex[:8]}")
     made.create_topics(kafka.bootstrap_servers)
-    made.play(kafka.bootstrap_servers)
+    made.produce(kafka.bootstrap_servers)
     return made
 
 

@@ -39,7 +39,7 @@ def lose_writers_at(config, world, url, point):
 @pytest.fixture(scope="module")
 def mock_world(mock_kafka):
     world = small_upstream(51, "dying", transactions=20)
-    world.play(mock_kafka)
+    world.produce(mock_kafka)
     return world
 
 
@@ -47,7 +47,7 @@ def mock_world(mock_kafka):
 def real_world(kafka):
     world = small_upstream(52, f"dying-{uuid4().hex[:8]}", transactions=20)
     world.create_topics(kafka.bootstrap_servers)
-    world.play(kafka.bootstrap_servers)
+    world.produce(kafka.bootstrap_servers)
     return world
 
 

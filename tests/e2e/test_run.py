@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from sqlalchemy import make_url
 
-from applier.demo.simulator.kafka import play
+from applier.demo.simulator.kafka_log import produce_log
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
 from tests.integration.tcp_proxy import proxy_to
@@ -47,16 +47,16 @@ def test_a_daemon_outlives_its_python_workers_and_its_java_process(tmp_path, moc
     url = f"sqlite:///{tmp_path}/replica.db"
     world = small_upstream(62, f"outlived-{uuid4().hex[:8]}", transactions=30)
     third = len(world.log) // 3
-    play(world.log[:third], mock_kafka)
+    produce_log(world.log[:third], mock_kafka)
     config = write_config(tmp_path, servers=mock_kafka, url=url, topics=list(world.topics))
     with daemon(config) as program:
         assert program.reaches(lambda: fence_of(url)[1] > 0)
         kill_one(program, Role.WORKER)
-        play(world.log[third : 2 * third], mock_kafka)
+        produce_log(world.log[third : 2 * third], mock_kafka)
         begun = fence_of(url)
         assert program.reaches(lambda: fence_of(url) > begun)
         kill_one(program, Role.JVM)
-        play(world.log[2 * third :], mock_kafka)
+        produce_log(world.log[2 * third :], mock_kafka)
         assert program.reaches(lambda: checkpoint_of(url) == world.final_ts)
         program.send(signal.SIGINT)
         ended = program.wait()
@@ -72,7 +72,7 @@ def test_a_daemon_follows_a_feed_beside_which_no_other_runs_and_ends_when_it_is_
     world = small_upstream(61, f"followed-{uuid4().hex[:8]}", transactions=30)
     world.create_topics(servers)
     middle = len(world.log) // 2
-    play(world.log[:middle], servers)
+    produce_log(world.log[:middle], servers)
     config = write_config(tmp_path, servers=servers, url=least_privileged_url, topics=list(world.topics), lease_s=LEASE_S)
     with daemon(config) as program:
         assert program.reaches(lambda: fence_of(mysql_url)[1] > 0)
@@ -80,7 +80,7 @@ def test_a_daemon_follows_a_feed_beside_which_no_other_runs_and_ends_when_it_is_
             refused = second.wait()
         assert refused.code == FENCED, refused.stderr
         assert f"process: {program.pid}\n" in refused.stderr
-        play(world.log[middle:], servers)
+        produce_log(world.log[middle:], servers)
         assert program.reaches(lambda: checkpoint_of(mysql_url) == world.final_ts)
         program.send(signal.SIGTERM)
         ended = program.wait()
@@ -97,7 +97,7 @@ def test_a_daemon_waits_for_its_database_at_the_start_and_ends_in_good_order_whi
 ):
     clear_sink(mysql_url)
     world = small_upstream(63, f"waited-{uuid4().hex[:8]}", transactions=10)
-    world.play(mock_kafka)
+    world.produce(mock_kafka)
     server, port = make_url(least_privileged_url), free_port()
     url = server.set(host="127.0.0.1", port=port).render_as_string(hide_password=False)
     config = write_config(tmp_path, servers=mock_kafka, url=url, topics=list(world.topics))

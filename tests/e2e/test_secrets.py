@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import make_url
 
-from applier.demo.simulator.kafka import create_topic, play
+from applier.demo.simulator.kafka_log import create_topic, produce_log
 from applier.model.errors import FatalSinkError
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
@@ -49,7 +49,7 @@ class Place:
         self.world = small_upstream(91, f"secret-{uuid4().hex[:8]}", transactions=30)
         for topic, partitions in self.world.topics.items():
             create_topic(kafka.bootstrap_servers, topic, partitions, **kafka.properties)
-        play(self.world.log, kafka.bootstrap_servers, properties=kafka.properties)
+        produce_log(self.world.log, kafka.bootstrap_servers, properties=kafka.properties)
         (topic,) = self.world.topics
         self.reader = kafka.make_reader(topic, f"applier-{NAME}")
 

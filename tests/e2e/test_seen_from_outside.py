@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from applier.cli.main import run
-from applier.demo.simulator.kafka import play
+from applier.demo.simulator.kafka_log import produce_log
 from applier.status import query as inquiry
 from tests.rig.program import daemon, write_config
 from tests.rig.upstream import NAME, small_upstream
@@ -56,7 +56,7 @@ def test_a_daemon_is_seen_while_it_runs_and_after_its_end(tmp_path, mock_kafka, 
         monkeypatch.setattr(inquiry, patience, 60)
     world = small_upstream(71, "seen", transactions=20)
     middle = len(world.log) // 2
-    play(world.log[:middle], mock_kafka)
+    produce_log(world.log[:middle], mock_kafka)
     url, topics = f"sqlite:///{tmp_path}/replica.db", list(world.topics)
     config = write_config(tmp_path, servers=mock_kafka, url=url, topics=topics, lease_s=LEASE_S)
     with config.open("a", encoding="utf-8") as file:
@@ -68,7 +68,7 @@ def test_a_daemon_is_seen_while_it_runs_and_after_its_end(tmp_path, mock_kafka, 
         config.write_text(config.read_text(encoding="utf-8").replace("listen = 0", f"listen = {port}"), encoding="utf-8")
         assert program.reaches(lambda: get(port, "/healthz")[0] == 200)
         assert program.reaches(lambda: get(port, "/readyz")[0] == 200)
-        play(world.log[middle:], mock_kafka)
+        produce_log(world.log[middle:], mock_kafka)
         assert program.reaches(lambda: json.loads(get(port, "/status")[1])["checkpoint_ts"] == world.final_ts)
 
         found = metrics(port)

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from applier.cli.main import run as run_command
-from applier.demo.simulator.kafka import create_topic, play
+from applier.demo.simulator.kafka_log import create_topic, produce_log
 from applier.demo.simulator.mysql_oracle import connect
 from applier.model.position import Stream
 from applier.sources.kafka.client import KafkaSource
@@ -44,7 +44,7 @@ def put(topic, servers, time_ms, *placed):
     broken = [n for n, (_, event) in enumerate(placed) if event[0].get("ts") == LATE + 99]
     for n in broken:
         log[n] = log[n]._replace(value=log[n].value[:-3])
-    play(log, servers)
+    produce_log(log, servers)
 
 
 def test_bad_events_are_stored_once_though_the_program_dies_and_can_be_retried(tmp_path, kafka, mysql_url, least_privileged_url, capsys):

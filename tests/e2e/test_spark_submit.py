@@ -25,7 +25,7 @@ def submission(tmp_path_factory):
 
 def test_a_submitted_catch_up_is_identical_and_spark_submit_passes_its_result_on(submission, tmp_path, mock_kafka):
     world = small_upstream(31, "submitted", transactions=20)
-    world.play(mock_kafka)
+    world.produce(mock_kafka)
     url = f"sqlite:///{tmp_path}/replica.db"
     with submission.catchup(write_config(tmp_path, servers=mock_kafka, url=url, topics=list(world.topics)), LOCAL) as program:
         ended = program.wait()
@@ -49,7 +49,7 @@ def test_a_file_of_the_drivers_machine_is_refused_under_a_master_that_is_not_loc
 def test_a_worker_that_dies_in_mid_run_changes_nothing(submission, tmp_path, kafka, mysql_url, least_privileged_url):
     world = small_upstream(32, f"cluster-{uuid4().hex[:8]}", transactions=100)
     world.create_topics(kafka.bootstrap_servers)
-    world.play(kafka.bootstrap_servers)
+    world.produce(kafka.bootstrap_servers)
     clear_sink(mysql_url)
     config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=list(world.topics))
     memory = {"spark_executor_memory": "512m", "spark_driver_memory": "512m"}

@@ -45,7 +45,7 @@ def kill_and_restart(config, world, url):
 @pytest.fixture(scope="module")
 def mock_world(mock_kafka):
     world = small_upstream(41, "contended", transactions=16)
-    world.play(mock_kafka)
+    world.produce(mock_kafka)
     return world
 
 
@@ -53,7 +53,7 @@ def mock_world(mock_kafka):
 def real_world(kafka):
     world = small_upstream(42, f"contended-{uuid4().hex[:8]}", transactions=16)
     world.create_topics(kafka.bootstrap_servers)
-    world.play(kafka.bootstrap_servers)
+    world.produce(kafka.bootstrap_servers)
     return world
 
 

@@ -7,10 +7,10 @@ from uuid import uuid4
 
 import pytest
 
-from applier.demo.simulator.blueprint import TableFamily
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.producer import ProducerOptions
+from applier.demo.simulator.table_family import TableFamily
 from tests.rig.checkpoint import CheckpointReader
 from tests.rig.database import Kind, kind_of
 from tests.rig.process_tree import Role, processes, session
@@ -60,7 +60,7 @@ def world(kafka):
     history = History(93, HistoryOptions(transactions=40, families=frozenset({TableFamily.MONEY, TableFamily.ORDERS}), ddl_share=0.05))
     made = upstream(history, ProducerOptions(seed=93, topic=f"zombies-{uuid4().hex[:8]}", partitions=3))
     made.create_topics(kafka.bootstrap_servers)
-    made.play(kafka.bootstrap_servers)
+    made.produce(kafka.bootstrap_servers)
     return made
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from applier.ddl.ddl_type import DDL_TYPE_NAMES
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.operation import ActionType, Step, action_type
+from applier.demo.simulator.operation import ActionType, UpstreamStep, action_type
 from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.demo.stage import moment_of_replica
@@ -73,7 +73,7 @@ def parts(step):
     """Part a step into its rows and its single DDLs: (ts, DDLs of that ts so far, step)."""
     yield step.ts, 0, step._replace(ddls=())
     for number, ddl in enumerate(step.ddls, 1):
-        yield step.ts, number, Step(step.ts, (), (ddl,))
+        yield step.ts, number, UpstreamStep(step.ts, (), (ddl,))
 
 
 @pytest.fixture

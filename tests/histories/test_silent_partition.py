@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 
 from applier.coordinator import Policy
-from applier.demo.simulator.bulk import BulkHistory
+from applier.demo.simulator.bulk_history import BulkHistory
 from applier.model.position import LOGICAL_BITS, NO_TS, Stream, Ts
 from applier.replica.engine import Components, Engine, EngineSettings
 from applier.replica.shutdown import Shutdown

@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 
 from applier.cli.main import run as run_command
-from applier.demo.simulator.kafka import play
+from applier.demo.simulator.kafka_log import produce_log
 from applier.model.errors import FatalSinkError
 from applier.model.position import Stream
 from applier.sinks.ledger_entry import DdlState
@@ -35,7 +35,7 @@ def test_a_ddl_that_was_begun_and_refused_is_settled_as_skipped(by, url, mysql_u
     log = log_of(
         *everywhere(CREATE_SCHEMA), *everywhere(created), *everywhere(REFUSED), rows, *everywhere(REFUSED), *everywhere(resolved(40))
     )
-    play([each._replace(stream=Stream(topic, each.stream.partition)) for each in log], mock_kafka)
+    produce_log([each._replace(stream=Stream(topic, each.stream.partition)) for each in log], mock_kafka)
     config = tmp_path / "applier.toml"
     config.write_text(f'name = "{NAME}"\n[source]\nbootstrap_servers = "{mock_kafka}"\ntopics = ["{topic}"]\n[sink]\nurl = "{url}"\n')
     with KafkaSource(KafkaSettings(bootstrap_servers=mock_kafka, topics=(topic,), group_id=NAME)) as source:

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.kafka import play
+from applier.demo.simulator.kafka_log import produce_log
 from applier.demo.simulator.producer import LogRecord, ProducerOptions
 from applier.sinks.factory import open_sink
 from applier.sinks.progress import Progress
@@ -40,9 +40,9 @@ class Stage:
         with KafkaSource(settings) as source:
             Replica(self.url, source, name=NAME).catch_up()
 
-    def play(self, records: Sequence[LogRecord]) -> None:
+    def produce(self, records: Sequence[LogRecord]) -> None:
         """Produce records."""
-        play(records, self.servers)
+        produce_log(records, self.servers)
 
     def run(self, **changes: Any) -> Ended:
         """Run the program."""
@@ -81,7 +81,7 @@ def half_way(directory: Path, servers: str, url: str, *, create: Callable[[Upstr
         create(world)
     middle = _middle(world.log)
     stage = Stage(directory, servers, url, world, topic, world.log[middle:])
-    stage.play(world.log[:middle])
+    stage.produce(world.log[:middle])
     stage.catch_up_in_process()
     return stage
 

@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from applier.demo.simulator.kafka import wait_until_shown
+from applier.demo.simulator.kafka_log import wait_until_shown
 from tests.rig.certificate import Certificates
 from tests.rig.port import free_port
 from tests.rig.process_server import ProcessServer, jars, wants_processes

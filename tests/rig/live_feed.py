@@ -13,7 +13,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from applier.demo.simulator.operation import Step
+from applier.demo.simulator.operation import UpstreamStep
 from applier.model.position import LOGICAL_BITS, NO_TS, Ts
 from tests.rig.live_log import LiveLog
 
@@ -39,7 +39,7 @@ class LiveFeed:
     That is when the broker appended it if the topic's ``message.timestamp.type`` is ``LogAppendTime``. ``rows_per_s`` may be changed.
     """
 
-    def __init__(self, servers: str, topic: str, history: Iterable[Step], options: FeedOptions) -> None:
+    def __init__(self, servers: str, topic: str, history: Iterable[UpstreamStep], options: FeedOptions) -> None:
         self._options, self._history = options, iter(history)
         self._log = LiveLog(topic, options.partitions, seed=options.seed)
         self._rng = random.Random(options.seed)
@@ -60,7 +60,7 @@ class LiveFeed:
         self._errors: list[str] = []
         self._last_ts = NO_TS
         self.rows_per_s = options.rows_per_s
-        self.steps: list[Step] = []
+        self.steps: list[UpstreamStep] = []
         self.rows = 0
         self.appended: dict[Ts, int] = {}
 

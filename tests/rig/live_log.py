@@ -7,7 +7,7 @@ from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.encoder import Encoder, WireEvent, frame
 from applier.demo.simulator.item import DdlItem, ImageOptions, ItemEncoder, ItemMaker
 from applier.demo.simulator.json_text import Flavour
-from applier.demo.simulator.operation import Step
+from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.producer import LogRecord
 from applier.model.position import NO_TS, Stream, Ts, physical_ms
 
@@ -28,7 +28,7 @@ class LiveLog:
         self._since: list[list[LogRecord]] = [[]]
         self._last_ts = self.promised = NO_TS
 
-    def step(self, step: Step) -> Sequence[LogRecord]:
+    def step(self, step: UpstreamStep) -> Sequence[LogRecord]:
         """Write the rows of a step, then its DDLs to every partition."""
         self._last_ts = step.ts
         records: list[LogRecord] = []

@@ -5,10 +5,10 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.kafka import create_topic, play
+from applier.demo.simulator.kafka_log import create_topic, produce_log
 from applier.demo.simulator.mysql_oracle import DEFAULT_PREFIX, MysqlOracle, connect, read_schemas
 from applier.demo.simulator.mysql_text import quote_name
-from applier.demo.simulator.operation import Step
+from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.oracle import Oracle, compare, open_oracle
 from applier.demo.simulator.producer import LogRecord, Producer, ProducerOptions
 from applier.demo.stage import moment_of_replica, steps_until
@@ -42,9 +42,9 @@ class Upstream:
         for topic, partitions in self.topics.items():
             create_topic(servers, topic, partitions)
 
-    def play(self, servers: str) -> None:
+    def produce(self, servers: str) -> None:
         """Produce the whole log."""
-        play(self.log, servers)
+        produce_log(self.log, servers)
 
     def wrong_in(self, url: str) -> list[str]:
         """List what is wrong in a sink that has caught up: what differs from upstream, and DDLs that did not run once."""
@@ -86,7 +86,7 @@ def fresh_oracle(url: str) -> Iterator[Oracle]:
             oracle.clear()
 
 
-def differences(steps: Iterable[Step], url: str, *, upto_ts: Ts | None = None) -> list[str]:
+def differences(steps: Iterable[UpstreamStep], url: str, *, upto_ts: Ts | None = None) -> list[str]:
     """Execute the upstream's steps in an oracle and list what differs in the sink."""
     with fresh_oracle(url) as oracle:
         oracle.apply(steps, upto_ts)

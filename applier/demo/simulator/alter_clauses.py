@@ -19,9 +19,9 @@ from applier.demo.simulator.operation import (
     SetComment,
     SetDefault,
 )
+from applier.demo.simulator.random_value import random_value
 from applier.demo.simulator.schema import Table, UpstreamColumn, UpstreamIndex, index
 from applier.demo.simulator.table_factory import EXTRA_PREFIX, TYPES_WITHOUT_DEFAULT, TableFactory
-from applier.demo.simulator.value_pool import random_value
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from applier.demo.simulator.blueprint import FAMILY_TABLES, LAB_SCHEMA, TableFamily
 from applier.demo.simulator.catalogue import Catalogue, TableState
-from applier.demo.simulator.operation import CreateSchema, CreateTable, Ddl, RowChange, Step
+from applier.demo.simulator.operation import CreateSchema, CreateTable, Ddl, RowChange, UpstreamStep
 from applier.demo.simulator.schema_evolution import SchemaEvolution, SimulatedDdlKind
+from applier.demo.simulator.table_family import FAMILY_TABLES, LAB_SCHEMA, TableFamily
 from applier.demo.simulator.workload import FreeWork, MoneyWork, OrderWork, Transaction, total_of
 from applier.model.events import TableName
 from applier.model.position import LOGICAL_BITS, Ts
@@ -53,11 +53,11 @@ class History:
     seed: int
     options: HistoryOptions = field(default_factory=HistoryOptions)
 
-    def __iter__(self) -> Iterator[Step]:
+    def __iter__(self) -> Iterator[UpstreamStep]:
         """Yield the steps in commit_ts order."""
         return _Writer(self).steps()
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[UpstreamStep]:
         """Yield the steps in commit_ts order."""
         return iter(self)
 
@@ -95,7 +95,7 @@ class _Writer:
         self._ts = history.options.start_ms << LOGICAL_BITS
         self._steps = 0
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[UpstreamStep]:
         yield from self._founding()
         while self._steps < self._options.transactions:
             step = self._random_step()
@@ -112,7 +112,7 @@ class _Writer:
             self._ts = physical << LOGICAL_BITS | self._rng.randint(0, 60)
         return Ts(self._ts)
 
-    def _founding(self) -> Iterator[Step]:
+    def _founding(self) -> Iterator[UpstreamStep]:
         """Make the schemas and tables, and give money to the accounts in one transaction."""
         families = [family for family in TableFamily if family in self._options.families]
         tables = [table for family in families for table in FAMILY_TABLES[family]]
@@ -126,13 +126,13 @@ class _Writer:
         if TableFamily.MONEY in families:
             work = Transaction(self._catalogue)
             self._money.fund(work)
-            yield Step(self._next_ts(), tuple(work.changes), ())
+            yield UpstreamStep(self._next_ts(), tuple(work.changes), ())
 
-    def _ddl_step(self, ddl: Ddl) -> Step:
+    def _ddl_step(self, ddl: Ddl) -> UpstreamStep:
         self._catalogue.execute(ddl)
-        return Step(self._next_ts(), (), (ddl,))
+        return UpstreamStep(self._next_ts(), (), (ddl,))
 
-    def _random_step(self) -> Step:
+    def _random_step(self) -> UpstreamStep:
         """Write one commit_ts: rows, or DDLs, or both."""
         rng = self._rng
         rows: tuple[RowChange, ...] = ()
@@ -144,7 +144,7 @@ class _Writer:
             ddls = self._evolution.next(self._catalogue)
             for ddl in ddls:
                 self._catalogue.execute(ddl)
-        return Step(self._next_ts(), rows, ddls)
+        return UpstreamStep(self._next_ts(), rows, ddls)
 
     def _transaction(self) -> tuple[RowChange, ...]:
         """Write one to three transactions that share a commit_ts."""

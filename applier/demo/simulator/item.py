@@ -9,7 +9,7 @@ from functools import lru_cache
 from applier.demo.simulator.dispatch import Dispatcher, hash_of
 from applier.demo.simulator.encoder import EncodedColumn, Encoder, WireEvent
 from applier.demo.simulator.mysql_text import DdlWriter, changes_unique_value
-from applier.demo.simulator.operation import Ddl, Row, RowChange, Step, action_type, event_name, routing_name, touched_names
+from applier.demo.simulator.operation import Ddl, Row, RowChange, UpstreamStep, action_type, event_name, routing_name, touched_names
 from applier.demo.simulator.schema import Table
 from applier.model.events import TableName
 from applier.model.position import Ts
@@ -82,7 +82,7 @@ class ItemMaker:
         self._dispatcher = dispatcher
         self._images = images
 
-    def items(self, step: Step) -> list[Item]:
+    def items(self, step: UpstreamStep) -> list[Item]:
         """Return the rows of a step (deletes, updates, inserts), then its DDLs."""
         rows: list[RowItem] = [item for change in step.rows for item in self._row_items(step.ts, change)]
         self._rng.shuffle(rows)

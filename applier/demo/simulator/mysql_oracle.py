@@ -12,12 +12,12 @@ from typing import Any, Self
 import pymysql
 from sqlalchemy import make_url
 
-from applier.demo.simulator.blueprint import ACCOUNTS, WALLETS
 from applier.demo.simulator.catalogue import Catalogue
 from applier.demo.simulator.compare import ColumnFacts, DatabaseFacts, IndexFacts, TableFacts
 from applier.demo.simulator.mysql_text import DdlWriter, DmlWriter, SchemaMap, quote_name
-from applier.demo.simulator.operation import CreateSchema, DropSchema, Step, event_name
+from applier.demo.simulator.operation import CreateSchema, DropSchema, UpstreamStep, event_name
 from applier.demo.simulator.schema import Table
+from applier.demo.simulator.table_family import ACCOUNTS, WALLETS
 from applier.model.events import TableName
 from applier.model.position import Ts
 
@@ -71,14 +71,14 @@ class MysqlOracle:
         for schema in read_schemas(self._connection, self.prefix) if self.prefix else []:
             self._run(f"DROP DATABASE {quote_name(self.prefix + schema)}")
 
-    def apply(self, history: Iterable[Step], upto_ts: Ts | None = None) -> None:
+    def apply(self, history: Iterable[UpstreamStep], upto_ts: Ts | None = None) -> None:
         """Execute all steps with ts <= ``upto_ts`` (None: all), rows before DDLs, one transaction per step."""
         for step in history:
             if upto_ts is not None and step.ts > upto_ts:
                 return
             self.execute(step)
 
-    def execute(self, step: Step) -> None:
+    def execute(self, step: UpstreamStep) -> None:
         """Execute one step: its rows in one transaction, then its DDLs."""
         for statement in self._dml.write(step.rows):
             self._run(statement)

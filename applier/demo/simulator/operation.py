@@ -195,7 +195,7 @@ Ddl: TypeAlias = (
 )
 
 
-class Step(NamedTuple):
+class UpstreamStep(NamedTuple):
     """All that has one commit_ts: row changes under the schemas from before ``ddls``, then the DDLs in their order."""
 
     ts: Ts

@@ -17,7 +17,7 @@ from applier.demo.simulator.compare import DatabaseFacts, differences
 from applier.demo.simulator.history import History
 from applier.demo.simulator.mysql_oracle import DEFAULT_PREFIX, MysqlOracle
 from applier.demo.simulator.mysql_text import DdlWriter
-from applier.demo.simulator.operation import CreateTable, CreateView, Ddl, Step, action_type, event_name
+from applier.demo.simulator.operation import CreateTable, CreateView, Ddl, UpstreamStep, action_type, event_name
 from applier.demo.simulator.schema import Table
 from applier.demo.simulator.sqlite_oracle import SqliteOracle, bound_row
 from applier.model.events import DdlEvent, TableName
@@ -40,11 +40,11 @@ __all__ = [
 class Oracle(Protocol):
     """A database in which the upstream's transactions are really executed."""
 
-    def execute(self, step: Step) -> None:
+    def execute(self, step: UpstreamStep) -> None:
         """Execute one step."""
         ...
 
-    def apply(self, history: Iterable[Step], upto_ts: Ts | None = None) -> None:
+    def apply(self, history: Iterable[UpstreamStep], upto_ts: Ts | None = None) -> None:
         """Execute all steps with ts <= ``upto_ts`` (None: all)."""
         ...
 

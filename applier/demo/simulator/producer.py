@@ -15,7 +15,7 @@ from applier.demo.simulator.history import History
 from applier.demo.simulator.item import DdlItem, Item, ItemEncoder, ItemMaker, RowItem
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.lanes import Lanes
-from applier.demo.simulator.operation import Step
+from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.producer_options import LogRecord, ProducerOptions
 from applier.model.position import LOGICAL_BITS, Stream, Ts, physical_ms
 
@@ -79,7 +79,7 @@ class _Run:
         self._options = options
         self._rng = random.Random(f"producer {options.seed}")  # noqa: S311 - a seeded simulation
         self._steps = iter(history)
-        self._next: Step | None = next(self._steps, None)
+        self._next: UpstreamStep | None = next(self._steps, None)
         self._maker = ItemMaker(self._rng, options.dispatcher, options.images)
         self._topics = _Topics(options)
         self._past: deque[tuple[Ts, list[Item]]] = deque()

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection
 from enum import StrEnum
 
 from applier.demo.simulator.alter_clauses import AlterClauses
-from applier.demo.simulator.blueprint import LAB_SCHEMA, ORDERS
 from applier.demo.simulator.catalogue import Catalogue, TableState
 from applier.demo.simulator.operation import (
     CreateSchema,
@@ -24,6 +23,7 @@ from applier.demo.simulator.operation import (
 )
 from applier.demo.simulator.schema import Table
 from applier.demo.simulator.table_factory import TableFactory
+from applier.demo.simulator.table_family import LAB_SCHEMA, ORDERS
 from applier.model.events import TableName
 
 LAB_NAMES = ("t1", "t2", "t3", "T4", "t 5", "t`6")

@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import unquote
 
-from applier.demo.simulator.blueprint import ACCOUNTS, WALLETS
 from applier.demo.simulator.compare import ColumnFacts, DatabaseFacts, IndexFacts, TableFacts
+from applier.demo.simulator.table_family import ACCOUNTS, WALLETS
 from applier.model.events import TableName
 
 _BOOKKEEPING = "applier_"

@@ -28,8 +28,8 @@ from applier.demo.simulator.operation import (
     RenameTable,
     Row,
     RowChange,
-    Step,
     TruncateTable,
+    UpstreamStep,
 )
 from applier.demo.simulator.schema import Table, UpstreamColumn
 from applier.demo.simulator.sqlite_facts import money_total, quote, read_facts
@@ -108,14 +108,14 @@ class SqliteOracle:
         """Close the file."""
         self._connection.close()
 
-    def apply(self, history: Iterable[Step], upto_ts: Ts | None = None) -> None:
+    def apply(self, history: Iterable[UpstreamStep], upto_ts: Ts | None = None) -> None:
         """Execute all steps with ts <= ``upto_ts`` (None: all), rows before DDLs, one transaction per step."""
         for step in history:
             if upto_ts is not None and step.ts > upto_ts:
                 return
             self.execute(step)
 
-    def execute(self, step: Step) -> None:
+    def execute(self, step: UpstreamStep) -> None:
         """Execute one step in one transaction."""
         self._connection.execute("BEGIN")
         write_rows(self._connection, step.rows)

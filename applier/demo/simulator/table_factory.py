@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from applier.demo.simulator import column_type as of
 from applier.demo.simulator.column_type import TypeClass, UpstreamType
+from applier.demo.simulator.random_value import random_value
 from applier.demo.simulator.schema import Table, UpstreamColumn, UpstreamIndex, column, column_with_default, primary, unique
-from applier.demo.simulator.value_pool import random_value
 from applier.model.events import TableName
 
 EXTRA_PREFIX = "extra_"

@@ -4,10 +4,10 @@ import random
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from applier.demo.simulator.blueprint import ACCOUNTS, ORDER_ITEMS, ORDERS, TRANSFERS, WALLETS
 from applier.demo.simulator.catalogue import Catalogue, Key, TableState
 from applier.demo.simulator.operation import Row, RowChange
-from applier.demo.simulator.value_pool import random_value
+from applier.demo.simulator.random_value import random_value
+from applier.demo.simulator.table_family import ACCOUNTS, ORDER_ITEMS, ORDERS, TRANSFERS, WALLETS
 from applier.model.events import TableName, Value
 
 _TRIES = 12

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from applier.cli.main import run
-from applier.demo.simulator.kafka import play
+from applier.demo.simulator.kafka_log import produce_log
 from applier.model.errors import NeedsOperator, ProtocolError
 from applier.model.position import Stream
 from applier.model.rejected_event import QuarantineState
@@ -43,9 +43,9 @@ class Stage:
     servers: str
     topic: str
 
-    def play(self, *placed):
+    def produce(self, *placed):
         self.log = [r._replace(stream=Stream(self.topic, r.stream.partition)) for r in log_of(*placed)]
-        play(self.log, self.servers)
+        produce_log(self.log, self.servers)
 
     def catch_up(self, *quarantines, **more):
         with KafkaSource(KafkaSettings(bootstrap_servers=self.servers, topics=(self.topic,), group_id="test")) as source:
@@ -98,10 +98,10 @@ def stage(tmp_path, mock_kafka):
 @pytest.fixture
 def held(stage):
     """One row was refused, one record could not be read, and one row could be applied."""
-    stage.play(*BEGINNING)
+    stage.produce(*BEGINNING)
     stage.catch_up()
     stage.execute("CREATE TRIGGER strict BEFORE INSERT ON \"shop.orders\" WHEN NEW.n >= 100 BEGIN SELECT RAISE(ABORT, 'too much'); END")
-    stage.play((ONE, order(20, 1, 100)), (ONE, order(21, 2, 2)), (ONE, BROKEN), *everywhere(resolved(30)))
+    stage.produce((ONE, order(20, 1, 100)), (ONE, order(21, 2, 2)), (ONE, BROKEN), *everywhere(resolved(30)))
     stage.catch_up("unreadable", "rejected")
     return stage
 
@@ -156,7 +156,7 @@ def test_a_row_is_retried_once_its_obstacle_is_gone(held, capsys):
 
 def test_a_row_to_which_something_happened_since_is_not_retried(held, capsys):
     held.execute("DROP TRIGGER strict")
-    held.play((ONE, order(40, 1, 1)), *everywhere(resolved(50)))
+    held.produce((ONE, order(40, 1, 1)), *everywhere(resolved(50)))
     assert held.run("quarantine retry", *held.at(3)) == OPERATOR
     assert "a later event is about the same row" in capsys.readouterr().err
     assert held.rows == [(2, 2)]
@@ -179,7 +179,7 @@ def test_a_sink_without_bookkeeping_is_4_and_looking_creates_nothing(stage, caps
 
 
 def test_the_record_that_stops_the_replica_is_skipped_by_its_place(stage, capsys):
-    stage.play(*BEGINNING, (ONE, BROKEN), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    stage.produce(*BEGINNING, (ONE, BROKEN), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
     with pytest.raises(ProtocolError):
         stage.catch_up()
     assert stage.run("skip", *stage.at(3)) == 0
@@ -193,7 +193,7 @@ def test_the_record_that_stops_the_replica_is_skipped_by_its_place(stage, capsys
 
 def test_a_ddl_that_stops_the_replica_is_skipped_in_the_ledger_by_its_place(stage, capsys):
     alter = ddl(20, "ALTER TABLE orders ADD COLUMN g GEOMETRY", t=5)
-    stage.play(*BEGINNING, *everywhere(alter), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    stage.produce(*BEGINNING, *everywhere(alter), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
     with pytest.raises(NeedsOperator):
         stage.catch_up()
     assert stage.run("skip", *stage.at(3)) == 0
@@ -207,7 +207,7 @@ def test_a_ddl_that_stops_the_replica_is_skipped_in_the_ledger_by_its_place(stag
 
 def test_the_environment_counts_for_all_of_a_skip_by_place(stage, monkeypatch):
     alter = ddl(20, "ALTER TABLE orders ADD COLUMN g GEOMETRY", t=5)
-    stage.play(*BEGINNING, (ONE, BROKEN), *everywhere(alter), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    stage.produce(*BEGINNING, (ONE, BROKEN), *everywhere(alter), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
     with pytest.raises(ProtocolError):
         stage.catch_up()
     assert stage.run_from_environment(monkeypatch, "skip", *stage.at(3)) == 0
@@ -219,17 +219,17 @@ def test_the_environment_counts_for_all_of_a_skip_by_place(stage, monkeypatch):
 
 @pytest.mark.parametrize("command", ["skip", "ddl skip"])
 def test_the_environment_counts_for_all_of_a_skip_by_timestamp(command, stage, monkeypatch):
-    stage.play(*BEGINNING)
+    stage.produce(*BEGINNING)
     stage.catch_up()
     assert stage.run_from_environment(monkeypatch, command, "--ts", 20, "--table", "shop.orders") == 0
-    stage.play(*everywhere(ddl(20, "ALTER TABLE orders ADD COLUMN m INT", t=5)), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    stage.produce(*everywhere(ddl(20, "ALTER TABLE orders ADD COLUMN m INT", t=5)), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
     stage.catch_up()
     assert stage.rows == [(2, 2)]
 
 
 @pytest.mark.parametrize("command", ["skip", "ddl skip"])
 def test_the_environment_counts_for_all_of_the_word_on_an_unfinished_ddl(command, stage, monkeypatch):
-    stage.play(*BEGINNING)
+    stage.produce(*BEGINNING)
     stage.catch_up()
     stage.execute("UPDATE applier_ddl_ledger SET state = 'intent', ended_at = NULL WHERE table_name = 'orders'")
     assert stage.run_from_environment(monkeypatch, command, "--ts", 10, "--table", "shop.orders") == 0
@@ -253,14 +253,14 @@ def test_what_was_passed_or_is_not_there_cannot_be_skipped(held, capsys):
     ):
         assert held.run("skip", *options) == CONFIG, options
         assert words in capsys.readouterr().err, options
-    held.play((ONE, order(40, 1, 1)))
+    held.produce((ONE, order(40, 1, 1)))
     assert held.run("skip", *held.at(7), "--event", 4) == CONFIG
     assert "It has 1 event" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["skip", "ddl skip"])
 def test_a_word_on_a_table_without_its_schema_is_refused(command, stage, capsys):
-    stage.play(*BEGINNING)
+    stage.produce(*BEGINNING)
     stage.catch_up()
     assert stage.run(command, "--ts", 20, "--table", "orders") == CONFIG
     assert "SCHEMA.TABLE" in capsys.readouterr().err
@@ -270,11 +270,11 @@ def test_a_word_on_a_table_without_its_schema_is_refused(command, stage, capsys)
 
 @pytest.mark.parametrize("command", ["skip", "ddl skip"])
 def test_a_ddl_of_a_schema_is_skipped_by_the_schema_with_a_dot(command, stage):
-    stage.play(*BEGINNING)
+    stage.produce(*BEGINNING)
     stage.catch_up()
     assert stage.run(command, "--ts", 20, "--table", "Other.") == 0
     bad = (head(20, "other", table="", t=2), {"q": "CREATE DATABASE other CHARACTER SET of_none", "t": 1})
-    stage.play(*everywhere(bad), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    stage.produce(*everywhere(bad), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
     stage.catch_up()
     assert stage.rows == [(2, 2)]
     (entry,) = [entry for entry in stage.replica.ledger() if entry.ddl.commit_ts == 20]
@@ -284,10 +284,10 @@ def test_a_ddl_of_a_schema_is_skipped_by_the_schema_with_a_dot(command, stage):
 
 
 def test_everything_of_a_timestamp_and_table_is_skipped_by_the_next_run(stage, capsys):
-    stage.play(*BEGINNING)
+    stage.produce(*BEGINNING)
     stage.catch_up()
     assert stage.run("skip", "--ts", 20, "--table", "Shop.Orders") == 0
     assert "effective from the next start" in capsys.readouterr().out
-    stage.play((ONE, order(20, 1, 1)), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    stage.produce((ONE, order(20, 1, 1)), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
     stage.catch_up()
     assert stage.rows == [(2, 2)]

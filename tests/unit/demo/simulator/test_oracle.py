@@ -6,10 +6,10 @@ from contextlib import closing
 import pytest
 
 from applier.demo.simulator import column_type as of
-from applier.demo.simulator.blueprint import TableFamily
 from applier.demo.simulator.compare import canonical
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.oracle import SqliteOracle, compare, load_dump, open_oracle, read_money_total
+from applier.demo.simulator.table_family import TableFamily
 from applier.model.events import TableName
 
 HISTORY = History(5, HistoryOptions(transactions=60))

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.kafka import add_partitions, create_topic, play
+from applier.demo.simulator.kafka_log import add_partitions, create_topic, produce_log
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.errors import SourceError
 
@@ -34,4 +34,4 @@ def test_a_topic_is_created_once_and_grows(kafka, topic):
 def test_a_whole_log_is_delivered(kafka, topic):
     create_topic(kafka.bootstrap_servers, topic, 3)
     log = Producer(History(2, HistoryOptions(transactions=20)), ProducerOptions(topic=topic, partitions=3, replays=2)).log()
-    assert play(log, kafka.bootstrap_servers) > 100
+    assert produce_log(log, kafka.bootstrap_servers) > 100

@@ -13,7 +13,7 @@ from applier.demo.simulator.dispatch import Dispatcher, hash_of
 from applier.demo.simulator.encoder import Encoder, WireEvent, frame
 from applier.demo.simulator.item import ImageOptions, ItemEncoder, ItemMaker, wire_columns
 from applier.demo.simulator.json_text import Flavour
-from applier.demo.simulator.operation import CreateSchema, CreateTable, Row, RowChange, Step
+from applier.demo.simulator.operation import CreateSchema, CreateTable, Row, RowChange, UpstreamStep
 from applier.demo.simulator.producer import LogRecord, ProducerOptions
 from applier.demo.simulator.schema import Table, column, index, primary
 from applier.model.events import TableName
@@ -45,21 +45,21 @@ class BulkHistory:
     delete_share: float = 0.05
     live_rows: int = 200_000
 
-    def __iter__(self) -> Iterator[Step]:
+    def __iter__(self) -> Iterator[UpstreamStep]:
         """Yield the steps in commit_ts order; one millisecond apart."""
         rng = random.Random(f"bulk {self.seed}")  # noqa: S311 - a seeded simulation
-        yield Step(Ts(_START_MS << LOGICAL_BITS), (), (CreateSchema(SALES.name.schema),))
-        yield Step(Ts(_START_MS + 1 << LOGICAL_BITS), (), (CreateTable(SALES),))
+        yield UpstreamStep(Ts(_START_MS << LOGICAL_BITS), (), (CreateSchema(SALES.name.schema),))
+        yield UpstreamStep(Ts(_START_MS + 1 << LOGICAL_BITS), (), (CreateTable(SALES),))
         live: list[Row] = []
         number, left, at_ms = 0, self.rows, _START_MS + _CREATE_STEPS
         while left > 0:
             count = min(self.per_transaction, left)
             changes, number = self._changes(rng, live, count, number)
-            yield Step(Ts(at_ms << LOGICAL_BITS), changes, ())
+            yield UpstreamStep(Ts(at_ms << LOGICAL_BITS), changes, ())
             left -= count
             at_ms += 1
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[UpstreamStep]:
         """Yield the steps in commit_ts order."""
         return iter(self)
 
@@ -101,7 +101,7 @@ class BulkHistory:
         )
 
 
-def bulk_log(history: Iterable[Step], options: ProducerOptions | None = None, *, resolved_every: int = 20) -> Iterator[LogRecord]:
+def bulk_log(history: Iterable[UpstreamStep], options: ProducerOptions | None = None, *, resolved_every: int = 20) -> Iterator[LogRecord]:
     """Write a history in commit_ts order: batches, DDL copies, a resolved ts everywhere after ``resolved_every`` steps and at the end."""
     options = options or ProducerOptions(dispatcher=Dispatcher.INDEX_VALUE, flavour=Flavour.TICDC)
     writer = _BulkWriter(options)
@@ -126,7 +126,7 @@ class _BulkWriter:
         self._maker = ItemMaker(random.Random(options.seed), options.dispatcher, ImageOptions())  # noqa: S311 - a seeded simulation
         self._images = self._encoder.image_writer(wire_columns(SALES))
 
-    def step(self, step: Step) -> Iterator[LogRecord]:
+    def step(self, step: UpstreamStep) -> Iterator[LogRecord]:
         """Write the rows of a step, then its DDLs on every partition."""
         time_ms = physical_ms(step.ts) + 5
         for change in step.rows:
@@ -135,7 +135,7 @@ class _BulkWriter:
             batch.append(self._event(change, step.ts))
             if len(batch) >= self._options.batch_size:
                 yield self._flushed(place, time_ms)
-        for ddl in self._maker.items(Step(step.ts, (), step.ddls)):
+        for ddl in self._maker.items(UpstreamStep(step.ts, (), step.ddls)):
             yield from self._flush_all(time_ms)
             yield from self._copies(self._items.encode(ddl), time_ms)
 

@@ -81,7 +81,7 @@ class ReplayPace:
 
 
 @dataclass(slots=True)
-class Player:
+class LogProducer:
     """Produces records; keeps the first delivery error. One producer, idempotent where the broker can."""
 
     bootstrap_servers: str
@@ -89,7 +89,7 @@ class Player:
     _producer: Producer | None = None
     _errors: list[str] = field(default_factory=list)
 
-    def play(self, log: Iterable[LogRecord], pace: ReplayPace | None = None) -> int:
+    def produce(self, log: Iterable[LogRecord], pace: ReplayPace | None = None) -> int:
         """Produce all records, wait for their delivery, and return their number; SourceError if one was not delivered."""
         pace, count, last_ms = pace or ReplayPace(), 0, None
         for record in log:
@@ -138,11 +138,11 @@ class Player:
             time.sleep(max(until - time.monotonic(), 0))
 
 
-def play(
+def produce_log(
     log: Iterable[LogRecord], bootstrap_servers: str, *, pace: ReplayPace | None = None, properties: dict[str, Any] | None = None
 ) -> int:
     """Produce a log onto a broker and return the number of records; SourceError if one was not delivered.
 
     The topics' partitions must exist (``create_topic``, or a mock cluster's four).
     """
-    return Player(bootstrap_servers, properties or {}).play(log, pace)
+    return LogProducer(bootstrap_servers, properties or {}).produce(log, pace)

@@ -7,7 +7,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from applier.demo.simulator.broker import MOCK_PARTITIONS, MockBroker
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.kafka import ReplayPace, create_topic, play
+from applier.demo.simulator.kafka_log import ReplayPace, create_topic, produce_log
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.errors import SourceError
 
@@ -39,14 +39,14 @@ def test_a_log_arrives_whole_and_in_the_order_of_each_partition(broker):
     expected = defaultdict(list)
     for record in LOG:
         expected[record.stream].append((record.key, record.value, record.time_ms))
-    assert play(LOG, broker, pace=ReplayPace(speed=1e9)) == len(LOG)
+    assert produce_log(LOG, broker, pace=ReplayPace(speed=1e9)) == len(LOG)
     assert read_back(broker, expected) == dict(expected)
 
 
 def test_a_record_for_a_partition_that_is_not_there_is_an_error(broker):
     stranger = LOG[0]._replace(stream=LOG[0].stream._replace(partition=99))
     with pytest.raises(SourceError, match="not delivered"):
-        play([stranger], broker, properties={"message.timeout.ms": 2000})
+        produce_log([stranger], broker, properties={"message.timeout.ms": 2000})
 
 
 def test_a_broker_that_cannot_create_topics_is_an_error(broker):
