@@ -64,7 +64,7 @@ def bucket_of(seed: int, key: bytes, buckets: int) -> int:
     return crc32(key, seed) % buckets
 
 
-def part_of(seed: int, key: bytes, buckets: int, parts: int) -> int:
-    """Return the bucket of a row where each bucket is divided into ``parts``: numbered on, part by part."""
+def split_of(seed: int, key: bytes, buckets: int, splits: int) -> int:
+    """Return the bucket of a row where each bucket is split: split 0 of every bucket keeps its number, the others are numbered on."""
     value = crc32(key, seed)
-    return value % buckets + buckets * (value // buckets % parts)
+    return value % buckets + buckets * (value // buckets % splits)

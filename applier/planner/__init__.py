@@ -1,10 +1,15 @@
-"""Chunks of events to statements: pure. The sink's catalogue and dialect come in as values."""
+"""Rows to statements: the planner turns the cached chunks of one bucket into whole SQL statements. Pure.
+
+Imports model and ddl. The sink's catalogue, its dialect and the source's decoders come in as values (``port``, ``catalogue``). The way of a
+row: ``compaction`` keeps the last version of each key, ``column_match`` finds the sink's column for each value, ``rendering`` writes the
+literals, ``plan`` puts DELETEs before REPLACEs. Read ``plan`` first. ``table_check`` compares the sink's tables with upstream's.
+"""
 
 from applier.model.segment import SegmentWindow
-from applier.planner.binding import bytes_key_names, key_names
+from applier.planner.column_match import bytes_key_names, key_names
 from applier.planner.plan import plan_bucket
 from applier.planner.rejected_rows import STOP, QuarantinePolicy
-from applier.planner.rekey import rekey_of, route
+from applier.planner.sink_key import route, sink_key_of
 from applier.planner.transactions import TransactionSet, count_transactions
 
 __all__ = [
@@ -16,6 +21,6 @@ __all__ = [
     "count_transactions",
     "key_names",
     "plan_bucket",
-    "rekey_of",
     "route",
+    "sink_key_of",
 ]

@@ -1,4 +1,4 @@
-"""The sink's own catalogue, as the planner needs it: columns, generated ones, unique keys. Read from the sink, re-read after each DDL."""
+"""Tables of the sink as the planner needs them: columns, generated columns, unique keys. Read from the sink again after each DDL."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -13,7 +13,7 @@ from applier.model.chunk import Chunk, unpack
 from applier.model.errors import ApplierError, InvariantViolation
 from applier.model.events import MARKER_IMAGE, FoldedName, Value
 from applier.model.segment import SegmentWindow
-from applier.planner.binding import Origin, bytes_key_names, key_names, origins_of
+from applier.planner.column_match import Origin, bytes_key_names, key_names, origins_of
 from applier.planner.transactions import TransactionSet
 
 Key: TypeAlias = bytes | tuple[Value, ...]
@@ -27,7 +27,7 @@ KeyReaders: TypeAlias = Callable[[Origin], KeyReader]
 COMMIT_TS, OFFSET, KEY, IMAGE, ORIGIN = itemgetter(0), itemgetter(2), itemgetter(4), itemgetter(5), itemgetter(6)
 
 OnBadKey: TypeAlias = Callable[[Origin, Version, ApplierError], None]
-"""Takes a row whose key cannot be read from its image, or raises the error."""
+"""Takes a row whose key cannot be read from its image out of the plan, or raises the error."""
 
 
 class Compaction:
@@ -69,7 +69,7 @@ class Compaction:
         return number
 
     def _selected(self, chunk: Chunk, numbers: list[int]) -> Iterable[Version]:
-        """Yield the rows of the window. A chunk that lies inside costs nothing per row."""
+        """Yield the rows of the window. A chunk that lies inside of it, as nearly all do, is not looked at row by row."""
         rows: Iterator[Version] = zip(
             chunk.commit_ts,
             chunk.kind,
@@ -96,7 +96,7 @@ class Compaction:
             reader = self._readers.get(row[6])
             if reader is None:
                 yield row
-            elif IMAGE(row) != MARKER_IMAGE:  # a marker has no image that could tell the key by which this table's rows are told apart
+            elif IMAGE(row) != MARKER_IMAGE:  # a marker has no image, so it has no key of the sink's
                 try:
                     rekeyed = (*row[:4], reader(row), *row[5:])
                 except ApplierError as error:

@@ -13,12 +13,12 @@ from applier.model.errors import FatalSinkError, InvariantViolation, NeedsOperat
 from applier.model.events import MARKER_IMAGE, FoldedName, RowKind
 from applier.model.rejected_event import RejectedEvent
 from applier.model.segment import SegmentWindow
-from applier.planner.binding import Origin, key_names
 from applier.planner.catalogue import TableDescription
+from applier.planner.column_match import Origin, key_names
 from applier.planner.compaction import COMMIT_TS, IMAGE, OFFSET, ORIGIN, Compaction, Version
 from applier.planner.port import Dialect, ImageDecoders
 from applier.planner.rejected_rows import STOP, QuarantinePolicy, RejectedRows
-from applier.planner.rendering import KeyDecoder, TableRenderer, image_keys, placed
+from applier.planner.rendering import KeyDecoder, TableRenderer, image_keys, with_place
 from applier.planner.statement import Phase, Statement, StatementRows
 from applier.planner.transactions import TransactionSet
 
@@ -33,9 +33,9 @@ def plan_bucket(  # noqa: PLR0913, PLR0917 -- one bucket's whole input in one ca
     decode_key: KeyDecoder,
     policy: QuarantinePolicy = STOP,
 ) -> Iterator[Statement | RejectedEvent | TransactionSet]:
-    """Yield the statements of one bucket, the rows that ``policy`` sets aside and, last, one TransactionSet.
+    """Yield the statements of one bucket, the rows that ``policy`` quarantines and, last, one TransactionSet.
 
-    ``tables`` describe the sink as it is now; ``rekeyed`` holds the key columns of tables whose events cannot be trusted about them.
+    ``tables`` describe the sink as it is now; ``rekeyed`` holds the sink's key columns of tables whose events do not give a usable key.
     ProtocolError: a final image cannot be read (it is never replaced by an older version). FatalSinkError: the sink lacks the table or
     a column, or cannot take a row of this size. NeedsOperator: a partial image, or rows without a key.
     """
@@ -64,8 +64,8 @@ def _described(
     if description is None:
         first = min(versions, key=COMMIT_TS)
         raise FatalSinkError(
-            "sink table missing",
-            remedy="Create the table in the sink as upstream has it, with its rows (a DDL was skipped, or the table was dropped by hand)",
+            "the table is missing in the sink",
+            remedy="Create the table in the sink as upstream has it, with its rows. A DDL was skipped, or the table was dropped by hand",
             **origins[ORIGIN(first)].facts(COMMIT_TS(first), OFFSET(first)),
         )
     return description
@@ -76,7 +76,7 @@ def _check_key(versions: Sequence[Version], origins: Sequence[Origin]) -> None:
     origin = origins[ORIGIN(first)]
     if not key_names(origin.shape):
         raise NeedsOperator(
-            "rows of a table without a key cannot be applied exactly once",
+            "the table has no key, so its rows cannot be applied exactly once",
             remedy="Give the table a primary key upstream, or leave it out of the changefeed",
             **origin.facts(COMMIT_TS(first), OFFSET(first)),
         )
@@ -101,7 +101,7 @@ class _TablePlan:
         deleted = [version for version in versions if version[1] == RowKind.DELETE] if is_unique else versions
         if deleted:
             yield from self._cut(Phase.DELETE, key, deleted, self._renderer.key_texts(deleted, self._origins))
-        # What the sieve has taken on the way to its DELETE is not written either.
+        # A row that was rejected at its DELETE is not written either.
         upserts = [version for version in upserts if id(version) not in self._rejected_rows.dropped]
         if upserts:
             written = tuple(column.name for column in self._description.columns if not column.generated)
@@ -115,9 +115,9 @@ class _TablePlan:
         return next((column.name for column in self._description.columns if column.name.casefold() == name.casefold()), name)
 
     def _cut(self, phase: Phase, columns: tuple[str, ...], versions: Sequence[Version], texts: Iterator[Any]) -> Iterator[Statement]:
-        """Pair the statements with the timestamps of their rows. ``texts`` leaves out what the sieve has taken."""
+        """Pair the statements with the timestamps of their rows. ``texts`` leaves out rejected rows."""
         render = self._dialect.deletes if phase is Phase.DELETE else self._dialect.replaces
-        rendered = _Rendered(versions, self._rejected_rows.dropped, texts, is_careful=self._rejected_rows.policy.trace_rows)
+        rendered = _Rendered(versions, self._rejected_rows.dropped, texts, keeps_texts=self._rejected_rows.policy.trace_rows)
         while True:
             try:
                 for text, rows in render(self._description, columns, rendered.texts):
@@ -125,10 +125,10 @@ class _TablePlan:
             except FatalSinkError as error:
                 if "commit_ts" in error.facts:
                     raise
-                # A dialect has yielded all rows before the one that does not fit; it goes on behind it.
+                # The dialect has yielded all rows before the one that is too large. The next call begins behind that row.
                 (version,), _ = rendered.take(1)
                 origin = self._origins[ORIGIN(version)]
-                refusal = placed(error, origin.facts(COMMIT_TS(version), OFFSET(version)))
+                refusal = with_place(error, origin.facts(COMMIT_TS(version), OFFSET(version)))
                 refusal.__cause__ = error
                 self._rejected_rows.refuse(origin, version, refusal, self._key)
             else:
@@ -156,13 +156,13 @@ class _TablePlan:
 
 
 class _Rendered:
-    """Versions beside the texts that were made of them; a careful one keeps the texts of the rows that no statement has taken yet."""
+    """Versions and their texts. With ``keeps_texts``, the texts of rows that are in no statement yet are kept."""
 
-    def __init__(self, versions: Sequence[Version], dropped: set[int], texts: Iterator[Any], *, is_careful: bool) -> None:
+    def __init__(self, versions: Sequence[Version], dropped: set[int], texts: Iterator[Any], *, keeps_texts: bool) -> None:
         self._versions, self._dropped = versions, dropped
         self._done = 0
         self._kept: list[Any] = []
-        self.texts = self._keep(texts) if is_careful else texts
+        self.texts = self._keep(texts) if keeps_texts else texts
 
     def _keep(self, texts: Iterator[Any]) -> Iterator[Any]:
         for text in texts:
@@ -184,5 +184,5 @@ class _Rendered:
         return taken, texts
 
     def left(self) -> int:
-        """Count the versions that nobody has taken and nothing has dropped."""
+        """Count the versions that are in no statement and were not rejected."""
         return sum(id(version) not in self._dropped for version in self._versions[self._done :])

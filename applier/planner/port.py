@@ -1,4 +1,4 @@
-"""What the planner needs of others: a dialect that renders, and a decoder of images. Pure; both cross to executors."""
+"""The planner's ports: a dialect that renders statements, and a decoder of images. Both are pure, and are pickled to executors."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -19,7 +19,7 @@ class Dialect(Protocol):
     """How one database writes things down. Frozen and picklable; pure."""
 
     def literal(self, column: ColumnDescription, mysql_type: int, flags: int) -> Literal:
-        """Return the function that renders values of wire type ``mysql_type`` for ``column``; safe against any string."""
+        """Return the function that renders values of wire type ``mysql_type`` for ``column``; it escapes any string."""
         ...
 
     def deletes(self, table: TableDescription, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, int]]:

@@ -15,7 +15,7 @@ from applier.ddl import parse_ddl, touches
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.range_report import TableRows
-from applier.planner import rekey_of
+from applier.planner import sink_key_of
 from applier.planner.catalogue import TableDescription
 from applier.planner.table_check import Acceptance
 from applier.replica.table_guard import TableGuard
@@ -123,7 +123,7 @@ def rekeyed_tables(tables: Sequence[TableRows], described: dict[FoldedName, Tabl
     reported: dict[FoldedName, list[TableRows]] = defaultdict(list)
     for table in tables:
         reported[table.name.fold()].append(table)
-    keys = {folded: rekey_of(reported[folded], description) for folded, description in described.items()}
+    keys = {folded: sink_key_of(reported[folded], description) for folded, description in described.items()}
     return {folded: key for folded, key in keys.items() if key is not None}
 
 
@@ -132,7 +132,7 @@ def refuse_keyless(tables: Iterable[TableRows]) -> None:
     for table in tables:
         if not table.handle_key:
             raise NeedsOperator(
-                "rows of a table without a key cannot be applied exactly once",
+                "the table has no key, so its rows cannot be applied exactly once",
                 remedy='Give the table a primary key upstream, or leave it out of the changefeed (keyless = "stop")',
                 table=str(table.name),
                 **_place(table),

@@ -149,7 +149,7 @@ def test_a_row_without_a_handle_key_needs_the_operator() -> None:
 
 
 def test_a_missing_table_stops_with_table_and_commit_ts() -> None:
-    with pytest.raises(FatalSinkError, match="sink table missing") as caught:
+    with pytest.raises(FatalSinkError, match="missing in the sink") as caught:
         plan(packed(put(5, 1, "x"), put(4, 2, "x")), tables=[])
     assert (caught.value.facts["table"], caught.value.facts["commit_ts"]) == ("shop.orders", 4)
     assert caught.value.remedy

@@ -7,7 +7,7 @@ import pytest
 from applier.model.chunk import PackedChunk, bucket_of, bucket_seed, pack, unpack
 from applier.model.errors import FatalSinkError, InvariantViolation, NeedsOperator, ProtocolError
 from applier.model.position import Stream
-from applier.planner import rekey_of, route
+from applier.planner import route, sink_key_of
 from tests.builders.planning import INT, KEY, ORDERS, TEXT, between, chunk, gone, packed, plan, put, shape, sink_column, sink_table, written
 
 BY_ID = shape(("id", INT, KEY), ("code", INT, 1), ("name", TEXT, 64))
@@ -25,46 +25,46 @@ class Rows(NamedTuple):
 
 
 def test_events_that_agree_keep_their_key() -> None:
-    assert rekey_of([Rows(("id",)), Rows(("id",))], TABLE) is None
-    assert rekey_of([], TABLE) is None
+    assert sink_key_of([Rows(("id",)), Rows(("id",))], TABLE) is None
+    assert sink_key_of([], TABLE) is None
 
 
 def test_events_that_disagree_are_keyed_by_the_sinks_primary_key() -> None:
-    assert rekey_of([Rows(("id",)), Rows(("code",))], TABLE) == ("id",)
+    assert sink_key_of([Rows(("id",)), Rows(("code",))], TABLE) == ("id",)
 
 
 def test_events_that_have_a_key_here_and_none_there_disagree() -> None:
-    assert rekey_of([Rows(("id",)), Rows(())], TABLE) == ("id",)
+    assert sink_key_of([Rows(("id",)), Rows(())], TABLE) == ("id",)
 
 
 def test_without_a_primary_key_the_sinks_first_unique_key_decides() -> None:
     table = sink_table("id", "code", primary=(), unique=[("code",), ("id",)])
-    assert rekey_of([Rows(("id",)), Rows(("code",))], table) == ("code",)
+    assert sink_key_of([Rows(("id",)), Rows(("code",))], table) == ("code",)
 
 
 def test_without_any_key_in_the_sink_the_operator_decides() -> None:
     with pytest.raises(NeedsOperator) as caught:
-        rekey_of([Rows(("id",)), Rows(())], sink_table("id", "code", primary=()))
+        sink_key_of([Rows(("id",)), Rows(())], sink_table("id", "code", primary=()))
     assert caught.value.facts == {"table": "shop.orders", "handle_keys": "none / id"}
 
 
 def test_a_handle_key_that_is_no_unique_key_of_the_sink_gives_way_to_the_sinks_own() -> None:
-    assert rekey_of([Rows(("name",))], TABLE) == ("id",)
-    assert rekey_of([Rows(("id", "name"))], TABLE) == ("id",)
-    assert rekey_of([Rows(("code",))], TABLE) is None
+    assert sink_key_of([Rows(("name",))], TABLE) == ("id",)
+    assert sink_key_of([Rows(("id", "name"))], TABLE) == ("id",)
+    assert sink_key_of([Rows(("code",))], TABLE) is None
 
 
 def test_a_handle_key_stands_where_the_sinks_table_has_no_key_at_all() -> None:
-    assert rekey_of([Rows(("code",))], sink_table("id", "code", primary=())) is None
+    assert sink_key_of([Rows(("code",))], sink_table("id", "code", primary=())) is None
 
 
 def test_rows_without_any_handle_key_are_not_rekeyed() -> None:
-    assert rekey_of([Rows(())], TABLE) is None
+    assert sink_key_of([Rows(())], TABLE) is None
 
 
 def test_a_key_that_is_text_here_and_bytes_there_is_read_anew_from_the_images() -> None:
-    assert rekey_of([Rows(("code",)), Rows(("code",), ("code",))], TABLE) == ("code",)
-    assert rekey_of([Rows(("name",)), Rows(("name",), ("name",))], TABLE) == ("id",)
+    assert sink_key_of([Rows(("code",)), Rows(("code",), ("code",))], TABLE) == ("code",)
+    assert sink_key_of([Rows(("name",)), Rows(("name",), ("name",))], TABLE) == ("id",)
 
 
 def test_a_delete_under_a_handle_key_that_is_not_unique_goes_by_the_sinks_key() -> None:
@@ -116,7 +116,7 @@ def test_an_image_without_the_sinks_key_columns_needs_the_operator() -> None:
 
 
 def test_a_rekeyed_table_that_the_sink_lacks_is_reported_as_missing() -> None:
-    with pytest.raises(FatalSinkError, match="sink table missing"):
+    with pytest.raises(FatalSinkError, match="missing in the sink"):
         plan(packed(put(5, 1, 70, "a", shape=BY_ID)), tables=[], rekeyed={ORDERS: ("id",)})
 
 

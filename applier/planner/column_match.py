@@ -1,7 +1,8 @@
-"""A shape of the wire beside a table of the sink: which value goes to which column.
+"""Which value of an image goes to which column of the sink's table.
 
-The sink's catalogue decides, never the flags of the wire alone: they may be stale (open_protocol.md 2.5), and what the previous row
-looked like proves nothing. Names match without regard to case. Generated columns are those that the sink generates.
+The sink's catalogue decides, never the flags of the wire alone: they may be stale (open_protocol.md 2.5). Nor does the previous row: a
+column may be present or absent in rows around its DDL (DESIGN.md 9). Names match without regard to case, as in TiDB. Generated columns
+are those that the sink generates.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,9 +17,8 @@ from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.table_check import extra_unique_index, unique_index_difference
 
 ADD_COLUMN: Final = (
-    "A DDL was skipped, or the table was altered by hand: rows that are there already lack upstream's values of the column, and are not "
-    "sent again. Add the column as upstream has it, and fill it from upstream as of the sink's checkpoint; or begin anew from a dump "
-    "(README)"
+    "A DDL was skipped, or the table was altered by hand. Add the column as upstream has it, and fill it from upstream as of the sink's "
+    "checkpoint: existing rows lack its values, and are not sent again. Or create the replica again from a dump (README)"
 )
 
 
@@ -64,16 +64,16 @@ def bytes_key_names(shape: Shape) -> tuple[str, ...]:
     return tuple(column.name.casefold() for column in shape.handle_key if column.is_bytes)
 
 
-def corrected(shape: Shape, description: TableDescription) -> Shape:
-    """Set the binary flag that stale flags lack, so that the image is read as bytes where the sink's column holds bytes.
+def with_binary_flags(shape: Shape, description: TableDescription) -> Shape:
+    """Set the binary flag where the sink's column holds bytes and stale flags lack it, so that the image is read as bytes.
 
     The producer escapes a value by the column's type, not by the flag that it sends (open_protocol.md 2.5, ticdc's flag cache).
     """
     sink = columns_of(description)
-    return shape._replace(columns=tuple(_corrected(column, sink) for column in shape.columns))
+    return shape._replace(columns=tuple(_with_binary_flag(column, sink) for column in shape.columns))
 
 
-def _corrected(column: ColumnShape, sink: Mapping[str, ColumnDescription]) -> ColumnShape:
+def _with_binary_flag(column: ColumnShape, sink: Mapping[str, ColumnDescription]) -> ColumnShape:
     found = sink.get(column.name.casefold())
     if found is None or not found.binary or column.mysql_type not in STRING_TYPES:
         return column
@@ -81,23 +81,26 @@ def _corrected(column: ColumnShape, sink: Mapping[str, ColumnDescription]) -> Co
 
 
 @dataclass(frozen=True, slots=True)
-class BoundColumn:
-    """A column of an image, and the column of the sink that it fills. ``index`` is its place among the image's values."""
+class MatchedColumn:
+    """A column of an image, and the column of the sink that it fills. ``index`` is its position among the image's values."""
 
     index: int
     wire: ColumnShape
     sink: ColumnDescription
 
 
-def refuse_extra_unique_index(shape: Shape, description: TableDescription, facts: Mapping[str, Any]) -> None:
-    """Stop before a row is written that a unique index of the sink, which upstream lacks, would let replace another row. NeedsOperator."""
+def check_unique_indexes(shape: Shape, description: TableDescription, facts: Mapping[str, Any]) -> None:
+    """Raise NeedsOperator if the sink has a unique index that upstream lacks.
+
+    REPLACE deletes every row that collides with the new one in any unique index, so one row of upstream would replace another.
+    """
     index = extra_unique_index(shape, description.unique_indexes)
     if index is not None:
         raise unique_index_difference(index.name).stop(index=index.name, **facts)
 
 
-def bind_row(shape: Shape, description: TableDescription, facts: Mapping[str, Any]) -> tuple[BoundColumn, ...]:
-    """Bind the columns that a full row writes, in the order of the sink's table.
+def match_row(shape: Shape, description: TableDescription, facts: Mapping[str, Any]) -> tuple[MatchedColumn, ...]:
+    """Match the columns that a whole row writes, in the order of the sink's table.
 
     FatalSinkError if the sink lacks a column of the image; NeedsOperator if the image lacks a column of the sink: REPLACE would
     silently reset it. ``facts`` name the row in the error.
@@ -106,22 +109,22 @@ def bind_row(shape: Shape, description: TableDescription, facts: Mapping[str, An
     for column in shape.columns:
         if column.name.casefold() not in sink:
             raise FatalSinkError(
-                "sink column missing",
+                "the sink's table lacks a column",
                 remedy=ADD_COLUMN,
                 column=column.name,
                 **facts,
             )
-    return bind_columns(shape, description, tuple(c.name for c in description.columns if not c.generated), facts)
+    return match_columns(shape, description, tuple(c.name for c in description.columns if not c.generated), facts)
 
 
-def bind_columns(shape: Shape, description: TableDescription, names: Sequence[str], facts: Mapping[str, Any]) -> tuple[BoundColumn, ...]:
-    """Bind the columns ``names``, in that order.
+def match_columns(shape: Shape, description: TableDescription, names: Sequence[str], facts: Mapping[str, Any]) -> tuple[MatchedColumn, ...]:
+    """Match the columns ``names``, in that order.
 
     FatalSinkError if the sink lacks one, NeedsOperator if the image lacks one, ProtocolError if the image has one twice.
     """
     wire = {column.name.casefold(): index for index, column in enumerate(shape.columns)}
     if len(wire) != len(shape.columns):
-        raise ProtocolError("an image has two columns of one name", kind="json", **facts)
+        raise ProtocolError("an image has two columns with the same name", kind="json", **facts)
     sink = columns_of(description)
     folded = [name.casefold() for name in names]
     if absent := [name for name in folded if name not in sink]:
@@ -133,10 +136,10 @@ def bind_columns(shape: Shape, description: TableDescription, names: Sequence[st
         )
     if absent := [sink[name].name for name in folded if name not in wire]:
         raise NeedsOperator(
-            "partial image: the row lacks columns that the sink's table has",
-            remedy="Let the changefeed send whole rows (no column selector, no handle-key-only messages), "
-            "or remove the columns from the sink's table, if upstream does not have them or the replica need not",
+            "the row lacks columns that the sink's table has",
+            remedy="Let the changefeed send whole rows (no column selector, no handle-key-only messages). "
+            "Or remove the columns from the sink's table, if upstream or the replica does not need them",
             columns=",".join(absent),
             **facts,
         )
-    return tuple(BoundColumn(wire[name], shape.columns[wire[name]], sink[name]) for name in folded)
+    return tuple(MatchedColumn(wire[name], shape.columns[wire[name]], sink[name]) for name in folded)

@@ -1,9 +1,9 @@
-"""Tables whose events cannot be trusted about the key: the sink's own key decides, and all their rows meet in one bucket.
+"""Tables whose events do not give a usable key: the sink's own key decides, and all their rows meet in one bucket.
 
-Flags of the wire may be stale (open_protocol.md 2.5). A row's bucket follows from its handle key, so versions of one row that carry
-different handle keys, or the same one as text here and as bytes there, lie in different buckets. And a handle key that all events
-agree on may not be unique any more: a delete by it would hit other rows too. Such tables are routed again, whole, to the table's own
-bucket; the planner then takes their key from the image.
+Flags of the wire may be stale (open_protocol.md 2.5). A row's bucket follows from its handle key. So versions of one row with different
+handle keys lie in different buckets, and so do versions with the same key, once as text and once as bytes. A handle key on which all
+events agree may not be unique any more: a delete by it would hit other rows too. All rows of such a table ("rekeyed") are routed to one
+bucket, the table's own; the planner then reads their key from the image.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from applier.model.chunk import Chunk, PackedChunk, bucket_of, bucket_seed, pack, part_of, unpack
+from applier.model.chunk import Chunk, PackedChunk, bucket_of, bucket_seed, pack, split_of, unpack
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, Shape
 from applier.model.position import Stream
@@ -32,11 +32,11 @@ class KeyedRows(Protocol):
         ...
 
 
-def rekey_of(tables: Sequence[KeyedRows], description: TableDescription) -> tuple[str, ...] | None:
-    """Return the key by which rows of one table must be told apart, or None if it is the one that the events agree on.
+def sink_key_of(tables: Sequence[KeyedRows], description: TableDescription) -> tuple[str, ...] | None:
+    """Return the sink's key that must identify the rows of one table, or None if the handle key of its events will do.
 
-    ``tables`` are the reports of this one table in a segment. A handle key that is no unique key of the sink's table stands only where
-    that table has none at all; rows without one are not for here. NeedsOperator if the events disagree and the sink has no key either.
+    ``tables`` are the reports of this one table in a segment. A handle key that is no unique key of the sink's table will do only where
+    that table has none at all. Tables without a handle key are the caller's. NeedsOperator if the events disagree and the sink has no key.
     """
     handle_keys = {table.handle_key for table in tables}
     agreed = next(iter(handle_keys)) if len(handle_keys) == 1 else ()
@@ -49,7 +49,7 @@ def rekey_of(tables: Sequence[KeyedRows], description: TableDescription) -> tupl
         return None
     if not key:
         raise NeedsOperator(
-            "events of one table disagree about its key, and the sink's table has none that could decide",
+            "events of one table have different keys, and the sink's table has no unique key",
             remedy="Give the sink's table the primary or unique key that it has upstream",
             table=str(description.folded),
             handle_keys=" / ".join(",".join(key) or "none" for key in sorted({table.handle_key for table in tables})),
@@ -67,13 +67,13 @@ class _Head(msgspec.Struct, array_like=True, frozen=True, gc=False):
 _head = msgspec.msgpack.Decoder(_Head)
 
 
-def route(packed: PackedChunk, rekeyed: Collection[FoldedName], buckets: int, parts: int = 1) -> list[tuple[int, bytes]]:
-    """Return (bucket, chunk bytes): the chunk as it is, or, where it holds rows of rekeyed tables, these apart in their table's bucket.
+def route(packed: PackedChunk, rekeyed: Collection[FoldedName], buckets: int, splits: int = 1) -> list[tuple[int, bytes]]:
+    """Return (bucket, chunk bytes): the chunk as it is, or cut in two, with rows of rekeyed tables in their table's bucket.
 
-    With several ``parts`` per bucket, for a segment too large for buckets of the usual size, all rows are routed one by one.
+    With several ``splits`` per bucket (a segment too large for buckets of the usual size), rows are routed one by one.
     """
-    if parts > 1:
-        return _divide(unpack(packed.data), rekeyed, buckets, parts)
+    if splits > 1:
+        return _divide(unpack(packed.data), rekeyed, buckets, splits)
     if not rekeyed:
         return [(packed.bucket, packed.data)]
     targets = [_target(shape, packed.bucket, rekeyed, buckets) for shape in _head.decode(packed.data).shapes]
@@ -83,13 +83,13 @@ def route(packed: PackedChunk, rekeyed: Collection[FoldedName], buckets: int, pa
     return _split(chunk, [targets[shape] for shape in chunk.shape])
 
 
-def _divide(chunk: Chunk, rekeyed: Collection[FoldedName], buckets: int, parts: int) -> list[tuple[int, bytes]]:
-    """Route each row by its key; those of rekeyed tables stay together, since their keys do not tell which belong together."""
+def _divide(chunk: Chunk, rekeyed: Collection[FoldedName], buckets: int, splits: int) -> list[tuple[int, bytes]]:
+    """Route each row by its key. Rows of a rekeyed table stay together: their keys do not show which belong together."""
     seeds = [bucket_seed(shape) for shape in chunk.shapes]
     whole = [shape.name.fold() in rekeyed for shape in chunk.shapes]
     return _split(
         chunk,
-        [part_of(seeds[shape], b"" if whole[shape] else key, buckets, parts) for shape, key in zip(chunk.shape, chunk.key, strict=True)],
+        [split_of(seeds[shape], b"" if whole[shape] else key, buckets, splits) for shape, key in zip(chunk.shape, chunk.key, strict=True)],
     )
 
 
