@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from applier.ddl.clause import CLAUSES, Clause, ClausePlace, Decision, Extent
-from applier.ddl.edit import Action, Mark, Span
+from applier.ddl.edit import Action, Mark
 from applier.ddl.tokens import Token
+from applier.ddl.tree import Span
 
 _KINDS: Final = frozenset({"HASH", "RTREE", "HYPO", "INVERTED"})
 _VISIBILITY: Final = {

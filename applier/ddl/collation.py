@@ -5,10 +5,14 @@ a REPLACE of the one would silently delete the other. No server lets a session c
 Only definitions are (CREATE and ALTER of tables and schemas); expressions in parentheses are left alone.
 """
 
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
-from applier.ddl.tokens import TOKEN
+from applier.ddl.edit import Edit, edited
+from applier.ddl.parser import parse
+from applier.ddl.tokens import DdlSyntaxError, Token
+from applier.ddl.tree import AlterTable, CreateTable, SchemaStatement, Span, Tree
 
 TIDB_DEFAULTS: Final = {
     "utf8mb4": "utf8mb4_bin",
@@ -19,71 +23,70 @@ TIDB_DEFAULTS: Final = {
 }
 """TiDB's default collation per charset where other servers have another one."""
 
-_VERBS: Final = frozenset({"CREATE", "ALTER"})
-_OBJECTS: Final = frozenset({"TABLE", "DATABASE", "SCHEMA"})
-
-
-class _Word(NamedTuple):
-    text: str
-    """In upper case; quoted ones with their quotes, so that they are no keywords."""
-    end: int
-    clause: int
-    """Number of the clause it stands in; 0 where nothing is completed."""
-
 
 def with_tidb_collations(query: str) -> str:
-    """Return the statement with ``COLLATE`` behind each charset that has none in its clause."""
-    words = _words(query)
-    if len(words) < 2 or words[0].text not in _VERBS or words[1].text not in _OBJECTS:
+    """Return the statement with ``COLLATE`` behind each charset that has none in its column's definition, or among its options."""
+    try:
+        tree = parse(query)
+    except DdlSyntaxError:
         return query
-    collated = {word.clause for word in words if word.text == "COLLATE"} | _binary_clauses(words)
-    pieces, at = list[str](), 0
-    for name in _charsets(words):
-        collation = TIDB_DEFAULTS.get(name.text.strip("`'\"").casefold())
-        if collation and name.clause and name.clause not in collated:
-            pieces += [query[at : name.end], f" COLLATE {collation}"]
-            at = name.end
-    return "".join([*pieces, query[at:]])
+    return edited(query, (edit for span in _scopes(tree) for edit in _completed(_outer_tokens(tree, span))))
 
 
-def _binary_clauses(words: list[_Word]) -> set[int]:
-    """Return the clauses in which the charset is followed, or preceded, by BINARY: that is its binary collation already."""
-    named = {word.end for word in _charsets(words)}
-    after = {word.clause for before, word in pairwise(words) if before.end in named and word.text == "BINARY"}
-    return after | {
-        before.clause for before, word in pairwise(words) if before.text == "BINARY" and word.text in {"CHARACTER", "CHARSET", "CHAR"}
-    }
+def _scopes(tree: Tree) -> Iterator[Span]:
+    """Yield the parts in which a charset and its collation belong together: a column, the options of a table or schema, a clause."""
+    match tree.node:
+        case SchemaStatement(verb="CREATE" | "ALTER", options=options):
+            yield options
+        case CreateTable(elements=elements, options=options):
+            yield from (element.span for element in elements)
+            # With the commas between them: MySQL takes options with commas and without.
+            yield options
+        case AlterTable(clauses=clauses):
+            for clause in clauses:
+                yield from ([element.span for element in clause.elements] if clause.is_list else [clause.span])
 
 
-def _charsets(words: list[_Word]) -> list[_Word]:
-    """Return the names that follow CHARSET [=] and CHARACTER SET [=]."""
-    found = []
-    texts = [word.text for word in words] + ["", ""]
-    for index, text in enumerate(texts[:-2]):
-        is_pair = text in {"CHARACTER", "CHAR"} and texts[index + 1] == "SET"
-        if is_pair or text == "CHARSET":
-            at = index + 1 + is_pair
-            at += texts[at] == "="
-            if at < len(words):
-                found.append(words[at])
+def _outer_tokens(tree: Tree, span: Span) -> list[Token]:
+    """Return the tokens of a part outside of parentheses."""
+    found, depth = list[Token](), 0
+    for token in tree.tokens[span[0] : span[1] + 1]:
+        depth -= token.kind == ")"
+        if depth <= 0:
+            found.append(token)
+        depth += token.kind == "("
     return found
 
 
-def _words(query: str) -> list[_Word]:
-    """Cut the statement into words, and number the clauses in which a charset and its collation belong together.
+def _completed(tokens: list[Token]) -> Iterator[Edit]:
+    words = [token.keyword for token in tokens]
+    if "COLLATE" in words or _is_binary(tokens):
+        return
+    for name in _charsets(tokens):
+        collation = TIDB_DEFAULTS.get(name.text.strip("'\"").casefold())
+        if collation:
+            yield Edit(name.end, name.end, f" COLLATE {collation}")
 
-    Column definitions end at commas. The options of CREATE TABLE, behind its parentheses, are one clause, commas or not.
-    """
-    words: list[_Word] = []
-    depth, clause = 0, 1
-    for match in TOKEN.finditer(query):
-        kind, text = match.lastgroup, match.group()
-        if kind == "blank":
-            continue
-        is_alter = bool(words) and words[0].text == "ALTER"
-        depth -= text == ")"
-        if (text in {"(", ")"} and depth == 0) or (text == "," and (depth == 1 or (depth == 0 and is_alter))):
-            clause += 1
-        depth += text == "("
-        words.append(_Word(text.upper(), match.end(), clause if depth <= 1 else 0))
-    return words
+
+def _is_binary(tokens: list[Token]) -> bool:
+    """Tell whether BINARY stands before or behind a charset: that is its binary collation already."""
+    charsets = {token.end for token in _charsets(tokens)}
+    return any(
+        (before.end in charsets and token.keyword == "BINARY")
+        or (before.keyword == "BINARY" and token.keyword in {"CHARACTER", "CHARSET", "CHAR"})
+        for before, token in pairwise(tokens)
+    )
+
+
+def _charsets(tokens: list[Token]) -> list[Token]:
+    """Return the names that follow CHARSET [=] and CHARACTER SET [=]."""
+    found = []
+    words = [*(token.keyword for token in tokens), "", ""]
+    for index, word in enumerate(words[:-2]):
+        is_pair = word in {"CHARACTER", "CHAR"} and words[index + 1] == "SET"
+        if is_pair or word == "CHARSET":
+            at = index + 1 + is_pair
+            at += words[at] == "="
+            if at < len(tokens):
+                found.append(tokens[at])
+    return found

@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from applier.ddl.tokens import Token
+from applier.ddl.tree import Span
 
 
 class Edit(NamedTuple):
@@ -31,10 +32,6 @@ class Mark(NamedTuple):
     last: int
     action: Action
     text: str = ""
-
-
-Span = tuple[int, int]
-"""First and last index of tokens."""
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:

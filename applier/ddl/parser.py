@@ -203,7 +203,7 @@ def _drop_index(cursor: Cursor) -> IndexStatement:
 def _alter(cursor: Cursor) -> Node:
     if cursor.accept_any("DATABASE", "SCHEMA"):
         return _schema(cursor, "ALTER")
-    ignore = (cursor.at, cursor.at) if cursor.accept("IGNORE") else None
+    ignore = (cursor.at - 1, cursor.at - 1) if cursor.accept("IGNORE") else None
     cursor.expect("TABLE")
     condition = read_condition(cursor)
     table = read_table_name(cursor)

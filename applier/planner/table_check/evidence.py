@@ -4,16 +4,12 @@ A flag of the wire may be stale (open_protocol.md 2.5), and collations are not o
 replica, the statements that the sink has run for upstream are asked: what one of them names is upstream's own.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl, touches
-from applier.ddl.tokens import DdlSyntaxError, Token, scan
+from applier.ddl.unique_key import unique_keys_of
 from applier.model.events import DdlEvent, FoldedName
 from applier.planner.table_check.difference import UniqueIndex
-
-_BEFORE_A_LIST: Final = frozenset({"KEY", "INDEX", "USING", "BTREE", "HASH", "IF", "NOT", "EXISTS", "ON"})
-_BEFORE_A_COLUMN: Final = frozenset({"ADD", "COLUMN", "MODIFY", "CHANGE"})
 
 
 class Evidence:
@@ -76,51 +72,3 @@ def _earlier_names(ddl: DdlEvent, name: FoldedName) -> set[FoldedName]:
     if statement.kind in {DdlKind.CREATE_TABLE_LIKE, DdlKind.EXCHANGE_PARTITION}:
         taken |= {source.fold() for source in statement.sources}
     return taken
-
-
-def unique_keys_of(query: str) -> list[tuple[str, set[str]]]:
-    """Return (casefolded name, casefolded columns) of the unique and primary keys that a statement makes; the name may be ''."""
-    try:
-        tokens = scan(query)
-    except DdlSyntaxError:
-        return []
-    return [key for at, token in enumerate(tokens) if _word(token) in {"UNIQUE", "PRIMARY"} for key in _keys_at(tokens, at)]
-
-
-def _keys_at(tokens: Sequence[Token], at: int) -> Iterator[tuple[str, set[str]]]:
-    """Read the key whose UNIQUE or PRIMARY stands at ``at``: with a list of columns, or as an attribute of one column."""
-    opens = next((i for i in range(at, len(tokens)) if tokens[i].kind in {"(", ",", ")"}), len(tokens))
-    if opens < len(tokens) and tokens[opens].kind == "(":
-        names = [token.text.casefold() for token in tokens[at + 1 : opens] if _word(token) not in _BEFORE_A_LIST]
-        yield (names[0] if names else ""), _columns(tokens, opens)
-    column = _clause_begins(tokens, at)
-    if column < at:
-        yield "", {tokens[column].text.casefold()}
-
-
-def _clause_begins(tokens: Sequence[Token], at: int) -> int:
-    """Return where the name of the column stands in whose definition ``at`` lies; ``at`` or beyond if it lies in none."""
-    depth = 0
-    for before in range(at - 1, -1, -1):
-        token = tokens[before]
-        depth += (token.kind == ")") - (token.kind == "(")
-        if depth < 0 or (depth == 0 and (token.kind == "," or _word(token) in _BEFORE_A_COLUMN)):
-            is_changed = "CHANGE" in {_word(token), _word(tokens[before - 1])}
-            return before + 1 + is_changed + (3 if _word(tokens[before + 1]) == "IF" else 0)
-    return at
-
-
-def _columns(tokens: Sequence[Token], opens: int) -> set[str]:
-    """Read the plain columns of a list: ``(a, b(10) DESC)``."""
-    columns, depth = set[str](), 0
-    for at in range(opens, len(tokens)):
-        depth += (tokens[at].kind == "(") - (tokens[at].kind == ")")
-        if depth == 0:
-            break
-        if depth == 1 and tokens[at].kind in {"word", "quoted"} and tokens[at - 1].kind in {"(", ","}:
-            columns.add(tokens[at].text.casefold())
-    return columns
-
-
-def _word(token: Token) -> str:
-    return token.text.upper() if token.kind == "word" else ""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.ddl.postcondition import Postcondition, wishes_of
+from applier.ddl.postcondition import Postcondition, postconditions_of
 
 
 def there(what: str, *names: str) -> list[Postcondition]:
@@ -32,18 +32,23 @@ def gone(what: str, *names: str) -> list[Postcondition]:
             there("partition", "p3", "p4"),
         ),
         ("ALTER TABLE t DROP PARTITION p0", gone("partition", "p0")),
+        ("ALTER TABLE t DROP PARTITION IF EXISTS p0, p1", gone("partition", "p0", "p1")),
+        ("ALTER TABLE t ADD INDEX type (a), ADD vector INT", [*there("index", "type"), *there("column", "vector")]),
         ("CREATE UNIQUE INDEX i ON t (a)", there("index", "i")),
         ("DROP INDEX i ON s.t", gone("index", "i")),
     ],
 )
 def test_clauses_with_a_result_in_the_catalogue_are_understood(query: str, wishes: list[Postcondition]) -> None:
-    assert wishes_of(query) == wishes
+    assert postconditions_of(query) == wishes
 
 
 @pytest.mark.parametrize(
     "query",
     [
         "ALTER TABLE t ADD INDEX (a)",
+        "ALTER TABLE t ADD INDEX USING BTREE (a)",
+        "ALTER TABLE t ADD COLUMNAR INDEX c (a)",
+        "ALTER TABLE t ADD VECTOR INDEX v ((VEC_COSINE_DISTANCE(e)))",
         "ALTER TABLE t DROP PRIMARY KEY",
         "ALTER TABLE t RENAME COLUMN a TO b",
         "ALTER TABLE t ADD COLUMN c INT, RENAME INDEX a TO b",
@@ -53,4 +58,4 @@ def test_clauses_with_a_result_in_the_catalogue_are_understood(query: str, wishe
     ],
 )
 def test_one_clause_that_cannot_be_judged_leaves_the_whole_to_the_operator(query: str) -> None:
-    assert wishes_of(query) is None
+    assert postconditions_of(query) is None

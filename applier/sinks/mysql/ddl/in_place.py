@@ -13,7 +13,7 @@ from sqlalchemy import ColumnClause, Connection, LargeBinary, cast, exists, lite
 from sqlalchemy import column as sql_column
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl
-from applier.ddl.postcondition import Postcondition, wishes_of
+from applier.ddl.postcondition import Postcondition, postconditions_of
 from applier.model.events import DdlEvent, TableName
 from applier.sinks.mysql.catalogue import holds_row
 from applier.sinks.mysql.ddl.scratch import Scratch, ScratchRefused, own_structure
@@ -78,7 +78,7 @@ def _why_not_created(trial: _Trial) -> str | None:
 
 
 def _why_not_altered(trial: _Trial) -> str | None:
-    wanted_all = wishes_of(trial.ddl.query)
+    wanted_all = postconditions_of(trial.ddl.query)
     if wanted_all is None:
         return _UNKNOWN
     present = own_structure(trial.connection, trial.actual)
