@@ -1,4 +1,4 @@
-"""The DDLs that wait for their barrier: which are new, which are copies, and which one runs next.
+"""The DDLs that wait for their barrier: which are new, which are copies, and which runs next.
 
 Broadcast copies, replays and the other wording of an upgraded producer collapse into one identity; the pieces of a RENAME chain do
 not. The ledger's identities are never forgotten: a DDL below the checkpoint that the ledger does not know was missed.
@@ -20,8 +20,9 @@ from applier.model.range_report import DdlArrival
 from applier.model.segment import is_due, is_in_dump, is_past
 
 MAX_SPELLINGS: Final = 3
-"""Of one DDL whose identity is kept: an upgraded producer words some differently."""
-FEW: Final = 1_000
+"""Texts of one DDL whose identity is kept: an upgraded producer writes some differently."""
+ALWAYS_KEPT: Final = 1_000
+"""Identities that are kept however few DDLs wait: copies on other partitions arrive after their DDL has run."""
 
 
 class Barriers:
@@ -39,21 +40,21 @@ class Barriers:
         self._waiting: dict[Ts, set[DdlIdentity]] = defaultdict(set)
         self._times: list[Ts] = []  # a heap of the keys of _waiting
         self._parsed: dict[DdlEvent, DdlIdentity] = {}
-        # Of the DDLs of one ts, as long as no further one is admitted.
+        # The order of the DDLs of one ts; cleared when a further one is admitted.
         self._order: deque[DdlIdentity] = deque()
         self._names: frozenset[FoldedName] | None = None
 
     def admit(self, stream: Stream, arrival: DdlArrival, begun_ts: Ts) -> DdlIdentity | None:
-        """Take a DDL in; return its identity, or None if the dump holds it or the ledger has settled it.
+        """Take a DDL in; return its identity, or None if it is part of the dump or the ledger has settled it.
 
-        ``begun_ts`` is the checkpoint, or what it becomes when the step in hand ends. NeedsOperator if the DDL should have run by then.
+        ``begun_ts`` is the checkpoint, or what it becomes when the open step is confirmed. NeedsOperator if the DDL lies below it.
         """
         if is_in_dump(arrival.ddl.commit_ts, self._start_ts):
             return None
         found = self._identity(arrival.ddl)
         key = self._known_as(found)
         if key in self.pending and key.touches is None and found.touches is not None:
-            self.pending[key] = arrival.ddl  # the same DDL in words that are understood
+            self.pending[key] = arrival.ddl  # the same DDL in a text that can be parsed
         if key not in self.pending:
             if key in self._known[key.ts, key.name]:
                 return None
@@ -66,10 +67,10 @@ class Barriers:
         return key
 
     def _identity(self, ddl: DdlEvent) -> DdlIdentity:
-        """Identify a DDL. Most are broadcast copies of one that waits: to parse is what costs."""
+        """Identify a DDL. Most are broadcast copies of one that waits, and parsing is what costs."""
         found = self._parsed.get(ddl)
         if found is None:
-            if len(self._parsed) > MAX_SPELLINGS * len(self.pending) + FEW:
+            if len(self._parsed) > MAX_SPELLINGS * len(self.pending) + ALWAYS_KEPT:
                 self._parsed = {ddl: self._parsed[ddl] for ddl in self.pending.values() if ddl in self._parsed}
             found = self._parsed[ddl] = identity(ddl)
         return found
@@ -99,12 +100,12 @@ class Barriers:
                 self._known[key.ts, key.name].append(key)
 
     def _known_as(self, key: DdlIdentity) -> DdlIdentity:
-        """Return the identity under which a DDL is known already, an exactly equal one first; else ``key``."""
+        """Return the identity under which a DDL is known already (an equal one first), or ``key``."""
         same = [known for known in self._known[key.ts, key.name] if same_ddl(known, key)]
         return key if key in same or not same else same[0]
 
     def place_of(self, key: DdlIdentity) -> Place:
-        """Return where a pending DDL lies: its first arrival in its lowest stream."""
+        """Return the record of a pending DDL: its first arrival in its lowest stream."""
         stream = min(stream for stream, arrivals in self._arrivals.items() if key in arrivals)
         return Place(stream, self._arrivals[stream][key][0])
 
@@ -113,7 +114,7 @@ class Barriers:
         return self._times[0] if self._times and is_due(self._times[0], watermark) else None
 
     def first_at(self, ts: Ts) -> DdlIdentity | NeedNames:
-        """Return the DDL of ``ts`` that runs first, or ask for names. NeedsOperator if the order cannot be known."""
+        """Return the DDL of ``ts`` that runs first, or ask for names. NeedsOperator if the order is not certain."""
         if not (self._order and self._order[0].ts == ts):
             groups = entangled(self._queues(self._waiting[ts]), self.pending)
             several = [queue for group in groups if len(group) > 1 for queue in group]
@@ -127,7 +128,7 @@ class Barriers:
         return group[0] if len(group) == 1 else find_order(group, self.pending, self._names or frozenset())
 
     def _queues(self, keys: set[DdlIdentity]) -> list[Queue]:
-        """Give the order of each topic: that of first arrival in its lowest partition that has any of them.
+        """Return the order of each topic: that of first arrival in its lowest partition that holds any of them.
 
         A DDL that two topics hold (a changed dispatcher, then a replay) counts in the first.
         """
@@ -147,7 +148,7 @@ class Barriers:
         self._names = frozenset(existing)
 
     def settle(self, key: DdlIdentity) -> None:
-        """Know a DDL as done or skipped."""
+        """Take in that a DDL is done or skipped."""
         del self.pending[key]
         self._waiting[key.ts].remove(key)
         while self._times and not self._waiting[self._times[0]]:
@@ -167,8 +168,9 @@ class Barriers:
 def _missed(stream: Stream, arrival: DdlArrival, begun_ts: Ts) -> NeedsOperator:
     ddl = arrival.ddl
     return NeedsOperator(
-        "a DDL lies below the checkpoint and the ledger does not know it: something was missed",
-        remedy=f"If its effect is in the sink, mark it with `applier ddl skip --ts … --table …`; else begin anew. {FROM_DUMP_TO_REPLICA}",
+        "a DDL below the checkpoint is not in the ledger: the replica has missed it",
+        remedy="If the sink already has its effect, run `applier ddl skip --ts … --table …`. Else create the replica again. "
+        + FROM_DUMP_TO_REPLICA,
         kind="missed_ddl",
         topic=stream.topic,
         partition=stream.partition,

@@ -1,7 +1,7 @@
 """The order of DDLs that share one commit_ts.
 
 Within a topic: by first arrival in the topic's lowest partition (it existed before all others, so it holds every DDL). Between topics
-Kafka gives no order, but names do: a name must exist before it is used and be free before it is taken. The whole order is searched
+Kafka has no order, but names have one: a name must exist before it is used and be free before it is taken. The whole order is searched
 before the first DDL runs, over a catalogue of names only, in which every change leaves a mark: two orders have the same result if
 they leave the same marks. No order, or several with different results, is the operator's decision.
 """
@@ -15,7 +15,7 @@ from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 
 MAX_SEARCHED = 20_000
-"""States after which a search is given up: far above what one ts of one upstream can hold in several topics."""
+"""States after which a search stops: far more than one ts of one upstream can have in several topics."""
 
 Mark: TypeAlias = tuple[object, ...]
 Names: TypeAlias = Mapping[FoldedName, Mark]
@@ -24,7 +24,7 @@ Queue: TypeAlias = tuple[DdlIdentity, ...]
 
 
 def entangled(queues: Sequence[Queue], ddls: Mapping[DdlIdentity, DdlEvent]) -> list[list[Queue]]:
-    """Part the topics' queues into groups that share no names: only inside of a group the order matters."""
+    """Divide the topics' queues into groups that share no names: only inside of a group the order matters."""
     groups: list[_Group] = []
     for queue in queues:
         joined = _Group.of(queue, ddls)
@@ -83,7 +83,7 @@ def find_order(queues: Sequence[Queue], ddls: Mapping[DdlIdentity, DdlEvent], ex
     statements = {key: parse_ddl(ddls[key]) for queue in queues for key in queue}
     understood = {key: statement for key, statement in statements.items() if statement is not None}
     if len(understood) < len(statements):
-        raise _undecidable("one of them is not understood", ddls, statements)
+        raise _undecidable("one of them cannot be parsed", ddls, statements)
     found = _search(queues, understood, _names_before(understood.values(), existing))
     if not found:
         raise _undecidable("no order is possible with the tables that the sink has", ddls, statements)
@@ -125,7 +125,11 @@ def _search(queues: Sequence[Queue], statements: Mapping[DdlIdentity, DdlStateme
                     moved = (*heads[:i], heads[i] + 1, *heads[i + 1 :])
                     following.setdefault((moved, frozenset(after.items())), (*path, key))
         if len(following) > MAX_SEARCHED:
-            raise NeedsOperator("too many DDLs of one commit_ts in several topics to order them", remedy=_REMEDY, ddls=len(statements))
+            raise NeedsOperator(
+                "too many DDLs of one commit_ts came in several topics: their order cannot be searched",
+                remedy=_REMEDY,
+                ddls=len(statements),
+            )
         states = following
     return list(states.values())
 

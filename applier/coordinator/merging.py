@@ -1,10 +1,10 @@
-"""Merging: adjacent small ranges of one stream are read again as one range, which takes their place in the cache.
+"""Merging: adjacent small ranges of one stream are read again as one range, which replaces them in the cache.
 
-A feed that does not resolve for an hour is read in thousands of small ranges, because each of them might hold the resolved event that
-all wait for. Their rows must be kept, but not in as many pieces: each has its cost, in Spark and here. Merged ranges are merged
-again, so the number of ranges grows with the logarithm of what they hold, and each record is read as often as that again.
+A stream that does not resolve for an hour is read in thousands of small ranges, because each of them might hold the resolved event that
+all others wait for. Their rows must be kept, but not in thousands of pieces: each piece costs something in Spark and here. Merged
+ranges are merged again, so their number grows with the logarithm of what they hold, and so does how often a record is read.
 
-A merge changes nothing but the cache: positions, promises and DDLs of these records were taken in when they were read first.
+A merge changes the cache and nothing else: positions, promises and DDLs of these records were taken in at the first reading.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from applier.model.position import Stream
 from applier.model.range_report import RangeId, RangeReport
 
 FAN: Final = 8
-"""How many ranges become one. More of them cost fewer reads; fewer of them keep more ranges."""
+"""How many ranges become one. A greater number reads less again, a smaller one keeps fewer ranges."""
 
 
 class Merges:
@@ -34,7 +34,7 @@ class Merges:
         return range_id in self._reading
 
     def plan(self, state: StreamState) -> Iterator[RangeId]:
-        """Yield the range that takes the place of the shortest run of a stream's ranges, if it has too many."""
+        """Yield a range over the shortest run of a stream's ranges, if the stream has too many."""
         stream = state.stream
         if self._cache.ranges_of(stream) <= max(self._most_ranges, FAN):
             self._failed.discard(stream)
@@ -50,16 +50,16 @@ class Merges:
             yield merge
 
     def take(self, report: RangeReport) -> None:
-        """Put a merged range in the place of its parts, unless the topic has lost rows that these hold: then they stay."""
-        parts = self._reading.pop(report.range)
-        # What was a replay then is one still, and of the rows some may be replays by now.
-        if report.rows + report.replays < self._cache.read_rows(parts):
+        """Replace the pieces by the merged range. They stay if the topic has lost rows that they hold."""
+        pieces = self._reading.pop(report.range)
+        # A replay stays a replay, and a row may have become one since: the sum never shrinks unless Kafka has removed records.
+        if report.rows + report.replays < self._cache.read_rows(pieces):
             self._cache.refuse(report.range)
             self._failed.add(report.range.stream)
         else:
-            self._cache.replace(parts, report)
+            self._cache.replace(pieces, report)
 
     def forget(self, merge: RangeId) -> None:
-        """Leave the parts as they are: reading them again failed. Nothing is merged until the stream has few ranges again."""
+        """Keep the pieces: reading them again failed. Nothing is merged until the stream has few ranges again."""
         del self._reading[merge]
         self._failed.add(merge.stream)

@@ -1,4 +1,4 @@
-"""New topics: a topic that is added to a replica with a checkpoint must not have a history below that checkpoint (DESIGN.md 3).
+"""New topics: a topic that is added to a replica with a checkpoint must have no history below that checkpoint (DESIGN.md 3).
 
 A topic is known when the sink stores positions of its streams. A new topic is judged by every partition that holds records: from its
 first offset up to its first resolved event above the checkpoint, no row and no DDL may lie below the checkpoint. What comes later on
@@ -24,7 +24,7 @@ REMEDY = (
 
 
 class NewTopics:
-    """Which topics are known, and which streams of new topics are not judged yet."""
+    """Known topics, and the streams of new topics that are not judged yet."""
 
     __slots__ = ("_known", "_unjudged")
 
@@ -37,7 +37,7 @@ class NewTopics:
         return topic in self._known
 
     def join(self, stream: Stream, *, has_history: bool) -> None:
-        """Take in a stream that is read from now on. ``has_history``: the checkpoint has moved, so a new topic must be judged."""
+        """Take in a stream that is now read. ``has_history``: the checkpoint has moved, so a new topic must be judged."""
         if stream.topic in self._known:
             return
         if has_history:
@@ -46,7 +46,7 @@ class NewTopics:
             self._known.add(stream.topic)
 
     def judge(self, report: RangeReport, checkpoint_ts: Ts) -> None:
-        """Compare a range of the contiguous prefix with the checkpoint. NeedsOperator if it shows that a history was missed."""
+        """Compare a range of the contiguous prefix with the checkpoint. NeedsOperator if the topic has a history below it."""
         stream = report.range.stream
         waiting = self._unjudged.get(stream.topic, set())
         if stream not in waiting:
@@ -57,7 +57,7 @@ class NewTopics:
             waiting.remove(stream)
 
     def listed(self) -> None:
-        """Know the topics of which every stream was judged. Call it after all partitions of a listing have joined."""
+        """Take topics as known whose streams are all judged. Call it after all partitions of a listing have joined."""
         judged = [topic for topic, waiting in self._unjudged.items() if not waiting]
         for topic in judged:
             del self._unjudged[topic]
@@ -66,7 +66,7 @@ class NewTopics:
 
 def _missed_topic(stream: Stream, offset: Offset, ts: Ts, checkpoint_ts: Ts) -> NeedsOperator:
     return NeedsOperator(
-        "a new topic holds events below the checkpoint: its history was missed",
+        "a new topic has events below the checkpoint: the replica has missed its history",
         remedy=REMEDY,
         kind="missed_topic",
         topic=stream.topic,

@@ -1,4 +1,4 @@
-"""What a list of partitions may and may not say: which count, and which contradict what is known."""
+"""Checks of a list of partitions: which ones count, and which contradict what the replica has read before."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,8 +25,8 @@ def check_excluded(stream: Stream, extent: PartitionExtent) -> None:
         raise _stop(
             stream,
             "excluded_partition",
-            "a partition that source.partitions excludes holds records",
-            "Raise source.partitions, or take it out",
+            "the partition holds records, but source.partitions excludes it",
+            "Raise source.partitions, or remove the setting",
             offset=extent.earliest,
         )
 
@@ -40,7 +40,7 @@ def check_known(stream: Stream, extent: PartitionExtent, next_offset: Offset, se
         raise _stop(
             stream,
             "retention",
-            "records have expired that the replica has not applied",
+            "records expired before the replica applied them",
             f"Give the topic a longer retention. {FROM_DUMP_TO_REPLICA}",
             missing_offsets=f"{next_offset}..{extent.earliest - 1}",
         )
@@ -48,7 +48,7 @@ def check_known(stream: Stream, extent: PartitionExtent, next_offset: Offset, se
         raise _stop(
             stream,
             "recreated",
-            "the partition ends before a place that was read or listed: the topic was made anew or truncated",
+            "the partition ends before an offset that was already seen: the topic was recreated or truncated",
             FROM_DUMP_TO_REPLICA,
             next_offset=next_offset,
             seen_end=seen_end,
@@ -62,7 +62,7 @@ def check_new(stream: Stream, extent: PartitionExtent) -> None:
         raise _stop(
             stream,
             "gap",
-            "the beginning of a new partition has expired before it was read",
+            "the beginning of a new partition expired before it was read",
             f"Give the topic a longer retention. {FROM_DUMP_TO_REPLICA}",
             missing_offsets=f"0..{extent.earliest - 1}",
         )
@@ -73,8 +73,8 @@ def missing(stream: Stream) -> NeedsOperator:
     return _stop(
         stream,
         "recreated",
-        "a partition that the replica has read is gone: the topic was removed from the list, made anew or shrunk",
-        f"Put the topic back into source.topics; or begin anew. {FROM_DUMP_TO_REPLICA}",
+        "a partition that the replica has read is gone: its topic was removed from the configuration, recreated or shrunk",
+        f"Put the topic back into source.topics, or create the replica again. {FROM_DUMP_TO_REPLICA}",
     )
 
 

@@ -1,22 +1,22 @@
-"""How many records of one stream make a range: as many as hold a bounded number of bytes, however large its records are."""
+"""How many records of one stream make a range: as many as have a bounded number of bytes together, however large its records are."""
 
 from typing import Final
 
 RANGE_BYTES: Final = 32 << 20
-"""Of cached chunks: large enough that a job's fixed cost vanishes, small enough that a few per stream fit into memory."""
+"""Bytes of cached chunks: large enough that a job's fixed cost vanishes, small enough that a few per stream fit into memory."""
 
 FIRST_RECORDS: Final = 5_000
-"""Before anything is known of a stream: one record may be a few bytes, or a batch of megabytes."""
+"""For the first range of a stream: a record may be a few bytes, or a batch of megabytes."""
 
 GROWTH: Final = 8
-"""By how much a range may be longer than the one before: the records to come may be larger than those that were read."""
+"""How many times as long as the last range the next one may be: its records may be larger than those that were read."""
 
 MOST_RECORDS: Final = 1_000_000
-"""However small they are."""
+"""At most so many records, however small they are."""
 
 
 class RangeSize:
-    """Learns from what ranges held."""
+    """Learns from the ranges that were read."""
 
     __slots__ = ("_bytes_per_record", "records")
 
@@ -25,11 +25,11 @@ class RangeSize:
         self._bytes_per_record = 0.0
 
     def learn(self, records: int, size: int) -> None:
-        """Take in that a range of so many records held ``size`` bytes."""
+        """Take in that a range of so many records had ``size`` bytes."""
         self._bytes_per_record = size / records
         most = min(self.records * GROWTH, MOST_RECORDS)
         self.records = max(1, min(most, int(RANGE_BYTES / self._bytes_per_record))) if size else most
 
     def expected_bytes(self, records: int) -> int:
-        """Return what a range of so many records is likely to hold."""
+        """Return how many bytes a range of so many records will probably have."""
         return int(records * self._bytes_per_record)

@@ -1,4 +1,8 @@
-"""The starting point of a replica: is everything that it needs still in Kafka, and is the sink what the argument needs? See DESIGN.md 3."""
+"""The starting point of a replica: Kafka must still hold every change since, and the sink must equal upstream there (DESIGN.md 3).
+
+That REPLACE and DELETE by key end at the right state is argued from a sink that equals upstream at the checkpoint. A sink with rows of
+others, or a gap in the topic, breaks the argument without an error, so both are refused before the first row.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,21 +19,21 @@ FROM_DUMP_TO_REPLICA = (
     "2. load the dump into the sink; "
     "3. set source.start_ts (or --start-ts) to that TSO; "
     "4. run `applier catchup` again. "
-    "The topic must hold every change since the dump, and a replica that is made anew gets another `name`"
+    "The topic must hold every change since the dump, and the new replica must get another `name`"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartingPoint:
-    """The durable state from which a coordinator begins: read from the sink."""
+    """The durable state from which a coordinator begins, read from the sink."""
 
     checkpoint_ts: Ts
     start_ts: Ts
     positions: dict[Stream, StreamPosition] = field(default_factory=dict)
     settled: frozenset[DdlIdentity] = frozenset()
-    """Identities in the ledger at or above checkpoint_ts, done and skipped (intents were settled before)."""
+    """Identities of the ledger at or above checkpoint_ts, done and skipped. Intents are settled before a stream is read."""
     ddl_touched_at_checkpoint: frozenset[FoldedName] | None = frozenset()
-    """Names touched by the ledger's DDLs at checkpoint_ts; a schema name stands as (schema, ''); None: everything."""
+    """Names that the ledger's DDLs at checkpoint_ts touched; a schema stands as (schema, ''); None: everything."""
 
 
 def streams_that_begin_late(listing: Listing, positions: Iterable[Stream]) -> list[Stream]:
@@ -41,8 +45,8 @@ def streams_that_begin_late(listing: Listing, positions: Iterable[Stream]) -> li
 def check_beginning(late: Iterable[Stream], listing: Listing, start_ts: Ts, record_times_ms: Mapping[Stream, int | None]) -> None:
     """Refuse a stream of which something after ``start_ts`` may have expired.
 
-    A record's own ts proves nothing (replays, unordered DDLs); Kafka's record time of the earliest record does: it must be at or
-    before the physical time of ``start_ts``, less a margin. NeedsOperator names the gap.
+    A record's own ts proves nothing: it may be a replay or an unordered DDL. The time at which Kafka took the earliest record does, less
+    a margin for clocks. NeedsOperator names the gap.
     """
     for stream in late:
         earliest = listing.extents[stream].earliest
@@ -50,8 +54,8 @@ def check_beginning(late: Iterable[Stream], listing: Listing, start_ts: Ts, reco
         if start_ts and time_ms is not None and holds_all_since(time_ms, start_ts):
             continue
         raise NeedsOperator(
-            "the topic no longer holds its beginning: changes of the replica may have expired",
-            remedy=FROM_DUMP_TO_REPLICA + " (--accept-gap goes on regardless, if you know that nothing of it mattered)",
+            "the beginning of the partition has expired: changes that the replica needs may be missing",
+            remedy=FROM_DUMP_TO_REPLICA + ". If you know that the missing records do not matter, run with --accept-gap",
             kind="gap",
             topic=stream.topic,
             partition=stream.partition,
@@ -64,7 +68,7 @@ def check_beginning(late: Iterable[Stream], listing: Listing, start_ts: Ts, reco
 def refuse_rows_of_others(table: TableName) -> NeedsOperator:
     """Make the error for a table that holds rows before the replica's first event on it, without a start_ts."""
     return NeedsOperator(
-        "the sink's table already holds rows, and the replica has no start_ts",
+        "the sink's table already has rows, and the replica has no start_ts",
         remedy=FROM_DUMP_TO_REPLICA,
         kind="not_empty",
         table=str(table),

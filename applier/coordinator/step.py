@@ -1,4 +1,4 @@
-"""The steps that the coordinator asks for. The engine performs them in order, and tells the coordinator when each is durable."""
+"""The steps that the coordinator asks for. The engine performs them in order and confirms each when it is durable."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -45,7 +45,7 @@ class ExecuteDdl:
 
 @dataclass(frozen=True, slots=True)
 class NeedNames:
-    """Say which of these tables (and views) the sink has now: DDLs of one ts came in several topics, and names decide their order."""
+    """Answer which of these tables and views the sink has now: DDLs of one ts came in several topics, and names decide their order."""
 
     tables: tuple[TableName, ...]
 
@@ -61,7 +61,7 @@ class Evict:
 class SaveProgress:
     """Write the positions without moving the checkpoint (they grew, and stored offsets must not expire).
 
-    ``bad_events`` are stored in the quarantine by the same transaction.
+    ``rejected_events`` are stored in the quarantine by the same transaction.
     """
 
     positions: dict[Stream, StreamPosition]

@@ -18,7 +18,10 @@ from applier.model.segment import is_behind_promise
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamStatus:
-    """One stream for people to look at. Offsets are those of the next record; ``fallbacks`` counts ranges that stepped behind a promise."""
+    """One stream as status, metrics and log show it.
+
+    Offsets are those of the next record. ``fallbacks`` counts ranges with an event below a promise.
+    """
 
     stream: Stream
     resolved_ts: Ts
@@ -99,7 +102,7 @@ class StreamState:
 
     def _return(self, range_id: RangeId) -> None:
         if range_id not in self._outstanding:
-            raise InvariantViolation("a range was reported that is not being read", range=range_id)
+            raise InvariantViolation("the reported range is not being read", range=range_id)
         self._outstanding.remove(range_id)
 
     def _join(self, report: RangeReport, ddls: tuple[PlacedDdl, ...]) -> None:

@@ -41,7 +41,7 @@ class Streams:
     def of(self, range_id: RangeId) -> StreamState:
         """Return the stream of a range; InvariantViolation if it is not read."""
         if range_id.stream not in self._states:
-            raise InvariantViolation("a range of a stream that is not read", range=range_id)
+            raise InvariantViolation("the range belongs to a stream that is not read", range=range_id)
         return self._states[range_id.stream]
 
     # --- promises --------------------------------------------------------------------------------------------------
