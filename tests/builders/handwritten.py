@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from applier.demo.simulator.producer_options import LogRecord
+from applier.demo.simulator.producer.options import LogRecord
 from applier.model.position import Stream
 from tests.builders.wire import head, record
 

@@ -6,7 +6,7 @@ from contextlib import closing
 import msgspec
 import pytest
 
-from applier.demo.simulator.producer_options import LogRecord
+from applier.demo.simulator.producer.options import LogRecord
 from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError, RowRefused
 from applier.model.position import Offset
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, QuarantineState

@@ -13,7 +13,7 @@ import pytest
 from applier.ddl.ddl_type import DDL_TYPE_NAMES
 from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.operation import ActionType
-from applier.demo.simulator.producer_options import LogRecord
+from applier.demo.simulator.producer.options import LogRecord
 from applier.model.position import Stream
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql import ddl as mysql_ddl

@@ -1,7 +1,7 @@
-"""The order that a producer keeps: one lane per table (or per half of a table that is split among nodes).
+"""The order that a producer keeps: one queue per table, or per half of a table that is split among nodes.
 
-A lane is a queue. A DDL stands in every lane that it touches, so rows of its tables neither pass it nor are passed by it, while other
-tables go on (open_protocol.md 3.7). tiflow sends a DDL only after every row and DDL below it, of whatever table.
+A DDL is in every queue that it touches. So it stays in order with the rows of its tables, while other tables go ahead
+(open_protocol.md 3.7). tiflow sends a DDL only after every row and DDL below it, of any table.
 """
 
 import random
@@ -13,16 +13,16 @@ from applier.demo.simulator.json_text import Flavour
 from applier.model.events import TableName
 from applier.model.position import Ts
 
-_Lane = tuple[TableName, int]
+_QueueKey = tuple[TableName, int]
 
 
-class Lanes:
+class TableQueues:
     """Items that are not sent yet."""
 
     def __init__(self, flavour: Flavour, *, split: bool) -> None:
         self._ordered = flavour is Flavour.TIFLOW
         self._halves = (0, 1) if split else (0,)
-        self._queues: dict[_Lane, deque[Item]] = {}
+        self._queues: dict[_QueueKey, deque[Item]] = {}
         self._pending = 0
 
     def __len__(self) -> int:
@@ -33,10 +33,10 @@ class Lanes:
         """Queue items, given in their upstream order."""
         for item in items:
             self._pending += 1
-            for lane in self._lanes_of(item):
-                self._queues.setdefault(lane, deque()).append(item)
+            for key in self._keys_of(item):
+                self._queues.setdefault(key, deque()).append(item)
 
-    def _lanes_of(self, item: Item) -> list[_Lane]:
+    def _keys_of(self, item: Item) -> list[_QueueKey]:
         if isinstance(item, RowItem):
             return [(item.name, item.half % len(self._halves))]
         names = set(item.touched)
@@ -49,11 +49,11 @@ class Lanes:
         return [(name, half) for name in sorted(names) for half in self._halves]
 
     def heads(self) -> Iterator[Item]:
-        """Yield the first item of each lane."""
+        """Yield the first item of each queue."""
         return (queue[0] for queue in self._queues.values() if queue)
 
     def items(self) -> Iterator[Item]:
-        """Yield everything that is queued (a DDL once for each of its lanes)."""
+        """Yield everything that is queued (a DDL once for each of its queues)."""
         return (item for queue in self._queues.values() for item in queue)
 
     def pick(self, rng: random.Random) -> Item | None:
@@ -73,13 +73,13 @@ class Lanes:
         return not self._ordered or all(head.ts > item.ts or (isinstance(head, DdlItem) and head.ts == item.ts) for head in self.heads())
 
     def remove(self, item: Item) -> None:
-        """Take a sent item from the head of its lanes."""
+        """Take a sent item from the head of its queues."""
         self._pending -= 1
-        for lane in [lane for lane, queue in self._queues.items() if queue and queue[0] is item]:
-            queue = self._queues[lane]
+        for key in [key for key, queue in self._queues.items() if queue and queue[0] is item]:
+            queue = self._queues[key]
             queue.popleft()
             if not queue:
-                del self._queues[lane]
+                del self._queues[key]
 
     def bound(self, idle: Ts) -> Ts:
         """Return the greatest resolved ts that may be promised now; ``idle`` if nothing is pending.

@@ -1,0 +1,67 @@
+"""Batches of events become records: per stream, in the order of real time."""
+
+import random
+
+from applier.demo.simulator.encoder import RecordBytes, WireEvent, frame, record_length
+from applier.demo.simulator.producer.options import LogRecord, ProducerOptions
+from applier.model.position import Stream
+
+
+class RecordWriter:
+    """Collects row events per stream and writes records. ``counts``: how often what happened; ``now_ms``: the producer's clock."""
+
+    def __init__(self, options: ProducerOptions, rng: random.Random, now_ms: int) -> None:
+        self._options = options
+        self._rng = rng
+        self._batches: dict[Stream, list[WireEvent]] = {}
+        self._written: list[LogRecord] = []
+        self.now_ms = now_ms
+        self.counts: dict[str, int] = {}
+
+    def count(self, what: str) -> None:
+        """Note that something happened."""
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+    def take(self) -> list[LogRecord]:
+        """Return the records written since the last call."""
+        written, self._written = self._written, []
+        return written
+
+    def add_row(self, stream: Stream, event: WireEvent) -> None:
+        """Put a row event into its stream's batch; a full batch is written."""
+        batch = self._batches.setdefault(stream, [])
+        if batch and record_length([*batch, event]) > self._options.max_message_bytes:
+            self.flush(stream)
+            batch = self._batches.setdefault(stream, [])
+        batch.append(event)
+        self.count("row")
+        if len(batch) >= self._options.batch_size:
+            self.flush(stream)
+
+    def flush(self, stream: Stream) -> None:
+        """Write the batch of one stream."""
+        batch = self._batches.pop(stream, None)
+        if batch:
+            self.write(stream, frame(batch))
+            if len(batch) > 1:
+                self.count("batch")
+
+    def flush_all(self) -> None:
+        """Write the batches of all streams."""
+        for stream in list(self._batches):
+            self.flush(stream)
+
+    def drop_batches(self) -> None:
+        """Forget what is not written: the owner that held it died."""
+        self._batches.clear()
+
+    def write(self, stream: Stream, record: RecordBytes) -> None:
+        """Write one record, some milliseconds after the last one."""
+        self.now_ms += self._rng.randint(0, 3)
+        self._written.append(LogRecord(stream, record.key, record.value, self.now_ms))
+
+    def repeat_last(self) -> None:
+        """Write the last record a second time, as a client does that got no acknowledgement."""
+        if self._written:
+            self._written.append(self._written[-1])
+            self.count("retry")

@@ -1,0 +1,55 @@
+"""Replays: what a changefeed sends twice."""
+
+from applier.demo.simulator.item import DdlItem
+from applier.demo.simulator.json_text import Flavour
+from applier.demo.simulator.producer.owner import Owner
+from applier.demo.simulator.producer.state import ProducerState
+
+
+def replay(state: ProducerState) -> None:
+    """Let one of these happen: a restart, a moved table, a repeated record, a new partition."""
+    state.replays -= 1
+    choice = state.rng.random()
+    if choice < 0.5:
+        _restart(state)
+    elif choice < 0.8:
+        _move_table(state)
+    elif choice < 0.9:
+        state.writer.flush_all()
+        state.writer.repeat_last()
+    elif state.topics.grow(state.rng):
+        state.writer.count("growth")
+
+
+def _restart(state: ProducerState) -> None:
+    """The owner dies; the next one starts at a persisted checkpoint: rows, DDLs and resolved events step back."""
+    times = [state.checkpoint, *(ts for _, ts in state.owner.checkpoints), *state.upstream.times()]
+    candidates = [ts for ts in times if state.upstream.floor < ts <= state.checkpoint]
+    if not candidates:
+        return
+    state.writer.drop_batches()  # what was not acknowledged is sent again
+    persisted, was = state.rng.choice(candidates), state.owner.flavour
+    state.checkpoint = persisted
+    state.moved.clear()
+    if state.options.growth and state.rng.random() < 0.5 and state.topics.grow(state.rng):
+        state.writer.count("growth")
+    upgrades = state.options.upgrade and was is Flavour.TIFLOW and state.rng.random() < 0.5
+    state.owner = Owner(Flavour.TICDC if upgrades else was, state.options, state.rng)
+    state.writer.count("upgrade" if upgrades else "restart")
+    # tiflow's checkpoint may be the ts of a DDL that was not sent yet.
+    resent = [item for item in state.upstream.items() if item.ts > persisted or (isinstance(item, DdlItem) and item.ts == persisted)]
+    for item in resent:
+        if isinstance(item, DdlItem):
+            item.sent = False
+    state.owner.queues.extend(resent)
+
+
+def _move_table(state: ProducerState) -> None:
+    """A table moves to another node: some of its rows are sent again, among new ones."""
+    state.writer.flush_all()
+    pending = {id(item) for item in state.owner.queues.items()}
+    sent = [item for item in state.upstream.rows() if id(item) not in pending]
+    if sent:
+        name, since = state.rng.choice(sent).name, state.rng.choice(sent).ts
+        state.moved.extend([item for item in sent if item.name == name and item.ts > since][: state.rng.choice((1, 5, 99))])
+        state.writer.count("table move")
