@@ -96,7 +96,7 @@ def check_unique_indexes(shape: Shape, description: TableDescription, facts: Map
     """
     index = extra_unique_index(shape, description.unique_indexes)
     if index is not None:
-        raise unique_index_difference(index.name).stop(index=index.name, **facts)
+        raise unique_index_difference(index.name).as_error(index=index.name, **facts)
 
 
 def match_row(shape: Shape, description: TableDescription, facts: Mapping[str, Any]) -> tuple[MatchedColumn, ...]:

@@ -1,6 +1,6 @@
-"""The table check at work: examines the sink's tables, and stops before what upstream's tables lack loses rows.
+"""Runs the table check: examines the sink's tables, and stops the replica before a difference loses rows.
 
-Asks the sink, writes nothing. What a difference is, and what explains one, says ``applier.planner.table_check``.
+Asks the sink, writes nothing. ``applier.planner.table_check`` defines what a difference is, and what explains one.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -13,11 +13,11 @@ from applier.telemetry.log_event import LogEvent
 
 Note = Callable[..., None]
 MAX_NAMED = 10
-"""Differences that one message names."""
+"""Differences that one message names at most."""
 
 
 class TableGuard:
-    """Checks tables of one sink. Not thread-safe. ``note`` tells what an operator has accepted, once per run."""
+    """Checks tables of one sink. Not thread-safe. ``note`` logs each accepted difference once per run."""
 
     def __init__(self, sink: Sink, accept: Acceptance, note: Note) -> None:
         self._sink, self._accept, self._note = sink, accept, note
@@ -25,7 +25,7 @@ class TableGuard:
         self._evidence: Evidence | None = None
 
     def check(self, tables: Collection[TableName], places: Mapping[FoldedName, Mapping[str, Any]]) -> None:
-        """Stop if a table has what upstream's lacks. NeedsOperator names the first one, with its place in ``places`` if it has one."""
+        """Raise NeedsOperator if a table differs from upstream's. It names the first one, with its place in ``places`` if it has one."""
         if not tables:
             return
         open_differences = [
@@ -38,21 +38,21 @@ class TableGuard:
             return
         (folded, first), *others = open_differences
         also = {"also": _named(others)} if others else {}
-        raise first.stop(**({"table": str(folded)} | dict(places.get(folded, {})) | also))
+        raise first.as_error(**({"table": str(folded)} | dict(places.get(folded, {})) | also))
 
     def allows_unique_index(self, table: FoldedName, index: UniqueIndex) -> bool:
-        """Tell whether a unique index that the wire's flags do not show is upstream's all the same."""
+        """Tell whether upstream's statements made a unique index that the wire's flags do not show."""
         return self._statements().explains_unique_index(table, index)
 
     def accepts_unique_indexes(self, table: FoldedName) -> bool:
-        """Tell whether the operator takes it upon himself that the table's unique indexes lose no rows."""
+        """Tell whether the operator accepts unique indexes that upstream lacks on this table."""
         if not self._accept.accepts(table, DifferenceKind.UNIQUE_INDEX):
             return False
         self._note_accepted(table, str(DifferenceKind.UNIQUE_INDEX))
         return True
 
     def learn(self, ddl: DdlEvent) -> None:
-        """Take note of a statement that has been run: it explains what it has made."""
+        """Remember a statement that has run: it explains what it has made."""
         if self._evidence is not None:
             self._evidence.add(ddl)
 
@@ -75,7 +75,7 @@ class TableGuard:
         return self._statements().explains_collation(table, difference.collation)
 
     def _statements(self) -> Evidence:
-        """Read upstream's statements when they are needed first: most replicas never need them."""
+        """Read upstream's statements at their first use: most replicas never need them, and there may be many."""
         if self._evidence is None:
             self._evidence = Evidence(self._sink.statements())
         return self._evidence

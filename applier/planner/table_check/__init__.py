@@ -1,7 +1,8 @@
-"""The table check: what a table of the sink has that upstream's lacks, and that would lose or alter rows without a word.
+"""The table check: finds differences between the sink's tables and upstream's that would lose or alter rows silently (DESIGN.md 7).
 
-Pure. The sinks say how their tables are (``SinkTable``), the wire's flags and upstream's own statements say how they must be, and the
-configuration says which differences an operator accepts. See DESIGN.md 7.
+Pure. The sinks describe their tables (``SinkTable``). The wire's flags (``difference``) and upstream's own statements (``evidence``) show
+what upstream has. The configuration says which differences the operator accepts (``acceptance``). It may import ``applier.ddl`` and
+``applier.model``. Read ``difference`` first.
 """
 
 from applier.planner.table_check.acceptance import Acceptance, check_pattern

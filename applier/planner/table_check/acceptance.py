@@ -1,4 +1,4 @@
-"""What an operator has said about the tables: which differences are accepted (``[sink.accept]``), and what upstream's collations are."""
+"""The operator's settings of the table check: accepted differences (``[sink.accept]``), and the kind of upstream's collations."""
 
 import re
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from applier.planner.table_check.difference import DifferenceKind
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """Patterns of ``schema.table`` (``*`` any characters, ``?`` one, without regard to case), and what is accepted of such tables.
+    """Patterns of ``schema.table`` (``*`` any characters, ``?`` one, without regard to case), and the differences accepted of such tables.
 
     ``new_collations``: whether upstream has TiDB's new collations (the default since 6.0). Without them it compares all texts byte by
-    byte, spaces at the end included, whatever collation its statements name.
+    byte, trailing spaces included, whatever collation its statements name.
     """
 
     patterns: Mapping[str, tuple[DifferenceKind, ...]] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Acceptance:
 def check_pattern(pattern: str) -> str:
     """Return what is wrong with a pattern, '' if nothing is."""
     schema, dot, table = pattern.partition(".")
-    return "" if schema and dot and table else 'is not a table: write "schema.table", with * for any characters'
+    return "" if schema and dot and table else 'is not a table pattern: write "schema.table", with * for any characters'
 
 
 @cache

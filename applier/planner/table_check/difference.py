@@ -1,13 +1,13 @@
-"""What a table of the sink can have that upstream's table lacks, and how it is found.
+"""How a table of the sink can differ from upstream's table in a way that loses or alters rows, and how the applier finds out.
 
-Upstream is TiDB, so no statement of it makes a trigger, and its tables always have transactions: these need no comparison. Unique indexes
-are compared with the flags of the wire (open_protocol.md 2.5): every member of a unique index carries the bit ``unique key``, every member
-of the primary key the bit ``primary key``. Collations are not on the wire: a column of a unique index must tell every two texts apart,
-except by PAD SPACE, which is what TiDB's own ``utf8mb4_bin`` does; everything else needs upstream's own statement (``evidence``).
+Upstream is TiDB. It has no triggers, and its tables always have transactions: these need no comparison. Unique indexes are compared with
+the flags of the wire (open_protocol.md 2.5): every member of a unique index carries the bit ``unique key``, every member of the primary key
+the bit ``primary key``. Collations are not on the wire. So a column of a unique index must keep every two texts apart. One exception is PAD
+SPACE, which TiDB's own ``utf8mb4_bin`` has too; every other one needs upstream's own statement (``evidence``).
 
-Foreign keys are not looked at. Writers switch ``foreign_key_checks`` off (SQLite: ``PRAGMA foreign_keys``), and then neither DELETE nor
-REPLACE fires an action, of this table's keys or of those that reference it (tested on each server); upstream sends the rows of its own
-cascades as events.
+Foreign keys are not compared. Writers switch ``foreign_key_checks`` off (SQLite: ``PRAGMA foreign_keys``). Then neither DELETE nor REPLACE
+fires an action, of this table's keys or of those that reference it (tested on each server). Upstream sends the rows of its own cascades as
+events.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from applier.model.errors import NeedsOperator
 from applier.model.events import Flag, Shape, TableName
 
 BASE_TABLES: Final = frozenset({"BASE TABLE", "SYSTEM VERSIONED"})
-"""The kinds that hold rows of their own. MariaDB's system-versioned table shows the same rows as a plain one."""
+"""Kinds of tables that hold rows of their own. MariaDB's system-versioned table shows the same rows as a plain one."""
 
 
 class DifferenceKind(StrEnum):
@@ -40,7 +40,7 @@ class UniqueIndex(NamedTuple):
 
 
 class FoldingColumn(NamedTuple):
-    """A column of a unique index whose collation takes different texts for equal (beyond trailing spaces)."""
+    """A column of a unique index whose collation treats different texts as equal."""
 
     name: str
     collation: str
@@ -60,33 +60,34 @@ class SinkTable:
     triggers: tuple[str, ...] = ()
     shows_triggers: bool = True
     folding: tuple[FoldingColumn, ...] = ()
+    """Columns whose collation treats texts as equal that differ in more than trailing spaces."""
     padding: tuple[FoldingColumn, ...] = ()
-    """Columns of unique indexes whose collation takes texts for equal that differ in spaces at the end only (PAD SPACE)."""
+    """Columns whose collation treats texts as equal that differ in trailing spaces only (PAD SPACE)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference: ``what`` names it, ``harm`` says what it does, ``mend`` how it is removed."""
+    """One difference: ``what`` names it, ``harm`` says what it does to rows, ``remedy`` how to remove it."""
 
     kind: DifferenceKind
     what: str
     harm: str
-    mend: str
+    remedy: str
     collation: str = ""
-    """The collation in question, which a statement of upstream may explain."""
+    """The collation, if a statement of upstream may explain it."""
 
-    def stop(self, **facts: Any) -> NeedsOperator:
-        """Make the error that stops the replica. ``facts`` name the place, the table among them."""
+    def as_error(self, **facts: Any) -> NeedsOperator:
+        """Return the error that stops the replica. ``facts`` name the place, the table among them."""
         return NeedsOperator(
-            f"the sink's table has what upstream's table lacks: {self.what}, {self.harm}",
-            remedy=f'{self.mend}. Or accept it: "{facts.get("table", "")}" = ["{self.kind}"] under [sink.accept]',
+            f"the sink's table differs from upstream's: {self.what} ({self.harm})",
+            remedy=f'{self.remedy}. Or accept the difference: "{facts.get("table", "")}" = ["{self.kind}"] under [sink.accept]',
             difference=str(self.kind),
             **facts,
         )
 
 
 def differences_of(table: SinkTable, *, new_collations: bool = True) -> tuple[Difference, ...]:
-    """List what the table has that upstream's lacks, as far as it shows without rows. ``new_collations``: see ``Acceptance``."""
+    """List the differences that show without a row of upstream. ``new_collations``: see ``Acceptance``."""
     if table.kind not in BASE_TABLES:
         return (_not_a_table(table),)
     found = [] if table.has_transactions else [_engine(table)]
@@ -102,8 +103,8 @@ def _not_a_table(table: SinkTable) -> Difference:
     return Difference(
         DifferenceKind.VIEW,
         table.kind.casefold(),
-        "rows would be written through it into other tables",
-        "Drop it, and create the table as upstream has it, with its rows",
+        "writing to it would change other tables",
+        "Drop it and create the table as upstream has it, with its rows",
     )
 
 
@@ -111,7 +112,7 @@ def _engine(table: SinkTable) -> Difference:
     return Difference(
         DifferenceKind.ENGINE,
         f"engine {table.engine or 'unknown'}",
-        "it has no transactions: a failed segment leaves its rows",
+        "it has no transactions, so a failed write would leave some of its rows",
         "Run ALTER TABLE … ENGINE = InnoDB",
     )
 
@@ -125,8 +126,8 @@ def _trigger(name: str) -> Difference:
 def _hidden_triggers(table: SinkTable) -> Difference:
     return Difference(
         DifferenceKind.TRIGGER,
-        "triggers cannot be seen",
-        "a trigger changes rows that upstream does not change",
+        "unknown triggers",
+        "the applier's user may not see triggers, and a trigger can change rows",
         f"Run GRANT TRIGGER ON {table.name.schema}.* for the applier's user (sql/grants.sql)",
     )
 
@@ -135,7 +136,7 @@ def _collation(column: FoldingColumn) -> Difference:
     return Difference(
         DifferenceKind.COLLATION,
         f"collation {column.collation} of key column {column.name}",
-        "it takes texts for equal that upstream may tell apart: one row would replace another",
+        "it treats texts as equal that upstream may keep apart, so one row would replace another",
         f"Give the column {column.name} the collation that it has upstream (TiDB's default is utf8mb4_bin)",
         column.collation,
     )
@@ -145,8 +146,8 @@ def _padding(column: FoldingColumn) -> Difference:
     return Difference(
         DifferenceKind.COLLATION,
         f"collation {column.collation} of key column {column.name}",
-        "it ignores spaces at the end, upstream does not (source.new_collations = false): one row would replace another",
-        f"Give the column {column.name} a collation with NO PAD: utf8mb4_0900_bin (MySQL), utf8mb4_nopad_bin (MariaDB)",
+        "it ignores trailing spaces and upstream does not (source.new_collations = false), so one row would replace another",
+        f"Give the column {column.name} a NO PAD collation: utf8mb4_0900_bin (MySQL), utf8mb4_nopad_bin (MariaDB)",
     )
 
 
@@ -155,17 +156,17 @@ def unique_index_difference(index: str) -> Difference:
     return Difference(
         DifferenceKind.UNIQUE_INDEX,
         f"unique index {index}",
-        "upstream holds rows that it does not allow: one row would replace another",
-        f"Drop the index {index}, or make it not unique",
+        "it refuses rows that upstream allows, so one row would replace another",
+        f"Drop the index {index}, or make it non-unique",
     )
 
 
 def extra_unique_index(shape: Shape, indexes: Iterable[UniqueIndex]) -> UniqueIndex | None:
     """Return the first unique index that upstream lacks by the flags of a whole row, None if there is none.
 
-    An index is upstream's if all its columns are flagged as members of unique indexes. One that holds a whole key of upstream (the handle
-    key or the primary key) cannot refuse what upstream allows. What flags cannot show: ``UNIQUE (a)`` where upstream has
-    ``UNIQUE (a, b)``. Columns of an index that the wire does not show at all prove nothing for it.
+    An index is upstream's if all its columns are flagged as members of unique indexes. An index that contains a whole key of upstream (the
+    handle key or the primary key) cannot refuse what upstream allows. Flags do not show that the sink has ``UNIQUE (a)`` where upstream has
+    ``UNIQUE (a, b)``. A column that the wire does not show at all (a virtual one) does not count.
     """
     flags = {column.name.casefold(): column.flags for column in shape.columns}
     keys = [{name for name, bits in flags.items() if bits & bit} for bit in (Flag.HANDLE_KEY, Flag.PRIMARY_KEY)]
