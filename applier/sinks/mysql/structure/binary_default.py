@@ -1,4 +1,4 @@
-"""Defaults of binary columns on MariaDB, whose information_schema shows a question mark for each byte that is no text."""
+"""Defaults of binary columns on MariaDB: its information_schema shows a question mark for each byte that is no text."""
 
 import re
 from typing import Any, Final

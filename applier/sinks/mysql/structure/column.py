@@ -53,7 +53,7 @@ def column_of(row: Mapping[str, Any], checks: Sequence[Check]) -> ColumnStructur
 
 
 def is_json_check(check: Check, column: str) -> bool:
-    """Tell whether it is the check by which MariaDB makes a LONGTEXT a JSON."""
+    """Tell whether it is the check by which MariaDB implements a JSON column."""
     return check.name == "" and check.clause == Expression(f"json_valid(`{column.replace('`', '``')}`)")
 
 
@@ -63,7 +63,7 @@ def plain_charset(name: str | None) -> str:
 
 
 def _type(column_type: str) -> str:
-    """Return the type without display width (but for ZEROFILL, where it shows), in lower case but for labels."""
+    """Return the type in lower case (labels keep theirs), without display width (ZEROFILL keeps it, because it pads to it)."""
     if _LABELLED.match(column_type):
         return column_type
     plain = _COMMENT.sub("", column_type).casefold()
@@ -85,7 +85,7 @@ def _default(row: Mapping[str, Any], sql_type: str, extra: str) -> tuple[str | N
 
 
 def _literal(sql: str) -> str | None:
-    """Return the value of a literal; None if it is none."""
+    """Return the value of a literal; None for another expression."""
     if _NUMBER.match(sql) or _BITS.match(sql):
         return sql
     text = _STRING.match(sql)
@@ -93,7 +93,7 @@ def _literal(sql: str) -> str | None:
 
 
 def _value(value: str, sql_type: str) -> str:
-    """Return a value in one form: of binary types in hexadecimal digits, without the zeros that BINARY is filled up with."""
+    """Return a value in one form. Binary types: hexadecimal digits, without the zeros that pad a BINARY."""
     if sql_type.partition("(")[0] not in _BINARY:
         return value
     if not value.startswith("0x"):
@@ -105,7 +105,7 @@ def _value(value: str, sql_type: str) -> str:
 
 
 def _now(text: str) -> Expression:
-    """Return an expression; the current time by one name."""
+    """Return an expression. The current time has one name."""
     now = _NOW.match(text)
     if now is None:
         return expression_of(text)

@@ -1,4 +1,4 @@
-"""Names the first difference between two structures of a table, for a message: where, what is there, what should be."""
+"""Names the first difference between two structures of a table, for a message: where it is, and both sides."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,7 +9,7 @@ _FACTS = ("engine", "collation", "options", "comment", "foreign_keys", "checks",
 
 
 def difference(present: TableStructure, made: TableStructure) -> str | None:
-    """Say how the table that is there differs from the one that a statement makes; None: not at all."""
+    """Say how an existing table differs from the one that a statement makes; None: not at all."""
     if present == made:
         return None
     if present.kind != made.kind:
@@ -35,7 +35,7 @@ def _of_named(
             return f"{what} {one.name}: the sink has {_worded(have[name], one)}, the statement makes {_worded(one, have[name])}"
     for name, extra in have.items():
         if name not in want:
-            return f"{what} {extra.name} is in the sink only"
+            return f"only the sink has {what} {extra.name}"
     return None
 
 

@@ -1,7 +1,6 @@
-"""What the table check wants to know of MySQL's, MariaDB's and TiDB's tables, read in a number of statements that does not depend on them.
+"""Reads what the table check compares: a table's kind, its engine, its triggers, and the collations of its unique keys.
 
-What can lose rows without a word: the kind of a table, its engine, its triggers, and the collations of its unique keys. Errors of the
-database come out as SQLAlchemy's.
+The number of statements does not depend on the number of tables. Errors of the database come out as SQLAlchemy's.
 """
 
 from collections.abc import Collection
@@ -17,7 +16,7 @@ from applier.sinks.mysql.structure.reader import read_structures
 
 _ENGINES: Final = text("SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES'")
 _LABELS: Final = frozenset({"enum", "set"})
-"""Types whose labels have a collation, but whose values are numbers."""
+"""Types whose values are numbers, although their labels have a collation."""
 
 
 def examine(connection: Connection, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
@@ -54,10 +53,10 @@ def _examined(name: TableName, structure: TableStructure, engines: frozenset[str
 
 
 def _folds(collation: str) -> bool:
-    """Tell whether a collation takes texts for equal that differ in more than trailing spaces: all but the binary ones may."""
+    """Tell whether a collation may treat texts as equal that differ in more than trailing spaces: all but the binary ones may."""
     return collation != "binary" and not collation.endswith("_bin")
 
 
 def _pads(collation: str) -> bool:
-    """Tell whether a binary collation ignores spaces at the end: all but ``binary``, MySQL's newest and MariaDB's ``nopad`` ones do."""
+    """Tell whether a binary collation ignores trailing spaces: all do but ``binary``, ``utf8mb4_0900_bin`` and MariaDB's ``nopad``."""
     return collation not in {"binary", "utf8mb4_0900_bin"} and "_nopad_" not in collation

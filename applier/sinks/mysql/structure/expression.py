@@ -2,7 +2,8 @@
 
 Servers word one expression differently: MariaDB writes `` `a` + 1 ``, MySQL ``(`a` + 1)``; MySQL gives literals a character set
 (``_utf8mb4'x'``) and escapes the quotes of the whole text. What is stored is the server's text; what is compared is its syntax tree.
-A text that the parser does not know is compared by its tokens. Two wordings that this module cannot match count as different.
+A text that sqlglot cannot parse is compared by its tokens. Two wordings that this module cannot match count as different: a false
+"different" asks the operator, a false "equal" would lose rows.
 """
 
 import re
@@ -57,7 +58,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 @lru_cache(maxsize=4096)
 def _canonical(text: str) -> str:
-    """Return the syntax tree as text, with a parenthesis around each operation; the bare tokens of what cannot be parsed."""
+    """Return the syntax tree as text, with a parenthesis around each operation; the tokens alone if it cannot be parsed."""
     plain = _without_introducers(text)
     try:
         (tree,) = sqlglot.parse_one(f"SELECT {plain}", dialect="mysql", into=exp.Select).selects

@@ -1,4 +1,4 @@
-"""What a table is made of, as values: equal if they mean the same, whichever server and version described them.
+"""What a table is made of, as values. Two are equal if they mean the same, whichever server and version described them.
 
 A structure is what the catalogue shows of a table: columns, indexes, foreign keys, checks, options, partitions, triggers.
 ``reader.read_structures`` reads it. Servers word some facts differently. The reader brings these to one form: display widths
@@ -32,7 +32,7 @@ class ColumnStructure:
     """Of a generated column: it is stored, not computed when it is read."""
     auto_increment: bool = False
     attributes: tuple[str, ...] = ()
-    """What else the server says of it, in upper case: ``INVISIBLE``, …"""
+    """Further attributes, in upper case: ``INVISIBLE``, …"""
     comment: str = ""
 
     @property
@@ -66,7 +66,7 @@ class IndexStructure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignKey:
-    """One foreign key of the table. ``name`` is '' if the server made it up."""
+    """One foreign key of the table. ``name`` is '' if the server generated it."""
 
     name: str
     columns: tuple[str, ...]
@@ -79,7 +79,7 @@ class ForeignKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One check constraint. ``name`` is '' if the server made it up."""
+    """One check constraint. ``name`` is '' if the server generated it."""
 
     name: str
     clause: Expression
@@ -98,7 +98,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partitioning:
-    """How the rows are dealt to partitions."""
+    """How rows are placed in partitions."""
 
     method: str
     expression: Expression
@@ -119,15 +119,15 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableStructure:
-    """One table or view. Its own name is no part of it: a renamed table has the structure that it had."""
+    """One table or view. Its name is no part of it, so that a rename does not change it."""
 
     kind: str
-    """``BASE TABLE``, ``VIEW``, or what else the server calls it."""
+    """``BASE TABLE``, ``VIEW``, or another word of the server."""
     engine: str = ""
     """As the server spells it: ``InnoDB``."""
     collation: str = ""
     options: tuple[str, ...] = ()
-    """What was said at its creation, in lower case: ``row_format=compressed``, …"""
+    """Options of its CREATE TABLE, in lower case: ``row_format=compressed``, …"""
     comment: str = ""
     columns: tuple[ColumnStructure, ...]
     indexes: tuple[IndexStructure, ...] = ()

@@ -1,4 +1,4 @@
-"""Reads the structures of many tables from information_schema, in a number of statements that does not depend on how many they are.
+"""Reads the structures of many tables from information_schema, in as many statements as for one.
 
 The servers differ in what information_schema has; what one of them lacks is looked for, not derived from a version.
 Errors of the database come out as SQLAlchemy's.
@@ -48,12 +48,14 @@ _CHECK_VIEWS: Final = (
     "SELECT TABLE_NAME AS view_name, COLUMN_NAME AS column_name FROM information_schema.COLUMNS"
     " WHERE TABLE_SCHEMA IN ('information_schema', 'INFORMATION_SCHEMA') AND TABLE_NAME IN ('CHECK_CONSTRAINTS', 'TIDB_CHECK_CONSTRAINTS')"
 )
-_MADE_UP: Final = r"(?:{table}_(?:chk|ibfk)_\d+|CONSTRAINT_\d+|fk_\d+|\d+)"
+# Names of constraints that MySQL, MariaDB and TiDB generate. They contain the table's name, or count: two equal tables have different ones.
+_GENERATED: Final = r"(?:{table}_(?:chk|ibfk)_\d+|CONSTRAINT_\d+|fk_\d+|\d+)"
+# CREATE_OPTIONS says "partitioned" of a table whose partitions are read from their own view.
 _OWN_OPTIONS: Final = frozenset({"partitioned"})
 
 
 def read_structures(connection: Connection, tables: Collection[TableName]) -> dict[FoldedName, TableStructure]:
-    """Read the tables; missing ones are left out. FatalSinkError: the server has several tables of one folded name."""
+    """Read the tables; missing ones are left out. NeedsOperator: the server has several tables of one folded name."""
     actual = spellings(connection, tables)
     if not actual:
         return {}
@@ -101,21 +103,21 @@ def _structure(name: TableName, rows: dict[str, list[Row]]) -> TableStructure:
 
 
 def _check(table: TableName, row: Row) -> Check:
-    # MariaDB's checks of a column are named as the column.
+    # MariaDB names the check of a column like the column. "Column" is the server's own word.
     name = "" if row.get("LEVEL") == "Column" else given_name(row["CONSTRAINT_NAME"], table)
     return Check(name=name, clause=expression_of(row["CHECK_CLAUSE"]), enforced=row.get("ENFORCED", "YES") != "NO")
 
 
 def _own_checks(checks: list[Check], columns: tuple[ColumnStructure, ...]) -> tuple[Check, ...]:
-    """Leave out those that MariaDB makes of the type JSON."""
+    """Leave out the checks by which MariaDB implements the type JSON."""
     own = [check for check in checks if not any(column.type == "json" and is_json_check(check, column.name) for column in columns)]
     return tuple(sorted(own, key=lambda check: (check.name, check.clause.text)))
 
 
 def given_name(name: str, table: TableName) -> str:
-    """Return a constraint's name; '' if the server has made it up."""
-    made_up = _MADE_UP.format(table=re.escape(table.table))
-    return "" if re.fullmatch(made_up, name, re.IGNORECASE) else name
+    """Return a constraint's name; '' if the server generated it."""
+    generated = _GENERATED.format(table=re.escape(table.table))
+    return "" if re.fullmatch(generated, name, re.IGNORECASE) else name
 
 
 def _indexes(parts: list[Row]) -> tuple[IndexStructure, ...]:
@@ -170,7 +172,7 @@ def _foreign_keys(table: TableName, columns: list[Row], rules: list[Row]) -> tup
 
 
 def _action(rule: str | None) -> str:
-    """NO ACTION and RESTRICT are the same to InnoDB, and servers call the default by either name."""
+    """Return an action. NO ACTION and RESTRICT are the same to InnoDB, and servers show the default under either name."""
     return "RESTRICT" if rule in {None, "", "NO ACTION"} else str(rule)
 
 
