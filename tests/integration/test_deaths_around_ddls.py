@@ -16,7 +16,7 @@ from applier.demo.simulator.operation import ActionType
 from applier.demo.simulator.producer.options import LogRecord
 from applier.model.position import Stream
 from applier.sinks.ledger_entry import DdlState
-from applier.sinks.mysql import ddl as mysql_ddl
+from applier.sinks.mysql.ddl import execution, intents, runner
 from tests.builders.wire import column, head, record, text
 from tests.rig.ddl_case import CASES
 from tests.rig.fake_source import FakeSource
@@ -100,14 +100,15 @@ class Deaths:
     def __init__(self, targets, monkeypatch):
         self._targets, self._query = dict(targets), ""
         self.died, self.sent = [], Counter()
-        run_statement = mysql_ddl.run_statement
+        run_statement = execution.run_statement
 
         def counted(connection, ddl):
             self.sent[ddl.query] += 1
             return run_statement(connection, ddl)
 
-        monkeypatch.setattr(mysql_ddl, "run_statement", counted)
-        monkeypatch.setattr(mysql_ddl, "reach", self._reach)
+        monkeypatch.setattr(execution, "run_statement", counted)
+        for module in (runner, intents):
+            monkeypatch.setattr(module, "reach", self._reach)
 
     def _reach(self, point):
         if self._targets.get(self._query) == point:

@@ -17,8 +17,8 @@ from applier.model.errors import FatalSinkError, Fenced, NeedsOperator, Retryabl
 from applier.model.events import DdlEvent
 from applier.model.position import ts_at
 from applier.sinks.ledger_entry import DdlState
-from applier.sinks.mysql.ddl.runner import LOCK_WAIT_TIMEOUT
-from applier.sinks.mysql.ddl.statement import _sessions_with, wait_until_ended
+from applier.sinks.mysql.ddl.refusal import LOCK_WAIT_TIMEOUT
+from applier.sinks.mysql.ddl.sessions import sessions_with, wait_until_ended
 from applier.telemetry.retries import retries_noted
 from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, run
 from tests.integration.run_process import started
@@ -385,9 +385,9 @@ def test_a_statement_with_characters_of_four_bytes_is_seen_as_long_as_it_runs(ur
     connection = shop.sink._ownership.connection
     with ThreadPoolExecutor() as pool:
         running = pool.submit(run, url, left)
-        while not _sessions_with(connection, left):
+        while not sessions_with(connection, left):
             assert not running.done()
-        assert _sessions_with(connection, "DO SLEEP(3) /* another */") == []
+        assert sessions_with(connection, "DO SLEEP(3) /* another */") == []
         wait_until_ended(connection, DdlEvent(commit_ts=ts_at(datetime.now(UTC)), schema="", table="", query=left, ddl_type=0))
         assert running.done() or running.exception(1) is None
 

@@ -1,1 +1,24 @@
-"""Runs upstream's DDLs exactly once on servers whose DDL commits by itself. Read ``runner`` first."""
+"""Runs upstream's DDLs exactly once on servers whose DDL commits by itself (DESIGN.md section 9).
+
+The way of a DDL:
+
+1. **Intent**: one transaction writes the statement, a snapshot of its tables, and the checkpoint at its ts.
+2. **Run**: the statement goes to the server, on the session that holds the replica's lock. A run that lost the replica has lost this
+   session, so it cannot send the statement any more.
+3. **Done**: a second transaction ends the intent and moves the progress.
+
+The server's answer decides what follows the statement:
+
+- Success: done. A warning that the object exists counts as "already so".
+- A definite refusal: the statement has not run, whatever happens to its tables later. The refusal is written into the intent, and the
+  replica stops. Nothing is compared then.
+- "Already so" (the table exists, …): the sink is compared with what the statement makes (``already_so``). Equal is done; else it is a
+  refusal.
+- No answer (a crash, a lost connection): the tables are compared with the intent's snapshot (``outcome``). The statement ran, did not run,
+  or nobody can tell: then the operator decides (``applier ddl done|retry``).
+
+Comparisons are between structures, not texts. The server itself makes what is compared, as a scratch table (``scratch``).
+
+Only ``sinks/mysql/sink.py`` imports this package. It may import everything else in ``sinks/mysql`` but the sink and the writer.
+Read ``runner`` first, then ``execution``, ``outcome`` and ``already_so``.
+"""

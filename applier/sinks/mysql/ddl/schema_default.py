@@ -1,4 +1,4 @@
-"""Gives a schema the character set and collation that upstream's has: its tables without their own take them.
+"""Gives a schema upstream's default character set and collation: its tables without their own take them over.
 
 ``CREATE DATABASE`` on a schema that exists answers 1007, or a note, whatever its defaults are. Under ``utf8mb4_general_ci`` the keys
 ``bob`` and ``Bob`` are one row; upstream's TiDB gives a schema ``utf8mb4_bin`` unless the statement says otherwise.
@@ -31,13 +31,13 @@ _TABLES: Final = text("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABL
 
 
 class SchemaDefault(NamedTuple):
-    """A character set, and a collation; '' is the character set's own, which is the same upstream and here."""
+    """A character set and a collation. The collation '' is the character set's default, which is the same upstream and in the sink."""
 
     character_set: str
     collation: str = ""
 
-    def is_that_of(self, other: "SchemaDefault") -> bool:
-        """Tell whether the other one is this one, whichever name of utf8mb3 they use."""
+    def is_same_as(self, other: "SchemaDefault") -> bool:
+        """Tell whether both are the same, whichever name of utf8mb3 they use."""
         mine, its = self.spelled(), other.spelled()
         return mine.character_set == its.character_set and mine.collation in {"", its.collation}
 
@@ -49,9 +49,9 @@ class SchemaDefault(NamedTuple):
 
 @contextmanager
 def schema_as_upstreams(connection: Connection, ddl: DdlEvent) -> Iterator[None]:
-    """Run CREATE DATABASE in the block: a schema that exists gets upstream's default if it is empty.
+    """Run CREATE DATABASE in the block. A schema that exists gets upstream's default if it is empty.
 
-    NeedsOperator if it holds tables and has another default. Other DDLs just run.
+    NeedsOperator if it holds tables and has another default. Other DDLs run unchanged.
     """
     statement = parse_ddl(ddl)
     if statement is None or statement.kind is not DdlKind.CREATE_SCHEMA:
@@ -67,7 +67,7 @@ def schema_as_upstreams(connection: Connection, ddl: DdlEvent) -> Iterator[None]
         found = SchemaDefault(*map(str, connection.execute(_DEFAULT, {"schema": schema}).one()))
         is_empty = connection.execute(_TABLES, {"schema": schema}).scalar_one() == 0
     wanted = default_of(ddl.query)
-    if wanted.is_that_of(found):
+    if wanted.is_same_as(found):
         return
     change = f"ALTER DATABASE {quote_identifier(schema)} CHARACTER SET {wanted.character_set}"
     change += f" COLLATE {wanted.collation}" if wanted.collation else ""
@@ -99,8 +99,8 @@ def _value(tokens: list[Token], at: int) -> str:
 
 def _differs(ddl: DdlEvent, schema: str, found: SchemaDefault, change: str) -> NeedsOperator:
     return NeedsOperator(
-        "the sink has this schema already, with tables in it, and its character set or collation is not upstream's",
-        remedy=f"Compare the collations of its tables with upstream's, and correct them; then run `{change}` in the sink, and start again",
+        "the schema exists in the sink and holds tables, and its character set or collation differs from upstream's",
+        remedy=f"Correct the collations of its tables, then run `{change}` in the sink, and start the applier again",
         schema=schema,
         found=f"{found.character_set} {found.collation}",
         commit_ts=ddl.commit_ts,

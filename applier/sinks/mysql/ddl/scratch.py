@@ -1,8 +1,8 @@
-"""A scratch table: what a statement makes, seen without touching the table that it is about.
+"""A scratch table: it shows what a statement makes without touching the statement's own table.
 
-It lies beside the bookkeeping, holds no row of upstream, and is the only one of its replica. Whether a statement has run, or its result is
-in place, is told by running it on a scratch table and comparing the structures: by the server that is there now, so that no version's
-wording is compared with another's. A run that dies leaves it behind; the next one drops it before anything else.
+It lies beside the bookkeeping tables and holds no row of upstream. A replica has one at most. Both sides of a comparison come from the
+server as it is now, so that no version's wording is compared with another's. A run that dies leaves the table behind; the next one drops it
+before anything else.
 """
 
 import re
@@ -33,7 +33,7 @@ _DEFAULT: Final = text(
 
 
 class ScratchRefused(Exception):
-    """The server refuses a statement on the scratch table, or the statement cannot be turned to it. Never leaves this package."""
+    """The server refused a statement on the scratch table, or the statement cannot be directed at it. Never leaves this package."""
 
     def __init__(self, reason: str, code: int | None = None) -> None:
         super().__init__(reason)
@@ -53,8 +53,8 @@ class Scratch:
         """Where it lies."""
         return TableName(self.schema, _PREFIX + sha256(self.replica.encode()).hexdigest()[:16])
 
-    def drop_left(self) -> None:
-        """Drop what a run that died has left. Without one, nothing is asked of the user's privileges."""
+    def drop_leftover(self) -> None:
+        """Drop what a dead run left. Without a leftover no statement runs, so the user needs no privilege for it."""
         if spellings(self.connection, [self.name]):
             self._drop()
 
@@ -96,7 +96,7 @@ class Scratch:
             execute_text(self.connection, f"ALTER TABLE {quote_table(*self.name)} {clause}")
 
     def fill(self) -> bool:
-        """Put one row of defaults into it, as far as its checks and partitions allow one; tell whether there is one."""
+        """Insert one row of defaults; False if the table's checks or partitions refuse it."""
         with _refusals():
             filled = self.connection.execute(insert(sql_name(self.name)).prefix_with("IGNORE")).rowcount == 1
             self.connection.commit()
@@ -108,7 +108,7 @@ class Scratch:
         return _as_of(found, self.name, actual)
 
     def _default_of(self, schema: str) -> str:
-        """Return what a table of the schema takes over from it."""
+        """Return the options that a table takes over from its schema."""
         name = schema_spelling(self.connection, schema)
         row = self.connection.execute(_DEFAULT, {"schema": name}).one_or_none()
         return "" if row is None else f" DEFAULT CHARACTER SET {row[0]} COLLATE {row[1]}"
@@ -123,7 +123,7 @@ def own_structure(connection: Connection, actual: TableName) -> TableStructure:
 
 
 def retargeted(statement: str, name: TableName) -> str:
-    """Put ``name`` in place of the table that a CREATE TABLE, ALTER TABLE, CREATE INDEX or DROP INDEX is about. ScratchRefused."""
+    """Replace the table of a CREATE TABLE, ALTER TABLE, CREATE INDEX or DROP INDEX by ``name``. ScratchRefused."""
     matches = [match for match in TOKEN.finditer(statement) if match.lastgroup != "blank"]
     words = [match.group().upper() if match.lastgroup == "word" else match.group() for match in matches]
     try:
@@ -134,12 +134,12 @@ def retargeted(statement: str, name: TableName) -> str:
         last = at + 2 if words[at + 1] == "." else at
         return statement[: matches[at].start()] + quote_table(*name) + statement[matches[last].end() :]
     except (ValueError, IndexError) as error:
-        reason = "the statement's table cannot be found in its text"
+        reason = "the applier cannot find the table in the statement"
         raise ScratchRefused(reason) from error
 
 
 def with_default(statement: str, default: str) -> str:
-    """Put the schema's character set and collation behind the columns of a CREATE TABLE that names none for the table."""
+    """Give a CREATE TABLE without a character set its schema's: the scratch table lies in another schema."""
     depth, end, options = 0, 0, set[str]()
     for match in TOKEN.finditer(statement):
         depth += (match.group() == "(") - (match.group() == ")")
@@ -152,7 +152,7 @@ def with_default(statement: str, default: str) -> str:
 
 
 def _as_of(found: TableStructure, name: TableName, actual: TableName) -> TableStructure:
-    """Leave out what the place of a table decides: triggers, made-up names, and the schema of unqualified foreign keys."""
+    """Leave out what depends on a table's name or schema: triggers, generated names, and the schema of unqualified foreign keys."""
     keys = [
         replace(
             key,
@@ -173,11 +173,11 @@ def _as_of(found: TableStructure, name: TableName, actual: TableName) -> TableSt
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Turn an answer by which the server refuses a statement into ScratchRefused; a lost connection and what may pass come through."""
+    """Turn a definite refusal into ScratchRefused. A lost connection, and errors that may pass, come through."""
     try:
         yield
     except Exception as error:
         if not is_database_error(error) or meaning_of(error).verdict in {ErrorVerdict.LOST, ErrorVerdict.RETRY}:
             raise
         words = re.sub(r"\s+", " ", str(error.args[-1] if error.args else error))
-        raise ScratchRefused(f"the server refuses it on a scratch table: {words}", code_of(error)) from error
+        raise ScratchRefused(f"the server refused the statement on a scratch table: {words}", code_of(error)) from error

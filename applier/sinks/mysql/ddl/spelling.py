@@ -1,6 +1,6 @@
 """Names of a statement as the sink spells them. Upstream's TiDB ignores the case of names; a server on Linux does not.
 
-The names come from the sink's catalogue, not from the text: ``DROP TABLE IF EXISTS orders`` would keep ``Orders`` and say done. A table
+The names come from the sink's catalogue, not from the text: ``DROP TABLE IF EXISTS orders`` would keep ``Orders`` and succeed. A table
 that does not exist keeps the statement's spelling, and so does the new name of a RENAME. Columns and indexes have no case anywhere.
 """
 
@@ -30,8 +30,8 @@ def spelled_in_sink(connection: Connection, ddl: DdlEvent) -> Spellings:
     for folded, candidates in namesakes(connection, [name for name in names if name.schema]).items():
         if len(candidates) > 1:
             raise NeedsOperator(
-                "the sink has several names that are one name upstream, because they differ only in case",
-                remedy="Drop or rename the ones that are not upstream's, and start again",
+                "the sink has several names that differ only in case; upstream they are one name",
+                remedy="Drop or rename those that upstream does not have, then start the applier again",
                 found=", ".join(sorted(map(str, candidates))),
                 table=str(ddl.name),
                 commit_ts=ddl.commit_ts,

@@ -25,7 +25,7 @@ def test_the_statement_says_the_default_or_tidb_does(options: str, wanted: tuple
 
 
 def test_both_names_of_utf8mb3_are_one() -> None:
-    assert SchemaDefault("utf8", "utf8_bin").is_that_of(SchemaDefault("utf8mb3", "utf8mb3_bin"))
-    assert not SchemaDefault("utf8", "utf8_bin").is_that_of(SchemaDefault("utf8mb4", "utf8mb4_bin"))
-    assert not SchemaDefault("utf8mb4", "utf8mb4_bin").is_that_of(SchemaDefault("utf8mb4", "utf8mb4_general_ci"))
-    assert SchemaDefault("gbk").is_that_of(SchemaDefault("gbk", "gbk_chinese_ci"))
+    assert SchemaDefault("utf8", "utf8_bin").is_same_as(SchemaDefault("utf8mb3", "utf8mb3_bin"))
+    assert not SchemaDefault("utf8", "utf8_bin").is_same_as(SchemaDefault("utf8mb4", "utf8mb4_bin"))
+    assert not SchemaDefault("utf8mb4", "utf8mb4_bin").is_same_as(SchemaDefault("utf8mb4", "utf8mb4_general_ci"))
+    assert SchemaDefault("gbk").is_same_as(SchemaDefault("gbk", "gbk_chinese_ci"))

@@ -1,7 +1,7 @@
-"""Refuses what would touch other rows of a partition than upstream has touched: KEY deals rows to partitions otherwise in TiDB.
+"""Refuses a DDL that would change other rows in the sink than upstream, because PARTITION BY KEY places rows differently.
 
-TiDB takes a CRC-32 of the key, MySQL and MariaDB a hash of their own: the partition p0 of the two holds different rows. That matters to
-TRUNCATE and EXCHANGE PARTITION only; HASH, RANGE and LIST mean the same everywhere.
+TiDB takes a CRC-32 of the key, MySQL and MariaDB a hash of their own. So p0 of the two holds different rows. That matters to TRUNCATE and
+EXCHANGE PARTITION only; HASH, RANGE and LIST mean the same everywhere.
 """
 
 from typing import Final
@@ -33,8 +33,9 @@ def refuse_other_rows(connection: Connection, ddl: DdlEvent) -> None:
     partitions = [{name.upper(): value for name, value in row.items()} for row in rows]
     if any(row["PARTITION_METHOD"] in _OWN_HASHES and row.get("TIDB_PARTITION_ID") is None for row in partitions):
         raise NeedsOperator(
-            "the sink deals rows to this table's partitions otherwise than upstream, so the DDL would change other rows",
-            remedy="Make the table's rows those of upstream by hand, then skip the DDL (`applier skip --ts … --table …`)",
+            "the sink's partitions of this table hold other rows than upstream's, so the DDL would change the wrong rows",
+            remedy="Make the table's rows equal to upstream's by hand, then skip the DDL"
+            f" (`applier skip --ts {ddl.commit_ts} --table {ddl.name}`)",
             table=str(actual),
             commit_ts=ddl.commit_ts,
             query=ddl.query,

@@ -1,0 +1,90 @@
+"""Sends the statement of an intent until it has run, or until an answer of the server stops it."""
+
+from typing import Final
+
+import stamina
+
+from applier.model.errors import RetryableSinkError
+from applier.sinks.mysql.ddl.comparison import Comparison
+from applier.sinks.mysql.ddl.intents import Intent, Intents
+from applier.sinks.mysql.ddl.owner_session import OwnerSession
+from applier.sinks.mysql.ddl.refusal import refused, result_differs
+from applier.sinks.mysql.ddl.sessions import wait_until_ended
+from applier.sinks.mysql.ddl.statement import run_statement
+from applier.sinks.mysql.errors import ErrorVerdict, is_database_error, meaning_of, translate
+from applier.sinks.reserved import SYSTEM_SCHEMAS, Reserved
+from applier.sinks.settings import SinkSettings
+
+NOT_MADE: Final = frozenset({1007, 1050, 1054, 1060, 1061, 1068, 1146, 1517, 4092})
+"""Warnings of a statement that did not make what it names: something of that name exists, or its table does not."""
+
+
+class DdlNotRun(RetryableSinkError):
+    """The statement has not run, and may be sent again."""
+
+
+class Execution:
+    """Runs statements on the owner's session."""
+
+    def __init__(self, settings: SinkSettings, session: OwnerSession, intents: Intents, comparison: Comparison) -> None:
+        self._retries, self._reserved = settings.retries, Reserved(settings.schema, SYSTEM_SCHEMAS)
+        self._session, self._intents, self._comparison = session, intents, comparison
+
+    def run(self, intent: Intent, *, is_described: bool) -> None:
+        """Run the statement. What stops it is written into the intent and raised.
+
+        ``is_described``: the intent describes the tables as they are now. FatalSinkError; RetryableSinkError if the obstacle may pass (a
+        lock that somebody holds for long): the statement is sent again at the next start.
+        """
+        self._reserved.refuse_ddl(intent.ddl)
+        try:
+            for attempt in stamina.retry_context(on=DdlNotRun, attempts=self._retries + 1, timeout=None):
+                with attempt:
+                    self._attempt(intent if is_described and attempt.num == 1 else self._intents.describe(intent))
+        except DdlNotRun as error:
+            failure = refused(self._session.connection, intent, error.__cause__ or error)
+            self._intents.note_refusal(intent, failure)
+            raise failure from error.__cause__
+
+    def _attempt(self, intent: Intent) -> None:
+        """Send the statement once. DdlNotRun: it may be sent again; every other error stops it."""
+        try:
+            warnings = run_statement(self._session.connection, intent.ddl)
+        except Exception as error:
+            if not is_database_error(error):
+                raise
+            if not self._has_run_after(error, intent):
+                ours = translate(error, "running a DDL", **intent.facts)
+                raise DdlNotRun(ours.message, remedy=ours.remedy, **ours.facts) from error
+        else:
+            # IF [NOT] EXISTS turns the error into a note. Upstream's statement has changed something, or there would be no event.
+            if any(code in NOT_MADE for code in warnings) and not self._comparison.has_changed(intent):
+                self._require_result(intent, None)
+
+    def _has_run_after(self, error: Exception, intent: Intent) -> bool:
+        """Tell whether the DDL has run in spite of ``error``; False: it may be sent again. Raises what stops it."""
+        match meaning_of(error).verdict:
+            case ErrorVerdict.LOST:
+                # The server may still be at it, or may have finished: the old session ends first, then the tables show it.
+                self._session.retake()
+                wait_until_ended(self._session.connection, intent.ddl)
+                return self._comparison.has_run(intent, "a lost connection")
+            case ErrorVerdict.RETRY:
+                self._intents.note_refusal(intent, translate(error, "running a DDL", **intent.facts))
+                return False
+            case ErrorVerdict.ALREADY_SO:
+                self._require_result(intent, error)
+                return True
+            case _:
+                failure = refused(self._session.connection, intent, error)
+                self._intents.note_refusal(intent, failure)
+                raise failure from error
+
+    def _require_result(self, intent: Intent, error: Exception | None) -> None:
+        """Raise unless the sink has all that the statement makes. ``error``: the server's answer; None for a warning."""
+        reason = self._comparison.missing_result(intent)
+        if reason is None:
+            return
+        failure = result_differs(intent, reason) if error is None else refused(self._session.connection, intent, error, reason=reason)
+        self._intents.note_refusal(intent, failure)
+        raise failure from error

@@ -1,0 +1,127 @@
+"""The intents of one replica: what its ledger says about DDLs that have not ended. Each change is one transaction."""
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection
+
+from applier.model.errors import SinkError, UnknownOutcome
+from applier.model.events import DdlEvent, DdlIdentity
+from applier.model.position import Ts
+from applier.sinks.bookkeeping.bookkeeping import FenceState, fenced
+from applier.sinks.bookkeeping.ledger import Ledger
+from applier.sinks.failpoint import reach
+from applier.sinks.ledger_entry import DdlState
+from applier.sinks.mysql.ddl.owner_session import OwnerSession
+from applier.sinks.mysql.ddl.partition_hash import refuse_other_rows
+from applier.sinks.mysql.ddl.snapshot import described_tables, snapshot
+from applier.sinks.mysql.ddl.spelling import spelled_in_sink
+from applier.sinks.progress import Fence, ProgressCommit
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A DDL that has begun and has not ended.
+
+    ``before`` describes its tables as they were when the statement was sent last. It is '' if the statement must run without a comparison:
+    it was never sent, the server refused it, or the operator chose ``applier ddl retry``.
+    """
+
+    identity: DdlIdentity
+    ddl: DdlEvent
+    before: str
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What names the DDL in a message."""
+        return {"table": str(self.ddl.name), "commit_ts": self.ddl.commit_ts, "query": self.ddl.query}
+
+
+class Intents:
+    """Reads and writes the intents of the replica ``replica``."""
+
+    def __init__(self, replica: str, ledger: Ledger, session: OwnerSession) -> None:
+        self._replica, self._ledger, self._session = replica, ledger, session
+        self._bookkeeping = ledger.bookkeeping
+
+    def unsettled(self) -> list[Intent]:
+        """Return all intents, in the order in which they have to run."""
+        entries = self._session.commit(self._ledger.intents, "reading the ledger")
+        return [Intent(entry.identity, entry.ddl, entry.before) for entry in entries]
+
+    def begin(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, progress: ProgressCommit) -> tuple[Fence, Intent, bool]:
+        """Write the intent, with the progress. True: the intent was there already, because an earlier COMMIT lost its answer."""
+
+        def work(connection: Connection) -> tuple[Fence, Intent, bool]:
+            self._hold(connection, fence)
+            left = next((entry for entry in self._ledger.intents(connection) if entry.identity == identity), None)
+            if left is not None:
+                intent = Intent(identity, left.ddl, left.before)
+            else:
+                # Before anything is written: which of two namesakes the DDL means must not depend on what somebody drops later.
+                spelled_in_sink(connection, ddl)
+                refuse_other_rows(connection, ddl)
+                intent = Intent(identity, ddl, snapshot(connection, described_tables(ddl)))
+                self._ledger.intent(connection, identity, ddl, intent.before)
+            return self._bookkeeping.advance(connection, fence, progress), intent, left is not None
+
+        return self._session.commit(work, "writing a DDL's intent", table=str(ddl.name), commit_ts=ddl.commit_ts)
+
+    def describe(self, intent: Intent) -> Intent:
+        """Write the tables as they are now into the intent: what happened before this attempt is not the statement's doing."""
+
+        def work(connection: Connection) -> Intent:
+            before = snapshot(connection, described_tables(intent.ddl))
+            self._ledger.describe(connection, intent.identity, before)
+            return replace(intent, before=before)
+
+        return self._session.commit(work, "describing the tables of a DDL", **intent.facts)
+
+    def note_refusal(self, intent: Intent, error: Exception) -> None:
+        """Write into the intent that the server refused the statement.
+
+        A failure of this is not raised, because ``error`` must not be lost. The tables are compared at the next start then.
+        """
+        reach("ddl.refused")
+
+        def work(connection: Connection) -> None:
+            self._ledger.refused(connection, intent.identity, str(error))
+
+        with suppress(SinkError):
+            self._session.commit_once(work, "writing a DDL's refusal")
+
+    def end(self, fence: Fence, intent: Intent, progress: ProgressCommit | None) -> Fence:
+        """Write done, with the progress (None: the checkpoint stays)."""
+
+        def work(connection: Connection) -> Fence:
+            checkpoint_ts = self._hold(connection, fence)
+            self._ledger.end(connection, intent.identity, DdlState.DONE)
+            following = self._bookkeeping.advance(connection, fence, progress or ProgressCommit(checkpoint_ts=checkpoint_ts, positions={}))
+            reach("ddl.before_done")
+            return following
+
+        return self._session.commit(work, "writing that a DDL is done", **intent.facts)
+
+    def skip(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, progress: ProgressCommit) -> Fence:
+        """Write the DDL as skipped, with the progress. An intent that an unknown outcome left becomes skipped."""
+
+        def work(connection: Connection) -> Fence:
+            self._hold(connection, fence)
+            if any(entry.identity == identity for entry in self._ledger.intents(connection)):
+                self._ledger.end(connection, identity, DdlState.SKIPPED)
+            else:
+                self._ledger.settled(connection, identity, ddl, DdlState.SKIPPED)
+            return self._bookkeeping.advance(connection, fence, progress)
+
+        return self._session.commit(work, "skipping a DDL", table=str(ddl.name), commit_ts=ddl.commit_ts)
+
+    def _hold(self, connection: Connection, fence: Fence) -> Ts:
+        """Lock the progress row under the fence; return the checkpoint."""
+        state = self._bookkeeping.lock(connection, fence)
+        progress = self._bookkeeping.load(connection)
+        if state is FenceState.FENCED:
+            raise fenced(self._replica, self._bookkeeping.owner(connection))
+        if state is not FenceState.HELD or progress is None:
+            raise UnknownOutcome("fencing token mismatch", replica=self._replica, fence=fence)
+        return progress.checkpoint_ts

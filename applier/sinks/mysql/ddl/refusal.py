@@ -1,0 +1,36 @@
+"""The errors that stop a DDL which the server refused: what failed, why, and what the operator does."""
+
+from typing import Final
+
+from sqlalchemy import Connection
+
+from applier.model.errors import FatalSinkError, SinkError
+from applier.sinks.mysql.ddl.intents import Intent
+from applier.sinks.mysql.ddl.sessions import blockers
+from applier.sinks.mysql.errors import code_of, is_known, translate
+
+LOCK_WAIT_TIMEOUT, NO_TABLE = 1205, 1146
+_OTHER_RESULT: Final = (
+    "Make the object in the sink, and its rows, as upstream has them, then run `applier ddl done`. Or drop it, and start the applier again"
+)
+_BY_HAND: Final = (
+    "Change the sink by hand, its rows included, then run `applier ddl done`."
+    " Run `applier ddl skip` only if the sink needs nothing of the statement"
+)
+
+
+def refused(connection: Connection, intent: Intent, error: BaseException, *, reason: str = "") -> SinkError:
+    """Return the server's refusal as an error of ours. ``reason``: why an "already so" does not count as done."""
+    facts = intent.facts | ({"reason": reason} if reason else {})
+    if code_of(error) == LOCK_WAIT_TIMEOUT:
+        facts["blocked_by"] = blockers(connection, intent.ddl.schema) or "unknown (GRANT PROCESS shows it)"
+    # The text of a DDL is in the message already, so the server's words about it give away nothing more.
+    ours = translate(error, "running a DDL", shows_text=True, **facts)
+    remedy = _OTHER_RESULT if reason and code_of(error) != NO_TABLE else ours.remedy if is_known(error) else _BY_HAND
+    return type(ours)(ours.message, remedy=remedy, **ours.facts)
+
+
+def result_differs(intent: Intent, reason: str) -> FatalSinkError:
+    """Return the error of a DDL that changed nothing (IF NOT EXISTS), and whose object is not what it makes."""
+    message = f"the DDL changed nothing, because its object exists already: {reason}"
+    return FatalSinkError(message, remedy=_OTHER_RESULT, **intent.facts)

@@ -1,0 +1,83 @@
+"""The sessions that concern a DDL: those that block it, and those of a dead run that still execute it."""
+
+import logging
+import time
+from typing import Final
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from applier.model.errors import FatalSinkError
+from applier.model.events import DdlEvent
+from applier.sinks.mysql.ddl.rewrite import sink_statement
+from applier.sinks.mysql.ddl.spelling import spelled_in_sink
+from applier.sinks.mysql.errors import ErrorVerdict, meaning_of, translate
+from applier.sinks.mysql.session import QUERIES, roll_back, session_id, transaction
+
+POLL_S: Final = 0.5
+"""Seconds between two looks at a statement that a dead run's session still executes."""
+LONGEST_SILENCE_S: Final = 300.0
+"""Seconds at most between two log lines about it. The first ones come soon; each pause is twice as long as the one before."""
+# In this order: each server answers the first one that it knows.
+_RUNNING: Final = ("running_mysql", "running_mariadb", "running_tidb")
+
+_log = logging.getLogger(__name__)
+
+
+def blockers(connection: Connection, schema: str) -> str:
+    """Name the sessions that hold locks on the schema, or the oldest open transactions; '' where the server does not tell."""
+    for query, values in (("blockers_locks", {"schema_name": schema}), ("blockers_transactions", {})):
+        try:
+            with transaction(connection):
+                rows = connection.execute(QUERIES[query], values).all()
+        except (SQLAlchemyError, OSError):
+            # Another server's table, or one that needs a privilege. The blocker's name is a convenience, so the next query is tried.
+            roll_back(connection)
+            continue
+        if rows:
+            return "; ".join(f"session {row.id} of {row.user}@{row.host} for {row.seconds} s" for row in rows)
+    return ""
+
+
+def wait_until_ended(connection: Connection, ddl: DdlEvent) -> None:
+    """Wait until no session of ours executes the DDL: a server goes on with a statement after its client has died."""
+    try:
+        with transaction(connection):
+            # Both spellings: a part of a list of RENAMEs or DROPs may have run, and the sink spells other names now.
+            statements = sorted({sink_statement(ddl), sink_statement(ddl, spelled_in_sink(connection, ddl))})
+    except (SQLAlchemyError, OSError) as error:
+        raise translate(error, "looking for a running DDL") from error
+    logged_at_s, silence_s = time.monotonic(), 0.0
+    while running := [session for statement in statements for session in _running(connection, statement)]:
+        if time.monotonic() - logged_at_s >= silence_s:
+            _log.warning("waiting_for_ddl", extra={"sessions": running})
+            logged_at_s, silence_s = time.monotonic(), min(max(2 * silence_s, POLL_S), LONGEST_SILENCE_S)
+        time.sleep(POLL_S)
+
+
+def sessions_with(connection: Connection, statement: str) -> list[int]:
+    """Return the other sessions of ours that execute a statement, from whichever list of sessions the server has."""
+    own = session_id(connection)
+    for query in _RUNNING:
+        try:
+            with transaction(connection):
+                found = set(connection.execute(QUERIES[query], {"statement": statement}).scalars())
+        except (SQLAlchemyError, OSError) as error:
+            if query == _RUNNING[-1] or meaning_of(error).verdict is ErrorVerdict.LOST:
+                raise translate(error, "looking for a running DDL") from error
+            continue
+        if own in found:  # a list without this session is switched off (performance_schema)
+            return sorted(found - {own})
+    raise FatalSinkError("the server does not list this session", remedy="Point [sink] url at the server itself, not at a proxy")
+
+
+def _running(connection: Connection, statement: str) -> list[int]:
+    found = sessions_with(connection, statement)
+    try:
+        with transaction(connection):
+            return found + list(connection.execute(QUERIES["tidb_jobs"], {"statement": statement}).scalars())
+    except SQLAlchemyError as error:
+        # Only TiDB has this table.
+        if meaning_of(error).verdict is ErrorVerdict.LOST:
+            raise translate(error, "looking for a running DDL") from error
+        return found
