@@ -43,7 +43,7 @@ def test_a_later_range_counts_only_when_all_earlier_ones_have_reported():
     assert s.coordinator.watermark == 5
 
 
-def test_a_smaller_resolved_event_is_a_replay_and_is_counted():
+def test_s8_a_smaller_resolved_event_is_a_replay_and_is_counted():
     s = Scenario().write(P0, resolved(5))
     s.turn()
     s.write(P0, resolved(3), row(4))
@@ -82,7 +82,7 @@ def test_the_stored_offset_is_the_first_ddl_that_the_ledger_has_not_settled():
     assert s.coordinator.streams[0].next_offset == 4
 
 
-def test_the_intent_keeps_the_ddl_in_the_stored_offset_and_done_lets_it_go():
+def test_the_intent_keeps_the_ddl_in_the_stored_offset_and_done_releases_it():
     s = Scenario().write(P0, ddl(3, ALTER), resolved(4))
     s.list()
     s.read()
@@ -129,7 +129,7 @@ def test_the_watermark_is_the_least_resolved_ts_over_all_streams():
     assert s.coordinator.holding_stream == P1
 
 
-def test_a_new_partition_that_holds_a_record_is_required_from_its_first_offset():
+def test_s12_a_new_partition_that_holds_a_record_is_required_from_its_first_offset():
     s = Scenario().write(P0, resolved(5))
     s.turn()
     s.write(P1, row(3), row(7)).write(P0, resolved(9))
@@ -162,7 +162,7 @@ def test_the_first_listing_may_begin_late_because_the_starting_point_was_checked
     assert s.turn() == [("apply", 0, 2, 1)]
 
 
-def test_a_new_topic_below_the_checkpoint_stops():
+def test_s14_a_new_topic_below_the_checkpoint_stops():
     s = Scenario(checkpoint=5, stored=positions(t0=0)).write(P0, resolved(6)).write(OTHER, row(4))
     s.list()
     with pytest.raises(NeedsOperator) as stop:
@@ -170,7 +170,7 @@ def test_a_new_topic_below_the_checkpoint_stops():
     assert stop.value.facts == {"kind": "missed_topic", "topic": "other", "partition": 0, "offset": 0, "commit_ts": 4, "checkpoint_ts": 5}
 
 
-def test_a_new_topic_that_begins_above_the_checkpoint_joins():
+def test_s14_a_new_topic_that_begins_above_the_checkpoint_joins():
     s = Scenario(checkpoint=5, stored=positions(t0=0)).write(P0, resolved(7)).write(OTHER, resolved(2), row(6), resolved(7))
     assert s.turn() == [("apply", 5, 7, 1)]
 
@@ -326,7 +326,7 @@ def test_a_ddl_that_ran_here_excludes_its_tables_from_the_group():
     assert s.steps() == [("apply", 3, 4, 0)]
 
 
-def test_a_ddl_that_was_not_understood_excludes_everything_from_the_group():
+def test_a_ddl_that_cannot_be_parsed_excludes_everything_from_the_group():
     s = Scenario(checkpoint=2).write(P0, ddl(3, "FROB THE TABLE"), resolved(4))
     s.list()
     s.read()
@@ -358,7 +358,7 @@ def test_ddl_waits_until_every_stream_passes_its_commit_ts():
     assert s.coordinator.pending_ddls == ()
 
 
-def test_rows_up_to_a_ddl_come_before_it_and_rows_above_after_it():
+def test_s11_rows_up_to_a_ddl_come_before_it_and_rows_above_after_it():
     s = Scenario().write(P0, row(4), row(3, "b"), row(2), ddl(3, ALTER), resolved(5))
     assert s.turn() == [("apply", 0, 3, 2), ("ddl", 3, ALTER), ("apply", 3, 5, 1)]
 
@@ -368,13 +368,13 @@ def test_a_ddl_without_rows_before_it_needs_no_segment():
     assert s.turn() == [("ddl", 3, ALTER), ("apply", 3, 5, 1)]
 
 
-def test_ddls_run_by_ts_whatever_order_they_arrive_in():
+def test_s10_ddls_run_by_ts_whatever_order_they_arrive_in():
     drop = "DROP TABLE `S`.`b`"
     s = Scenario().write(P0, ddl(4, ALTER), ddl(3, drop, "b"), resolved(5))
     assert s.turn() == [("ddl", 3, drop), ("ddl", 4, ALTER), ("apply", 4, 5, 0)]
 
 
-def test_copies_on_every_partition_replays_and_other_words_are_one_ddl():
+def test_s7_copies_on_every_partition_replays_and_other_texts_are_one_ddl():
     other = "alter table s.a add column x int"
     s = Scenario(P0, P1).write(P0, ddl(3, ALTER), ddl(3, other), resolved(5)).write(P1, ddl(3, other), ddl(3, "??"), resolved(5))
     assert s.turn() == [("ddl", 3, ALTER), ("apply", 3, 5, 0)]
@@ -382,24 +382,24 @@ def test_copies_on_every_partition_replays_and_other_words_are_one_ddl():
     assert s.turn() == [("apply", 5, 6, 0)]
 
 
-def test_the_words_that_are_understood_are_the_ones_that_run():
+def test_of_several_texts_of_a_ddl_the_one_that_can_be_parsed_runs():
     s = Scenario(P0, P1).write(P0, ddl(3, "??"), resolved(5)).write(P1, ddl(3, ALTER), resolved(5))
     assert s.turn() == [("ddl", 3, ALTER), ("apply", 3, 5, 0)]
 
 
-def test_the_pieces_of_a_rename_chain_are_different_ddls():
+def test_s3_the_pieces_of_a_rename_chain_are_different_ddls():
     first, second = "RENAME TABLE `S`.`a` TO `S`.`x`", "RENAME TABLE `S`.`b` TO `S`.`x`"
     between = "RENAME TABLE `S`.`x` TO `S`.`y`"
     s = Scenario().write(P0, ddl(3, first, "x"), ddl(3, between, "y"), ddl(3, second, "x"), resolved(4))
     assert [step[2] for step in s.turn()[:3]] == [first, between, second]
 
 
-def test_a_ddl_that_the_ledger_knows_is_dropped():
+def test_s4_a_ddl_that_the_ledger_knows_is_a_replay_and_does_not_run_again():
     s = Scenario(checkpoint=3, stored=positions(t0=0), settled=[identity(ddl(3, ALTER))]).write(P0, ddl(3, ALTER), resolved(4))
     assert s.turn() == [("apply", 3, 4, 0)]
 
 
-def test_a_ledger_entry_that_was_not_understood_stands_for_any_words():
+def test_a_ledger_entry_that_could_not_be_parsed_stands_for_any_text():
     settled = [DdlIdentity(2, FoldedName("s", "a"), None)]
     s = Scenario(checkpoint=3, stored=positions(t0=0), settled=settled).write(P0, ddl(2, ALTER), resolved(4))
     assert s.turn() == [("apply", 3, 4, 0)]
@@ -413,7 +413,7 @@ def test_a_ddl_below_the_checkpoint_that_the_ledger_does_not_know_stops():
     assert (stop.value.facts["kind"], stop.value.facts["offset"], stop.value.facts["query"]) == ("missed_ddl", 0, ALTER)
 
 
-def test_a_ddl_that_turns_up_below_a_segment_or_ddl_in_hand_stops():
+def test_a_ddl_that_turns_up_below_an_open_segment_or_ddl_stops():
     for late, ts in ((ddl(2, ALTER), 3), (ddl(2, ALTER), 4)):
         s = Scenario().write(P0, *([row(1)] if ts == 3 else []), ddl(3, ALTER), resolved(4))
         s.list()
@@ -427,7 +427,7 @@ def test_a_ddl_that_turns_up_below_a_segment_or_ddl_in_hand_stops():
             s.read()
 
 
-def test_a_ddl_at_the_watermark_stays_pending_at_the_end_of_a_catch_up():
+def test_s9_a_ddl_at_the_watermark_stays_pending_at_the_end_of_a_catch_up():
     s = Scenario().write(P0, row(3), ddl(3, ALTER), resolved(3))
     assert s.turn() == [("apply", 0, 3, 1)]
     assert s.coordinator.is_caught_up({P0: 3})

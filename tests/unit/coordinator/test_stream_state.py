@@ -1,0 +1,45 @@
+"""One stream: ranges in any order, promises in order."""
+
+import pytest
+
+from applier.coordinator.stream_state import StreamState
+from applier.model.errors import InvariantViolation
+from applier.model.range_report import RangeId, RangeReport
+from tests.timeline.scenario import P0
+
+
+def read(state, start, end, resolved_ts=0, min_ts=0):
+    return state.take(RangeReport(range=RangeId(P0, start, end), resolved_ts=resolved_ts, min_ts=min_ts), ())
+
+
+def test_ranges_end_at_the_listed_end_and_failed_ones_come_first():
+    state = StreamState(P0, 2, 9, 0)
+    assert state.plan(3, 3) == [RangeId(P0, 2, 5), RangeId(P0, 5, 8), RangeId(P0, 8, 9)]
+    assert (state.plan(1, 3), state.outstanding) == ([], 3)
+    state.forget(RangeId(P0, 8, 9))
+    state.forget(RangeId(P0, 2, 5))
+    state.end = 10
+    assert state.plan(3, 3) == [RangeId(P0, 2, 5), RangeId(P0, 8, 9), RangeId(P0, 9, 10)]
+
+
+def test_a_report_joins_the_prefix_when_all_earlier_ones_have():
+    state = StreamState(P0, 0, 6, 0)
+    state.plan(3, 2)
+    assert read(state, 2, 4, resolved_ts=7) == []
+    assert (state.prefix, state.resolved_ts) == (0, 0)
+    assert [report.range.start for report in read(state, 0, 2, resolved_ts=5)] == [0, 2]
+    assert (state.prefix, state.resolved_ts, state.outstanding) == (4, 7, 1)
+
+
+def test_a_promise_never_steps_back_and_what_lies_below_it_is_counted():
+    state = StreamState(P0, 0, 6, 0)
+    state.plan(3, 2)
+    read(state, 0, 2, resolved_ts=5)
+    read(state, 2, 4, resolved_ts=3)
+    read(state, 4, 6, resolved_ts=9, min_ts=4)
+    assert (state.resolved_ts, state.fallbacks) == (9, 2)
+
+
+def test_a_range_that_is_not_read_is_not_taken():
+    with pytest.raises(InvariantViolation, match="not being read"):
+        read(StreamState(P0, 0, 6, 0), 0, 2)
