@@ -15,7 +15,7 @@ from applier.model.segment import is_past
 from applier.sinks.progress import Progress
 from applier.sinks.quarantine import Quarantined, QuarantineStore
 from applier.sources.port import RangeReader
-from applier.tasks.record import record_of
+from applier.tasks.quarantined_record import record_of
 from applier.tasks.tolerance import Tolerance
 
 

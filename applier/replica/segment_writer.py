@@ -15,8 +15,8 @@ from applier.sinks.port import Sink
 from applier.sinks.progress import Fence, ProgressCommit
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.write_outcome import WriteOutcome, WriteState
-from applier.tasks.apply import ApplyPlan
 from applier.tasks.handover import RangeContent
+from applier.tasks.plan import ApplyPlan
 from applier.tasks.port import Runner
 
 ASIDE_REMEDY = 'or set sink.on_rejected_row = "quarantine": such rows are set aside, and everything else is applied'
@@ -85,7 +85,7 @@ class SegmentWriter:
             rekeyed=rekeyed_tables(step.tables, tables),
             rows=step.rows,
             buckets=self._rules.buckets,
-            parts=max(1, step.rows // (self._rules.buckets * ROWS_PER_TASK)),
+            bucket_splits=max(1, step.rows // (self._rules.buckets * ROWS_PER_TASK)),
             dialect=self._sink.dialect,
             writer=self._sink.writer,
             fence=fence,

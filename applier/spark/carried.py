@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from pyspark import SparkContext
 
 from applier.spark.loss import UNANSWERED
-from applier.tasks.apply import ApplyPlan
+from applier.tasks.plan import ApplyPlan
 
 INLINE_BYTES: Final = 256 * 1024
 """Well below PySpark's own threshold. A broadcast costs some milliseconds, which a live feed's small segments need not pay."""

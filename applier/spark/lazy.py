@@ -12,8 +12,8 @@ from applier.model.errors import InvariantViolation, SparkSessionLost
 from applier.model.range_report import RangeId
 from applier.sinks.write_outcome import WriteOutcome
 from applier.spark.loss import Losses, ranges_lost
-from applier.tasks.apply import ApplyPlan
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
+from applier.tasks.plan import ApplyPlan
 from applier.tasks.port import Runner
 
 

@@ -27,9 +27,11 @@ from applier.spark.culprit import CulpritSearch, JobFailed
 from applier.spark.gateway import hush_jvm
 from applier.spark.loss import UNANSWERED, end_context, ranges_lost
 from applier.spark.worker import prepare_worker
-from applier.tasks.apply import ApplyPlan, Planned, render, select, write
 from applier.tasks.handover import received
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure, listen
+from applier.tasks.plan import ApplyPlan
+from applier.tasks.prepare import Planned, render, select
+from applier.tasks.write import write
 
 STOPPED: Final = ("stopped SparkContext", "SparkContext was shut down")
 NAMED_TASK: Final = re.compile(r"Task (\d+) in stage \S+ failed \d+ times")

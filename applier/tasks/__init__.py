@@ -1,4 +1,5 @@
-"""What runs on executors, as plain functions over iterators without a word of Spark: listen, prepare, write.
+"""What runs on executors, as plain functions over iterators without a word of Spark: listen, prepare, write; and the runner's port.
 
-May import ``sources.port``, ``sinks`` and everything below them. Read ``listen`` first, then ``apply``.
+May import ``sources.port``, ``sinks`` and everything below them. Read ``port`` first, then ``listen``, ``prepare``, ``write``; ``handover``
+says why no task trusts the end of its input.
 """

@@ -5,8 +5,8 @@ from typing import Protocol
 
 from applier.model.range_report import RangeId
 from applier.sinks.write_outcome import WriteOutcome
-from applier.tasks.apply import ApplyPlan
 from applier.tasks.listen import ListenOutcome, ListenTask
+from applier.tasks.plan import ApplyPlan
 
 
 class Runner(Protocol):

@@ -11,8 +11,10 @@ from applier.model.chunk import PackedChunk
 from applier.model.range_report import RangeId
 from applier.sinks.write_outcome import WriteOutcome
 from applier.sources.port import Decoder, RangeReader
-from applier.tasks.apply import ApplyPlan, Planned, render, select, write
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure, listen
+from applier.tasks.plan import ApplyPlan
+from applier.tasks.prepare import Planned, render, select
+from applier.tasks.write import write
 
 
 class LocalRunner:

@@ -30,9 +30,9 @@ from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.spark.runner import SparkRunner
 from applier.spark.session import start_context
-from applier.tasks.apply import ApplyPlan
 from applier.tasks.handover import RangeContent
 from applier.tasks.listen import ListenOutcome, RangeFailure
+from applier.tasks.plan import ApplyPlan
 from tests.rig.numbered_rows import FIRST_TS, NumberedRows
 from tests.rig.spark_cluster import FROM_THE_CHECKOUT
 

@@ -17,10 +17,10 @@ ALLOWED = {
     ("coordinator/cache.py", "rows_at_most(opened.report, after_ts, upto_ts) for opened"): "a number of rows is compared",
     ("sinks/bookkeeping/bookkeeping.py", "ts > MAX_INTEGER"): "what a column of the bookkeeping can hold",
     ("sources/open_protocol/head.py", "0 <= ts <= MAX_UINT64"): "what the wire allows",
-    ("tasks/listen.py", "min_ts < self.min_ts"): "a running minimum",
-    ("tasks/listen.py", "max_ts > self.max_ts"): "a running maximum",
+    ("tasks/range_summary.py", "min_ts < self.min_ts"): "a running minimum",
+    ("tasks/range_summary.py", "max_ts > self.max_ts"): "a running maximum",
     ("tasks/listen.py", "ts < floor"): "once per row: the bound is segment.floor_ts, so that no call is added",
-    ("tasks/listen.py", "ts > self._top"): "a running maximum",
+    ("tasks/listen.py", "ts > summary.top"): "a running maximum",
 }
 UPSTREAM = Path("demo/simulator")
 """A second, independent upstream: it would hide a wrong rule if it shared the applier's."""

@@ -22,11 +22,12 @@ from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteState
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Record
-from applier.tasks import apply as applying
 from applier.tasks import listen as listening
-from applier.tasks.apply import FAILED, RENDERED, ApplyPlan, render, select, write
 from applier.tasks.handover import Dealt, Failure, RangeContent, Rendered, received
 from applier.tasks.listen import ListenTask, RangeFailure, listen
+from applier.tasks.plan import SMALL_SEGMENT_ROWS, ApplyPlan
+from applier.tasks.prepare import FAILED, RENDERED, render, select
+from applier.tasks.write import write
 from tests.builders.planning import between
 
 ROWS = 4
@@ -281,5 +282,5 @@ def test_markers_are_sent_to_every_reducer_and_come_behind_what_they_count(plan,
 
 
 def test_the_plan_says_how_many_tasks_render(plan):
-    assert (plan(applying.SMALL_SEGMENT_ROWS).reducers, plan(applying.SMALL_SEGMENT_ROWS + 1).reducers) == (1, BUCKETS)
-    assert replace(plan(), parts=3).reducers == BUCKETS * 3
+    assert (plan(SMALL_SEGMENT_ROWS).reducers, plan(SMALL_SEGMENT_ROWS + 1).reducers) == (1, BUCKETS)
+    assert replace(plan(), bucket_splits=3).reducers == BUCKETS * 3

@@ -1,4 +1,7 @@
-"""Reads the record of a bad event from Kafka once more, for the transaction that stores it in the quarantine."""
+"""Reads the record of a rejected event from the source once more, for the transaction that stores it in the quarantine.
+
+Reports and statements carry the place of such an event only: its record may have megabytes, and few events are rejected.
+"""
 
 from applier.model.errors import SourceError
 from applier.model.position import Offset, Stream
@@ -7,22 +10,21 @@ from applier.model.rejected_event import KeptRecord, RejectedEvent
 from applier.sources.port import RangeReader
 
 
-def fetch(reader: RangeReader, stream: Stream, offset: Offset) -> KeptRecord:
-    """Return a record as it is in Kafka. SourceError if it is gone, or Kafka does not answer."""
+def record_of(reader: RangeReader, event: RejectedEvent) -> KeptRecord:
+    """Return the record of a rejected event. SourceError if it is gone, or the source does not answer."""
+    return _fetch(reader, event.place.stream, event.place.offset)
+
+
+def _fetch(reader: RangeReader, stream: Stream, offset: Offset) -> KeptRecord:
     for records in reader.read(RangeId(stream, offset, Offset(offset + 1))):
         for record in records:
             if record.offset == offset:
                 return KeptRecord(record.key, record.value)
     raise SourceError(
-        "a record that is to be set aside is gone from kafka",
+        "a record for the quarantine is gone from the source",
         remedy="Retention or compaction has removed it: lengthen the topic's retention",
         kind="retention",
         topic=stream.topic,
         partition=stream.partition,
         offset=offset,
     )
-
-
-def record_of(reader: RangeReader, event: RejectedEvent) -> KeptRecord:
-    """Return the record of a bad event."""
-    return fetch(reader, event.place.stream, event.place.offset)

@@ -1,0 +1,201 @@
+"""What a listener's report says of its range, collected while the range is read: small, whatever the range holds.
+
+Hold points, row counts and tables are bounded, because a driver gets one report per range and cycle: 10,000 streams are to be a few
+megabytes (DESIGN.md 15).
+"""
+
+from bisect import bisect_right
+from collections.abc import Collection
+from typing import Final
+
+from applier.model.chunk import bucket_seed
+from applier.model.errors import SourceError
+from applier.model.events import DdlEvent, ResolvedEvent, Shape
+from applier.model.position import Offset, Stream, Ts
+from applier.model.range_report import DdlArrival, HoldPoint, RangeId, RangeReport, RowCount, TableRows
+from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, QuarantineState, RejectedEvent
+from applier.model.segment import is_judged, is_past
+from applier.planner import bytes_key_names, key_names
+from applier.sources.port import Placed
+
+MAX_HOLD_POINTS: Final = 256
+MAX_ROW_COUNTS: Final = 64
+
+
+class TableSummary:
+    """What the report says about the rows of one shape. ``seed``: what their bucket hashes begin with."""
+
+    __slots__ = ("first_offset", "max_ts", "min_ts", "rows", "seed", "shape")
+
+    def __init__(self, shape: Shape, offset: int, ts: int) -> None:
+        """Begin with the first row of the shape."""
+        self.shape, self.seed = shape, bucket_seed(shape)
+        self.rows, self.min_ts, self.max_ts, self.first_offset = 0, ts, ts, offset
+
+    def count(self, rows: int, min_ts: int, max_ts: int) -> None:
+        """Count rows that lie between two commit_ts."""
+        self.rows += rows
+        if min_ts < self.min_ts:  # noqa: PLR1730 - called per row where tables are mixed: a third of the time of min() and max()
+            self.min_ts = min_ts
+        if max_ts > self.max_ts:  # noqa: PLR1730 - see above
+            self.max_ts = max_ts
+
+
+class RangeSummary:
+    """Collects the report of one range. ``top``: the greatest value of its hold points so far."""
+
+    __slots__ = (
+        "_bytes", "_chunks", "_ddls", "_early", "_floor_ts", "_held", "_hold", "_range", "_rejected", "_replays", "_resolved_ts", "_stored",
+        "_tables", "_ts", "events", "top",
+    )  # fmt: skip
+
+    def __init__(self, range_id: RangeId, floor_ts: Ts, stored: Collection[tuple[int, int]]) -> None:
+        """``stored``: the (offset, event) of rejected events that the quarantine has already."""
+        self._range, self._floor_ts, self._stored = range_id, floor_ts, stored
+        self._tables: dict[int, TableSummary] = {}
+        self._ts: list[int] = []
+        self._hold: list[HoldPoint] = []
+        self._ddls: list[DdlArrival] = []
+        self._rejected: dict[EventPlace, RejectedEvent] = {}
+        self._held = 0
+        self._early: tuple[int, int] | None = None
+        self._resolved_ts = 0
+        self._replays = self._bytes = self._chunks = 0
+        self.events = 0
+        self.top = -1
+
+    def table(self, shape: Shape, offset: int, ts: int) -> TableSummary:
+        """Return what is known of a shape; its first row is at ``offset``.
+
+        Shapes are interned, so their identity is enough as key: the hash of a shape goes through all of its columns.
+        """
+        table = self._tables.get(id(shape))
+        if table is None:
+            table = self._tables[id(shape)] = TableSummary(shape, offset, ts)
+        return table
+
+    def hold(self, offset: int, value: int) -> None:
+        """Note that the record at ``offset`` keeps the stored offset as long as the checkpoint is at or below ``value``."""
+        if value <= self.top:
+            return
+        self.top = value
+        self._hold.append(HoldPoint(Offset(offset), Ts(value)))
+
+    def drop_replay(self, offset: int, ts: int) -> None:
+        """Count a row below the floor."""
+        self._note_early(offset, ts)
+        self._replays += 1
+
+    def add_event(self, offset: int, index: int, event: Placed | RejectedEvent) -> None:
+        """Take in an event that is not a row. SourceError if too many are rejected."""
+        if isinstance(event, ResolvedEvent):
+            self._resolved_ts = max(self._resolved_ts, event.ts)
+            self.hold(offset, event.ts - 1)
+        elif isinstance(event, DdlEvent):
+            self._note_early(offset, event.commit_ts)
+            self._ddls.append(DdlArrival(Offset(offset), index, event))
+        elif isinstance(event, RejectedEvent):
+            self._add_rejected(event)
+
+    def _add_rejected(self, event: RejectedEvent) -> None:
+        """Report an event that is not in the quarantine yet. Events that the operator skips are not limited in number."""
+        is_held = event.state is QuarantineState.HELD
+        if is_held and event.commit_ts:
+            self._note_early(event.place.offset, event.commit_ts)
+        if event.place[1:] in self._stored or event.place in self._rejected:
+            return
+        self._rejected[event.place] = event
+        self._held += is_held
+        if self._held > MAX_QUARANTINED:
+            raise SourceError(
+                f"more than {MAX_QUARANTINED} events of one range cannot be read",
+                remedy="Find the common cause: `applier inspect` shows the events of the partition",
+                kind="too_many_bad_events",
+                topic=event.place.stream.topic,
+                partition=event.place.stream.partition,
+                offset=event.place.offset,
+                reason=event.error,
+            )
+
+    def _note_early(self, offset: int, ts: int) -> None:
+        """Note the first event below the floor. Behind a resolved event above the floor it is a replay and proves nothing."""
+        if self._early is None and is_past(ts, self._floor_ts) and not is_judged(self._resolved_ts, self._floor_ts):
+            self._early = (ts, offset)
+
+    def add_chunk(self, shapes: list[Shape], shape: list[int], commit_ts: list[int], size: int) -> None:
+        """Count the rows of a packed chunk of ``size`` bytes. ``shape``: of each row, its index in ``shapes``.
+
+        Once per chunk and not per row: most chunks hold one table, and then three built-in calls do for all of its rows.
+        """
+        self._chunks += 1
+        self._bytes += size
+        self._ts += commit_ts
+        tables = [self._tables[id(one)] for one in shapes]
+        if len(tables) == 1:
+            tables[0].count(len(commit_ts), min(commit_ts), max(commit_ts))
+            return
+        for ts, at in zip(commit_ts, shape, strict=True):
+            tables[at].count(1, ts, ts)
+
+    def report(self) -> RangeReport:
+        """Return the report. To be called once, at the end of the range."""
+        self._ts.sort()
+        early_ts, early_offset = self._early or (0, 0)
+        return RangeReport(
+            range=self._range,
+            resolved_ts=Ts(self._resolved_ts),
+            hold=merge_hold_points(self._hold),
+            ddls=tuple(self._ddls),
+            tables=tuple(_table_rows(table, self._range.stream) for table in self._tables.values()),
+            rows=len(self._ts),
+            bytes=self._bytes,
+            chunks=self._chunks,
+            min_ts=Ts(self._ts[0] if self._ts else 0),
+            max_ts=Ts(self._ts[-1] if self._ts else 0),
+            row_counts=count_rows(self._ts),
+            early_ts=Ts(early_ts),
+            early_offset=Offset(early_offset),
+            replays=self._replays,
+            events=self.events,
+            rejected_events=tuple(self._rejected.values()),
+        )
+
+
+def _table_rows(table: TableSummary, stream: Stream) -> TableRows:
+    shape = table.shape
+    return TableRows(
+        shape.name,
+        key_names(shape),
+        table.rows,
+        Ts(table.min_ts),
+        Ts(table.max_ts),
+        Offset(table.first_offset),
+        bytes_key_names(shape),
+        stream,
+    )
+
+
+def merge_hold_points(points: list[HoldPoint]) -> tuple[HoldPoint, ...]:
+    """Thin hold points to MAX_HOLD_POINTS: each kept one has the first offset and the last value of those that it stands for.
+
+    So an offset is never too late: a few records more may be read again after a restart, none is missed.
+    """
+    if len(points) <= MAX_HOLD_POINTS:
+        return tuple(points)
+    width = -(-len(points) // MAX_HOLD_POINTS)
+    runs = (points[i : i + width] for i in range(0, len(points), width))
+    return tuple(HoldPoint(run[0].offset, run[-1].value) for run in runs)
+
+
+def count_rows(sorted_ts: list[int]) -> tuple[RowCount, ...]:
+    """Count rows up to at most MAX_ROW_COUNTS timestamps; a count includes all rows of its timestamp."""
+    counts: list[RowCount] = []
+    width = max(1, -(-len(sorted_ts) // MAX_ROW_COUNTS))
+    for i in range(width - 1, len(sorted_ts), width):
+        ts = sorted_ts[i]
+        if counts and counts[-1].ts == ts:
+            continue
+        counts.append(RowCount(Ts(ts), bisect_right(sorted_ts, ts, i)))
+    if sorted_ts and counts[-1].ts != sorted_ts[-1]:
+        counts.append(RowCount(Ts(sorted_ts[-1]), len(sorted_ts)))
+    return tuple(counts)
