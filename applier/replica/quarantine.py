@@ -19,7 +19,7 @@ from applier.tasks.quarantined_record import record_of
 from applier.tasks.tolerance import Tolerance
 
 
-class QuarantineDecisions:
+class QuarantineRules:
     """The quarantine's part in a run. Not thread-safe."""
 
     def __init__(self, desk: QuarantineStore, *, unreadable: bool) -> None:

@@ -1,20 +1,31 @@
-"""What a run does after a failure: whether it trusts what it holds, how often it may begin again, and how long it waits before.
+"""What a run does after a failure: which error counts, whether state must be reloaded, how often and after which wait.
 
-Decides and counts; the engine reloads. The count starts again when the checkpoint moves or a DDL is done: anything less (saved positions,
-a read range) is repeated by every attempt at a segment that cannot be written, and proves nothing.
+Decides and counts; ``StateLoader`` reloads. An outcome that is unknown means: raise the epoch, so that a write still in flight can never
+arrive later, and read everything from the sink again (DESIGN.md 8).
 """
 
 import random
+from collections.abc import Collection
 from typing import Any, Final
 
-from applier.model.errors import ApplierError, JobAborted, RetryableSinkError, SinkFull, SourceError, SparkSessionLost, UnknownOutcome
+from applier.model.errors import (
+    ApplierError,
+    Fenced,
+    JobAborted,
+    RetryableSinkError,
+    SinkFull,
+    SourceError,
+    SparkSessionLost,
+    UnknownOutcome,
+)
+from applier.sinks.progress import Fence, Progress, ProgressCommit
+from applier.sinks.write_outcome import WriteOutcome, WriteState
 
-MAX_REBUILDS: Final = 20
+MAX_RELOADS: Final = 20
 """Unknown outcomes in a row after which a catch-up stops, and a daemon counts the time: something breaks every write."""
 
 MAX_WAIT_S: Final = 10.0
 REMEDY: Final = "See the logs of the database and of Spark's executors"
-
 
 PASSING: Final = frozenset({"unreachable", "listener_died"})
 """Kinds of a SourceError that may pass: a broker comes back, and memory that was short is freed."""
@@ -23,37 +34,66 @@ PASSING: Final = frozenset({"unreachable", "listener_died"})
 class Recovery:
     """The failures of one run since the replica moved last."""
 
-    def __init__(self, max_rebuilds: int = MAX_REBUILDS) -> None:
-        self._max_rebuilds = max_rebuilds
-        self.rebuilds = 0
-        self.failure: Exception | None = None
-        """Why state must be reloaded from the sink before the next step; None: what the run holds is right."""
+    def __init__(self, max_reloads: int = MAX_RELOADS) -> None:
+        self._max_reloads = max_reloads
+        self.reloads = 0
+        self.cause: Exception | None = None
+        """Why state must be reloaded before the next step; None: what the run holds is right."""
         self.is_in_doubt = False
-        """Whether something has failed that only shows to work again when the replica moves: a step, or a job with what it cached."""
+        """Whether something has failed that only works again for sure when the replica moves: a step, or a job with what it cached."""
+
+    def reload_for(self, cause: Exception) -> None:
+        """Have state reloaded before the next step."""
+        self.cause = cause
 
     def doubt(self, cause: Exception) -> None:
-        """Reload before the next step, and stay in doubt until the replica moves."""
-        self.failure, self.is_in_doubt = cause, True
+        """Have state reloaded before the next step, and stay in doubt until the replica moves."""
+        self.cause, self.is_in_doubt = cause, True
 
     def moved(self) -> None:
-        """The checkpoint has moved, or a DDL is done."""
-        self.rebuilds, self.is_in_doubt = 0, False
+        """Start to count again: the checkpoint has moved, or a DDL is done."""
+        # Anything less (saved positions, a read range) proves nothing: every attempt at a segment that cannot be written repeats it.
+        self.reloads, self.is_in_doubt = 0, False
 
     def reloaded(self) -> None:
-        """What the run holds comes from the sink again."""
-        self.failure = None
+        """Trust what the run holds: it comes from the sink again."""
+        self.cause = None
 
     def next_wait_s(self, cause: Exception) -> float:
-        """Count one more rebuild and return the seconds to wait before it, with jitter. JobAborted or UnknownOutcome if too many."""
+        """Count a reload and return the seconds to wait before it, with jitter. JobAborted or UnknownOutcome if it is one too many."""
         self.doubt(cause)
-        self.rebuilds += 1
-        if self.rebuilds > self._max_rebuilds:
+        self.reloads += 1
+        if self.reloads > self._max_reloads:
             kind = JobAborted if isinstance(cause, JobAborted) else UnknownOutcome
-            message = "spark jobs or writes keep ending without a known outcome"
+            message = "Spark jobs or writes ended too often with an unknown outcome"
             raise kind(message, remedy=getattr(cause, "remedy", "") or REMEDY, cause=cause) from cause
-        if self.rebuilds == 1:
+        if self.reloads == 1:
             return 0.0
-        return random.uniform(0, min(0.1 * 2**self.rebuilds, MAX_WAIT_S))  # noqa: S311 - jitter
+        return random.uniform(0, min(0.1 * 2**self.reloads, MAX_WAIT_S))  # noqa: S311 - jitter
+
+    def after_listening(self, error: ApplierError) -> JobAborted | None:
+        """Return a lost job, after which state is reloaded at once; raise anything else."""
+        if isinstance(error, JobAborted):
+            return error
+        if isinstance(error, SparkSessionLost):
+            self.reload_for(error)  # what was cached is lost with it
+        raise error
+
+
+def unknown_write(outcome: WriteOutcome, fence: Fence) -> Exception | None:
+    """Return why state must be reloaded after a write; None if it is committed. Fenced if another run owns the replica."""
+    if outcome.state is WriteState.FENCED:
+        raise Fenced("another run has taken over the replica", epoch=fence.epoch)
+    if outcome.state is WriteState.REBUILD:
+        return outcome.error or UnknownOutcome("fencing token mismatch")
+    return None
+
+
+def checkpoint_mismatch(progress: Progress, commit: ProgressCommit) -> Exception | None:
+    """Return why state must be reloaded if the sink, read back, is not where ``commit`` has moved it."""
+    if progress.checkpoint_ts == commit.checkpoint_ts:
+        return None
+    return UnknownOutcome("the sink's checkpoint differs from the one that was committed")
 
 
 def is_transient(error: BaseException) -> bool:
@@ -63,8 +103,23 @@ def is_transient(error: BaseException) -> bool:
     return isinstance(error, RetryableSinkError | SinkFull | UnknownOutcome | JobAborted | SparkSessionLost)
 
 
-def urgency(error: ApplierError) -> int:
-    """Order errors: what will not pass by itself, then those after which nothing is cached any more, then those of single ranges."""
+def ends_listening(error: ApplierError, *, is_merge: bool) -> bool:
+    """Tell whether the failure of one range matters."""
+    # A merge only saves memory. If its records have expired meanwhile, the small ranges that are cached already stay as they are.
+    return is_transient(error) or not is_merge
+
+
+def may_be_recreated(error: ApplierError) -> bool:
+    """Tell whether a recreated topic may be the reason: its end is below the stored offsets, which looks like retention."""
+    return error.facts.get("kind") == "retention"
+
+
+def most_urgent(errors: Collection[ApplierError]) -> ApplierError:
+    """Choose the error that decides: one that does not pass by itself, else one that costs the whole cache, else any."""
+    return min(errors, key=_rank)
+
+
+def _rank(error: ApplierError) -> int:
     if not is_transient(error):
         return 0
     return 1 if isinstance(error, SparkSessionLost) else 2 if isinstance(error, JobAborted) else 3

@@ -27,7 +27,7 @@ def starting_point(sink: Sink, progress: Progress) -> StartingPoint:
     )
 
 
-def tell_settled(sink: Sink, coordinator: Coordinator, reports: Sequence[RangeReport]) -> None:
+def report_settled(sink: Sink, coordinator: Coordinator, reports: Sequence[RangeReport]) -> None:
     """Tell the coordinator what the ledger says of the old DDLs in these reports, before it takes them in."""
     times = coordinator.ddls_to_ask(reports)
     if times:

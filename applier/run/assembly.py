@@ -1,4 +1,4 @@
-"""The parts of a run, and how it begins: the same for a catch-up and for a daemon."""
+"""The components of a run, and how it begins: the same for a catch-up and for a daemon."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,8 @@ from applier.model.errors import ConfigError
 from applier.model.listing import Listing
 from applier.model.position import NO_TS, Ts
 from applier.planner import QuarantinePolicy
-from applier.replica.engine import Components, Engine, EngineSettings
+from applier.replica.context import Components, EngineSettings
+from applier.replica.engine import Engine
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.factory import open_source
@@ -59,7 +60,7 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
 
 
 @contextmanager
-def open_parts(config: Config, kafka: KafkaSettings, sink_settings: SinkSettings) -> Iterator[Components]:
+def open_components(config: Config, kafka: KafkaSettings, sink_settings: SinkSettings) -> Iterator[Components]:
     """Open source, sink and runner for one run, and close them at the end of the block."""
     with open_source(kafka) as source, open_sink(sink_settings) as sink:
         runner = LazyRunner(lambda: _start_spark(config, source))
@@ -77,12 +78,12 @@ def _start_spark(config: Config, source: Source) -> SparkRunner:
         raise start_failed(error) from error
 
 
-def begin(parts: Components, engine: Engine, *, start_ts: Ts, take_over: bool = False, accept_gap: bool = False) -> Listing:
+def begin(components: Components, engine: Engine, *, start_ts: Ts, take_over: bool = False, accept_gap: bool = False) -> Listing:
     """Own the replica and take it up where the sink says it is; return the partitions as they were listed for that."""
-    listing = parts.source.listing()
-    parts.sink.migrate()
-    parts.sink.acquire(take_over=take_over)
-    progress = parts.sink.load()
+    listing = components.source.listing()
+    components.sink.migrate()
+    components.sink.acquire(take_over=take_over)
+    progress = components.sink.load()
     if progress is not None and start_ts not in {NO_TS, progress.start_ts}:
         raise ConfigError(
             "the replica began at another start_ts",

@@ -10,9 +10,10 @@ from applier.model.errors import SourceError
 from applier.model.listing import Listing
 from applier.model.position import Offset, Stream, Ts
 from applier.model.segment import has_moved
-from applier.replica.engine import Components, Engine, EngineSettings
+from applier.replica.context import Components, EngineSettings
+from applier.replica.engine import Engine
 from applier.replica.shutdown import Shutdown
-from applier.run.assembly import as_submitted, begin, engine_settings, open_parts, warn_of_zone
+from applier.run.assembly import as_submitted, begin, engine_settings, open_components, warn_of_zone
 from applier.telemetry import Observer, retries_noted
 from applier.telemetry.monitor import Monitor
 
@@ -45,20 +46,20 @@ def catch_up(config: Config, options: CatchupOptions, observer: Observer) -> Cat
     """Bring the replica to the last common resolved ts of its topics; raise an ApplierError that says why not."""
     config = as_submitted(config)
     warn_of_zone(config, Monitor(observer))
-    with open_parts(config, config.kafka_settings(), config.sink_settings()) as parts:
-        return Catchup(parts, engine_settings(config, until_ts=options.until_ts), observer).run(
+    with open_components(config, config.kafka_settings(), config.sink_settings()) as components:
+        return Catchup(components, engine_settings(config, until_ts=options.until_ts), observer).run(
             start_ts=options.start_ts if options.start_ts is not None else Ts(config.source.start_ts),
             options=options,
         )
 
 
 class Catchup:
-    """One catch-up over given parts."""
+    """One catch-up over given components."""
 
-    def __init__(self, parts: Components, settings: EngineSettings, observer: Observer) -> None:
-        self._parts = parts
+    def __init__(self, components: Components, settings: EngineSettings, observer: Observer) -> None:
+        self._components = components
         self._monitor, self._began_s = Monitor(observer), time.monotonic()
-        self._engine = Engine(parts, settings, self._monitor, Shutdown())
+        self._engine = Engine(components, settings, self._monitor, Shutdown())
         self._ends: Mapping[Stream, Offset] = {}
 
     def run(self, *, start_ts: Ts, options: CatchupOptions) -> CatchupResult:
@@ -72,7 +73,7 @@ class Catchup:
 
     def _run(self, start_ts: Ts, options: CatchupOptions) -> CatchupResult:
         engine = self._engine
-        listing = begin(self._parts, engine, start_ts=start_ts, take_over=options.take_over, accept_gap=options.accept_gap)
+        listing = begin(self._components, engine, start_ts=start_ts, take_over=options.take_over, accept_gap=options.accept_gap)
         self._ends = {stream: extent.end for stream, extent in listing.extents.items()}
         self._monitor.expect(sum(status.end_offset - status.read_offset for status in engine.coordinator.streams))
         while not engine.coordinator.is_caught_up(self._ends):

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from applier.config import Config
 from applier.model.errors import ApplierError
 from applier.model.position import Ts
-from applier.replica.engine import Components, Engine, EngineSettings
+from applier.replica.context import Components, EngineSettings
+from applier.replica.engine import Engine
 from applier.replica.owner_watch import OwnerWatch
 from applier.replica.recovery import is_transient
 from applier.replica.shutdown import Shutdown
-from applier.run.assembly import as_submitted, begin, engine_settings, open_parts, warn_of_zone
+from applier.run.assembly import as_submitted, begin, engine_settings, open_components, warn_of_zone
 from applier.run.retry import retrying
 from applier.status.reception import Reception
 from applier.telemetry import Observer, retries_noted
@@ -66,8 +67,8 @@ def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shu
         warn_of_zone(config, monitor)
         for attempt in retrying(shutdown, options.retry_for_s, monitor):
             with attempt, ExitStack() as trial:
-                parts = trial.enter_context(open_parts(config, kafka, config.sink_settings(retries=SINK_RETRIES)))
-                daemon = Daemon(parts, settings, monitor, shutdown)
+                components = trial.enter_context(open_components(config, kafka, config.sink_settings(retries=SINK_RETRIES)))
+                daemon = Daemon(components, settings, monitor, shutdown)
                 trial.callback(daemon.close)
                 daemon.begin(options)
                 stack.push(trial.pop_all())
@@ -100,18 +101,18 @@ def _ending_with_its_cause(shutdown: Shutdown, monitor: Monitor) -> Iterator[Non
 
 
 class Daemon:
-    """One run over given parts."""
+    """One run over given components."""
 
-    def __init__(self, parts: Components, settings: EngineSettings, monitor: Monitor, shutdown: Shutdown) -> None:
-        self._parts, self._monitor, self._shutdown = parts, monitor, shutdown
-        self._engine = Engine(parts, settings, monitor, shutdown)
+    def __init__(self, components: Components, settings: EngineSettings, monitor: Monitor, shutdown: Shutdown) -> None:
+        self._components, self._monitor, self._shutdown = components, monitor, shutdown
+        self._engine = Engine(components, settings, monitor, shutdown)
         self._saved_at = time.monotonic()
-        self._watch = OwnerWatch(parts.sink, self._end)
+        self._watch = OwnerWatch(components.sink, self._end)
 
     def begin(self, options: RunOptions) -> None:
         """Own the replica and take it up."""
         self._watch.start()
-        begin(self._parts, self._engine, start_ts=options.start_ts, take_over=options.take_over)
+        begin(self._components, self._engine, start_ts=options.start_ts, take_over=options.take_over)
 
     def follow(self, retry_for_s: float, *, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Cycle until the end is wished, then save the progress. ``meanwhile`` is called again and again."""
@@ -154,6 +155,6 @@ class Daemon:
 
     def _save(self) -> None:
         self._engine.save_progress()
-        self._parts.source.show_offsets({stream: position.next_offset for stream, position in self._engine.progress.positions.items()})
-        self._monitor.quarantined(self._parts.sink.quarantine.count())
+        self._components.source.show_offsets({stream: position.next_offset for stream, position in self._engine.progress.positions.items()})
+        self._monitor.quarantined(self._components.sink.quarantine.count())
         self._saved_at = time.monotonic()

@@ -12,7 +12,8 @@ import pytest
 from applier.coordinator import Policy
 from applier.demo.simulator.bulk_history import BulkHistory
 from applier.model.position import LOGICAL_BITS, NO_TS, Stream, Ts
-from applier.replica.engine import Components, Engine, EngineSettings
+from applier.replica.context import Components, EngineSettings
+from applier.replica.engine import Engine
 from applier.replica.shutdown import Shutdown
 from applier.run.assembly import begin
 from applier.sinks.factory import open_sink
@@ -97,9 +98,9 @@ def test_an_hour_without_a_resolved_event_on_one_partition_keeps_few_ranges_and_
     source = Source(feed.records, hidden=True, partitions={"feed": PARTITIONS})
     runner, monitor = LocalRunner(source.reader, source.decoder), Monitor(SilentObserver())
     with open_sink(SinkSettings(url=url)) as sink:
-        parts = Components(source, sink, runner)
-        engine = Engine(parts, EngineSettings(policy=POLICY, buckets=2), monitor, Shutdown())
-        begin(parts, engine, start_ts=NO_TS)
+        components = Components(source, sink, runner)
+        engine = Engine(components, EngineSettings(policy=POLICY, buckets=2), monitor, Shutdown())
+        begin(components, engine, start_ts=NO_TS)
         most, of_others, checkpoints = watch(engine, source, runner, feed.ends)
         while engine.cycle():
             pass

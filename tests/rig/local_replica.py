@@ -8,7 +8,7 @@ from applier.coordinator import Policy
 from applier.model.position import NO_TS, Ts
 from applier.planner import QuarantinePolicy
 from applier.planner.table_check import Acceptance, DifferenceKind
-from applier.replica.engine import Components, EngineSettings
+from applier.replica.context import Components, EngineSettings
 from applier.replica.shutdown import Shutdown
 from applier.run.catchup import Catchup, CatchupOptions, CatchupResult
 from applier.run.daemon import Daemon, RunOptions
@@ -69,9 +69,9 @@ class Replica:
         """Run as a daemon until ``stop`` is wished; the source decides when that is."""
         with open_sink(SinkSettings(url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0)) as sink:
             self.runner = LocalRunner(self.source.reader, self.source.decoder)
-            parts = Components(self.source, self.wrap(sink), self.runner)
+            components = Components(self.source, self.wrap(sink), self.runner)
             self.monitor = Monitor(self.observer, self.monitored)
-            daemon = Daemon(parts, self.settings(), self.monitor, shutdown)
+            daemon = Daemon(components, self.settings(), self.monitor, shutdown)
             try:
                 daemon.begin(RunOptions(start_ts=NO_TS, retry_for_s=retry_for_s))
                 daemon.follow(retry_for_s)

@@ -1,0 +1,48 @@
+"""What every piece of the engine works with: fixed when the run is assembled."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from applier.coordinator import Policy
+from applier.model.position import Ts
+from applier.planner import STOP, QuarantinePolicy
+from applier.planner.table_check import Acceptance
+from applier.replica.shutdown import Shutdown
+from applier.sinks.port import Sink
+from applier.sources.port import Source
+from applier.tasks.port import Runner
+from applier.telemetry import Watcher
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSettings:
+    """How the engine runs. ``ddl_policy``: DDL type name -> apply, skip or stop; types not named are applied."""
+
+    policy: Policy
+    buckets: int
+    ddl_policy: Mapping[str, str] = field(default_factory=dict)
+    quarantined: QuarantinePolicy = STOP
+    """What is quarantined instead of stopping the run."""
+    accept: Acceptance = field(default_factory=Acceptance)
+    """Differences between the sink's tables and upstream's that the operator accepts."""
+    apply_attempts: int = 8
+    until_ts: Ts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """The ports of one run, opened by whoever assembles it."""
+
+    source: Source
+    sink: Sink
+    runner: Runner
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """One run: its ports, its settings, and whom it tells."""
+
+    components: Components
+    settings: EngineSettings
+    watcher: Watcher
+    shutdown: Shutdown

@@ -1,0 +1,84 @@
+"""Brings a run to where the sink says that the replica is: at its start, and again after a failure with an unknown outcome.
+
+Both ways settle what an earlier run (or this one) may have left, and check that the topics still hold what the replica needs: retention
+does not wait for a commit, and a topic may be recreated while the run waits.
+"""
+
+from collections.abc import Mapping
+
+from applier.coordinator.starting_point import check_beginning, streams_that_begin_late
+from applier.model.listing import Listing
+from applier.model.position import Offset, Stream, Ts
+from applier.replica.context import RunContext
+from applier.replica.listening import Listening
+from applier.replica.recovery import reason
+from applier.replica.state import ReplicaState
+from applier.sinks.progress import Fence
+from applier.telemetry import LogEvent
+from applier.telemetry.retries import failure_facts
+
+
+class StateLoader:
+    """Loads the state of one replica. Not thread-safe."""
+
+    def __init__(self, run: RunContext, state: ReplicaState, listening: Listening) -> None:
+        self._run, self._state, self._listening = run, state, listening
+        self._accepted: Mapping[Stream, Offset] = {}
+        """The earliest offsets of streams whose gap the operator has accepted."""
+
+    def begin(self, listing: Listing, *, start_ts: Ts, accept_gap: bool) -> None:
+        """Take the replica up at the sink's checkpoint, or create it at ``start_ts``. The sink must have been acquired.
+
+        NeedsOperator if the topic does not hold the replica's beginning any more, or was recreated.
+        """
+        sink, watcher, state = self._run.components.sink, self._run.watcher, self._state
+        progress = sink.load()
+        if accept_gap:
+            self._accepted = {stream: extent.earliest for stream, extent in listing.extents.items()}
+        self._check_gap(listing, progress.positions if progress else {}, progress.start_ts if progress else start_ts)
+        if progress is None:
+            progress = sink.begin(start_ts)
+            watcher.note(LogEvent.REPLICA_CREATED, start_ts=start_ts, epoch=progress.fence.epoch)
+        else:
+            watcher.note(LogEvent.REPLICA_RESUMED, checkpoint_ts=progress.checkpoint_ts, epoch=progress.fence.epoch)
+        state.topics.check(progress.topic_ids)
+        self._settle(progress.fence)
+        state.rebuild(state.load())
+        watcher.watch(state)
+        state.coordinator.list(listing)
+
+    def reload_after_wait(self, cause: Exception) -> None:
+        """Wait as long as ``Recovery`` says, then reload. JobAborted or UnknownOutcome if this has happened too often in a row."""
+        recovery = self._state.recovery
+        wait_s = recovery.next_wait_s(cause)
+        self._run.watcher.note(LogEvent.RETRY, **failure_facts(cause), attempt=recovery.reloads, wait_s=round(wait_s, 2))
+        self._run.shutdown.pause(wait_s)
+        self.reload(cause)
+
+    def reload(self, cause: Exception) -> None:
+        """Start again from the sink's checkpoint, under a new epoch."""
+        components, watcher, state = self._run.components, self._run.watcher, self._state
+        watcher.tally.rebuilt()
+        watcher.note(LogEvent.RECOVERING, **reason(cause))
+        self._listening.discard()
+        # Raising the epoch comes before reading the progress: after that no write still in flight can change what is read (DESIGN.md 8).
+        self._settle(components.sink.raise_epoch().fence)
+        progress, listing = state.load(), components.source.listing()
+        state.topics.check(progress.topic_ids)
+        self._check_gap(listing, progress.positions, progress.start_ts)
+        state.rebuild(progress)
+        watcher.note(LogEvent.RECOVERED, checkpoint_ts=progress.checkpoint_ts, epoch=progress.fence.epoch)
+        state.coordinator.list(listing)
+        state.recovery.reloaded()
+
+    def _settle(self, fence: Fence) -> None:
+        """Settle the DDLs that an earlier run has begun. One of them may still run for hours, so this is the phase of a DDL."""
+        with self._run.watcher.during("ddl"):
+            self._run.components.sink.settle(fence)
+
+    def _check_gap(self, listing: Listing, positions: Mapping[Stream, object], start_ts: Ts) -> None:
+        """Refuse streams without a position whose expired records may matter. NeedsOperator names the gap."""
+        source = self._run.components.source
+        late = [s for s in streams_that_begin_late(listing, positions) if listing.extents[s].earliest > self._accepted.get(s, 0)]
+        times = {stream: source.record_time_ms(stream, listing.extents[stream].earliest) for stream in late} if start_ts else {}
+        check_beginning(late, listing, start_ts, times)

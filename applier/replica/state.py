@@ -1,0 +1,53 @@
+"""What a run knows of its replica: loaded from the sink, and read from the source since. A reload throws all of it away."""
+
+from applier.coordinator import Coordinator
+from applier.model.errors import NeedsOperator
+from applier.model.range_report import RangeId
+from applier.replica.context import RunContext
+from applier.replica.quarantine import QuarantineRules
+from applier.replica.recovery import Recovery
+from applier.replica.settled_ddls import starting_point
+from applier.replica.sink_tables import SinkTables
+from applier.replica.topic_identity import TopicIdentity
+from applier.sinks.progress import Progress, ProgressCommit
+from applier.tasks.handover import RangeContent
+
+
+class ReplicaState:
+    """The state of one replica in one run. Not thread-safe. ``progress`` and ``coordinator`` exist after the first ``rebuild``."""
+
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
+        components, settings = run.components, run.settings
+        self.tables = SinkTables(components.sink, settings.accept, run.watcher.note)
+        self.topics = TopicIdentity(components.source)
+        self.quarantine = QuarantineRules(components.sink.quarantine, unreadable=settings.quarantined.unreadable)
+        self.recovery = Recovery()
+        self.contents: dict[RangeId, RangeContent] = {}
+        """What the cached ranges hold."""
+        self.progress: Progress
+        self.coordinator: Coordinator
+
+    def load(self, commit: ProgressCommit | None = None) -> Progress:
+        """Read the progress from the sink. ``commit``: what this run has committed since the last time. NeedsOperator: it is gone."""
+        # The known tables are not read again after a commit of our own: there may be thousands, and they only grow.
+        known = None if commit is None else self.progress.known_tables
+        if commit is not None and commit.known_tables and known is not None:
+            known |= commit.known_tables
+        progress = self._run.components.sink.load(known_tables=known)
+        if progress is None:
+            raise NeedsOperator(
+                "the progress row is missing in the sink", remedy="Restore the sink from a backup, or create the replica again"
+            )
+        return progress
+
+    def rebuild(self, progress: Progress) -> None:
+        """Forget what was read and cached, and start again at ``progress``."""
+        components, settings = self._run.components, self._run.settings
+        self.progress = progress
+        self.tables.forget()
+        self.tables.check_known(progress.known_tables)
+        self.contents.clear()
+        components.runner.release_all()
+        self.quarantine.reload(progress)
+        self.coordinator = Coordinator(starting_point(components.sink, progress), policy=settings.policy, until_ts=settings.until_ts)
