@@ -1,5 +1,5 @@
 -- Every statement that the applier runs on its bookkeeping. A statement begins with "-- name: purpose" and ends with ";".
--- Written for MySQL and MariaDB (and TiDB, untested); for SQLite the loader (applier/sinks/bookkeeping/queries.py) turns applier.x into applier_x,
+-- Written for MySQL and MariaDB (and TiDB, untested); for SQLite the loader (applier/sinks/bookkeeping/named_queries.py) turns applier.x into applier_x,
 -- UTC_TIMESTAMP(6) into the same of SQLite, and drops FOR UPDATE (a transaction there begins with BEGIN IMMEDIATE).
 
 -- progress_read: the progress of a replica, without waiting for a writer

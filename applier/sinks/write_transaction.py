@@ -16,7 +16,8 @@ from sqlalchemy import Connection
 from applier.model.errors import ApplierError, InvariantViolation, UnknownOutcome
 from applier.model.rejected_event import EventPlace, RejectedEvent
 from applier.planner.statement import Phase, Statement
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, FenceState
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.progress_table import FenceState, ProgressTable
 from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.failpoint import reach
 from applier.sinks.guarded import Guard
@@ -83,7 +84,7 @@ class WriteTransaction:
         """Write one segment: see ``Writer.write``."""
         reach("write.before_lock")
         try:
-            session, state = self.sessions.locked(lambda connection: self.bookkeeping.lock(connection, fence))
+            session, state = self.sessions.locked(lambda connection: ProgressTable(self.bookkeeping).lock(connection, fence))
         except ApplierError as error:
             return WriteOutcome(state=WriteState.FAILED, error=error)
         if (refusal := state.refusal) is not None:
@@ -94,7 +95,7 @@ class WriteTransaction:
             guard.begin()
             rows = _run(guard, statements)
             stored = self._store(session, quarantined, guard.refused)
-            _translated(session, "moving the progress", lambda: self.bookkeeping.advance(session.connection, fence, commit))
+            _translated(session, "moving the progress", lambda: ProgressTable(self.bookkeeping).advance(session.connection, fence, commit))
         except ApplierError as error:
             session.discard()
             return WriteOutcome(state=WriteState.FAILED, error=error)

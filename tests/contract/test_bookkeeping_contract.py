@@ -6,8 +6,11 @@ from sqlalchemy import Connection, Engine, event
 from applier.model.errors import FatalSinkError, Fenced, InvariantViolation, NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import MAX_TS, Offset, Stream, StreamPosition, Ts
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, FenceState, SessionRow
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.epochs import Epochs
 from applier.sinks.bookkeeping.ledger import Ledger
+from applier.sinks.bookkeeping.owner_table import OwnerTable, SessionRow, SessionTable
+from applier.sinks.bookkeeping.progress_table import FenceState, ProgressTable
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.progress import Fence, Progress, ProgressCommit
 
@@ -23,23 +26,23 @@ def moved(ts: int, **positions: StreamPosition) -> ProgressCommit:
 
 
 def begun(books: Bookkeeping, connection: Connection, start_ts: int = 10) -> Progress:
-    books.claim(connection, "run", "host", 1)
-    return books.begin(connection, "run", Ts(start_ts))
+    Epochs(books).claim(connection, "run", "host", 1)
+    return Epochs(books).begin(connection, "run", Ts(start_ts))
 
 
 def test_a_new_replica_begins_at_its_start_ts_and_has_committed_nothing(books: Bookkeeping, connection: Connection) -> None:
-    assert books.load(connection) is None
+    assert ProgressTable(books).load(connection) is None
     progress = begun(books, connection)
     assert progress == Progress(
         fence=Fence(1, 0), checkpoint_ts=Ts(10), start_ts=Ts(10), positions={}, topic_ids={}, known_tables=frozenset()
     )
-    assert books.load(connection) == progress
+    assert ProgressTable(books).load(connection) == progress
 
 
 def test_timestamps_are_exact_up_to_64_bits(books: Bookkeeping, connection: Connection) -> None:
     begun(books, connection, MAX_TS - 1)
-    books.advance(connection, Fence(1, 0), moved(MAX_TS, t0=at(2**62, MAX_TS)))
-    progress = books.load(connection)
+    ProgressTable(books).advance(connection, Fence(1, 0), moved(MAX_TS, t0=at(2**62, MAX_TS)))
+    progress = ProgressTable(books).load(connection)
     assert progress is not None
     assert (progress.start_ts, progress.checkpoint_ts, progress.positions[T0]) == (MAX_TS - 1, MAX_TS, at(2**62, MAX_TS))
 
@@ -60,15 +63,16 @@ def test_the_fence_tells_a_repeated_write_from_a_foreign_one(
     books: Bookkeeping, connection: Connection, fence: Fence, state: FenceState
 ) -> None:
     begun(books, connection)
-    assert books.advance(connection, books.advance(connection, Fence(1, 0), moved(11)), moved(12)) == Fence(1, 2)
-    assert books.lock(connection, fence) is state
+    progress = ProgressTable(books)
+    assert progress.advance(connection, progress.advance(connection, Fence(1, 0), moved(11)), moved(12)) == Fence(1, 2)
+    assert ProgressTable(books).lock(connection, fence) is state
 
 
-def test_a_progress_row_that_is_gone_asks_for_a_rebuild_and_the_rebuild_says_so(books: Bookkeeping, connection: Connection) -> None:
-    books.claim(connection, "run", "host", 1)
-    assert books.lock(connection, Fence(1, 0)) is FenceState.REBUILD
-    with pytest.raises(FatalSinkError, match="gone"):
-        books.raise_epoch(connection, "run")
+def test_a_missing_progress_row_asks_for_a_reload_and_the_reload_reports_it(books: Bookkeeping, connection: Connection) -> None:
+    Epochs(books).claim(connection, "run", "host", 1)
+    assert ProgressTable(books).lock(connection, Fence(1, 0)) is FenceState.REBUILD
+    with pytest.raises(FatalSinkError, match="progress row of the replica is missing"):
+        Epochs(books).raise_epoch(connection, "run")
 
 
 def test_a_commit_moves_everything_at_once_and_keeps_what_it_does_not_name(books: Bookkeeping, connection: Connection) -> None:
@@ -79,10 +83,10 @@ def test_a_commit_moves_everything_at_once_and_keeps_what_it_does_not_name(books
         known_tables=frozenset({FoldedName("s", "a")}),
         topic_ids={"t": "id-1"},
     )
-    fence = books.advance(connection, Fence(1, 0), first)
+    fence = ProgressTable(books).advance(connection, Fence(1, 0), first)
     second = ProgressCommit(checkpoint_ts=Ts(20), positions={T1: at(9)}, known_tables=frozenset({FoldedName("s", "b")}))
-    books.advance(connection, fence, second)
-    progress = books.load(connection)
+    ProgressTable(books).advance(connection, fence, second)
+    progress = ProgressTable(books).load(connection)
     assert progress == Progress(
         fence=Fence(1, 2),
         checkpoint_ts=Ts(20),
@@ -95,7 +99,7 @@ def test_a_commit_moves_everything_at_once_and_keeps_what_it_does_not_name(books
 
 def test_only_positions_that_changed_are_written(books: Bookkeeping, engine: Engine, connection: Connection) -> None:
     begun(books, connection)
-    fence = books.advance(connection, Fence(1, 0), moved(20, t0=at(3), t1=at(4)))
+    fence = ProgressTable(books).advance(connection, Fence(1, 0), moved(20, t0=at(3), t1=at(4)))
     written: list[object] = []
 
     def note(_c: object, _cursor: object, statement: str, parameters: object, _context: object, executemany: object) -> None:
@@ -103,79 +107,79 @@ def test_only_positions_that_changed_are_written(books: Bookkeeping, engine: Eng
             written.append((parameters, executemany))
 
     event.listen(engine, "before_cursor_execute", note)
-    fence = books.advance(connection, fence, moved(21, t0=at(3), t1=at(4)))
+    fence = ProgressTable(books).advance(connection, fence, moved(21, t0=at(3), t1=at(4)))
     assert written == []
-    books.advance(connection, fence, moved(22, t0=at(3), t1=at(5)))
+    ProgressTable(books).advance(connection, fence, moved(22, t0=at(3), t1=at(5)))
     assert len(written) == 1
 
 
 def test_the_checkpoint_never_steps_back(books: Bookkeeping, connection: Connection) -> None:
     begun(books, connection)
     with pytest.raises(InvariantViolation):
-        books.advance(connection, Fence(1, 0), moved(9))
+        ProgressTable(books).advance(connection, Fence(1, 0), moved(9))
 
 
 def test_a_write_that_is_not_of_this_window_cannot_move_the_progress(books: Bookkeeping, connection: Connection) -> None:
     begun(books, connection)
     with pytest.raises(InvariantViolation):
-        books.advance(connection, Fence(1, 1), moved(11))
+        ProgressTable(books).advance(connection, Fence(1, 1), moved(11))
 
 
 def test_every_run_has_a_higher_epoch_which_fences_the_one_before(books: Bookkeeping, connection: Connection) -> None:
     fence = begun(books, connection).fence
-    assert books.claim(connection, "other", "elsewhere", 2) == 2
-    assert books.lock(connection, fence) is FenceState.FENCED
+    assert Epochs(books).claim(connection, "other", "elsewhere", 2) == 2
+    assert ProgressTable(books).lock(connection, fence) is FenceState.FENCED
     with pytest.raises(Fenced) as caught:
-        books.raise_epoch(connection, "run")
+        Epochs(books).raise_epoch(connection, "run")
     assert caught.value.facts["host"] == "elsewhere"
     assert caught.value.facts["process"] == 2
 
 
 def test_a_run_that_lost_the_replica_cannot_begin_it(books: Bookkeeping, connection: Connection) -> None:
-    books.claim(connection, "run", "host", 1)
-    books.claim(connection, "other", "host", 2)
+    Epochs(books).claim(connection, "run", "host", 1)
+    Epochs(books).claim(connection, "other", "host", 2)
     with pytest.raises(Fenced):
-        books.begin(connection, "run", Ts(0))
+        Epochs(books).begin(connection, "run", Ts(0))
 
 
 def test_a_raised_epoch_keeps_windows_and_progress(books: Bookkeeping, connection: Connection) -> None:
     begun(books, connection)
-    fence = books.advance(connection, Fence(1, 0), moved(20, t0=at(3)))
-    progress = books.raise_epoch(connection, "run")
+    fence = ProgressTable(books).advance(connection, Fence(1, 0), moved(20, t0=at(3)))
+    progress = Epochs(books).raise_epoch(connection, "run")
     assert progress.fence == Fence(2, fence.window_id)
     assert progress.positions == {T0: at(3)}
-    assert books.lock(connection, fence) is FenceState.FENCED
-    assert books.claim(connection, "next", "host", 1) == 3
+    assert ProgressTable(books).lock(connection, fence) is FenceState.FENCED
+    assert Epochs(books).claim(connection, "next", "host", 1) == 3
 
 
 def test_only_the_owner_beats_and_its_age_is_told_by_the_databases_clock(books: Bookkeeping, connection: Connection) -> None:
-    books.claim(connection, "run", "host", 7)
-    assert books.beat(connection, "run")
-    assert not books.beat(connection, "other")
-    owner = books.owner(connection)
+    Epochs(books).claim(connection, "run", "host", 7)
+    assert OwnerTable(books).beat(connection, "run")
+    assert not OwnerTable(books).beat(connection, "other")
+    owner = OwnerTable(books).read(connection)
     assert owner is not None
     assert (owner.run_id, owner.owner.host, owner.owner.process, owner.owner.epoch) == ("run", "host", 7, 1)
     assert 0 <= owner.silent_s < 60
-    books.release(connection, "other")
-    assert books.owner(connection) is not None
-    books.release(connection, "run")
-    assert books.owner(connection) is None
+    OwnerTable(books).release(connection, "other")
+    assert OwnerTable(books).read(connection) is not None
+    OwnerTable(books).release(connection, "run")
+    assert OwnerTable(books).read(connection) is None
 
 
 def test_sessions_are_remembered_until_they_are_forgotten(books: Bookkeeping, connection: Connection) -> None:
     session = SessionRow("applier:1", "host", 3)
-    books.register_session(connection, session)
-    assert books.sessions(connection) == [session]
-    books.forget_session(connection, "applier:1")
-    assert books.sessions(connection) == []
+    SessionTable(books).register(connection, session)
+    assert SessionTable(books).read(connection) == [session]
+    SessionTable(books).forget(connection, "applier:1")
+    assert SessionTable(books).read(connection) == []
 
 
 def test_replicas_do_not_see_one_another(books: Bookkeeping, connection: Connection) -> None:
     begun(books, connection)
     other = Bookkeeping("Replica", books.dialect)
-    assert other.load(connection) is None
-    assert other.owner(connection) is None
-    assert other.claim(connection, "run", "host", 1) == 1
+    assert ProgressTable(other).load(connection) is None
+    assert OwnerTable(other).read(connection) is None
+    assert Epochs(other).claim(connection, "run", "host", 1) == 1
 
 
 # The ledger

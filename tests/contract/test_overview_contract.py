@@ -16,6 +16,7 @@ from applier.model.events import DdlEvent, DdlIdentity, FoldedName
 from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, RejectedEvent
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.epochs import Epochs
 from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.quarantine import KeptRecord, Quarantine
 from applier.sinks.factory import open_sink
@@ -115,7 +116,7 @@ def test_a_run_that_holds_the_replica_and_beats_no_more_is_frozen(world: World) 
 
 def test_a_run_that_has_lost_the_replica_and_beats_no_more_is_dead(world: World, books: Bookkeeping) -> None:
     with world.engine.begin() as connection:
-        books.claim(connection, "run", "elsewhere", 77)
+        Epochs(books).claim(connection, "run", "elsewhere", 77)
         world.beat_long_ago(connection)
     seen = world.look(lease_s=60)
     assert seen.owner is not None

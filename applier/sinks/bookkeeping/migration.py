@@ -9,7 +9,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 from applier.model.errors import FatalSinkError
-from applier.sinks.bookkeeping.data import path
+from applier.sinks.bookkeeping.carried_files import path
 from applier.sinks.settings import SCHEMA
 
 

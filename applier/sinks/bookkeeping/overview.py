@@ -5,8 +5,10 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from applier.sinks.bookkeeping import migration
-from applier.sinks.bookkeeping.bookkeeping import OwnerRow, moment
+from applier.sinks.bookkeeping.bookkeeping import moment
 from applier.sinks.bookkeeping.ledger import Ledger
+from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable
+from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.overview import Overview, OwnerView
 
@@ -19,9 +21,9 @@ def look(connection: Connection, ledger: Ledger, judge: Callable[[OwnerRow], Own
     books = ledger.bookkeeping
     migration.check(connection, books.schema)
     updated = connection.execute(books.query("progress_updated"), {"name": books.name}).scalar_one_or_none()
-    owner = books.owner(connection)
+    owner = OwnerTable(books).read(connection)
     return Overview(
-        progress=books.load(connection),
+        progress=ProgressTable(books).load(connection),
         updated_at=None if updated is None else moment(updated),
         owner=None if owner is None else judge(owner),
         undecided=tuple(ledger.intents(connection)),

@@ -9,7 +9,8 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import RetryableSinkError, SinkFull
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, fenced
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.owner_table import OwnerTable, fenced
 from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.registry import lock_holder
 from applier.sinks.mysql.session import Purpose, discard, open_session, transaction
@@ -69,8 +70,8 @@ class Heartbeat:
     def _beat(self, connection: Connection) -> None:
         try:
             with transaction(connection):
-                is_mine = self._bookkeeping.beat(connection, self._run_id)
-                owner = None if is_mine else self._bookkeeping.owner(connection)
+                is_mine = OwnerTable(self._bookkeeping).beat(connection, self._run_id)
+                owner = None if is_mine else OwnerTable(self._bookkeeping).read(connection)
                 watched = self._owner_session
                 if lock_holder(connection, self._lock_name) != watched and watched == self._owner_session:
                     self.is_lock_lost = True

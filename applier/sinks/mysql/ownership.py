@@ -18,7 +18,9 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import ApplierError, InvariantViolation, RetryableSinkError
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, OwnerRow, fenced
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.epochs import Epochs
+from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable, SessionTable, fenced
 from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.heartbeat import STILL_BEATS, Heartbeat, interval_s
 from applier.sinks.mysql.registry import SessionRegistry, end_holder, lock_holder, release_lock, take_lock
@@ -175,8 +177,8 @@ class Ownership:
             return
         try:
             with transaction(self._connection) as connection:
-                self._bookkeeping.release(connection, self.run_id)
-                self._bookkeeping.forget_session(connection, self._token)
+                OwnerTable(self._bookkeeping).release(connection, self.run_id)
+                SessionTable(self._bookkeeping).forget(connection, self._token)
         except (SQLAlchemyError, OSError):
             # The server has ended the session and with it the lock; the next run finds a heartbeat that stands still.
             pass
@@ -246,7 +248,7 @@ class Ownership:
 
     def _owner(self) -> OwnerRow | None:
         with transaction(self._required()) as connection:
-            return self._bookkeeping.owner(connection)
+            return OwnerTable(self._bookkeeping).read(connection)
 
     def _claim(self) -> None:
         """Raise the epoch. A writer of the old run may hold the progress row: its session is ended first."""
@@ -255,7 +257,7 @@ class Ownership:
                 self._registry.end_others(self._required(), self._token)
                 try:
                     with transaction(self._required()) as connection:
-                        epoch = self._bookkeeping.claim(connection, self.run_id, socket.gethostname(), os.getpid())
+                        epoch = Epochs(self._bookkeeping).claim(connection, self.run_id, socket.gethostname(), os.getpid())
                 except (SQLAlchemyError, OSError) as error:
                     raise translate(error, "raising the epoch") from error
                 self.epoch = epoch

@@ -13,7 +13,8 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import FatalSinkError
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, SessionRow
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.owner_table import SessionRow, SessionTable
 from applier.sinks.mysql.errors import code_of
 from applier.sinks.mysql.session import QUERIES, transaction
 
@@ -34,16 +35,16 @@ class SessionRegistry:
             message = "a new session cannot take a lock of its own"
             raise FatalSinkError(message, remedy="Use a server that has GET_LOCK with several locks per session")
         with transaction(connection):
-            for session in self.bookkeeping.sessions(connection):
+            for session in SessionTable(self.bookkeeping).read(connection):
                 if lock_holder(connection, session.token) is None:
-                    self.bookkeeping.forget_session(connection, session.token)
-            self.bookkeeping.register_session(connection, SessionRow(token, socket.gethostname(), os.getpid()))
+                    SessionTable(self.bookkeeping).forget(connection, session.token)
+            SessionTable(self.bookkeeping).register(connection, SessionRow(token, socket.gethostname(), os.getpid()))
         return token
 
     def end_others(self, connection: Connection, own: str) -> None:
         """End every registered session but ``own``; what they had not committed is rolled back."""
         with transaction(connection):
-            for session in self.bookkeeping.sessions(connection):
+            for session in SessionTable(self.bookkeeping).read(connection):
                 if session.token != own:
                     end_holder(connection, session.token)
 

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from applier.model.errors import FatalSinkError, InvariantViolation
 from applier.sinks.address import connect_timeout_of, sink_url
-from applier.sinks.bookkeeping.queries import load_queries
+from applier.sinks.bookkeeping.named_queries import load_queries
 from applier.sinks.mysql.encryption import tls_arguments
 from applier.sinks.mysql.errors import code_of, translate
 from applier.sinks.settings import SinkSettings, Tls

@@ -13,13 +13,15 @@ from applier.model.position import Ts
 from applier.planner.catalogue import TableDescription
 from applier.planner.table_check import SinkTable
 from applier.sinks.bookkeeping import migration
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, of_epoch
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.epochs import Epochs
 from applier.sinks.bookkeeping.ledger import Ledger
-from applier.sinks.bookkeeping.moved import refuse_moved
+from applier.sinks.bookkeeping.named_queries import load_queries
+from applier.sinks.bookkeeping.other_schema import refuse_other_schema
 from applier.sinks.bookkeeping.overview import look
+from applier.sinks.bookkeeping.progress_table import ProgressTable, of_epoch
 from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.bookkeeping.quarantine_store import SqlQuarantineStore
-from applier.sinks.bookkeeping.queries import load_queries
 from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
 from applier.sinks.mysql import catalogue
 from applier.sinks.mysql.ddl.runner import DdlRunner
@@ -101,7 +103,7 @@ class MysqlSink:
 
     def load(self, *, known_tables: frozenset[FoldedName] | None = None) -> Progress | None:
         """Read the progress; None before the first ``begin``. Fenced if another run has become the owner."""
-        progress = self._read(lambda connection: self._bookkeeping.load(connection, known_tables), "reading the progress")
+        progress = self._read(lambda connection: ProgressTable(self._bookkeeping).load(connection, known_tables), "reading the progress")
         return of_epoch(progress, self._ownership.epoch, self._settings.name)
 
     def begin(self, start_ts: Ts) -> Progress:
@@ -109,10 +111,10 @@ class MysqlSink:
 
         def work(connection: Connection) -> Progress:
             # After an unknown outcome the row may be there already: then it is ours.
-            if present := self._bookkeeping.load(connection):
+            if present := ProgressTable(self._bookkeeping).load(connection):
                 return present
-            refuse_moved(connection, self._bookkeeping)
-            return self._bookkeeping.begin(connection, self._ownership.run_id, start_ts)
+            refuse_other_schema(connection, self._bookkeeping)
+            return Epochs(self._bookkeeping).begin(connection, self._ownership.run_id, start_ts)
 
         return self._repeated(work, "beginning the replica")
 
@@ -121,7 +123,7 @@ class MysqlSink:
 
         def work(connection: Connection) -> Progress:
             self._ownership.end_other_sessions()
-            return self._bookkeeping.raise_epoch(connection, self._ownership.run_id)
+            return Epochs(self._bookkeeping).raise_epoch(connection, self._ownership.run_id)
 
         progress = self._repeated(work, "raising the epoch")
         self._ownership.epoch = progress.fence.epoch

@@ -13,7 +13,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import ApplierError, SinkError, UnknownOutcome
 from applier.planner.statement import Statement
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, FenceState
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.progress_table import FenceState
 from applier.sinks.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of, translate
 from applier.sinks.mysql.registry import SessionRegistry
 from applier.sinks.mysql.session import Purpose, discard, execute_text, open_session, roll_back

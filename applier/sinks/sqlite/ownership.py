@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from applier.model.errors import FatalSinkError, Fenced
-from applier.sinks.bookkeeping.bookkeeping import OwnerRow
+from applier.sinks.bookkeeping.owner_table import OwnerRow
 from applier.sinks.overview import OwnerState, OwnerView
 from applier.sinks.waiting import tell_wait
 

@@ -16,16 +16,19 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sqlalchemy import Connection
 
-from applier.model.errors import ConfigError, Fenced, SinkError, UnknownOutcome
+from applier.model.errors import ConfigError, SinkError
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
 from applier.planner.catalogue import TableDescription
 from applier.planner.table_check import SinkTable
 from applier.sinks.bookkeeping import migration
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, FenceState, of_epoch
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.epochs import Epochs
 from applier.sinks.bookkeeping.ledger import Ledger
-from applier.sinks.bookkeeping.moved import refuse_moved
+from applier.sinks.bookkeeping.other_schema import refuse_other_schema
 from applier.sinks.bookkeeping.overview import look
+from applier.sinks.bookkeeping.owner_table import OwnerTable
+from applier.sinks.bookkeeping.progress_table import ProgressTable, of_epoch
 from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.bookkeeping.quarantine_store import SqlQuarantineStore
 from applier.sinks.failpoint import reach
@@ -91,7 +94,7 @@ class SqliteSink:
         try:
             with transaction(self._engine, path=str(self._path)) as connection:
                 migration.check(connection, self._bookkeeping.schema)
-                self._epoch = self._bookkeeping.claim(connection, self._run_id, socket.gethostname(), os.getpid())
+                self._epoch = Epochs(self._bookkeeping).claim(connection, self._run_id, socket.gethostname(), os.getpid())
         except BaseException:
             self._lock.release()
             raise
@@ -100,18 +103,18 @@ class SqliteSink:
     def load(self, *, known_tables: frozenset[FoldedName] | None = None) -> Progress | None:
         """Read the progress; None before the first ``begin``. Fenced if another run has become the owner."""
         with snapshot(self._engine, self._path) as connection:
-            return of_epoch(self._bookkeeping.load(connection, known_tables), self._epoch, self._name)
+            return of_epoch(ProgressTable(self._bookkeeping).load(connection, known_tables), self._epoch, self._name)
 
     def begin(self, start_ts: Ts) -> Progress:
         """Create the progress row of a new replica."""
         with transaction(self._engine) as connection:
-            refuse_moved(connection, self._bookkeeping)
-            return self._bookkeeping.begin(connection, self._run_id, start_ts)
+            refuse_other_schema(connection, self._bookkeeping)
+            return Epochs(self._bookkeeping).begin(connection, self._run_id, start_ts)
 
     def raise_epoch(self) -> Progress:
         """Raise the epoch and read the progress."""
         with transaction(self._engine) as connection:
-            progress = self._bookkeeping.raise_epoch(connection, self._run_id)
+            progress = Epochs(self._bookkeeping).raise_epoch(connection, self._run_id)
         self._epoch = progress.fence.epoch
         return progress
 
@@ -182,12 +185,12 @@ class SqliteSink:
 
     def _settle_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, commit: ProgressCommit, state: DdlState) -> Fence:
         with transaction(self._engine, statement=ddl.query, commit_ts=ddl.commit_ts) as connection:
-            self._hold(connection, fence)
+            ProgressTable(self._bookkeeping).hold(connection, fence)
             if state is DdlState.DONE:
                 apply_ddl(raw(connection), ddl, self._zone)
                 reach("ddl.after_statement")
             self._ledger.settled(connection, identity, ddl, state)
-            moved = self._bookkeeping.advance(connection, fence, commit)
+            moved = ProgressTable(self._bookkeeping).advance(connection, fence, commit)
             reach("ddl.before_done")
             try:
                 raw(connection).commit()
@@ -195,15 +198,6 @@ class SqliteSink:
                 raise commit_failed(error) from error
         reach("ddl.after_done")
         return moved
-
-    def _hold(self, connection: Connection, fence: Fence) -> None:
-        match self._bookkeeping.lock(connection, fence):
-            case FenceState.HELD:
-                return
-            case FenceState.FENCED:
-                raise Fenced("another run has taken over the replica", remedy="Stop one of the two", epoch=fence.epoch)
-            case _:
-                raise UnknownOutcome("the fence shows another window", remedy="The applier reads the file again", fence=fence)
 
     def settle(self, fence: Fence) -> Fence:
         """Return the fence: a transaction that did not commit left no intent to settle."""
@@ -250,7 +244,7 @@ class SqliteSink:
         self._is_owner = False
         # A file that is busy or full must not hide why the run ends. Who comes next finds the lock free, whatever the file says.
         with suppress(SinkError), transaction(self._engine) as connection:
-            self._bookkeeping.release(connection, self._run_id)
+            OwnerTable(self._bookkeeping).release(connection, self._run_id)
 
     def __enter__(self) -> Self:
         return self

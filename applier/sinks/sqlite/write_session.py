@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from applier.model.errors import ApplierError
 from applier.planner.statement import Statement
-from applier.sinks.bookkeeping.bookkeeping import FenceState
+from applier.sinks.bookkeeping.progress_table import FenceState
 from applier.sinks.sqlite.errors import commit_failed, translate
 from applier.sinks.sqlite.session import open_engine, raw
 

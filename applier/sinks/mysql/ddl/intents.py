@@ -6,11 +6,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from applier.model.errors import SinkError, UnknownOutcome
+from applier.model.errors import SinkError
 from applier.model.events import DdlEvent, DdlIdentity
-from applier.model.position import Ts
-from applier.sinks.bookkeeping.bookkeeping import FenceState, fenced
 from applier.sinks.bookkeeping.ledger import Ledger
+from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.failpoint import reach
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql.ddl.owner_session import OwnerSession
@@ -39,11 +38,11 @@ class Intent:
 
 
 class Intents:
-    """Reads and writes the intents of the replica ``replica``."""
+    """Reads and writes the intents of one replica."""
 
-    def __init__(self, replica: str, ledger: Ledger, session: OwnerSession) -> None:
-        self._replica, self._ledger, self._session = replica, ledger, session
-        self._bookkeeping = ledger.bookkeeping
+    def __init__(self, ledger: Ledger, session: OwnerSession) -> None:
+        self._ledger, self._session = ledger, session
+        self._progress = ProgressTable(ledger.bookkeeping)
 
     def unsettled(self) -> list[Intent]:
         """Return all intents, in the order in which they have to run."""
@@ -54,7 +53,7 @@ class Intents:
         """Write the intent, with the progress. True: the intent was there already, because an earlier COMMIT lost its answer."""
 
         def work(connection: Connection) -> tuple[Fence, Intent, bool]:
-            self._hold(connection, fence)
+            self._progress.hold(connection, fence)
             left = next((entry for entry in self._ledger.intents(connection) if entry.identity == identity), None)
             if left is not None:
                 intent = Intent(identity, left.ddl, left.before)
@@ -64,7 +63,7 @@ class Intents:
                 refuse_other_rows(connection, ddl)
                 intent = Intent(identity, ddl, snapshot(connection, described_tables(ddl)))
                 self._ledger.intent(connection, identity, ddl, intent.before)
-            return self._bookkeeping.advance(connection, fence, progress), intent, left is not None
+            return self._progress.advance(connection, fence, progress), intent, left is not None
 
         return self._session.commit(work, "writing a DDL's intent", table=str(ddl.name), commit_ts=ddl.commit_ts)
 
@@ -95,9 +94,9 @@ class Intents:
         """Write done, with the progress (None: the checkpoint stays)."""
 
         def work(connection: Connection) -> Fence:
-            checkpoint_ts = self._hold(connection, fence)
+            checkpoint_ts = self._progress.hold(connection, fence)
             self._ledger.end(connection, intent.identity, DdlState.DONE)
-            following = self._bookkeeping.advance(connection, fence, progress or ProgressCommit(checkpoint_ts=checkpoint_ts, positions={}))
+            following = self._progress.advance(connection, fence, progress or ProgressCommit(checkpoint_ts=checkpoint_ts, positions={}))
             reach("ddl.before_done")
             return following
 
@@ -107,21 +106,11 @@ class Intents:
         """Write the DDL as skipped, with the progress. An intent that an unknown outcome left becomes skipped."""
 
         def work(connection: Connection) -> Fence:
-            self._hold(connection, fence)
+            self._progress.hold(connection, fence)
             if any(entry.identity == identity for entry in self._ledger.intents(connection)):
                 self._ledger.end(connection, identity, DdlState.SKIPPED)
             else:
                 self._ledger.settled(connection, identity, ddl, DdlState.SKIPPED)
-            return self._bookkeeping.advance(connection, fence, progress)
+            return self._progress.advance(connection, fence, progress)
 
         return self._session.commit(work, "skipping a DDL", table=str(ddl.name), commit_ts=ddl.commit_ts)
-
-    def _hold(self, connection: Connection, fence: Fence) -> Ts:
-        """Lock the progress row under the fence; return the checkpoint."""
-        state = self._bookkeeping.lock(connection, fence)
-        progress = self._bookkeeping.load(connection)
-        if state is FenceState.FENCED:
-            raise fenced(self._replica, self._bookkeeping.owner(connection))
-        if state is not FenceState.HELD or progress is None:
-            raise UnknownOutcome("fencing token mismatch", replica=self._replica, fence=fence)
-        return progress.checkpoint_ts

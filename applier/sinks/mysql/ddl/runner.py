@@ -18,7 +18,7 @@ class DdlRunner:
 
     def __init__(self, settings: SinkSettings, ledger: Ledger, ownership: Ownership) -> None:
         self._session = OwnerSession(ownership, settings.retries)
-        self._intents = Intents(settings.name, ledger, self._session)
+        self._intents = Intents(ledger, self._session)
         self._comparison = Comparison(settings, self._session)
         self._execution = Execution(settings, self._session, self._intents, self._comparison)
 

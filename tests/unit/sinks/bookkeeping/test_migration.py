@@ -10,7 +10,7 @@ from sqlalchemy import Connection, NullPool, create_engine, text
 
 from applier.model.errors import FatalSinkError
 from applier.sinks.bookkeeping import migration
-from applier.sinks.bookkeeping.data import read_text
+from applier.sinks.bookkeeping.carried_files import read_text
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import BindParameter, TextClause, bindparam, text
 
-from applier.sinks.bookkeeping.data import read_text
+from applier.sinks.bookkeeping.carried_files import read_text
 from applier.sinks.settings import SCHEMA
 
 BOOKKEEPING = "sql/queries.sql"

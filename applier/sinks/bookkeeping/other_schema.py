@@ -1,6 +1,6 @@
-"""Notices that ``[sink] schema`` was changed under a replica: its progress lies in the default schema still.
+"""Refuses a replica whose progress still lies in the default schema after ``[sink] schema`` was changed.
 
-Such a run would begin the replica again, from the first offset, on tables that are far ahead.
+Without this check the run would begin the replica again, from the first offset, on tables that are far ahead.
 """
 
 from typing import Final
@@ -18,7 +18,7 @@ _PRESENT: Final = {
 """The user may not be allowed to look at the default schema: then it is not the place that this user has written to."""
 
 
-def refuse_moved(connection: Connection, books: Bookkeeping) -> None:
+def refuse_other_schema(connection: Connection, books: Bookkeeping) -> None:
     """Raise NeedsOperator if a replica that has not begun in ``books`` has begun in the default schema."""
     if books.schema == SCHEMA or not connection.execute(_PRESENT[books.dialect]).scalar_one():
         return

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from applier.sinks.bookkeeping.data import read_text
-from applier.sinks.bookkeeping.queries import BOOKKEEPING, load_queries
+from applier.sinks.bookkeeping.carried_files import read_text
+from applier.sinks.bookkeeping.named_queries import BOOKKEEPING, load_queries
 
 
 @pytest.mark.parametrize("file", [BOOKKEEPING, "sql/mysql.sql"])

@@ -1,0 +1,167 @@
+"""The progress of one replica, and the fence that guards it: the tables ``progress`` and ``known_table``.
+
+Theory. ``epoch`` numbers the run that owns the replica, ``window_id`` the commits since ``begin``; together they are the fence. Every
+transaction that writes locks the progress row first, so two writers of one replica never overlap, and what an older epoch still sends
+finds another fence. ``window_id`` is never reset, so a replica has committed if it is above zero.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from applier.model.errors import Fenced, InvariantViolation, RetryableSinkError, UnknownOutcome
+from applier.model.events import FoldedName
+from applier.model.position import Ts
+from applier.model.segment import steps_back
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.owner_table import OwnerTable, fenced
+from applier.sinks.bookkeeping.stream_table import StreamTable
+from applier.sinks.progress import Fence, Progress, ProgressCommit
+from applier.sinks.write_outcome import WriteState
+
+MAX_READS = 10
+"""How often an unlocked read is repeated because a writer committed in the middle of it."""
+
+
+class FenceState(Enum):
+    """How the fence of the progress row compares with that of a writer that has locked it."""
+
+    HELD = "held"
+    ALREADY = "already"
+    FENCED = "fenced"
+    REBUILD = "rebuild"
+
+    @property
+    def refusal(self) -> WriteState | None:
+        """How the write ends here; None if it may continue."""
+        return None if self is FenceState.HELD else WriteState(self.value)
+
+
+class ProgressRow(NamedTuple):
+    """The progress row itself."""
+
+    fence: Fence
+    checkpoint_ts: Ts
+    start_ts: Ts
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressTable:
+    """The progress of the replica that ``bookkeeping`` is of."""
+
+    bookkeeping: Bookkeeping
+
+    def load(self, connection: Connection, known_tables: frozenset[FoldedName] | None = None) -> Progress | None:
+        """Read the progress as it was at one moment, without waiting for a writer; None before ``begin``.
+
+        ``known_tables``, if given, are not read: a replica has ten thousand of them, and each commit reads the progress back.
+        RetryableSinkError if a writer commits again and again in between.
+        """
+        # Two reads of the row with the same fence enclose one state: each commit increments window_id. A snapshot of the database
+        # would do the same, but a writer's READ COMMITTED session, which calls this too, has none.
+        for _ in range(MAX_READS):
+            row = self.row(connection)
+            if row is None:
+                return None
+            progress = self._collect(connection, row, known_tables)
+            if self.row(connection) == row:
+                return progress
+        message = "the progress changes faster than it can be read"
+        raise RetryableSinkError(message, replica=self.bookkeeping.name)
+
+    def lock(self, connection: Connection, fence: Fence) -> FenceState:
+        """Lock the progress row and compare it with ``fence``: the first statement of every transaction that writes."""
+        row = self.row(connection, locked=True)
+        if row is None:
+            return FenceState.REBUILD
+        if row.fence.epoch != fence.epoch:
+            return FenceState.FENCED
+        if row.fence == fence:
+            return FenceState.HELD
+        # Each commit increments window_id: one more means that an earlier attempt of this very write has committed.
+        return FenceState.ALREADY if row.fence.window_id == fence.window_id + 1 else FenceState.REBUILD
+
+    def hold(self, connection: Connection, fence: Fence) -> Ts:
+        """Lock the progress row and return the checkpoint. Fenced or UnknownOutcome unless the row has this fence."""
+        state = self.lock(connection, fence)
+        row = self.row(connection)
+        if state is FenceState.FENCED:
+            raise fenced(self.bookkeeping.name, OwnerTable(self.bookkeeping).read(connection))
+        if state is not FenceState.HELD or row is None:
+            message = "fencing token mismatch"
+            raise UnknownOutcome(message, replica=self.bookkeeping.name, fence=fence, stored=row)
+        return row.checkpoint_ts
+
+    def advance(self, connection: Connection, fence: Fence, commit: ProgressCommit) -> Fence:
+        """Move the progress, in the transaction that holds the lock, and return the next fence.
+
+        InvariantViolation if the checkpoint would step back or the lock is not held.
+        """
+        row = self.row(connection)
+        if row is None or row.fence != fence or steps_back(commit.checkpoint_ts, row.checkpoint_ts):
+            message = "checkpoint update rejected"
+            raise InvariantViolation(message, replica=self.bookkeeping.name, stored=row, fence=fence, checkpoint_ts=commit.checkpoint_ts)
+        StreamTable(self.bookkeeping).write(connection, commit)
+        self._write_known_tables(connection, commit)
+        moved = self.bookkeeping.run(
+            connection,
+            "progress_advance",
+            epoch=fence.epoch,
+            window_id=fence.window_id,
+            checkpoint_ts=self.bookkeeping.number(commit.checkpoint_ts),
+        )
+        if moved.rowcount != 1:
+            message = "the progress row changed although it was locked"
+            raise InvariantViolation(message, replica=self.bookkeeping.name, fence=fence)
+        return Fence(fence.epoch, fence.window_id + 1)
+
+    def present(self, connection: Connection) -> Progress:
+        """Read the progress in a transaction that holds the lock."""
+        row = self.row(connection)
+        if row is None:
+            message = "the progress row vanished although it was locked"
+            raise InvariantViolation(message, replica=self.bookkeeping.name)
+        return self._collect(connection, row)
+
+    def row(self, connection: Connection, *, locked: bool = False) -> ProgressRow | None:
+        """Read the progress row; None before ``begin``."""
+        row = self.bookkeeping.run(connection, "progress_lock" if locked else "progress_read").one_or_none()
+        return None if row is None else ProgressRow(Fence(row.epoch, row.window_id), Ts(int(row.checkpoint_ts)), Ts(int(row.start_ts)))
+
+    def _collect(self, connection: Connection, row: ProgressRow, known_tables: frozenset[FoldedName] | None = None) -> Progress:
+        streams = StreamTable(self.bookkeeping).read(connection)
+        if known_tables is None:
+            rows = self.bookkeeping.run(connection, "known_table_read")
+            known_tables = frozenset(FoldedName(row.schema_name, row.table_name) for row in rows)
+        return Progress(
+            fence=row.fence,
+            checkpoint_ts=row.checkpoint_ts,
+            start_ts=row.start_ts,
+            positions={stream: stored.position for stream, stored in streams.items()},
+            topic_ids={stream.topic: stored.topic_id for stream, stored in streams.items() if stored.topic_id},
+            known_tables=known_tables,
+        )
+
+    def _write_known_tables(self, connection: Connection, commit: ProgressCommit) -> None:
+        since = {"name": self.bookkeeping.name, "since_ts": self.bookkeeping.number(commit.checkpoint_ts)}
+        tables = [since | {"schema_name": table.schema, "table_name": table.table} for table in sorted(commit.known_tables)]
+        if tables:
+            connection.execute(self.bookkeeping.query("known_table_write"), tables)
+
+
+def of_epoch(progress: Progress | None, epoch: int | None, name: str) -> Progress | None:
+    """Return the progress; Fenced if it is of another epoch than that of the run that reads it (None: a reader that owns nothing).
+
+    A run that was frozen between its commit and this read would take its successor's fence for its own, and write under it.
+    """
+    if progress is not None and epoch is not None and progress.fence.epoch != epoch:
+        raise Fenced(
+            "another run has taken over the replica",
+            replica=name,
+            epoch=progress.fence.epoch,
+            own_epoch=epoch,
+            remedy="Look for a second applier with the same name",
+        )
+    return progress
