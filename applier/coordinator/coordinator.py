@@ -14,8 +14,8 @@ would have to be left out or guessed raises NeedsOperator instead.
 
 Who holds which part of the state: ``window`` A and W; ``streams`` the streams, their promises and positions; ``read_ahead`` which ranges
 are read next; ``cache`` which rows lie in which range, ``merging`` ranges that become one; ``barriers`` the DDLs that wait, ``ddl_order``
-their order within one ts; ``checkpoint_group`` the rows at A; ``segments`` and ``decision`` the next step; ``new_topics`` whether a topic's
-history was missed. Every ``<`` and ``<=`` of two timestamps is in ``model/segment``.
+their order within one ts; ``checkpoint_group`` the rows at A; ``segments`` and ``step_choice`` the next step; ``new_topics`` whether a
+topic's history was missed. Every ``<`` and ``<=`` of two timestamps is in ``model/segment``.
 
 The caller, from one thread, repeats: ``plan`` ranges and have them read; ``report`` each (or ``forget`` it); fetch the list of
 partitions and only then ``list`` it; take steps from ``next_step`` until there is none, confirming each. Nothing moves before it is
@@ -28,13 +28,13 @@ from collections.abc import Collection, Iterable, Mapping
 from applier.coordinator.barriers import Barriers
 from applier.coordinator.cache import Cache
 from applier.coordinator.checkpoint_group import CheckpointGroup
-from applier.coordinator.decision import Decision
 from applier.coordinator.open_step import OpenStep
 from applier.coordinator.policy import Policy
 from applier.coordinator.read_ahead import ReadAhead
 from applier.coordinator.segments import Segments
 from applier.coordinator.starting_point import StartingPoint
 from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl, NeedNames, SaveProgress, Step
+from applier.coordinator.step_choice import StepChoice
 from applier.coordinator.stored_offset import PlacedDdl
 from applier.coordinator.stream_state import StreamStatus
 from applier.coordinator.streams import Streams
@@ -60,7 +60,7 @@ class Coordinator:
         self._rejected = UnstoredEvents()
         self._reading = ReadAhead(self._streams, self._cache, self._window, policy)
         segments = Segments(self._cache, self._streams, self._group, policy.segment_rows)
-        self._decision = Decision(self._window, self._streams, self._barriers, segments, self._rejected)
+        self._choice = StepChoice(self._window, self._streams, self._barriers, segments, self._rejected)
         self._open = OpenStep()
 
     # --- what is known ---------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ class Coordinator:
     @property
     def is_step_due(self) -> bool:
         """Whether there is something to write already, before anything more is read."""
-        return self._open.step is None and self._decision.decide() is not None
+        return self._open.step is None and self._choice.next() is not None
 
     def resolved_ts(self, stream: Stream) -> Ts:
         """Return what a stream has promised; never below the checkpoint; 0 for a partition that is not read."""
@@ -115,7 +115,7 @@ class Coordinator:
         A stream that must wait because it is ahead of one that was read to its end need not be read further: W cannot grow.
         False as long as the partitions were not listed after the last report.
         """
-        if not self._window.is_fresh or self._open.step is not None or self._decision.decide() is not None:
+        if not self._window.is_fresh or self._open.step is not None or self._choice.next() is not None:
             return False
         return self._window.is_done or self._reading.has_read(ends)
 
@@ -182,14 +182,14 @@ class Coordinator:
         """Return the next step, or None. The caller confirms it by the method that belongs to it, or takes it back by ``withdraw``."""
         self._open.check_none()
         spent = self._cache.spent(self.checkpoint_ts)
-        step = Evict(spent) if spent else self._decision.decide()
+        step = Evict(spent) if spent else self._choice.next()
         self._open.hand_out(step, self._cache.number)
         return step
 
     def progress_step(self) -> SaveProgress:
         """Return the step that writes the present positions without moving the checkpoint."""
         self._open.check_none()
-        step = self._decision.save_progress()
+        step = self._choice.save_progress()
         self._open.hand_out(step, self._cache.number)
         return step
 

@@ -2,7 +2,9 @@
 
 from applier.coordinator import Policy
 from applier.coordinator.step import Evict, SaveProgress
+from applier.ddl import identity
 from applier.model.range_report import RangeId
+from tests.timeline.replica import report_of
 from tests.timeline.scenario import P0, P1, P2, Scenario, ddl, positions, resolved, row
 
 
@@ -137,3 +139,15 @@ def test_a_step_is_due_from_the_window_that_closes_to_the_step_that_is_taken():
     s.coordinator.withdraw(step)
     assert s.steps() == [("apply", 0, 10, 1)]
     assert not s.coordinator.is_step_due
+
+
+def test_the_ledger_is_asked_before_a_ddl_below_the_checkpoint_is_taken_for_a_replay():
+    s = Scenario(checkpoint=5, stored=positions(t0=0)).write(P0, ddl(4, "DROP TABLE `a`"), resolved(6))
+    s.list()
+    (range_id,) = s.coordinator.plan()
+    report, _ = report_of(range_id, s.log[P0], 5)
+    assert s.coordinator.ddls_to_ask([report]) == (4,)
+    s.coordinator.know([identity(s.log[P0][0])])
+    assert s.coordinator.ddls_to_ask([report]) == ()
+    s.coordinator.report(report)
+    assert s.coordinator.pending_ddls == ()

@@ -10,10 +10,10 @@ from applier.coordinator.unstored_events import UnstoredEvents
 from applier.coordinator.window import Window
 from applier.model.position import Ts
 
-Decided: TypeAlias = ApplySegment | ExecuteDdl | NeedNames | SaveProgress
+ChosenStep: TypeAlias = ApplySegment | ExecuteDdl | NeedNames | SaveProgress
 
 
-class Decision:
+class StepChoice:
     """Chooses the next step that writes to the sink."""
 
     __slots__ = ("_barriers", "_rejected", "_segments", "_streams", "_window")
@@ -21,7 +21,7 @@ class Decision:
     def __init__(self, window: Window, streams: Streams, barriers: Barriers, segments: Segments, rejected: UnstoredEvents) -> None:
         self._window, self._streams, self._barriers, self._segments, self._rejected = window, streams, barriers, segments, rejected
 
-    def decide(self) -> Decided | None:
+    def next(self) -> ChosenStep | None:
         """Return the next step; None if the window has nothing left. The group at A with its latecomers goes with what comes first."""
         if self._rejected:
             return self.save_progress()
