@@ -1,4 +1,4 @@
-"""The demo's processes: a catch-up that can be watched and killed whole, as a power cut would do it."""
+"""A catch-up as a process that can be watched, and killed with all its children as by a power cut."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from applier.model.errors import ApplierError
 
 POLL_S: Final = 0.02
 DEADLINE_S: Final = 300.0
-"""A demo takes a minute or two; what takes longer hangs."""
+"""A demo takes a minute or two. A catch-up that takes longer hangs."""
 TAIL: Final = 30
 PROCESSES: Final = Path("/proc")
 
@@ -47,19 +47,19 @@ class WatchedProcess:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Leave nothing running, whatever happened."""
+        """Leave no process running."""
         self.kill()
         if self._process.stdout is not None:
             self._process.stdout.close()
 
     def wait_until(self, is_reached: Callable[[], bool]) -> bool:
-        """Look again and again; False if the process ended first. ApplierError after ``DEADLINE_S``."""
-        give_up = time.monotonic() + DEADLINE_S
+        """Poll until ``is_reached`` is true; False if the process ended first. ApplierError after ``DEADLINE_S``."""
+        deadline = time.monotonic() + DEADLINE_S
         while self._process.poll() is None:
             if is_reached():
                 return True
-            if time.monotonic() > give_up:
-                raise ApplierError("the catch-up does not come to an end", remedy=f"See {self._log}", seconds=DEADLINE_S)
+            if time.monotonic() > deadline:
+                raise ApplierError("the catch-up has not ended in time", remedy=f"See {self._log}", seconds=DEADLINE_S)
             time.sleep(POLL_S)
         return False
 
@@ -68,7 +68,7 @@ class WatchedProcess:
         try:
             text, _ = self._process.communicate(timeout=DEADLINE_S)
         except subprocess.TimeoutExpired:
-            raise ApplierError("the catch-up does not come to an end", remedy=f"See {self._log}", seconds=DEADLINE_S) from None
+            raise ApplierError("the catch-up has not ended in time", remedy=f"See {self._log}", seconds=DEADLINE_S) from None
         if self._process.returncode != 0:
             tail = "\n".join(self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL:])
             raise ApplierError(f"the catch-up failed:\n{tail}", remedy=f"See {self._log}", exit_code=self._process.returncode)
@@ -100,7 +100,7 @@ def _session_of(leader: int) -> Iterator[int]:
 
 
 def _is_zombie(entry: Path) -> bool:
-    """A dead process that nobody has waited for stays in the list; its state stands behind the name in brackets."""
+    """Tell whether a process is dead but still listed: its state is behind the name in brackets (proc(5))."""
     return (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0] == "Z"
 
 

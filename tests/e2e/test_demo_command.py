@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("demo") / "stage"
+    directory = tmp_path_factory.mktemp("demo") / "files"
     command = [sys.executable, "-m", "applier", "demo", "--dir", str(directory), "--transactions", "400", "--seed", "3"]
     return directory, subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
 
@@ -23,7 +23,7 @@ def test_the_demo_is_killed_resumes_and_ends_equal(demo):
     _, done = demo
     assert done.returncode == 0, done.stdout + done.stderr
     assert "killed with SIGKILL" in done.stdout
-    assert "the killed replica equals upstream at that moment" in done.stdout
+    assert "the killed replica equals upstream at that checkpoint" in done.stdout
     assert "as run 2 (killed: run 1)" in done.stdout
     assert "the replica equals upstream (" in done.stdout
     assert "differs" not in done.stdout

@@ -8,11 +8,11 @@ from contextlib import closing
 import pytest
 
 from applier.ddl.ddl_type import DDL_TYPE_NAMES
+from applier.demo.comparison import durable_state
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.operation import ActionType, UpstreamStep, action_type
 from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
-from applier.demo.stage import moment_of_replica
 from applier.sinks.factory import open_sink
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.settings import SinkSettings
@@ -60,7 +60,7 @@ class Oracle:
 
     def differences(self, url):
         with open_sink(SinkSettings(url=url, name="replica")) as sink:
-            moment = moment_of_replica(sink)
+            moment = durable_state(sink)
         while self._left and self._left[0][:2] <= (moment.checkpoint_ts, moment.ddls_at_checkpoint):
             self._oracle.execute(self._left.pop(0)[2])
         return compare(self._oracle, url)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
+from applier.demo.comparison import durable_state, steps_until
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.kafka_log import create_topic, produce_log
 from applier.demo.simulator.mysql_oracle import DEFAULT_PREFIX, MysqlOracle, connect, read_schemas
@@ -11,7 +12,6 @@ from applier.demo.simulator.mysql_text import quote_name
 from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.oracle import Oracle, compare, open_oracle
 from applier.demo.simulator.producer import LogRecord, Producer, ProducerOptions
-from applier.demo.stage import moment_of_replica, steps_until
 from applier.model.errors import FatalSinkError
 from applier.model.position import Ts
 from applier.sinks.factory import open_sink
@@ -96,7 +96,7 @@ def differences(steps: Iterable[UpstreamStep], url: str, *, upto_ts: Ts | None =
 def differences_now(history: History, url: str) -> list[str]:
     """List what differs from upstream as it was at the replica's own checkpoint: of the DDLs at it, those that the ledger calls done."""
     with open_sink(SinkSettings(url=url, name=NAME)) as sink:
-        moment = moment_of_replica(sink)
+        moment = durable_state(sink)
     return [] if moment is None else differences(steps_until(history, moment), url)
 
 

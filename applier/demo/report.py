@@ -1,4 +1,4 @@
-"""What the demo says, act by act."""
+"""What the demo prints, in numbered sections."""
 
 import sys
 from collections.abc import Callable
@@ -9,45 +9,47 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from applier.demo.stage import DurableState, Stage, Verdict, Volume
+from applier.demo.comparison import DurableState, TableVerdict
+from applier.demo.directory import DemoDirectory
+from applier.demo.volume import Volume
 from applier.telemetry.wording import count, duration, moment
 
 QUERY: Final = 'SELECT * FROM "bank.accounts" LIMIT 5'
 
 
-class Screen:
-    """What the demo says, act by act."""
+class DemoReport:
+    """Prints the sections in their order. Every number comes from the history, the sink or the comparison."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._act = 0
+        self._section = 0
 
     def line(self, text: str, style: str = "") -> None:
-        """Write a line as it is."""
+        """Print a line as it is."""
         self._console.print(Text(text, style=style))
 
     def _title(self, text: str) -> None:
-        self._act += 1
-        self.line(f"{self._act}. {text}", "bold")
+        self._section += 1
+        self.line(f"{self._section}. {text}", "bold")
 
-    def waiting(self, what: str) -> "Waiting":
-        """Announce an act whose progress is shown on one line while it lasts."""
+    def progress(self, what: str) -> "ProgressLine":
+        """Begin a section whose progress is one line that changes."""
         self._title(f"applier catchup: {what}")
-        return Waiting(self._console, what)
+        return ProgressLine(self._console, what)
 
     def upstream(self, volume: Volume, seed: int) -> None:
-        """Tell what happened upstream."""
+        """Print how much happened upstream."""
         self._title(f"upstream (seed {seed})")
         self.line(f"  {count(volume.transactions, 'transaction')}, {count(volume.rows, 'row change')}, {count(volume.ddls, 'DDL')}")
 
     def feed(self, records: int, servers: str, replays: int) -> None:
-        """Tell what Kafka holds."""
+        """Print what Kafka holds."""
         self._title("kafka (embedded)")
         self.line(f"  {count(records, 'record')} on 4 partitions at {servers}")
         self.line(f"  partitions at different paces, a copy of each DDL on every partition, {count(replays, 'replay')}")
 
-    def killed(self, killed: DurableState, verdicts: list[Verdict], money: int | None, volume: Volume) -> None:
-        """Tell where the kill fell, and that the replica is a whole upstream moment there."""
+    def killed(self, killed: DurableState, verdicts: list[TableVerdict], money: int | None, volume: Volume) -> None:
+        """Print the checkpoint of the killed run, and whether the replica equals upstream there."""
         self.line("  killed with SIGKILL: driver, JVM and workers", "bold red")
         self.line(f"  durable: checkpoint {moment(killed.checkpoint_ts)} of {moment(volume.last_ts)}, {count(killed.window_id, 'commit')}")
         differing = [verdict for verdict in verdicts if verdict.problems]
@@ -55,41 +57,41 @@ class Screen:
         if differing:
             self._problems(differing)
         else:
-            self.line(f"  the killed replica equals upstream at that moment: {tables}, money total {money:,}", "green")
+            self.line(f"  the killed replica equals upstream at that checkpoint: {tables}, money total {money:,}", "green")
 
     def resumed(self, killed: DurableState, end: DurableState, result: dict[str, Any]) -> None:
-        """Tell where the second run began and what it did."""
+        """Print where the second run resumed, and what it applied."""
         self.line(f"  resumed at checkpoint {moment(killed.checkpoint_ts)} as run {end.epoch} (killed: run {killed.epoch})")
         self.line(
             f"  applied {count(result['rows'], 'row')} of {count(result['transactions'], 'transaction')}, {count(result['ddls'], 'DDL')}, "
             f"in {duration(result['seconds'])}; checkpoint {moment(end.checkpoint_ts)}"
         )
 
-    def closing(self, stage: Stage, verdicts: list[Verdict], seconds: float) -> None:
-        """Show the verdicts, and say what is left and what to try."""
+    def summary(self, directory: DemoDirectory, verdicts: list[TableVerdict], *, seed: int, seconds: float) -> None:
+        """Print the verdicts, the files that remain, and what to try next."""
         self._title("comparison with the oracle, every value of every table")
         self._console.print(_table(verdicts))
         differing = [verdict for verdict in verdicts if verdict.problems]
         if differing:
             self._problems(differing)
-            self.line(f"the replica differs from upstream: a defect. See {stage.log}", "bold red")
+            self.line(f"the replica differs from upstream. This is a defect. See {directory.log}", "bold red")
             return
         self.line(f"the replica equals upstream ({duration(seconds)})", "bold green")
         program = sys.argv[0] if Path(sys.argv[0]).name == "applier" else "python -m applier"
-        self.line(f"\nThe replica is {stage.replica}. What to try next:")
-        self.line(f"  sqlite3 {stage.replica} '{QUERY}'")
-        self.line(f"  {program} ddl list --config {stage.config}")
-        self.line(f"  {program} demo --seed {stage.history.seed + 1}")
-        self.line(f"  copy {stage.config}, name your own Kafka in it, and: {program} catchup --config applier.toml")
+        self.line(f"\nThe replica is {directory.replica}. What to try next:")
+        self.line(f"  sqlite3 {directory.replica} '{QUERY}'")
+        self.line(f"  {program} ddl list --config {directory.config}")
+        self.line(f"  {program} demo --seed {seed + 1}")
+        self.line(f"  copy {directory.config}, set your own Kafka in it, and run: {program} catchup --config applier.toml")
 
-    def _problems(self, verdicts: list[Verdict]) -> None:
+    def _problems(self, verdicts: list[TableVerdict]) -> None:
         for verdict in verdicts:
             for problem in verdict.problems:
                 self.line(f"  {problem}", "red")
 
 
-class Waiting:
-    """A line that changes while something lasts; nothing where there is no terminal."""
+class ProgressLine:
+    """A line that changes while something lasts. Without a terminal it prints nothing."""
 
     def __init__(self, console: Console, what: str) -> None:
         self._status = console.status(f"  {what}")
@@ -103,7 +105,7 @@ class Waiting:
         self._status.stop()
 
 
-def _table(verdicts: list[Verdict]) -> Table:
+def _table(verdicts: list[TableVerdict]) -> Table:
     table = Table(box=None, padding=(0, 2))
     table.add_column("table")
     table.add_column("rows", justify="right")

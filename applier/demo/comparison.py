@@ -1,0 +1,92 @@
+"""The replica against the oracle: a database in which upstream's transactions were really executed."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from applier.demo.simulator.compare import DatabaseFacts, differences
+from applier.demo.simulator.operation import UpstreamStep
+from applier.demo.simulator.sqlite_facts import money_total, read_file_facts
+from applier.demo.simulator.sqlite_oracle import SqliteOracle
+from applier.model.events import TableName
+from applier.model.position import Ts
+from applier.model.segment import is_beyond, is_past
+from applier.sinks.ledger_entry import DdlState
+from applier.sinks.port import Sink
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableVerdict:
+    """One table: how many rows upstream has, and what differs in the replica."""
+
+    name: str
+    rows: int
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DurableState:
+    """What survives a kill: the checkpoint, the epoch of its run, and how many DDLs at that very ts are settled."""
+
+    checkpoint_ts: Ts
+    epoch: int
+    window_id: int
+    ddls_at_checkpoint: int
+
+
+def compare(replica: Path, history: Iterable[UpstreamStep], oracle_file: Path) -> list[TableVerdict]:
+    """Execute the steps in a new oracle and compare every value of every table with the replica; the last verdict is about views."""
+    oracle_file.unlink(missing_ok=True)
+    with closing(SqliteOracle(oracle_file)) as oracle:
+        oracle.apply(history)
+        expected, actual = oracle.facts(), read_file_facts(replica)
+        verdicts = [
+            TableVerdict(
+                name=str(name),
+                rows=len(expected.tables[name].rows) if name in expected.tables else 0,
+                problems=tuple(differences(_only(expected, name), _only(actual, name), oracle.tables())),
+            )
+            for name in sorted(expected.tables.keys() | actual.tables.keys())
+        ]
+    return [
+        *verdicts,
+        TableVerdict(name="views", rows=len(expected.views), problems=tuple(differences(_views(expected), _views(actual), {}))),
+    ]
+
+
+def money_in(replica: Path) -> int | None:
+    """Return the sum of all balances in the replica; None before the accounts exist."""
+    with closing(sqlite3.connect(f"file:{replica}?mode=ro", uri=True)) as connection:
+        return money_total(connection)
+
+
+def durable_state(sink: Sink) -> DurableState | None:
+    """Read the durable state of the replica; None before its first checkpoint."""
+    progress = sink.load()
+    if progress is None:
+        return None
+    settled = [e for e in sink.ledger() if e.ddl.commit_ts == progress.checkpoint_ts and e.state is not DdlState.INTENT]
+    return DurableState(
+        checkpoint_ts=progress.checkpoint_ts,
+        epoch=progress.fence.epoch,
+        window_id=progress.fence.window_id,
+        ddls_at_checkpoint=len(settled),
+    )
+
+
+def steps_until(history: Iterable[UpstreamStep], state: DurableState) -> Iterator[UpstreamStep]:
+    """Yield the steps that a replica in ``state`` must show: all rows up to its checkpoint, and of the DDLs at it those that are done."""
+    for step in history:
+        if is_beyond(step.ts, state.checkpoint_ts):
+            return
+        yield step if is_past(step.ts, state.checkpoint_ts) else step._replace(ddls=step.ddls[: state.ddls_at_checkpoint])
+
+
+def _only(facts: DatabaseFacts, wanted: TableName) -> DatabaseFacts:
+    return DatabaseFacts(tables={name: table for name, table in facts.tables.items() if name == wanted}, views=frozenset())
+
+
+def _views(facts: DatabaseFacts) -> DatabaseFacts:
+    return DatabaseFacts(tables={}, views=facts.views)

@@ -1,0 +1,89 @@
+"""The demo, step by step: upstream, Kafka, a catch-up that is killed in the middle, a second one, the comparison."""
+
+import shutil
+from collections.abc import Callable
+from typing import Final
+
+from applier.demo.comparison import DurableState, TableVerdict, compare, durable_state, money_in, steps_until
+from applier.demo.directory import TOPIC, DemoDirectory
+from applier.demo.process import WatchedProcess, catchup_command
+from applier.demo.report import DemoReport
+from applier.demo.simulator.broker import MockBroker
+from applier.demo.simulator.dispatch import Dispatcher
+from applier.demo.simulator.history import History
+from applier.demo.simulator.kafka_log import produce_log
+from applier.demo.simulator.producer import Producer, ProducerOptions
+from applier.demo.volume import Volume, volume_of
+from applier.model.errors import InvariantViolation, RetryableSinkError
+from applier.model.position import Ts
+from applier.model.segment import has_reached
+from applier.sinks.factory import open_sink
+from applier.sinks.port import Sink
+from applier.telemetry.wording import count, moment
+
+REPLAYS: Final = 4
+
+
+def run_demo(directory: DemoDirectory, history: History, report: DemoReport) -> list[TableVerdict]:
+    """Run the demo in the directory and return the verdicts of the comparison at the end."""
+    directory.clear()
+    try:
+        volume = volume_of(history)
+        report.upstream(volume, history.seed)
+        options = ProducerOptions(seed=history.seed, topic=TOPIC, dispatcher=Dispatcher.INDEX_VALUE, partitions=4, replays=REPLAYS)
+        with MockBroker() as broker:
+            records = produce_log(Producer(history, options).log(), broker.bootstrap_servers)
+            report.feed(records, broker.bootstrap_servers, REPLAYS)
+            config = directory.write_config(broker.bootstrap_servers)
+            with open_sink(config.sink_settings()) as sink:
+                sink.migrate()
+                killed = _catch_up_until_killed(directory, history, sink, report, volume)
+                if killed is not None:
+                    _resume(directory, sink, report, killed)
+        return compare(directory.replica, history, directory.oracle)
+    finally:
+        shutil.rmtree(directory.spark, ignore_errors=True)
+
+
+def _catch_up_until_killed(
+    directory: DemoDirectory, history: History, sink: Sink, report: DemoReport, volume: Volume
+) -> DurableState | None:
+    """Catch up until half of the history is durable, kill everything, and compare the replica with upstream at its checkpoint."""
+    with WatchedProcess(catchup_command(directory.config), directory.log) as process, report.progress("catching up") as show:
+        if not process.wait_until(_is_reached(sink, show, volume.middle_ts)):
+            process.result()
+            report.line("  the catch-up ended before it could be killed, so there is nothing to resume", "yellow")
+            return None
+        process.kill()
+    killed = durable_state(sink)
+    if killed is None:
+        raise InvariantViolation("the replica has lost its progress", remedy=f"See {directory.log}")
+    verdicts = compare(directory.replica, steps_until(history, killed), directory.oracle_at_kill)
+    report.killed(killed, verdicts, money_in(directory.replica), volume)
+    return killed
+
+
+def _resume(directory: DemoDirectory, sink: Sink, report: DemoReport, killed: DurableState) -> None:
+    """Start the catch-up again and let it end."""
+    with WatchedProcess(catchup_command(directory.config), directory.log) as process, report.progress("resuming") as show:
+        process.wait_until(_is_reached(sink, show, None))
+        result = process.result()
+    end = durable_state(sink)
+    if end is not None:
+        report.resumed(killed, end, result)
+
+
+def _is_reached(sink: Sink, show: Callable[[str], None], until_ts: Ts | None) -> Callable[[], bool]:
+    """Return a function that shows the durable progress and tells whether ``until_ts`` is reached (None: never)."""
+
+    def is_reached() -> bool:
+        try:
+            progress = sink.load()
+        except RetryableSinkError:  # the catch-up is writing; the next look will succeed
+            return False
+        if progress is None:
+            return False
+        show(f"checkpoint {moment(progress.checkpoint_ts)}, {count(progress.fence.window_id, 'commit')}")
+        return until_ts is not None and has_reached(progress.checkpoint_ts, until_ts)
+
+    return is_reached
