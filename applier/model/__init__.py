@@ -1,4 +1,5 @@
-"""The vocabulary: positions, events, ranges and their reports, errors, and which timestamps belong to a segment.
+"""The vocabulary that all packages share: positions, events, ranges and their reports, errors, and the rules of time.
 
-Imports nothing of the applier. Read ``segment`` first: it alone decides ``<`` against ``<=``.
+Imports nothing of the applier, and knows no source and no database. Read ``segment`` first: it alone decides ``<`` against ``<=`` of
+timestamps. Then ``events`` (what arrives) and ``range_report`` (what a listener says of it).
 """

@@ -1,7 +1,7 @@
 """Chunks: runs of cached rows of one stream and one bucket, as bytes; the unit that Spark stores and moves.
 
-Columnar inside, so that packing and unpacking cost some tens of nanoseconds per row. The bucket of a row does not depend on
-the process that computes it.
+Columnar inside, so that packing and unpacking cost some tens of nanoseconds per row. The bucket of a row is a CRC of its table and key and
+not Python's ``hash``: that one differs from process to process, and all versions of a row must meet in one bucket.
 """
 
 from typing import NamedTuple
@@ -31,7 +31,7 @@ class Chunk(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class PackedChunk(NamedTuple):
-    """A chunk as Spark stores it: what selects it, and its bytes."""
+    """A chunk as Spark stores it: what a segment selects it by, and its bytes."""
 
     bucket: int
     min_ts: int
@@ -55,7 +55,7 @@ def unpack(data: bytes) -> Chunk:
 
 
 def bucket_seed(shape: Shape) -> int:
-    """Return what rows of one table share in their bucket hash: a function of the folded name only."""
+    """Return the seed of the bucket hash of one table. It depends on the folded name only, never on columns or flags."""
     return crc32(f"{shape.schema.casefold()}\0{shape.table.casefold()}".encode("utf-8", "surrogateescape"))
 
 

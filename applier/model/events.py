@@ -1,4 +1,4 @@
-"""The events of the wire, and the shape that rows of one table have in common.
+"""Events: rows, DDLs, promises, and the shape that rows of one table have in common.
 
 A ``Value`` is what a column holds: ``None`` for NULL; ``int`` for integer types, YEAR, BIT, ENUM (ordinal) and SET (bit mask);
 ``float`` for FLOAT and DOUBLE; ``str`` for text, DECIMAL, dates, times, JSON and VECTOR (bytes that are not UTF-8 as lone
@@ -35,7 +35,7 @@ class RowKind(IntEnum):
 
 
 class RowOperation(StrEnum):
-    """What a row event says that happened upstream."""
+    """What happened to the row upstream."""
 
     INSERT = "insert"
     UPDATE = "update"
@@ -69,11 +69,11 @@ class TableName(NamedTuple):
 
 
 STRING_TYPES = frozenset({15, 249, 250, 251, 252, 253, 254})
-"""CHAR, VARCHAR and the BLOB family: what the binary flag says how to read."""
+"""CHAR, VARCHAR and the BLOB family: the types whose values are bytes or text, by the binary flag."""
 
 
 class ColumnShape(NamedTuple):
-    """What every row of one shape says about a column."""
+    """A column as every row of one shape describes it."""
 
     name: str
     mysql_type: int
@@ -81,12 +81,12 @@ class ColumnShape(NamedTuple):
 
     @property
     def is_bytes(self) -> bool:
-        """Whether its values are read as bytes where they could be text."""
+        """Whether its values are bytes, of a type that can also hold text."""
         return self.mysql_type in STRING_TYPES and bool(self.flags & Flag.BINARY)
 
 
 class Shape(NamedTuple):
-    """What rows of one table have in common: looked at once, not per row. Columns are in the order of the wire."""
+    """What rows of one table have in common, so that it is examined once and not per row. Columns are in the order of the wire."""
 
     schema: str
     table: str
@@ -116,7 +116,7 @@ Image: TypeAlias = dict[str, Column]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowEvent:
-    """A row change, whole. ``after`` is the ``u`` image, ``before`` the ``p`` or ``d`` image."""
+    """A decoded row change. ``after`` is the ``u`` image, ``before`` the ``p`` or ``d`` image."""
 
     commit_ts: Ts
     schema: str
@@ -146,7 +146,11 @@ class DdlEvent:
 
 
 class DdlIdentity(NamedTuple):
-    """Two DDLs are the same if these are equal (or, where one was not parsed, ts, schema and table). ``touches`` None: not parsed."""
+    """Two DDLs are the same if these are equal; if one of them cannot be parsed, ts, schema and table decide. ``touches`` None: not parsed.
+
+    So broadcast copies, replays and the other text of an upgraded producer are one DDL, and the pieces of a RENAME chain, which share
+    ts and table, are several.
+    """
 
     ts: Ts
     name: FoldedName
@@ -155,7 +159,7 @@ class DdlIdentity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ResolvedEvent:
-    """The promise of one stream: no new row or DDL with a smaller ts follows in it."""
+    """The promise of one stream: no new row or DDL with a smaller ts follows in it. Replays may."""
 
     ts: Ts
 
@@ -172,12 +176,12 @@ Event: TypeAlias = RowEvent | DdlEvent | ResolvedEvent | AdminEvent
 
 
 MARKER_IMAGE = b""
-"""The image of a row that stands for an event which cannot be read: it holds the event's place among the versions of its row, so that
-no older one becomes the final one, and it is never written. No image of a producer is empty."""
+"""The image of a row whose event cannot be read. It keeps the event's place among the versions of its row, so that no older version is
+written as the final one; it is never written itself. No image of a producer is empty."""
 
 
 class PlacedRow(NamedTuple):
-    """A row's place, found without decoding its image.
+    """A row as listeners cache it: its table, time and key, and its image undecoded.
 
     ``key`` is the msgpack list of the handle-key values in the order of ``shape.handle_key`` (b"" without a handle key);
     ``image`` is the JSON object of the image that the row carries, as the bytes that came (``u`` for an upsert; for a delete

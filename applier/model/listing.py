@@ -1,4 +1,4 @@
-"""The partitions of all topics with the offsets that they hold, as the source listed them."""
+"""A list of the partitions of all topics with the offsets that they hold, as the source returns it."""
 
 from dataclasses import dataclass
 
@@ -15,6 +15,6 @@ class PartitionExtent:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All partitions of the topics with their extents, as Kafka gave them just now."""
+    """All partitions of the topics with their extents, at one time."""
 
     extents: dict[Stream, PartitionExtent]

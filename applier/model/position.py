@@ -1,4 +1,4 @@
-"""Positions: timestamps of the upstream, and places in Kafka.
+"""Positions: timestamps of the upstream, and places in the source.
 
 A ``Ts`` is a TSO of TiDB: physical milliseconds << 18 | logical counter, unsigned 64 bit, never a float.
 A ``Stream`` is one (topic, partition), the unit of reading.
@@ -40,7 +40,7 @@ class Stream(NamedTuple):
 
 
 class Place(NamedTuple):
-    """One record of Kafka."""
+    """The place of one record."""
 
     stream: Stream
     offset: Offset

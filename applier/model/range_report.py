@@ -1,4 +1,4 @@
-"""What a listener has read in one offset range: small, whatever the range held."""
+"""Reports: what a listener read in one offset range. Small, however much the range holds: reports go to the driver, rows do not."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,14 +17,14 @@ class RangeId(NamedTuple):
 
 
 class HoldPoint(NamedTuple):
-    """One stair of a range's hold line: the first record whose value is >= ``value``'s predecessor stair lies at ``offset``."""
+    """A record whose value is greater than those of all records before it in its range (``RangeReport.hold``)."""
 
     offset: Offset
     value: Ts
 
 
 class DdlArrival(NamedTuple):
-    """A DDL in a range: where (``index`` counts the events inside one record), and what."""
+    """A DDL and its place in a range; ``index`` counts the events of one record."""
 
     offset: Offset
     index: int  # type: ignore[assignment] # hides tuple.index, which nobody needs here
@@ -58,11 +58,12 @@ class RowCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeReport:
-    """What a listener read in one range: small, whatever the range held. Rows below the floor were dropped (``replays``).
+    """What a listener read in one range. Rows below the floor were dropped (``replays``).
 
-    ``hold`` is the staircase of running maxima over the records in offset order, of the value commit_ts of a row (cached ones
-    only) and ts - 1 of a resolved event: the first record with a row >= A or a resolved event > A is the first stair whose value
-    is >= A. Stairs may be merged conservatively (an earlier offset with a later value). DDLs are not in it.
+    ``hold`` answers for every later checkpoint A where a restart must begin, without keeping each record. The value of a cached row is
+    its commit_ts, that of a resolved event is ts - 1; ``hold`` lists the running maxima of these values in offset order. The first record
+    with a row >= A or a resolved event > A is then the first hold point whose value is >= A. Points may be merged (an earlier offset
+    with a later value): a restart then reads more, never less. DDLs are not in it, since the ledger decides about them.
     ``row_counts`` are cumulative, ascending, at most 64, each at the commit_ts of a row, the last one at ``max_ts`` with all ``rows``.
     """
 
@@ -78,9 +79,9 @@ class RangeReport:
     max_ts: Ts = Ts(0)
     row_counts: tuple[RowCount, ...] = ()
     early_ts: Ts = Ts(0)
-    """ts of the range's first row or DDL below the floor, unless a resolved event above the floor precedes it in the range; 0: none."""
+    """ts of the first row or DDL below the floor, if no resolved event above the floor precedes it in the range; 0: none."""
     early_offset: Offset = Offset(0)
     replays: int = 0
     events: int = 0
     rejected_events: tuple[RejectedEvent, ...] = ()
-    """What the listener passed by; few. No position may pass them before they are stored."""
+    """Few. No position may pass them before they are stored."""

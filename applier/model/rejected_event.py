@@ -1,4 +1,4 @@
-"""Events that are set aside: what a listener, the planner or a writer says of one, small enough to travel in a report.
+"""Rejected events: those that cannot be read or written, and those that the operator skips. Small enough to travel in a report.
 
 The record itself stays in Kafka until the transaction that stores it in the quarantine reads it once more.
 """
@@ -15,13 +15,13 @@ from applier.model.events import Value
 from applier.model.position import NO_TS, Offset, Place, Stream, Ts
 
 WHOLE_RECORD: Final = -1
-"""Stands for the event's index where a record cannot be taken apart."""
+"""Stands for the event's index where a record cannot be divided into events."""
 
 MAX_QUARANTINED: Final = 100
-"""Per range and per transaction, besides what is stored already. More are no accident: something systematic is wrong."""
+"""At most so many per range and per transaction, besides those stored already. More are no accident: something systematic is wrong."""
 
 STORED_AT_ONCE: Final = 1_000
-"""Events that one transaction stores without rows beside it: an operator may skip an upstream transaction of any size."""
+"""How many a transaction without rows stores: an operator may skip an upstream transaction of any size."""
 
 _OF_THE_PLACE: Final = frozenset({"topic", "partition", "offset", "event", "schema", "table", "commit_ts", "min_ts", "max_ts"})
 
@@ -34,12 +34,12 @@ class KeptRecord(msgspec.Struct, array_like=True, frozen=True):
 
 
 class QuarantineState(StrEnum):
-    """What has become of an event that was set aside."""
+    """What became of a rejected event."""
 
     HELD = "held"
-    """Waits for the operator."""
+    """It waits for the operator's decision."""
     SKIPPED = "skipped"
-    """Left out because the operator had said so before."""
+    """It was left out by a skip rule of the operator."""
     RETRIED = "retried"
     DROPPED = "dropped"
 
@@ -59,7 +59,7 @@ class EventPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectedEvent:
-    """An event that is set aside and not applied. ``commit_ts``, table and ``key`` are empty where they cannot be read."""
+    """An event that is quarantined and not applied. ``commit_ts``, table and ``key`` are empty where they cannot be read."""
 
     place: EventPlace
     error: str
@@ -71,12 +71,12 @@ class RejectedEvent:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a log may say: what has become of it, and where it is."""
+        """Its state and place, for a log line."""
         return {"state": self.state.value} | self.where
 
     @property
     def where(self) -> dict[str, Any]:
-        """What an error may say: the place, never values of the row."""
+        """Its place, for an error: never values of the row."""
         stream, offset, event = self.place
         facts = Place(stream, offset).facts
         facts |= {} if event == WHOLE_RECORD else {"event": event}
@@ -85,13 +85,13 @@ class RejectedEvent:
 
 
 def reason_of(error: ApplierError) -> str:
-    """Return why an event is bad in one line: the message, and the facts that are not its place."""
+    """Return why an event was rejected, in one line: the message, and the facts beside its place."""
     facts = ", ".join(f"{name}={value}" for name, value in _beside_the_place(error).items())
     return error.message + (f" [{facts}]" if facts else "")
 
 
-def named(error: ApplierError, event: RejectedEvent, key_columns: Iterable[str]) -> ApplierError:
-    """Return the error of a statement as that of the one event of it that it is about."""
+def error_of_event(error: ApplierError, event: RejectedEvent, key_columns: Iterable[str]) -> ApplierError:
+    """Return the error of a statement as the error of one event in it."""
     facts = event.where | {"key_columns": ", ".join(key_columns)} | _beside_the_place(error)
     return type(error)(error.message, remedy=error.remedy, **facts)
 

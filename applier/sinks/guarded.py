@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from applier.model.errors import FatalSinkError, RowRefused
-from applier.model.rejected_event import EventPlace, RejectedEvent, named, reason_of
+from applier.model.rejected_event import EventPlace, RejectedEvent, error_of_event, reason_of
 from applier.planner.statement import Statement, StatementRows
 from applier.sinks.quarantine import Quarantined
 
@@ -69,7 +69,7 @@ class Guard:
     def _refuse(self, source: StatementRows, error: RowRefused) -> None:
         (row,) = source.rows
         if self._taker is None:
-            raise named(error, row, source.key) from error
+            raise error_of_event(error, row, source.key) from error
         self.refused.append(replace(row, error=reason_of(error)))
         self._count(self.refused[-1])
 

@@ -62,8 +62,8 @@ def folded(name):
 
 
 def report_of(range_id, events, floor, rng=None):
-    """Report what a range holds, as a listener would. With ``rng``, stairs and counts are thinned out as far as that is allowed."""
-    rows, stairs, ddls, tables, top, resolved, replays, early = [], [], [], {}, -1, 0, 0, (0, 0)
+    """Report what a range holds, as a listener would. With ``rng``, hold and counts are thinned out as far as that is allowed."""
+    rows, hold, ddls, tables, top, resolved, replays, early = [], [], [], {}, -1, 0, 0, (0, 0)
     for offset, event in zip(range(range_id.start, range_id.end), events, strict=True):
         ddl = event if isinstance(event, DdlEvent) else ddl_event(event) if event[0] == "D" else None
         ts = ddl.commit_ts if ddl else event[1]
@@ -83,14 +83,14 @@ def report_of(range_id, events, floor, rng=None):
         value = event[1] - (event[0] == "S")
         if value > top:
             top = value
-            stairs.append(HoldPoint(offset, value))
+            hold.append(HoldPoint(offset, value))
     sorted_ts = sorted(row[1] for row, _ in rows)
     counts = [RowCount(ts, bisect_left(sorted_ts, ts + 1)) for ts in sorted(set(sorted_ts))]
-    thin_out(stairs, counts, rng)
+    thin_out(hold, counts, rng)
     report = RangeReport(
         range=range_id,
         resolved_ts=resolved,
-        hold=tuple(stairs),
+        hold=tuple(hold),
         ddls=tuple(ddls),
         tables=tuple(
             TableRows(TableName(SCHEMA, name), () if name == KEYLESS else ("id",), len(at), min(at)[0], max(at)[0], at[0][1])
@@ -110,12 +110,12 @@ def report_of(range_id, events, floor, rng=None):
     return report, rows
 
 
-def thin_out(stairs, counts, rng):
+def thin_out(hold, counts, rng):
     while rng and len(counts) > 2 and rng.random() < 0.3:
         del counts[rng.randrange(len(counts) - 1)]
-    while rng and len(stairs) > 1 and rng.random() < 0.3:
-        i = rng.randrange(len(stairs) - 1)
-        stairs[i : i + 2] = [HoldPoint(stairs[i].offset, stairs[i + 1].value)]
+    while rng and len(hold) > 1 and rng.random() < 0.3:
+        i = rng.randrange(len(hold) - 1)
+        hold[i : i + 2] = [HoldPoint(hold[i].offset, hold[i + 1].value)]
 
 
 class MemorySink:
