@@ -109,11 +109,12 @@ class SinkTables:
         return self._new([ddl.name, *statement.sources, *statement.creates], progress) | renamed
 
     def _new(self, names: Sequence[TableName], progress: Progress) -> frozenset[FoldedName]:
-        """Check, once per table, that a table of a replica without start_ts is absent or empty. NeedsOperator if it holds rows."""
+        """Check, once per table, that the tables of a replica without start_ts are absent or empty. NeedsOperator if one holds rows."""
         new = unknown_tables(names, progress.known_tables)
-        if not progress.start_ts:
+        if new and not progress.start_ts:
+            filled = self._sink.tables_with_rows(new)
             for table in new:
-                if self._sink.has_rows(table):
+                if table.fold() in filled:
                     raise refuse_rows_of_others(table)
         return frozenset(table.fold() for table in new)
 

@@ -87,8 +87,8 @@ class Sink(Protocol):
         """
         ...
 
-    def has_rows(self, table: TableName) -> bool:
-        """Tell whether the table exists and holds a row."""
+    def tables_with_rows(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
+        """Return those of the tables that exist and hold a row. A segment may ask for thousands: no table costs a statement of its own."""
         ...
 
     def save(self, fence: Fence, commit: ProgressCommit, quarantined: Quarantined | None = None) -> WriteOutcome:

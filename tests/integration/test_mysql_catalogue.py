@@ -11,7 +11,7 @@ from sqlalchemy import Connection, make_url
 from applier.model.errors import NeedsOperator
 from applier.model.events import TableName
 from applier.planner.catalogue import TableDescription
-from applier.sinks.mysql.catalogue import describe, has_rows
+from applier.sinks.mysql.catalogue import describe, tables_with_rows
 from applier.sinks.mysql.ddl.snapshot import has_moved, snapshot, states_of
 from applier.sinks.mysql.information_schema import FEW
 from applier.sinks.mysql.session import Purpose, driver_of, open_session
@@ -121,6 +121,10 @@ def test_many_tables_are_described_in_as_many_statements_as_one(session: Connect
         assert [together[name.fold()].columns[1].name for name in names] == [f"v{number}" for number in range(len(names))]
         assert [together[name.fold()].unique_indexes[1].columns for name in names] == [(f"v{number}",) for number in range(len(names))]
         assert len(for_many) == len(for_one) <= 4
+        run(session, f"INSERT INTO {quoted(names[-1])} VALUES (1, 1)")
+        with sent_statements(session) as looks:
+            assert tables_with_rows(session, names) == {names[-1].fold()}
+        assert len(looks) <= 4
     finally:
         run(session, "DROP TABLE IF EXISTS " + ", ".join(map(quoted, names)))
 
@@ -147,11 +151,12 @@ def test_of_names_that_differ_in_case_only_the_one_spelled_as_upstream_spells_it
 
 
 def test_a_table_has_rows_only_if_it_exists_and_holds_one(session: Connection, table: TableName) -> None:
-    assert has_rows(session, table) is False
+    assert tables_with_rows(session, [table]) == frozenset()
     run(session, f"CREATE TABLE {quoted(table)} (a int)")
-    assert has_rows(session, table) is False
+    assert tables_with_rows(session, [table]) == frozenset()
     run(session, f"INSERT INTO {quoted(table)} VALUES (1)")
-    assert has_rows(session, table) is True
+    assert tables_with_rows(session, [table, TableName(SCHEMA, "missing")]) == {table.fold()}
+    assert tables_with_rows(session, []) == frozenset()
 
 
 DDLS = {

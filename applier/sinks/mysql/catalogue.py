@@ -9,12 +9,12 @@ from collections.abc import Collection, Mapping
 from itertools import groupby
 from typing import Any, Final
 
-from sqlalchemy import Connection, exists, literal, select
+from sqlalchemy import Connection, exists, literal, select, union_all
 
 from applier.model.events import FoldedName, TableName
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.table_check import UniqueIndex
-from applier.sinks.mysql.information_schema import CatalogueView, Row, read_view
+from applier.sinks.mysql.information_schema import FEW, CatalogueView, Row, read_view
 from applier.sinks.mysql.names import spellings, sql_name
 
 _COLUMNS: Final = CatalogueView(
@@ -41,10 +41,14 @@ def describe(connection: Connection, tables: Collection[TableName]) -> dict[Fold
     return {folded: _description(name, columns[name], indexes[name]) for folded, name in actual.items()}
 
 
-def has_rows(connection: Connection, table: TableName) -> bool:
-    """Tell whether the table exists and holds a row."""
-    actual = spellings(connection, [table]).get(table.fold())
-    return actual is not None and holds_row(connection, actual)
+def tables_with_rows(connection: Connection, tables: Collection[TableName]) -> frozenset[FoldedName]:
+    """Return those of the tables that exist and hold a row, in a statement for each fifty of them."""
+    actual = list(spellings(connection, tables).items())
+    found: set[FoldedName] = set()
+    for block in (actual[start : start + FEW] for start in range(0, len(actual), FEW)):
+        looks = (select(literal(at), exists(select(literal(1)).select_from(sql_name(name)))) for at, (_, name) in enumerate(block))
+        found.update(block[at][0] for at, is_filled in connection.execute(union_all(*looks)) if is_filled)
+    return frozenset(found)
 
 
 def holds_row(connection: Connection, actual: TableName) -> bool:

@@ -137,9 +137,9 @@ class MysqlSink:
         """Examine the sink's tables for the table check; missing ones are left out."""
         return self._read(lambda connection: examine(connection, tables), "examining tables")
 
-    def has_rows(self, table: TableName) -> bool:
-        """Tell whether the table exists and holds a row."""
-        return self._read(lambda connection: catalogue.has_rows(connection, table), "looking for rows", table=str(table))
+    def tables_with_rows(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
+        """Return those of the tables that exist and hold a row."""
+        return self._read(lambda connection: catalogue.tables_with_rows(connection, tables), "looking for rows")
 
     def save(self, fence: Fence, commit: ProgressCommit, quarantined: Quarantined | None = None) -> WriteOutcome:
         """Write progress without rows, under the fence, with what is set aside."""

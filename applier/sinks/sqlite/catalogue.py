@@ -41,11 +41,14 @@ def find_objects(connection: sqlite3.Connection) -> dict[FoldedName, StoredObjec
     return {entry.name.fold(): entry for entry in found}
 
 
-def has_rows(connection: sqlite3.Connection, name: TableName) -> bool:
-    """Tell whether the table exists and holds a row."""
-    entry = find_objects(connection).get(name.fold())
-    if entry is None or entry.is_view:
-        return False
+def tables_with_rows(connection: sqlite3.Connection, names: Collection[TableName]) -> frozenset[FoldedName]:
+    """Return those of the tables that exist and hold a row."""
+    objects = find_objects(connection) if names else {}
+    present = {name.fold(): objects[name.fold()] for name in names if name.fold() in objects}
+    return frozenset(folded for folded, entry in present.items() if not entry.is_view and _holds_row(connection, entry))
+
+
+def _holds_row(connection: sqlite3.Connection, entry: StoredObject) -> bool:
     query = compose("SELECT EXISTS (SELECT 1 FROM {table})", table=quote(entry.stored))
     return bool(connection.execute(query).fetchone()[0])
 

@@ -12,7 +12,7 @@ from applier.ddl.comment import as_tidb_reads
 from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator
 from applier.model.events import DdlEvent, TableName
 from applier.sinks.sqlite.alter_parser import apply_clauses, refuse_partitions
-from applier.sinks.sqlite.catalogue import StoredObject, find_objects, has_rows, read_definition
+from applier.sinks.sqlite.catalogue import StoredObject, find_objects, read_definition, tables_with_rows
 from applier.sinks.sqlite.definition import IndexDefinition, TableDefinition, create_index, create_indexes, create_table, stored_indexes
 from applier.sinks.sqlite.draft import TableDraft
 from applier.sinks.sqlite.names import Sql, compose, index_name, quote, stored_name
@@ -129,7 +129,7 @@ class SchemaChange:
                 "the sink has a table of that name already, with another definition",
                 remedy="Rename it away if it is not upstream's (look at its rows first), or give it upstream's definition and rows",
             )
-        elif has_rows(self._connection, name):
+        elif tables_with_rows(self._connection, [name]):
             raise FatalSinkError(
                 "the sink has that table already, with rows in it", remedy="Compare them with upstream's; drop what is not"
             )

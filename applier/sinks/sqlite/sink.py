@@ -143,10 +143,10 @@ class SqliteSink:
         with snapshot(self._engine, self._path) as connection:
             return examine(raw(connection), tables)
 
-    def has_rows(self, table: TableName) -> bool:
-        """Tell whether the table exists and holds a row."""
+    def tables_with_rows(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
+        """Return those of the tables that exist and hold a row."""
         with snapshot(self._engine, self._path) as connection:
-            return catalogue.has_rows(raw(connection), table)
+            return catalogue.tables_with_rows(raw(connection), tables)
 
     # DDL
 
