@@ -16,7 +16,7 @@ from applier.cli.output import print_json, print_line
 from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError
 from applier.model.rejected_event import KeptRecord, QuarantineState
-from applier.replica.readmission import Readmission
+from applier.replica.quarantine_retry import QuarantineRetry
 from applier.sinks.port import Sink
 from applier.sinks.quarantine import QuarantineEntry
 from applier.sources.factory import decoder_of, open_source
@@ -95,7 +95,7 @@ def retry(config: ConfigPath = DEFAULT_CONFIG, *, stream: StreamName, offset: Re
         entries = _undecided(_chosen(_entries(sink), stream, offset, event))
         sink.acquire()
         for entry in entries:
-            rows = Readmission(source, sink, operator(), settings.acceptance).readmit(entry.event.place)
+            rows = QuarantineRetry(source, sink, operator(), settings.acceptance).retry(entry.event.place)
             print_line(f"applied: {entry.event.place} ({count(rows, 'row')})")
 
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from applier.sinks.ledger_entry import LedgerEntry
 from applier.sinks.overview import OwnerState, OwnerView
-from applier.status.replica_status import ReplicaStatus, StreamStanding
+from applier.status.replica_status import ReplicaStatus, StreamSummary
 from applier.telemetry.wording import count, duration, moment, one_line
 
 HEADINGS: Final = ("stream", "next offset", "end", "behind", "resolved", "lag", "")
@@ -114,7 +114,7 @@ def _live(live: Any) -> Iterator[tuple[str, str, str]]:
         yield "stalled", f"{live['stall']['stream']} holds back the watermark: no resolved event for {silent}", "bold yellow"
 
 
-def _cells(each: StreamStanding) -> tuple[str, ...]:
+def _cells(each: StreamSummary) -> tuple[str, ...]:
     return (
         str(each.stream),
         "not read" if each.next_offset is None else f"{each.next_offset:,}",

@@ -19,7 +19,7 @@ from applier.replica.recovery import is_transient
 from applier.replica.shutdown import Shutdown
 from applier.run.assembly import as_submitted, begin, engine_settings, open_components, warn_of_zone
 from applier.run.retry import retrying
-from applier.status.reception import Reception
+from applier.status.http_endpoint import HttpEndpoint
 from applier.telemetry import Observer, retries_noted
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor, MonitorSettings
@@ -60,10 +60,10 @@ def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shu
     settings = engine_settings(config, apply_attempts=APPLY_ATTEMPTS)
     monitor = Monitor(observer, MonitorSettings(replica=config.name, stall_after_s=config.source.stall_after_s))
     with retries_noted(monitor), quiet_if_stopped(shutdown, monitor), ExitStack() as stack:
-        reception = stack.enter_context(Reception(config.http, monitor))
+        endpoint = stack.enter_context(HttpEndpoint(config.http, monitor))
         stack.callback(monitor.finish)
         stack.enter_context(Watchdog(monitor))
-        reception.open()
+        endpoint.open()
         warn_of_zone(config, monitor)
         for attempt in retrying(shutdown, options.retry_for_s, monitor):
             with attempt, ExitStack() as trial:
@@ -72,7 +72,7 @@ def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shu
                 trial.callback(daemon.close)
                 daemon.begin(options)
                 stack.push(trial.pop_all())
-        daemon.follow(options.retry_for_s, meanwhile=reception.keep_open)
+        daemon.follow(options.retry_for_s, meanwhile=endpoint.keep_open)
 
 
 @contextmanager

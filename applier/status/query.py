@@ -1,4 +1,4 @@
-"""What ``applier status`` finds out: from the sink, from Kafka if it answers, and from the run itself if it is on this machine."""
+"""The query of ``applier status``: asks the sink, Kafka (if it answers), and the run itself (if it is on this machine)."""
 
 import json
 import logging
@@ -17,12 +17,12 @@ from applier.sinks.overview import Overview
 from applier.sinks.settings import SinkSettings
 from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
-from applier.status.replica_status import Findings, ReplicaStatus, standing_of
+from applier.status.replica_status import Findings, ReplicaStatus, build_status
 from applier.telemetry.log import KAFKA_LOGGER_NAME
 
 KAFKA_LOGGER: Final = logging.getLogger(KAFKA_LOGGER_NAME)
 KAFKA_PATIENCE_S: Final = 3.0
-"""Who asks for the status wants an answer, and the sink has the better part of it."""
+"""Short: an operator waits for the answer, and the sink alone gives most of it."""
 RUN_PATIENCE_S: Final = 1.0
 SINK_PATIENCE_S: Final = 5
 MAX_STATUS_BYTES: Final = 64 << 20
@@ -30,7 +30,7 @@ MAX_STATUS_BYTES: Final = 64 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusTarget:
-    """The replica whose status is asked. ``sink_address``: for people, without the password; ``http``: host and port of its run."""
+    """The replica to ask about. ``sink_address``: shown to people, without the password; ``http``: host and port of its run."""
 
     sink: SinkSettings
     sink_address: str
@@ -40,7 +40,7 @@ class StatusTarget:
 
 
 class StatusQuery:
-    """Asks as often as it is told to; opens nothing before. A sink that does not answer is asked once."""
+    """Asks at each ``ask``; opens no connection before. It does not retry a sink that does not answer."""
 
     def __init__(self, target: StatusTarget) -> None:
         self._target = target
@@ -48,7 +48,7 @@ class StatusQuery:
         self._source = open_source(replace(target.kafka, unreachable_after_s=KAFKA_PATIENCE_S))
 
     def ask(self) -> ReplicaStatus:
-        """Find out where the replica stands. SinkError if the sink does not tell."""
+        """Return the status of the replica. SinkError if the sink does not answer."""
         overview = self._sink.overview()
         live = self._ask_run(overview)
         try:
@@ -56,14 +56,14 @@ class StatusQuery:
         except SourceError as error:
             found = Findings(overview=overview, listing=None, kafka_problem=error.message, live=live)
         target = self._target
-        return standing_of(target.sink.name, target.sink_address, found, time.time(), target.required_partitions)
+        return build_status(target.sink.name, target.sink_address, found, time.time(), target.required_partitions)
 
     def _ask_run(self, overview: Overview) -> Mapping[str, Any] | None:
-        """Ask the run that owns the replica, if it is on this machine; None if it does not answer, or another one does."""
+        """Ask the run that owns the replica, if it is on this machine; None if it does not answer, or another run does."""
         http, view = self._target.http, overview.owner
         if http is None or view is None or view.owner.host != socket.gethostname():
             return None
-        # Not urllib, which would go through the proxies of the environment.
+        # Not urllib: it would use the proxies of the environment.
         connection = HTTPConnection(*http, timeout=RUN_PATIENCE_S)
         try:
             connection.request("GET", "/status")
@@ -77,7 +77,7 @@ class StatusQuery:
         return found if is_it else None
 
     def __enter__(self) -> Self:
-        """Keep librdkafka from logging what the answer says: that no broker can be reached."""
+        """Silence librdkafka: the answer itself says that no broker can be reached."""
         self._logged_level = KAFKA_LOGGER.level
         KAFKA_LOGGER.setLevel(logging.CRITICAL)
         return self

@@ -1,6 +1,6 @@
-"""Where a replica stands: put together from the sink's overview, Kafka's end offsets and the running daemon's own word.
+"""The status of a replica: built from the sink's overview, Kafka's end offsets and what the running daemon answers.
 
-Values only, and pure: how they are got is in ``status.py``, how they are shown in ``standing_view.py``.
+Values only, and pure. ``query`` collects them; ``cli/status_view.py`` shows them.
 """
 
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from applier.coordinator.partition_check import is_required
 from applier.model.listing import Listing
 from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
 from applier.sinks.overview import Overview
-from applier.status.document import rounded, time_of
+from applier.status.run_document import rounded, time_of
 from applier.telemetry.run_state import lag_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamStanding:
+class StreamSummary:
     """One stream. ``next_offset`` is None before it was read, ``end_offset`` while Kafka does not answer."""
 
     stream: Stream
@@ -43,19 +43,19 @@ class ReplicaStatus:
     overview: Overview
     kafka_problem: str = ""
     live: Mapping[str, Any] | None = None
-    streams: tuple[StreamStanding, ...] = ()
+    streams: tuple[StreamSummary, ...] = ()
     lag_s: float | None = None
     watermark: Ts = field(default=NO_TS)
 
     @property
     def holding_stream(self) -> Stream | None:
-        """The stream that holds the watermark: others have promised more."""
+        """The stream that holds back the watermark: others have a greater resolved_ts. None: all have the same."""
         return next((each.stream for each in self.streams if each.holds_watermark), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What was found out just now. ``listing`` is None if Kafka does not answer (``kafka_problem`` says why)."""
+    """What the query has collected. ``listing`` is None if Kafka does not answer (``kafka_problem`` says why)."""
 
     overview: Overview
     listing: Listing | None
@@ -63,8 +63,8 @@ class Findings:
     live: Mapping[str, Any] | None
 
 
-def standing_of(replica: str, sink: str, found: Findings, unix_s: float, partitions: Mapping[str, int] | None) -> ReplicaStatus:
-    """Put together what was found. ``partitions``: how many of each topic count, as for a run (None: all)."""
+def build_status(replica: str, sink: str, found: Findings, unix_s: float, partitions: Mapping[str, int] | None) -> ReplicaStatus:
+    """Build the status of what was found. ``partitions``: how many of each topic are required, as for a run (None: all)."""
     stored = found.overview.progress.positions if found.overview.progress else {}
     positions = {stream: position for stream, position in stored.items() if is_required(stream, partitions)}
     watermark = min((position.resolved_ts for position in positions.values()), default=NO_TS)
@@ -89,9 +89,9 @@ def _holding(positions: Mapping[Stream, StreamPosition], watermark: Ts) -> Strea
     return min(stream for stream, position in positions.items() if position.resolved_ts == watermark)
 
 
-def _stream(stream: Stream, position: StreamPosition | None, end: Offset | None, unix_s: float, *, holds: bool) -> StreamStanding:
+def _stream(stream: Stream, position: StreamPosition | None, end: Offset | None, unix_s: float, *, holds: bool) -> StreamSummary:
     resolved_ts = NO_TS if position is None else position.resolved_ts
-    return StreamStanding(
+    return StreamSummary(
         stream=stream,
         next_offset=None if position is None else position.next_offset,
         end_offset=end,
@@ -101,25 +101,25 @@ def _stream(stream: Stream, position: StreamPosition | None, end: Offset | None,
     )
 
 
-def as_object(standing: ReplicaStatus) -> dict[str, Any]:
-    """Return it for programs. Timestamps are exact TSOs, each with its time."""
-    overview, progress = standing.overview, standing.overview.progress
+def as_object(status: ReplicaStatus) -> dict[str, Any]:
+    """Return the status as a JSON object. Timestamps are exact TSOs, each with its time."""
+    overview, progress = status.overview, status.overview.progress
     checkpoint_ts = progress.checkpoint_ts if progress else NO_TS
     return {
-        "replica": standing.replica,
-        "sink": standing.sink,
+        "replica": status.replica,
+        "sink": status.sink,
         "has_begun": progress is not None,
         "checkpoint_ts": checkpoint_ts,
         "checkpoint_time": time_of(checkpoint_ts),
-        "lag_s": rounded(standing.lag_s),
+        "lag_s": rounded(status.lag_s),
         "start_ts": progress.start_ts if progress else NO_TS,
         "epoch": progress.fence.epoch if progress else None,
         "updated_at": overview.updated_at.isoformat(timespec="milliseconds") if overview.updated_at else None,
-        "watermark": standing.watermark,
-        "watermark_time": time_of(standing.watermark),
-        "holding_stream": str(standing.holding_stream) if standing.holding_stream else None,
+        "watermark": status.watermark,
+        "watermark_time": time_of(status.watermark),
+        "holding_stream": str(status.holding_stream) if status.holding_stream else None,
         "owner": _owner(overview),
-        "streams": {str(each.stream): _stream_object(each) for each in standing.streams},
+        "streams": {str(each.stream): _stream_object(each) for each in status.streams},
         "undecided_ddls": [
             {
                 "ts": entry.ddl.commit_ts,
@@ -132,8 +132,8 @@ def as_object(standing: ReplicaStatus) -> dict[str, Any]:
             for entry in overview.undecided
         ],
         "quarantined": overview.quarantined,
-        "kafka_problem": standing.kafka_problem or None,
-        "daemon": standing.live,
+        "kafka_problem": status.kafka_problem or None,
+        "daemon": status.live,
     }
 
 
@@ -151,7 +151,7 @@ def _owner(overview: Overview) -> dict[str, Any] | None:
     }
 
 
-def _stream_object(each: StreamStanding) -> dict[str, Any]:
+def _stream_object(each: StreamSummary) -> dict[str, Any]:
     return {
         "next_offset": each.next_offset,
         "end_offset": each.end_offset,

@@ -1,7 +1,7 @@
 """A small HTTP server beside the run: ``/metrics`` for Prometheus, ``/healthz`` and ``/readyz`` for a supervisor, ``/status`` as JSON.
 
-It reads the frozen state and nothing else; its threads never touch the engine. It has no secrets to show and takes no orders, and it
-listens on loopback unless told otherwise.
+It reads the frozen state and nothing else; its threads never touch the engine. It shows no secrets, accepts no commands, and listens on
+loopback by default: there is no password.
 """
 
 import errno
@@ -22,7 +22,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from prometheus_client import make_wsgi_app
 
 from applier.model.errors import ConfigError
-from applier.status.document import status_of
+from applier.status.run_document import run_document
 from applier.telemetry.log import LOGGER_NAME
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.metric import registry_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LOGGER: Final = logging.getLogger(LOGGER_NAME)
 REQUEST_TIMEOUT_S: Final = 10.0
-"""A client that says nothing for so long is let go."""
+"""The connection of a client that sends nothing for so long is closed."""
 JSON: Final = "application/json; charset=utf-8"
 
 
@@ -41,13 +41,13 @@ class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
     def server_bind(self) -> None:
-        """Bind, without asking the name service for our own name as the library would: that can take half a minute."""
+        """Bind without a look-up of our own name, which the library would make: where DNS is slow that takes half a minute."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
         self.setup_environ()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Log what is our own fault. A client that is silent or gone is no news: a load balancer only looks whether it can connect."""
+        """Log our own defects only: a load balancer that connects and closes again is no error."""
         del request, client_address
         error = sys.exception()
         if not isinstance(error, OSError):
@@ -62,15 +62,15 @@ class _Handler(WSGIRequestHandler):
     timeout = REQUEST_TIMEOUT_S
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the library
-        """Log no requests: a scrape every few seconds is no news."""
+        """Log no requests: there is a scrape every few seconds."""
 
     def address_string(self) -> str:
-        """Look up no names."""
+        """Return the address without a DNS look-up."""
         return str(self.client_address[0])
 
 
 class StatusApp:
-    """The WSGI application. ``unhealthy_after_s``: how long the loop may give no sign of life."""
+    """The WSGI application. ``unhealthy_after_s``: how long the run may make no progress before ``/healthz`` answers 503."""
 
     def __init__(self, state: Callable[[], RunState], unhealthy_after_s: float) -> None:
         self._state, self._unhealthy_after_s = state, unhealthy_after_s
@@ -80,7 +80,7 @@ class StatusApp:
         """Answer one request."""
         path = environ.get("PATH_INFO", "")
         if environ["REQUEST_METHOD"] != "GET":
-            return _answer(start_response, HTTPStatus.METHOD_NOT_ALLOWED, {"error": "this server only tells: use GET"})
+            return _answer(start_response, HTTPStatus.METHOD_NOT_ALLOWED, {"error": "only GET is allowed"})
         if path == "/metrics":
             metrics: Iterable[bytes] = self._metrics(environ, start_response)
             return metrics
@@ -92,13 +92,13 @@ class StatusApp:
             case "/readyz":
                 return _answer(start_response, _status(state.is_ready), {"is_ready": state.is_ready, "phase": state.phase})
             case "/status":
-                return _answer(start_response, HTTPStatus.OK, status_of(state, unix_s=time.time(), is_alive=is_alive))
+                return _answer(start_response, HTTPStatus.OK, run_document(state, unix_s=time.time(), is_alive=is_alive))
             case _:
-                return _answer(start_response, HTTPStatus.NOT_FOUND, {"error": "there are /metrics, /healthz, /readyz and /status"})
+                return _answer(start_response, HTTPStatus.NOT_FOUND, {"error": "unknown path: use /metrics, /healthz, /readyz or /status"})
 
 
 class StatusServer:
-    """Serves the app on ``host``:``port`` (0: any free one) from ``start`` to ``close``."""
+    """Serves the app on ``host``:``port`` (0: any free port) from ``start`` to ``close``."""
 
     def __init__(self, host: str, port: int, app: StatusApp) -> None:
         self._host, self._port, self._app = host, port, app
@@ -113,7 +113,7 @@ class StatusServer:
         return f"[{self._host}]:{self._server.server_port}" if ":" in self._host else f"{self._host}:{self._server.server_port}"
 
     def start(self) -> None:
-        """Begin to listen, unless it does. ConfigError (``kind`` "in_use" or "address") if the address cannot be had."""
+        """Start to listen, if it does not yet. ConfigError (``kind`` "in_use" or "address") if it cannot use the address."""
         if self._server is not None:
             return
         try:
@@ -124,7 +124,7 @@ class StatusServer:
         self._thread.start()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._server is not None and self._thread is not None:
             self._server.shutdown()
             self._thread.join()
@@ -140,7 +140,7 @@ class StatusServer:
         self.close()
 
 
-def _status(is_well: bool) -> HTTPStatus:  # noqa: FBT001 - the one thing that it turns into a status
+def _status(is_well: bool) -> HTTPStatus:  # noqa: FBT001 - its only argument
     return HTTPStatus.OK if is_well else HTTPStatus.SERVICE_UNAVAILABLE
 
 
@@ -160,8 +160,8 @@ def _is_v6(host: str) -> bool:
 def _refused(host: str, port: int, error: Exception) -> ConfigError:
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         message, kind = "the address of the HTTP server is in use", "in_use"
-        remedy = 'Stop what listens there (another applier?), or set [http] listen to another port, or to "off"'
+        remedy = 'Stop the process that uses it (another applier?), or set [http] listen to another port, or to "off"'
     else:
-        message, kind = "the HTTP server cannot listen there", "address"
+        message, kind = "the HTTP server cannot listen at this address", "address"
         remedy = "Set [http] listen to an address of this machine, like 127.0.0.1:9464"
     return ConfigError(message, remedy=remedy, kind=kind, key="http.listen", host=host, port=port, reason=str(error))

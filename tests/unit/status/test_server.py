@@ -16,7 +16,7 @@ import pytest
 
 from applier.model.errors import ConfigError
 from applier.model.position import Stream, Ts
-from applier.status.reception import Reception
+from applier.status.http_endpoint import HttpEndpoint
 from applier.status.server import StatusApp, StatusServer
 from applier.telemetry import SilentObserver
 from applier.telemetry.monitor import Monitor
@@ -216,9 +216,9 @@ def taken():
 
 def test_a_run_answers_from_its_beginning_and_notes_where():
     book = NoteBook()
-    with Reception(Settings(Address(LOOPBACK, 0)), Monitor(book)) as reception:
-        reception.open()
-        reception.keep_open()
+    with HttpEndpoint(Settings(Address(LOOPBACK, 0)), Monitor(book)) as endpoint:
+        endpoint.open()
+        endpoint.keep_open()
         ((message, facts),) = book.notes
         assert message == "http_listening"
         assert get(facts["address"], "/readyz")[0] == 503
@@ -226,11 +226,11 @@ def test_a_run_answers_from_its_beginning_and_notes_where():
 
 def test_an_address_that_is_in_use_keeps_no_run_from_its_work_and_is_told_once(taken):
     book = NoteBook()
-    with Reception(Settings(taken), Monitor(book)) as reception:
-        reception.open()
+    with HttpEndpoint(Settings(taken), Monitor(book)) as endpoint:
+        endpoint.open()
         assert book.notes == []  # another run may answer there, which is told by whoever owns the replica
-        reception.keep_open()
-        reception.keep_open()
+        endpoint.keep_open()
+        endpoint.keep_open()
     ((message, facts),) = book.notes
     assert message == "http_address_in_use"
     assert (facts["host"], facts["port"]) == (taken.host, taken.port)
@@ -242,38 +242,38 @@ def test_a_run_answers_as_soon_as_its_address_is_free():
         frozen.bind((LOOPBACK, 0))
         frozen.listen()
         address = Address(LOOPBACK, frozen.getsockname()[1])
-        with Reception(Settings(address), Monitor(book)) as reception:
-            reception.keep_open()
+        with HttpEndpoint(Settings(address), Monitor(book)) as endpoint:
+            endpoint.keep_open()
             frozen.close()
-            reception.keep_open()
+            endpoint.keep_open()
             assert get(f"{address.host}:{address.port}", "/readyz")[0] == 503
     assert [message for message, _ in book.notes] == ["http_address_in_use", "http_listening"]
 
 
 def test_what_is_no_address_of_this_machine_stops_a_run_before_it_owns_anything():
-    with Reception(Settings(Address("192.0.2.1", 9464)), Monitor(SilentObserver())) as reception, pytest.raises(ConfigError) as caught:
-        reception.open()
+    with HttpEndpoint(Settings(Address("192.0.2.1", 9464)), Monitor(SilentObserver())) as endpoint, pytest.raises(ConfigError) as caught:
+        endpoint.open()
     assert caught.value.facts["kind"] == "address"
 
 
 def test_an_address_that_became_free_is_taken_when_the_replica_is_owned(taken):
     book = NoteBook()
     settings = Settings(taken)
-    with Reception(settings, Monitor(book)) as reception:
-        reception.open()
+    with HttpEndpoint(settings, Monitor(book)) as endpoint:
+        endpoint.open()
         assert book.notes == []
     free = StatusServer(LOOPBACK, 0, StatusApp(lambda: STATE, 600))
     free.start()
-    with Reception(Settings(Address(LOOPBACK, int(free.address.rpartition(":")[2]))), Monitor(book)) as reception:
-        reception.open()
+    with HttpEndpoint(Settings(Address(LOOPBACK, int(free.address.rpartition(":")[2]))), Monitor(book)) as endpoint:
+        endpoint.open()
         free.close()
-        reception.keep_open()
+        endpoint.keep_open()
         assert [message for message, _ in book.notes] == ["http_listening"]
 
 
 def test_it_can_be_switched_off():
     book = NoteBook()
-    with Reception(Settings(None), Monitor(book)) as reception:
-        reception.open()
-        reception.keep_open()
+    with HttpEndpoint(Settings(None), Monitor(book)) as endpoint:
+        endpoint.open()
+        endpoint.keep_open()
     assert book.notes == []

@@ -1,7 +1,7 @@
-"""When a run answers over HTTP: as soon as it begins, if the address is free; if not, as soon as it becomes so.
+"""The HTTP endpoint of a run: open from its start if the address is free, else as soon as it becomes free.
 
-The address may be that of another run of the same configuration: one that ends just now, or a frozen one from which this run took the
-replica over. Following the feed matters more than answering, so a run never ends because of an address that is in use.
+Another run of the same configuration may still use the address: one that is just ending, or a frozen one that this run has taken the
+replica over from. Following the feed matters more than answering, so an address in use never stops a run.
 """
 
 from types import TracebackType
@@ -27,33 +27,33 @@ class Address(Protocol):
         ...
 
 
-class ReceptionSettings(Protocol):
+class EndpointSettings(Protocol):
     """``[http]`` of the configuration."""
 
     @property
     def listen(self) -> Address | None:
-        """Where to listen; None: nowhere."""
+        """Where to listen; None: the endpoint is off."""
         ...
 
     @property
     def unhealthy_after_s(self) -> float:
-        """How long the loop may give no sign of life."""
+        """How long the run may make no progress before ``/healthz`` answers 503."""
         ...
 
 
-class Reception:
+class HttpEndpoint:
     """The HTTP server of one run."""
 
-    def __init__(self, settings: ReceptionSettings, monitor: Monitor) -> None:
+    def __init__(self, settings: EndpointSettings, monitor: Monitor) -> None:
         self._monitor = monitor
         self._server: StatusServer | None = None
-        self._is_told = False
+        self._is_reported = False
         if settings.listen is not None:
             app = StatusApp(monitor.state, settings.unhealthy_after_s)
             self._server = StatusServer(settings.listen.host, settings.listen.port, app)
 
     def open(self) -> None:
-        """Listen, unless the address is in use. ConfigError if it is no address of this machine."""
+        """Listen, unless the address is in use. ConfigError if it is not an address of this machine."""
         try:
             self._start()
         except ConfigError as error:
@@ -61,12 +61,12 @@ class Reception:
                 raise
 
     def keep_open(self) -> None:
-        """Listen, unless it does; an address that is in use is told once. To be called again and again once the replica is owned."""
+        """Listen if it does not yet; report an address in use once. The daemon calls it before each cycle."""
         try:
             self._start()
         except ConfigError as error:
-            if not self._is_told:
-                self._is_told = True
+            if not self._is_reported:
+                self._is_reported = True
                 facts = {name: error.facts[name] for name in ("host", "port", "reason")}
                 self._monitor.note(LogEvent.HTTP_ADDRESS_IN_USE, **facts)
 
@@ -80,6 +80,6 @@ class Reception:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Answer no more."""
+        """Close."""
         if self._server is not None:
             self._server.close()

@@ -9,7 +9,7 @@ from applier.telemetry.run_state import RunState, StreamView, lag_s
 from applier.telemetry.stall import Stall
 
 
-def status_of(state: RunState, *, unix_s: float, is_alive: bool) -> dict[str, Any]:
+def run_document(state: RunState, *, unix_s: float, is_alive: bool) -> dict[str, Any]:
     """Return the object. Timestamps are exact TSOs, each with its time; offsets are those of the next record."""
     streams, counts = state.streams, state.counts
     return {

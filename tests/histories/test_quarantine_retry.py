@@ -12,7 +12,7 @@ from applier.model.position import Offset
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, QuarantineState
 from applier.model.segment import CLOCK_SKEW_MS
 from applier.planner.table_check import Acceptance
-from applier.replica.readmission import Readmission
+from applier.replica.quarantine_retry import QuarantineRetry
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
@@ -52,10 +52,10 @@ def replica_of(tmp_path, *placed, **more):
     return replica
 
 
-def readmit(replica, place=PLACE):
+def retry(replica, place=PLACE):
     with open_sink(SinkSettings(url=replica.url, name=replica.name, lock_timeout_s=0.2)) as sink:
         sink.acquire()
-        return Readmission(replica.source, sink, "me@here", Acceptance(replica.accept)).readmit(place)
+        return QuarantineRetry(replica.source, sink, "me@here", Acceptance(replica.accept)).retry(place)
 
 
 def state(replica, place=PLACE):
@@ -65,7 +65,7 @@ def state(replica, place=PLACE):
 
 def refusal(replica, place=PLACE, kind=NeedsOperator):
     with pytest.raises(kind) as caught:
-        readmit(replica, place)
+        retry(replica, place)
     assert state(replica, place) == (QuarantineState.HELD, "")
     return caught.value
 
@@ -73,11 +73,11 @@ def refusal(replica, place=PLACE, kind=NeedsOperator):
 def test_a_row_whose_obstacle_is_gone_is_applied_and_marked_in_one_transaction(tmp_path):
     replica = replica_of(tmp_path, (ONE, order(20, 1, 100)), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
     mend(tmp_path)
-    assert readmit(replica) == 1
+    assert retry(replica) == 1
     assert rows_of(tmp_path) == [(1, 100), (2, 2)]
     assert state(replica) == (QuarantineState.RETRIED, "me@here")
     with pytest.raises(FatalSinkError, match="somebody else"):
-        readmit(replica)
+        retry(replica)
     replica.catch_up()
     assert rows_of(tmp_path) == [(1, 100), (2, 2)]
 
@@ -93,7 +93,7 @@ def test_a_change_of_key_is_applied_whole(tmp_path):
     replica = replica_of(tmp_path, (TWO, order(20, 1, 5)), (ONE, change), *everywhere(resolved(40)))
     assert rows_of(tmp_path) == []
     mend(tmp_path)
-    assert readmit(replica) == 2
+    assert retry(replica) == 2
     assert rows_of(tmp_path) == [(2, 100)]
 
 
@@ -124,7 +124,7 @@ def test_other_events_do_not_keep_it_out(other, tmp_path):
     replica = replica_of(tmp_path, *made, (ONE, order(20, 1, 100)), other, *everywhere(resolved(30)))
     mend(tmp_path)
     (entry,) = replica.quarantine().values()
-    assert readmit(replica, entry.event.place) == 1
+    assert retry(replica, entry.event.place) == 1
     assert (1, 100) in rows_of(tmp_path)
 
 
@@ -133,7 +133,7 @@ def test_a_ddl_on_the_table_keeps_it_out_and_one_on_another_table_does_not(tmp_p
     rows = (ONE, order(20, 1, 100)), (ONE, order(27, 2, 100))
     replica = replica_of(tmp_path, *rows, *made, *everywhere(resolved(30)))
     mend(tmp_path)
-    assert readmit(replica) == 1
+    assert retry(replica) == 1
     truncated = (*everywhere(ddl(40, "TRUNCATE TABLE orders", t=11)), *everywhere(resolved(50)))
     replica.source = FakeSource(log_of(*BEGINNING, *rows, *made, *everywhere(resolved(30)), *truncated))
     replica.catch_up()
@@ -168,7 +168,7 @@ def test_a_record_that_has_become_readable_is_applied_whole(tmp_path):
     replica.catch_up()
     keep(tmp_path, *record(order(20, 1, 1), order(20, 2, 2), resolved(20)))
     place = EventPlace(ONE, Offset(3), WHOLE_RECORD)
-    assert readmit(replica, place) == 2
+    assert retry(replica, place) == 2
     assert rows_of(tmp_path) == [(1, 1), (2, 2)]
 
 
@@ -185,7 +185,7 @@ def test_an_unreadable_event_that_may_be_about_the_row_keeps_it_out(tmp_path):
     mend(tmp_path)
     log[7] = log[7]._replace(value=log[7].value[:-1])
     replica.source = FakeSource(log)
-    assert "may be about the same row" in refusal(replica).message
+    assert "may have changed the same row" in refusal(replica).message
 
 
 def test_records_that_have_expired_since_keep_it_out(tmp_path):
@@ -204,4 +204,4 @@ def test_records_that_have_expired_since_keep_it_out(tmp_path):
     replica.source.expire(TWO, Offset(3))
     assert "have expired" in refusal(replica).message
     replica.source.expire(TWO, Offset(2))
-    assert readmit(replica) == 1
+    assert retry(replica) == 1

@@ -1,0 +1,99 @@
+"""Looks in the topics for events about the rows of a quarantined event that came after it.
+
+The sink does not know when a row was last written, so every partition is read from the time of the event's commit on, less a margin for
+clock skew. What cannot be known (records that have expired, or cannot be read) counts as a later event.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from applier.model.errors import NeedsOperator
+from applier.model.events import FoldedName, PlacedRow
+from applier.model.position import Offset, Place, Stream, Ts
+from applier.model.range_report import RangeId
+from applier.model.rejected_event import WHOLE_RECORD, EventPlace
+from applier.model.segment import is_later_version, may_follow, written_since_ms
+from applier.planner import key_names
+from applier.sources.port import Placed, Source, Unplaced
+
+CORRECT_BY_HAND: Final = "Correct the row in the sink by hand, then settle the entry with `applier quarantine drop`"
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantinedRow:
+    """A row of a quarantined event. ``index``: of the event in its record."""
+
+    placed: PlacedRow
+    offset: int
+    index: int
+
+    @property
+    def identity(self) -> tuple[FoldedName, bytes]:
+        """The row's table and handle key."""
+        return self.placed.shape.name.fold(), self.placed.key
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """When it was written. Equal versions are the same event, or a replay: a transaction deletes and writes a row at most once each."""
+        return self.placed.commit_ts, self.placed.kind
+
+
+def refuse_later_events(source: Source, place: EventPlace, rows: Collection[QuarantinedRow]) -> None:
+    """Refuse a retry if the topics hold a later event about one of ``rows``, or may hold one. NeedsOperator names it."""
+    listing = source.listing()
+    since_ms = written_since_ms(Ts(min(row.placed.commit_ts for row in rows)))
+    starts = source.offsets_at_time(list(listing.extents), since_ms) if since_ms > 0 else {}
+    search = _NewerRowSearch(place, rows)
+    for stream, extent in sorted(listing.extents.items()):
+        start = starts.get(stream, extent.earliest)
+        if extent.earliest > 0 and start <= extent.earliest:
+            raise NeedsOperator(
+                "records since the event's commit have expired: later events cannot be ruled out",
+                remedy=CORRECT_BY_HAND,
+                place=place,
+                stream=str(stream),
+            )
+        placer = source.decoder.placer(stream)
+        for records in source.reader.read(RangeId(stream, start, max(start, extent.end))):
+            for offset, key, value in records:
+                search.look(stream, offset, placer.place_each(offset, key, value))
+
+
+class _NewerRowSearch:
+    """Compares what the topics hold with the rows of one event."""
+
+    def __init__(self, place: EventPlace, rows: Collection[QuarantinedRow]) -> None:
+        self._place = place
+        self._versions = {row.identity: row.version for row in rows}
+        self._keys = {row.identity[0]: key_names(row.placed.shape) for row in rows}
+        self._since = min(row.placed.commit_ts for row in rows)
+
+    def look(self, stream: Stream, offset: Offset, events: Sequence[tuple[int, Placed | Unplaced]]) -> None:
+        """Refuse if one of the events is, or may be, a later version of one of the rows."""
+        with_keys = {index for index, event in events if isinstance(event, PlacedRow)}
+        for index, event in events:
+            if (stream, offset) == self._place[:2] and self._place.event in {index, WHOLE_RECORD}:
+                continue
+            if isinstance(event, PlacedRow) and self._is_later(event):
+                raise self._refusal("a later event has changed the same row", stream, offset)
+            if isinstance(event, Unplaced) and index not in with_keys and self._may_be_later(event):
+                raise self._refusal("an unreadable event may have changed the same row", stream, offset)
+
+    def _is_later(self, event: PlacedRow) -> bool:
+        table = event.shape.name.fold()
+        if table not in self._keys or not may_follow(event.commit_ts, self._since):
+            return False
+        if key_names(event.shape) != self._keys[table]:
+            return True
+        version = self._versions.get((table, event.key))
+        return version is not None and is_later_version((event.commit_ts, event.kind), version)
+
+    def _may_be_later(self, event: Unplaced) -> bool:
+        head = event.head
+        if head is None:
+            return True
+        return head.name.fold() in self._keys and may_follow(head.ts, self._since)
+
+    def _refusal(self, message: str, stream: Stream, offset: Offset) -> NeedsOperator:
+        return NeedsOperator(message, remedy=CORRECT_BY_HAND, place=self._place, later=str(Place(stream, offset)))

@@ -1,0 +1,151 @@
+"""``applier quarantine retry``: applies a quarantined event, unless the sink would then differ from upstream.
+
+So every row of the event must be due (its commit_ts is at or below the checkpoint), no later event may have changed the same row
+(``later_events``), and no DDL may have touched its table since. What cannot be known is a reason to refuse.
+"""
+
+from collections.abc import Sequence
+
+from applier.coordinator.ddl_order import is_covered
+from applier.model.chunk import Chunk, pack
+from applier.model.errors import Fenced, InvariantViolation, NeedsOperator, UnknownOutcome
+from applier.model.events import DdlEvent, FoldedName, PlacedRow, Shape
+from applier.model.position import Offset, Stream, Ts
+from applier.model.range_report import TableRows
+from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
+from applier.model.segment import SegmentWindow, is_applied, is_in_dump, may_follow
+from applier.planner import TransactionSet, bytes_key_names, key_names, plan_bucket
+from applier.planner.statement import Statement
+from applier.planner.table_check import Acceptance
+from applier.replica.later_events import CORRECT_BY_HAND, QuarantinedRow, refuse_later_events
+from applier.replica.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
+from applier.sinks.port import Sink
+from applier.sinks.progress import Progress, ProgressCommit
+from applier.sinks.quarantine import Quarantined, Settlement
+from applier.sinks.write_outcome import WriteState
+from applier.sources.port import Source, Unplaced
+
+
+class QuarantineRetry:
+    """Retries events of one replica's quarantine. The sink must have been acquired."""
+
+    def __init__(self, source: Source, sink: Sink, by: str, accept: Acceptance | None = None) -> None:
+        self._source, self._sink, self._by = source, sink, by
+        self._tables = SinkTables(sink, accept)
+
+    def retry(self, place: EventPlace) -> int:
+        """Apply the event, mark it as retried in the same transaction, and return how many rows were written.
+
+        ProtocolError: it still cannot be read. NeedsOperator: it must not be applied, with the reason. Errors of the sink.
+        """
+        progress = self._sink.load()
+        if progress is None:
+            raise InvariantViolation("the quarantine has entries, but the replica has no progress")
+        rows = self._rows(place)
+        if rows:
+            self._check_time(place, rows, progress)
+            self._check_ledger(place, rows)
+            refuse_later_events(self._source, place, rows)
+        return self._write(place, rows, progress)
+
+    def _rows(self, place: EventPlace) -> list[QuarantinedRow]:
+        record = self._sink.quarantine.record(place)
+        found = self._source.decoder.placer(place.stream).place_each(place.offset, record.key, record.value)
+        rows = []
+        for index, event in found:
+            if place.event not in {index, WHOLE_RECORD}:
+                continue
+            if isinstance(event, Unplaced):
+                raise event.error
+            if isinstance(event, DdlEvent):
+                raise NeedsOperator(
+                    f"the event holds a DDL: {event.query}",
+                    remedy="Run it on the sink by hand if it is missing there, then settle the entry with `applier quarantine drop`",
+                    place=place,
+                )
+            if isinstance(event, PlacedRow):
+                rows.append(QuarantinedRow(event, place.offset, index))
+        return rows
+
+    def _check_time(self, place: EventPlace, rows: Sequence[QuarantinedRow], progress: Progress) -> None:
+        if not is_applied(max(row.placed.commit_ts for row in rows), progress.checkpoint_ts):
+            raise NeedsOperator(
+                "the transaction of the event has not been applied yet",
+                remedy="Let the applier catch up first, then retry",
+                place=place,
+                checkpoint_ts=progress.checkpoint_ts,
+            )
+        if is_in_dump(min(row.placed.commit_ts for row in rows), progress.start_ts):
+            raise NeedsOperator("the event is part of the dump that the sink was loaded from", remedy=CORRECT_BY_HAND, place=place)
+
+    def _check_ledger(self, place: EventPlace, rows: Sequence[QuarantinedRow]) -> None:
+        """Refuse a row whose table a DDL has touched since. The ledger is asked once, however many rows the record holds."""
+        since: dict[FoldedName, int] = {}
+        for row in rows:
+            name, ts = row.placed.shape.name.fold(), row.placed.commit_ts
+            since[name] = min(since.get(name, ts), ts)
+        for (ts, _, touches), _ in self._sink.ledger_since(Ts(min(since.values()))):
+            for name, row_ts in since.items():
+                if may_follow(ts, row_ts) and (touches is None or is_covered(name, touches)):
+                    remedy = f"{CORRECT_BY_HAND}. The DDL: applier ddl list --ts {ts}"
+                    raise NeedsOperator("a DDL has touched the table since", remedy=remedy, place=place, table=str(name), ddl_ts=ts)
+
+    def _write(self, place: EventPlace, rows: Sequence[QuarantinedRow], progress: Progress) -> int:
+        reported = [_reported(row, place.stream) for row in rows]
+        refuse_keyless(reported)
+        known = self._tables.new_with_rows(reported, progress)
+        commit = ProgressCommit(checkpoint_ts=progress.checkpoint_ts, positions={}, known_tables=known)
+        quarantined = Quarantined(_refuse_quarantine, settled=(Settlement(place, QuarantineState.RETRIED, self._by),))
+        outcome = self._sink.writer.write(progress.fence, self._statements(place, rows, reported), commit, quarantined)
+        match outcome.state:
+            case WriteState.COMMITTED:
+                return outcome.rows
+            case WriteState.FENCED:
+                raise Fenced("another run has taken over the replica", remedy="Stop that run, then retry", place=place)
+            case _:
+                raise outcome.error or UnknownOutcome(
+                    "the outcome of the write is unknown", remedy="Look at the entry's state with `applier quarantine list`", place=place
+                )
+
+    def _statements(self, place: EventPlace, rows: Sequence[QuarantinedRow], reported: Sequence[TableRows]) -> list[Statement]:
+        if not rows:
+            return []
+        tables = self._tables.describe(reported)
+        times = [row.placed.commit_ts for row in rows]
+        window = SegmentWindow(after_ts=Ts(min(times) - 1), upto_ts=Ts(max(times)), again=False, settled_tables=frozenset())
+        planned = plan_bucket(
+            [_chunk(place.stream, rows)],
+            window,
+            tables,
+            rekeyed_tables(reported, tables),
+            self._sink.dialect,
+            self._source.decoder.image_decoder,
+            self._source.decoder.decode_key,
+        )
+        statements = [item for item in planned if not isinstance(item, TransactionSet)]
+        return sorted((item for item in statements if isinstance(item, Statement)), key=lambda item: item.phase)
+
+
+def _reported(row: QuarantinedRow, stream: Stream) -> TableRows:
+    shape, ts = row.placed.shape, Ts(row.placed.commit_ts)
+    return TableRows(shape.name, key_names(shape), 1, ts, ts, Offset(row.offset), bytes_key_names(shape), stream)
+
+
+def _chunk(stream: Stream, rows: Sequence[QuarantinedRow]) -> bytes:
+    shapes: list[Shape] = list(dict.fromkeys(row.placed.shape for row in rows))
+    chunk = Chunk(
+        stream=stream,
+        shapes=shapes,
+        shape=[shapes.index(row.placed.shape) for row in rows],
+        commit_ts=[row.placed.commit_ts for row in rows],
+        kind=[row.placed.kind for row in rows],
+        offset=[row.offset for row in rows],
+        index=[row.index for row in rows],
+        key=[row.placed.key for row in rows],
+        image=[row.placed.image for row in rows],
+    )
+    return pack(0, chunk).data
+
+
+def _refuse_quarantine(event: RejectedEvent) -> KeptRecord:
+    raise InvariantViolation("a retried event was quarantined again", event=event)
