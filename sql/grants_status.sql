@@ -1,6 +1,6 @@
--- The least privileges for looking only: `applier status`, `applier ddl list`, a dashboard. Run it as an administrator, with your own user
--- and password in place of the examples. The user sees the bookkeeping (the texts of DDLs and, in quarantine, rows are in it), and
--- can change nothing; it sees nothing of the replicated schemas.
+-- The least privileges to look: `applier status`, `applier ddl list`, a dashboard. Run this file as an administrator, with your own user
+-- and password. The user sees the bookkeeping (which holds the texts of DDLs and, in quarantine, rows) and can change nothing. It sees
+-- nothing of the replicated schemas.
 CREATE USER IF NOT EXISTS 'applier_status'@'%' IDENTIFIED BY 'choose-a-password';
--- Another schema where [sink] schema names one.
+-- If [sink] schema names another schema, use that one.
 GRANT SELECT ON applier.* TO 'applier_status'@'%';

@@ -17,7 +17,7 @@ SYSTEM_SCHEMAS: Final = frozenset({"mysql", "information_schema", "performance_s
 """Of MySQL, MariaDB and TiDB. TiCDC never sends events on them."""
 
 _ELSEWHERE: Final = (
-    'Let the bookkeeping lie elsewhere ([sink] schema = "…"; README, "The schema of the bookkeeping"), or leave the schema out of the '
+    'Let the bookkeeping lie elsewhere ([sink] schema = "…"; docs/operations.md), or leave the schema out of the '
     "changefeed and this event out with `applier skip`"
 )
 _LEAVE_OUT: Final = "Leave the schema out of the changefeed, and this event out with `applier skip`"

@@ -26,7 +26,7 @@ def refuse_other_schema(connection: Connection, books: Bookkeeping) -> None:
     if left is not None:
         raise NeedsOperator(
             "the replica's bookkeeping lies in another schema than [sink] schema says",
-            remedy="Set [sink] schema back, or move the tables (README, The schema of the bookkeeping)",
+            remedy="Set [sink] schema back, or move the tables (docs/operations.md)",
             replica=books.name,
             configured=books.schema,
             found_in=SCHEMA,
