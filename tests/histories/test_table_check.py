@@ -49,7 +49,7 @@ BY_HAND = [
 
 
 @pytest.mark.parametrize(("kind", "prepare"), BY_HAND)
-def test_what_somebody_did_to_the_table_stops_the_replica_before_a_row_is_written(tmp_path, kind, prepare):
+def test_a_difference_stops_the_replica_before_a_row_is_written(tmp_path, kind, prepare):
     replica = replica_of(tmp_path, *ROWS, prepare=prepare)
     with pytest.raises(NeedsOperator) as caught:
         replica.catch_up()

@@ -206,7 +206,7 @@ MISREMEMBERED = (
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.type != "exchange_partition"], ids=str)
-def test_storage_ids_that_are_others_than_before_are_no_proof_that_a_ddl_has_run(case, url, least_privileged_url, monkeypatch):
+def test_changed_storage_ids_do_not_prove_that_a_ddl_has_run(case, url, least_privileged_url, monkeypatch):
     script = Script(case)
     points = [point for point, _ in MISREMEMBERED]
     deaths = Deaths(dict(zip(script.targets, points, strict=True)), monkeypatch)

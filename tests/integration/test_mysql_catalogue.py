@@ -204,7 +204,7 @@ def test_a_snapshot_shows_a_truncate_by_the_rows_that_are_gone(session: Connecti
     assert (before.has_rows(table), states_of(snapshot(session, [table])).has_rows(table)) == (True, False)
 
 
-def test_storage_ids_of_tables_that_were_made_anew_tell_nothing(session: Connection, table: TableName) -> None:
+def test_storage_ids_of_tables_that_were_created_again_prove_nothing(session: Connection, table: TableName) -> None:
     run(session, f"CREATE TABLE {quoted(table)} {COLUMNS}{PARTITIONS}")
     before = states_of(snapshot(session, [table]))
     assert has_moved(before, before) is False

@@ -115,7 +115,7 @@ def test_tables_that_look_alike_change_places_once(url: str, least_privileged_ur
 
 @pytest.mark.parametrize("fact", ["server", "storage_ids"])
 @pytest.mark.parametrize("swap", SWAPS)
-def test_whether_tables_that_look_alike_have_changed_places_cannot_be_told_by_others_storage_ids(
+def test_storage_ids_of_another_server_do_not_show_whether_tables_were_exchanged(
     url: str, least_privileged_url: str, swap: str, fact: str
 ) -> None:
     make_twins(url, swap)
@@ -129,7 +129,7 @@ def test_whether_tables_that_look_alike_have_changed_places_cannot_be_told_by_ot
     assert [read(url, f"SELECT id FROM {SHOP}.{table}") for table in ("one", "two")] == [[(1,)], [(2,)]]
 
 
-def test_a_default_that_is_no_text_does_not_keep_a_table_from_being_described(shop: Replica) -> None:
+def test_a_table_with_a_binary_default_is_described(shop: Replica) -> None:
     shop.ddl("CREATE TABLE t (id INT PRIMARY KEY, b BINARY(3) DEFAULT 0x84E50A)", "t")
     shop.ddl("ALTER TABLE t MODIFY b BINARY(3) DEFAULT 0x85E50A", "t")
     shop.ddl("DROP TABLE t", "t")
@@ -185,7 +185,7 @@ def test_keys_that_differ_in_case_stay_two_keys_where_the_ddl_names_only_a_chars
         ("CREATE TABLE {s}.other (id INT)", "t", "DROP VIEW t"),
     ],
 )
-def test_a_result_that_is_in_place_counts_as_done(shop: Replica, url: str, prepared: str, table: str, query: str) -> None:
+def test_a_result_that_exists_already_counts_as_done(shop: Replica, url: str, prepared: str, table: str, query: str) -> None:
     run(url, prepared.format(s=SHOP))
     present = definitions(url)
     shop.ddl(query, table)
@@ -207,7 +207,7 @@ def test_a_result_that_is_in_place_counts_as_done(shop: Replica, url: str, prepa
         ("CREATE TABLE {s}.other (id INT)", "t", "THIS IS NO SQL"),
     ],
 )
-def test_a_result_that_is_not_in_place_stops_with_the_statement_and_the_intent_stays(
+def test_a_result_that_differs_stops_with_the_statement_and_the_intent_stays(
     shop: Replica, url: str, prepared: str, table: str, query: str
 ) -> None:
     run(url, prepared.format(s=SHOP))
@@ -242,7 +242,7 @@ def test_retry_runs_it_again_without_a_comparison(shop: Replica, url: str) -> No
     assert states(shop) == [DdlState.DONE]
 
 
-def test_an_intent_without_a_trace_in_the_tables_asks_the_operator(url: str, least_privileged_url: str) -> None:
+def test_an_intent_that_no_comparison_can_decide_asks_the_operator(url: str, least_privileged_url: str) -> None:
     run(url, f"CREATE SCHEMA {SHOP}")
     query = "OPTIMIZE SOMETHING"
     with started(least_privileged_url, "ddl", json.dumps([("t", query)]), failpoint="ddl.after_intent") as process:
@@ -320,7 +320,7 @@ def test_a_blocked_ddl_waits_names_its_blocker_and_then_runs(shop: Replica, url:
     assert states(shop) == [DdlState.DONE]
 
 
-def test_a_ddl_that_stays_blocked_may_be_tried_again_and_is_settled_when_the_run_begins_anew(url: str, least_privileged_url: str) -> None:
+def test_a_ddl_that_stays_blocked_is_retryable_and_is_settled_at_the_next_start(url: str, least_privileged_url: str) -> None:
     run(url, f"CREATE SCHEMA {SHOP}", f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)", f"INSERT INTO {SHOP}.t VALUES (1)")
     with replica(least_privileged_url, lock_wait_timeout_s=1, retries=0) as shop:
         with engine(url).connect() as blocker:
@@ -367,7 +367,7 @@ def test_texts_in_a_view_have_tidbs_default_collation(url: str, shop: Replica) -
 
 
 def test_a_partition_is_exchanged_although_a_column_was_added_to_one_table_only(url: str, shop: Replica) -> None:
-    # MySQL adds the column without writing the rows anew, and refuses the EXCHANGE then (1731).
+    # MySQL adds the column without rebuilding the table, and refuses the EXCHANGE then (1731).
     shop.ddl("CREATE TABLE p (a INT PRIMARY KEY, b INT) PARTITION BY RANGE (a) (PARTITION p0 VALUES LESS THAN (10))", "p")
     shop.write(f"REPLACE INTO {SHOP}.p VALUES (1, 1)")
     shop.ddl("ALTER TABLE p ADD COLUMN c INT DEFAULT 5", "p")
@@ -392,7 +392,7 @@ def test_a_statement_with_characters_of_four_bytes_is_seen_as_long_as_it_runs(ur
         assert running.done() or running.exception(1) is None
 
 
-def test_a_statement_that_a_dead_run_left_is_waited_for_with_few_words(url: str, shop: Replica, caplog: pytest.LogCaptureFixture) -> None:
+def test_waiting_for_the_statement_of_a_dead_run_logs_few_lines(url: str, shop: Replica, caplog: pytest.LogCaptureFixture) -> None:
     left = "DO SLEEP(15)"
     with ThreadPoolExecutor() as pool:
         running = pool.submit(run, url, left)
@@ -402,13 +402,13 @@ def test_a_statement_that_a_dead_run_left_is_waited_for_with_few_words(url: str,
             shop.sink._ownership.connection, DdlEvent(commit_ts=ts_at(datetime.now(UTC)), schema="", table="", query=left, ddl_type=0)
         )
         assert read(url, f"SELECT id FROM information_schema.processlist WHERE info = '{left}'") == []
-    told = [record for record in caplog.records if record.getMessage() == "waiting_for_ddl"]
+    logged = [record for record in caplog.records if record.getMessage() == "waiting_for_ddl"]
     # It was looked at thirty times.
-    assert 1 <= len(told) <= 7
+    assert 1 <= len(logged) <= 7
 
 
 @pytest.mark.parametrize("has_arrived", [True, False])
-def test_a_lost_answer_to_the_intents_commit_is_taken_up_by_the_next_attempt(
+def test_an_intent_whose_commit_lost_its_answer_is_resumed_by_the_next_attempt(
     url: str, least_privileged_url: str, *, has_arrived: bool
 ) -> None:
     target = make_url(least_privileged_url)

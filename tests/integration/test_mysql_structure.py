@@ -90,7 +90,7 @@ def test_everything_that_a_statement_says_is_in_the_structure(session: Connectio
     assert table.checks == (Check(name="", clause=Expression("`p` < 9")), Check(name="ck", clause=Expression("`p` > 0")))
 
 
-def test_names_that_the_server_makes_up_are_no_part_of_it(session: Connection, url: str) -> None:
+def test_names_that_the_server_generates_are_no_part_of_the_structure(session: Connection, url: str) -> None:
     run(url, f"CREATE TABLE {SHOP}.parent (id INT PRIMARY KEY)")
     columns = f"(id INT PRIMARY KEY, CHECK (id > 0), FOREIGN KEY (id) REFERENCES {SHOP}.parent (id))"
     run(url, *(f"CREATE TABLE {SHOP}.{table} {columns}" for table in ("one", "two")))
@@ -130,7 +130,7 @@ def test_partitions_with_their_limits_are_in_the_structure(session: Connection, 
     assert table.partitioning == Partitioning(method="RANGE", expression=Expression("`id`"), partitions=limits)
 
 
-def test_a_view_is_told_from_a_table_and_a_trigger_is_seen(session: Connection, url: str) -> None:
+def test_a_view_is_no_table_and_a_trigger_is_seen(session: Connection, url: str) -> None:
     run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)", f"CREATE VIEW {SHOP}.v AS SELECT id FROM {SHOP}.t")
     run(url, f"CREATE TRIGGER {SHOP}.r BEFORE INSERT ON {SHOP}.t FOR EACH ROW SET NEW.id = NEW.id + 1")
     table, view = structures(session, "t", "v")

@@ -1,4 +1,4 @@
-"""A DDL that the server refused has not run, whatever anybody does to its table afterwards; an unknown outcome is compared, not guessed."""
+"""A DDL that the server refused has not run, whatever anybody does to its table later; an unknown outcome is compared, not guessed."""
 
 import json
 import signal
@@ -98,7 +98,9 @@ def test_a_refused_ddl_runs_when_the_operator_has_removed_the_obstacle(url: str,
 
 
 @pytest.mark.parametrize("what", REFUSALS)
-def test_a_refusal_that_a_crash_kept_from_being_noted_is_told_from_the_tables(url: str, least_privileged_url: str, what: str) -> None:
+def test_a_refusal_that_a_crash_kept_out_of_the_ledger_is_found_by_comparing_the_tables(
+    url: str, least_privileged_url: str, what: str
+) -> None:
     refusal = REFUSALS[what]
     refusal.prepare(url)
     with started(least_privileged_url, "ddl", json.dumps([(refusal.table, refusal.query)]), failpoint="ddl.refused") as process:
@@ -118,7 +120,7 @@ def blocked_truncate(url: str, least_privileged_url: str) -> None:
         blocker.rollback()
 
 
-def test_a_truncate_that_waited_for_a_lock_in_vain_runs_although_somebody_changed_the_table(url: str, least_privileged_url: str) -> None:
+def test_a_truncate_that_timed_out_on_a_lock_runs_although_somebody_changed_the_table(url: str, least_privileged_url: str) -> None:
     blocked_truncate(url, least_privileged_url)
     run(url, f"ALTER TABLE {SHOP}.t ADD INDEX (v)")
     settle(least_privileged_url)
@@ -155,7 +157,7 @@ def test_a_table_that_is_neither_as_before_nor_as_after_the_ddl_asks_the_operato
 
 
 @pytest.mark.parametrize("point", ["ddl.after_intent", "ddl.after_statement"])
-def test_a_server_that_words_the_definition_otherwise_does_not_look_like_a_change(url: str, least_privileged_url: str, point: str) -> None:
+def test_another_wording_of_the_same_definition_is_no_change(url: str, least_privileged_url: str, point: str) -> None:
     run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY, v INT DEFAULT 5, n VARCHAR(10) NOT NULL)")
     run(url, f"INSERT INTO {SHOP}.t VALUES (1, 1, 'x')")
     killed_at(point, least_privileged_url, ADD)
@@ -179,7 +181,7 @@ def test_no_scratch_table_is_left_behind(url: str, least_privileged_url: str) ->
     assert [row for row in read(url, "SHOW TABLES FROM applier") if "scratch" in row[0]] == []
 
 
-def test_what_a_dead_run_left_as_scratch_is_dropped_at_the_next_start(url: str, least_privileged_url: str) -> None:
+def test_the_scratch_table_of_a_dead_run_is_dropped_at_the_next_start(url: str, least_privileged_url: str) -> None:
     run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY, v INT)")
     killed_at("ddl.after_statement", least_privileged_url, ADD)
     killed_at("ddl.scratch", least_privileged_url, ADD)

@@ -28,7 +28,7 @@ def url(mysql_url, least_privileged_url):
 
 
 @pytest.mark.parametrize("by", ["place", "timestamp"])
-def test_a_ddl_that_was_begun_and_refused_is_settled_as_skipped(by, url, mysql_url, mock_kafka, tmp_path, capsys):
+def test_a_refused_ddl_is_settled_as_skipped(by, url, mysql_url, mock_kafka, tmp_path, capsys):
     topic = f"skipped-{uuid4().hex[:8]}"
     rows = (ONE, row(30, id=column(3, KEY, 1)))
     created = ddl(10, "CREATE TABLE orders (id INT PRIMARY KEY)")

@@ -78,7 +78,7 @@ BY_HAND = [
 
 
 @pytest.mark.parametrize(("kind", "prepare", "what"), BY_HAND)
-def test_what_somebody_did_to_the_table_stops_the_replica_before_a_row_is_written(url, kind, prepare, what):
+def test_a_difference_stops_the_replica_before_a_row_is_written(url, kind, prepare, what):
     replica = replica_of(url, *ROWS, prepare=prepare)
     error = stopped(replica)
     assert (error.exit_code, error.facts["difference"], error.facts["table"]) == (6, kind, "shop.orders")
@@ -88,7 +88,7 @@ def test_what_somebody_did_to_the_table_stops_the_replica_before_a_row_is_writte
 
 
 @pytest.mark.parametrize(("kind", "prepare", "what"), BY_HAND)
-def test_a_table_of_a_dump_is_checked_before_its_first_row_and_the_row_is_named(url, kind, prepare, what):
+def test_a_table_of_a_dump_is_checked_before_its_first_row(url, kind, prepare, what):
     replica = loaded(url, *ROWS, tables=["CREATE TABLE shop.orders (id INT PRIMARY KEY, code VARCHAR(20), n INT)", *prepare])
     error = stopped(replica, start_ts=5, accept_gap=True)
     assert error.facts["difference"] == kind
@@ -103,7 +103,7 @@ def test_a_table_of_a_dump_is_checked_before_its_first_row_and_the_row_is_named(
 
 
 @pytest.mark.parametrize(("kind", "prepare", "what"), BY_HAND[:3])
-def test_what_the_operator_accepts_does_not_stop_and_is_noted_once(url, kind, prepare, what):
+def test_an_accepted_difference_does_not_stop_and_is_logged_once(url, kind, prepare, what):
     book = []
     replica = replica_of(url, *ROWS, prepare=prepare, accept={"shop.*": (DifferenceKind(kind),)})
     replica.observer.note = lambda message, /, **facts: book.append((message, facts.get("table")))
@@ -135,7 +135,7 @@ def test_an_index_that_the_wire_flags_passes_without_any_statement(url):
         ("VARCHAR(20) CHARACTER SET latin1 COLLATE latin1_bin", False),
     ],
 )
-def test_a_key_of_a_dump_must_tell_apart_what_tidbs_default_collation_tells_apart(url, column_sql, stops):
+def test_a_key_of_a_dump_must_keep_apart_what_tidbs_default_collation_keeps_apart(url, column_sql, stops):
     def word(ts, code, n):
         return row(ts, "words", code=column(TEXT, STRING_KEY | 8, code), n=column(3, PLAIN, n))
 
@@ -230,7 +230,7 @@ def test_foreign_key_actions_of_the_sink_do_nothing_to_rows_that_reference_a_rep
     assert read(url, "SELECT * FROM shop.items ORDER BY id") == [(1, 1, "a"), (2, 2, "b"), (3, 3, "c")]
 
 
-def test_a_user_who_may_not_see_triggers_is_told_so(url):
+def test_a_user_who_may_not_see_triggers_gets_the_grant_as_remedy(url):
     run(url, "CREATE SCHEMA shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY, code VARCHAR(20), n INT)")
     replica = Replica(make_user(url, user="applier_blind"), FakeSource(log_of(*everywhere(resolved(6)), *ROWS)))
     account = read(replica.url, "SELECT CURRENT_USER()")[0][0].replace("@", "'@'")

@@ -31,7 +31,7 @@ def prepare(url: str, statements: list[str]) -> None:
 
 ROWS = "INSERT INTO t (id) VALUES (1)"
 LIMITS = "PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20))"
-IN_PLACE = {
+EXISTING = {
     "a table": (
         ["CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(9) DEFAULT 'x', KEY k (v))"],
         "CREATE TABLE t (id INT, v VARCHAR(9) DEFAULT 'x', PRIMARY KEY (id), INDEX k (v))",
@@ -62,7 +62,7 @@ IN_PLACE = {
     ),
 }
 
-ANOTHER = {
+DIFFERENT = {
     "a table with another key": (
         ["CREATE TABLE t (id INT, v INT, PRIMARY KEY (id, v))"],
         "CREATE TABLE t (id INT, v INT NOT NULL, PRIMARY KEY (id))",
@@ -105,9 +105,9 @@ ANOTHER = {
 }
 
 
-@pytest.mark.parametrize("what", IN_PLACE)
-def test_what_is_all_in_place_counts_as_done(shop: Replica, url: str, what: str) -> None:
-    prepared, query = IN_PLACE[what]
+@pytest.mark.parametrize("what", EXISTING)
+def test_a_ddl_whose_whole_result_exists_counts_as_done(shop: Replica, url: str, what: str) -> None:
+    prepared, query = EXISTING[what]
     prepare(url, prepared)
     before = read(url, f"SHOW CREATE TABLE {SHOP}.t")
     shop.ddl(query, "t")
@@ -115,9 +115,9 @@ def test_what_is_all_in_place_counts_as_done(shop: Replica, url: str, what: str)
     assert read(url, f"SHOW CREATE TABLE {SHOP}.t") == before
 
 
-@pytest.mark.parametrize("what", ANOTHER)
-def test_what_is_not_all_in_place_stops_and_is_named(shop: Replica, url: str, what: str) -> None:
-    prepared, query, named = ANOTHER[what]
+@pytest.mark.parametrize("what", DIFFERENT)
+def test_a_ddl_whose_result_differs_stops_and_names_the_difference(shop: Replica, url: str, what: str) -> None:
+    prepared, query, named = DIFFERENT[what]
     run(url, f"CREATE TABLE {SHOP}.model (id INT PRIMARY KEY)")
     prepare(url, prepared)
     before = read(url, f"SHOW CREATE TABLE {SHOP}.t")
@@ -131,7 +131,7 @@ def test_what_is_not_all_in_place_stops_and_is_named(shop: Replica, url: str, wh
     assert [row for row in read(url, "SHOW TABLES FROM applier") if "scratch" in row[0]] == []
 
 
-def test_a_table_without_a_collation_of_its_own_has_its_schemas(shop: Replica, url: str) -> None:
+def test_a_table_without_a_collation_takes_that_of_its_schema(shop: Replica, url: str) -> None:
     run(url, f"ALTER DATABASE {SHOP} CHARACTER SET latin1 COLLATE latin1_bin", f"CREATE TABLE {SHOP}.t (id VARCHAR(9) PRIMARY KEY)")
     shop.ddl("CREATE TABLE t (id VARCHAR(9) PRIMARY KEY)", "t")
     assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE]
