@@ -74,8 +74,6 @@ class Ownership:
         self._former = set[str]()
         """Tokens of sessions that held the lock, or may have, and were not seen to have ended."""
         self._session_id = 0
-        self.epoch: int | None = None
-        """That of this run; None before ``acquire``."""
 
     @property
     def connection(self) -> Connection:
@@ -93,12 +91,12 @@ class Ownership:
             raise InvariantViolation(message, replica=self._settings.name)
         return self._connection
 
-    def acquire(self, *, take_over: bool) -> None:
-        """Become the owner. Fenced if another run is alive and keeps the lock for ``lock_timeout_s``."""
+    def acquire(self, *, take_over: bool) -> int:
+        """Become the owner and return the epoch. Fenced if another run is alive and keeps the lock for ``lock_timeout_s``."""
         self._open()
         try:
             self._wait_for_lock(take_over=take_over)
-            self._claim()
+            epoch = self._claim()
         except (SQLAlchemyError, OSError) as error:
             self._drop()
             raise translate(error, "acquiring the replica", replica=self._settings.name) from error
@@ -106,6 +104,7 @@ class Ownership:
             self._drop()
             raise
         self._heartbeat.start(self._session_id)
+        return epoch
 
     def lost(self) -> Exception | None:
         """Return why this run may not go on; None if it is the owner. A lock that was lost is taken again here."""
@@ -250,7 +249,7 @@ class Ownership:
         with transaction(self._required()) as connection:
             return OwnerTable(self._bookkeeping).read(connection)
 
-    def _claim(self) -> None:
+    def _claim(self) -> int:
         """Raise the epoch. A writer of the old run may hold the progress row: its session is ended first."""
         for attempt in stamina.retry_context(on=RetryableSinkError, attempts=self._settings.retries + 1, timeout=None):
             with attempt:
@@ -260,4 +259,5 @@ class Ownership:
                         epoch = Epochs(self._bookkeeping).claim(connection, self.run_id, socket.gethostname(), os.getpid())
                 except (SQLAlchemyError, OSError) as error:
                     raise translate(error, "raising the epoch") from error
-                self.epoch = epoch
+                return epoch
+        raise RetryableSinkError("retries ended without an outcome", doing="raising the epoch")

@@ -1,7 +1,7 @@
 """The sink of MySQL, MariaDB and TiDB: the driver's side of one replica, put together from ownership, bookkeeping and DDL."""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import stamina
 from sqlalchemy import Connection
@@ -13,16 +13,9 @@ from applier.model.position import Ts
 from applier.planner.catalogue import TableDescription
 from applier.planner.table_check import SinkTable
 from applier.sinks.bookkeeping import migration
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.epochs import Epochs
-from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.named_queries import load_queries
-from applier.sinks.bookkeeping.other_schema import refuse_other_schema
-from applier.sinks.bookkeeping.overview import look
-from applier.sinks.bookkeeping.progress_table import ProgressTable, of_epoch
-from applier.sinks.bookkeeping.quarantine import Quarantine
-from applier.sinks.bookkeeping.quarantine_store import SqlQuarantineStore
-from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
+from applier.sinks.bookkeeping.owner_table import OwnerRow
 from applier.sinks.mysql import catalogue
 from applier.sinks.mysql.ddl.runner import DdlRunner
 from applier.sinks.mysql.dialect import MysqlDialect
@@ -34,25 +27,22 @@ from applier.sinks.mysql.session import FILE, QUERIES, Purpose, discard, limits,
 from applier.sinks.mysql.structure.examination import examine
 from applier.sinks.mysql.write_session import close_writer_sessions
 from applier.sinks.mysql.writer import MysqlWriter
-from applier.sinks.overview import Overview
+from applier.sinks.overview import OwnerView
 from applier.sinks.progress import Fence, Progress, ProgressCommit
-from applier.sinks.quarantine import Quarantined, QuarantineStore
 from applier.sinks.reserved import SYSTEM_SCHEMAS, Reserved
 from applier.sinks.settings import SinkSettings
-from applier.sinks.write_outcome import WriteOutcome
+from applier.sinks.sql_sink import SqlSink
 
 T = TypeVar("T")
 
 MIGRATION_LOCK = "applier:migration"
 
 
-class MysqlSink:
+class MysqlSink(SqlSink):
     """One replica in a database of the MySQL family. Not thread-safe. Opens nothing before it is used."""
 
     def __init__(self, settings: SinkSettings) -> None:
-        self._settings = settings
-        self._bookkeeping = Bookkeeping(settings.name, "mysql", settings.schema)
-        self._ledger = Ledger(self._bookkeeping)
+        super().__init__(settings, "mysql")
         self._ownership = Ownership(settings, self._bookkeeping)
         self._ddl = DdlRunner(settings, self._ledger, self._ownership)
         self._control: Connection | None = None
@@ -99,24 +89,12 @@ class MysqlSink:
     def acquire(self, *, take_over: bool = False) -> None:
         """Own the replica. Fenced names the owner; FatalSinkError if the bookkeeping tables are missing or old."""
         self._read(lambda connection: migration.check(connection, self._settings.schema), "looking for the bookkeeping tables")
-        self._ownership.acquire(take_over=take_over)
-
-    def load(self, *, known_tables: frozenset[FoldedName] | None = None) -> Progress | None:
-        """Read the progress; None before the first ``begin``. Fenced if another run has become the owner."""
-        progress = self._read(lambda connection: ProgressTable(self._bookkeeping).load(connection, known_tables), "reading the progress")
-        return of_epoch(progress, self._ownership.epoch, self._settings.name)
+        self._epoch = self._ownership.acquire(take_over=take_over)
 
     def begin(self, start_ts: Ts) -> Progress:
         """Create the progress row of a new replica at ``start_ts``."""
-
-        def work(connection: Connection) -> Progress:
-            # After an unknown outcome the row may be there already: then it is ours.
-            if present := ProgressTable(self._bookkeeping).load(connection):
-                return present
-            refuse_other_schema(connection, self._bookkeeping)
-            return Epochs(self._bookkeeping).begin(connection, self._ownership.run_id, start_ts)
-
-        return self._repeated(work, "beginning the replica")
+        run_id = self._ownership.run_id
+        return self._repeated(lambda connection: self._begin(connection, run_id, start_ts), "beginning the replica")
 
     def raise_epoch(self) -> Progress:
         """End the replica's other sessions, raise the epoch, and read the progress."""
@@ -126,7 +104,7 @@ class MysqlSink:
             return Epochs(self._bookkeeping).raise_epoch(connection, self._ownership.run_id)
 
         progress = self._repeated(work, "raising the epoch")
-        self._ownership.epoch = progress.fence.epoch
+        self._epoch = progress.fence.epoch
         return progress
 
     def describe(self, tables: Collection[TableName]) -> dict[FoldedName, TableDescription]:
@@ -141,26 +119,6 @@ class MysqlSink:
         """Return those of the tables that exist and hold a row."""
         return self._read(lambda connection: catalogue.tables_with_rows(connection, tables), "looking for rows")
 
-    def save(self, fence: Fence, commit: ProgressCommit, quarantined: Quarantined | None = None) -> WriteOutcome:
-        """Write progress without rows, under the fence, with what is set aside."""
-        return self.writer.write(fence, (), commit, quarantined)
-
-    def ledger(self) -> Sequence[LedgerEntry]:
-        """Read the whole ledger, by ts."""
-        return self._read(self._ledger.read, "reading the ledger")
-
-    def statements(self) -> Sequence[DdlEvent]:
-        """Read upstream's statements that are done or skipped, by ts."""
-        return self._read(self._ledger.statements, "reading the ledger")
-
-    def ledger_since(self, ts: Ts) -> Sequence[LedgerKey]:
-        """Return what the ledger has at or above ``ts``, without texts."""
-        return self._read(lambda connection: self._ledger.since(connection, ts), "reading the ledger")
-
-    def ledger_at(self, times: Sequence[Ts]) -> Sequence[LedgerKey]:
-        """Return what the ledger has at these timestamps, without texts."""
-        return self._read(lambda connection: self._ledger.at(connection, times), "reading the ledger")
-
     def run_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:
         """Write intent, run the statement, write done."""
         return self._ddl.run(fence, identity, ddl, before=before, after=after)
@@ -172,28 +130,6 @@ class MysqlSink:
     def settle(self, fence: Fence) -> Fence:
         """Settle every intent that a dead run left."""
         return self._ddl.settle(fence)
-
-    def resolve_ddl(self, ts: Ts, schema: str, table: str, state: DdlState | None) -> int:
-        """Carry out the operator's word on matching intents; return how many there were."""
-        name = TableName(schema, table)
-        return self._read(lambda connection: self._ledger.resolve(connection, ts, name, state), "resolving a DDL")
-
-    @property
-    def quarantine(self) -> QuarantineStore:
-        """The events that were set aside."""
-
-        def run(work: Callable[[Connection], T]) -> T:
-            return self._read(work, "looking into the quarantine")
-
-        return SqlQuarantineStore(Quarantine(self._bookkeeping), run, run)
-
-    def overview(self) -> Overview:
-        """Look at the replica from outside."""
-
-        def work(connection: Connection) -> Overview:
-            return look(connection, self._ledger, lambda owner: self._ownership.view(connection, owner))
-
-        return self._read(work, "looking at the replica")
 
     def heartbeat_lost(self) -> Exception | None:
         """Return why this run may not go on; a lock that was lost is taken again."""
@@ -211,14 +147,6 @@ class MysqlSink:
         self._control = None
         close_writer_sessions()
 
-    def __enter__(self) -> Self:
-        """Return itself."""
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        """Close."""
-        self.close()
-
     def _repeated(self, work: Callable[[Connection], T], doing: str) -> T:
         """Commit on the owner's session; for work that may happen twice, an unknown outcome is repeated."""
         for attempt in stamina.retry_context(on=UnknownOutcome, attempts=self._settings.retries + 1, timeout=None):
@@ -232,6 +160,11 @@ class MysqlSink:
             with attempt:
                 return self._once(work, doing, facts)
         raise RetryableSinkError("retries ended without an outcome", doing=doing)
+
+    _change = _read  # both are work that may happen twice, in a transaction of the control session
+
+    def _view(self, connection: Connection, owner: OwnerRow) -> OwnerView:
+        return self._ownership.view(connection, owner)
 
     def _once(self, work: Callable[[Connection], T], doing: str, facts: dict[str, Any]) -> T:
         self._control = self._control or open_session(self._settings, Purpose.CONTROL)

@@ -93,9 +93,9 @@ def transaction(engine: Engine, **facts: Any) -> Iterator[Connection]:
 
 
 @contextmanager
-def snapshot(engine: Engine, path: Path) -> Iterator[Connection]:
+def snapshot(engine: Engine, path: Path, **facts: Any) -> Iterator[Connection]:
     """Run a block of reads on one state of the file, waiting for nobody. FatalSinkError if there is no file: reading makes none."""
     if not path.exists():
         raise FatalSinkError("there is no database file yet", remedy="Run `applier migrate`", path=str(path))
-    with transaction(engine.execution_options(**{_READS: True}), path=str(path)) as connection:
+    with transaction(engine.execution_options(**{_READS: True}), path=str(path), **facts) as connection:
         yield connection

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Self, TypeVar
+from typing import Any, TypeVar
 from uuid import uuid4
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -22,22 +22,16 @@ from applier.model.position import Ts
 from applier.planner.catalogue import TableDescription
 from applier.planner.table_check import SinkTable
 from applier.sinks.bookkeeping import migration
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.epochs import Epochs
-from applier.sinks.bookkeeping.ledger import Ledger
-from applier.sinks.bookkeeping.other_schema import refuse_other_schema
-from applier.sinks.bookkeeping.overview import look
-from applier.sinks.bookkeeping.owner_table import OwnerTable
-from applier.sinks.bookkeeping.progress_table import ProgressTable, of_epoch
-from applier.sinks.bookkeeping.quarantine import Quarantine
-from applier.sinks.bookkeeping.quarantine_store import SqlQuarantineStore
+from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable
+from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.failpoint import reach
-from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
-from applier.sinks.overview import Overview
+from applier.sinks.ledger_entry import DdlState
+from applier.sinks.overview import OwnerView
 from applier.sinks.progress import Fence, Progress, ProgressCommit
-from applier.sinks.quarantine import Quarantined, QuarantineStore
 from applier.sinks.reserved import Reserved
 from applier.sinks.settings import SinkSettings
+from applier.sinks.sql_sink import SqlSink
 from applier.sinks.sqlite import catalogue
 from applier.sinks.sqlite.dialect import SqliteDialect
 from applier.sinks.sqlite.errors import commit_failed
@@ -46,25 +40,21 @@ from applier.sinks.sqlite.ownership import FileLock
 from applier.sinks.sqlite.schema_change import apply_ddl
 from applier.sinks.sqlite.session import database_path, open_engine, raw, snapshot, transaction
 from applier.sinks.sqlite.writer import SqliteWriter
-from applier.sinks.write_outcome import WriteOutcome
 
 T = TypeVar("T")
 
 
-class SqliteSink:
+class SqliteSink(SqlSink):
     """A replica in one file. Not thread-safe; one per run."""
 
     def __init__(self, settings: SinkSettings) -> None:
+        super().__init__(settings, "sqlite")
         self._path = database_path(settings.url)
         self._zone = _checked_zone(settings.time_zone)
-        self._name, self._timeout_s = settings.name, settings.lock_wait_timeout_s
         self._engine = open_engine(self._path, settings.lock_wait_timeout_s)
-        self._bookkeeping = Bookkeeping(settings.name, "sqlite", settings.schema)
-        self._ledger = Ledger(self._bookkeeping)
         self._lock = FileLock(self._path, lease_s=settings.lease_s, timeout_s=settings.lock_timeout_s)
         self._run_id = uuid4().hex
         self._is_owner = False
-        self._epoch: int | None = None
 
     @property
     def dialect(self) -> SqliteDialect:
@@ -79,7 +69,7 @@ class SqliteSink:
     @property
     def writer(self) -> SqliteWriter:
         """The writing part, for executors on this machine."""
-        return SqliteWriter(self._path, self._bookkeeping, self._timeout_s)
+        return SqliteWriter(self._path, self._bookkeeping, self._settings.lock_wait_timeout_s)
 
     # Run and progress
 
@@ -100,16 +90,10 @@ class SqliteSink:
             raise
         self._is_owner = True
 
-    def load(self, *, known_tables: frozenset[FoldedName] | None = None) -> Progress | None:
-        """Read the progress; None before the first ``begin``. Fenced if another run has become the owner."""
-        with snapshot(self._engine, self._path) as connection:
-            return of_epoch(ProgressTable(self._bookkeeping).load(connection, known_tables), self._epoch, self._name)
-
     def begin(self, start_ts: Ts) -> Progress:
         """Create the progress row of a new replica."""
         with transaction(self._engine) as connection:
-            refuse_other_schema(connection, self._bookkeeping)
-            return Epochs(self._bookkeeping).begin(connection, self._run_id, start_ts)
+            return self._begin(connection, self._run_id, start_ts)
 
     def raise_epoch(self) -> Progress:
         """Raise the epoch and read the progress."""
@@ -117,10 +101,6 @@ class SqliteSink:
             progress = Epochs(self._bookkeeping).raise_epoch(connection, self._run_id)
         self._epoch = progress.fence.epoch
         return progress
-
-    def save(self, fence: Fence, commit: ProgressCommit, quarantined: Quarantined | None = None) -> WriteOutcome:
-        """Write progress without rows, under the fence, with what is set aside."""
-        return self.writer.write(fence, (), commit, quarantined)
 
     def heartbeat_lost(self) -> Exception | None:
         """Return the error of the heartbeat, if another run has taken the lock."""
@@ -149,26 +129,6 @@ class SqliteSink:
             return catalogue.tables_with_rows(raw(connection), tables)
 
     # DDL
-
-    def ledger(self) -> Sequence[LedgerEntry]:
-        """Read the whole ledger, by ts."""
-        with snapshot(self._engine, self._path) as connection:
-            return self._ledger.read(connection)
-
-    def statements(self) -> Sequence[DdlEvent]:
-        """Read upstream's statements that are done or skipped, by ts."""
-        with snapshot(self._engine, self._path) as connection:
-            return self._ledger.statements(connection)
-
-    def ledger_since(self, ts: Ts) -> Sequence[LedgerKey]:
-        """Return what the ledger has at or above ``ts``, without texts."""
-        with snapshot(self._engine, self._path) as connection:
-            return self._ledger.since(connection, ts)
-
-    def ledger_at(self, times: Sequence[Ts]) -> Sequence[LedgerKey]:
-        """Return what the ledger has at these timestamps, without texts."""
-        with snapshot(self._engine, self._path) as connection:
-            return self._ledger.at(connection, times)
 
     def run_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:
         """Run the statement, write it as done and move the progress, in one transaction; return the fence that now holds.
@@ -203,35 +163,26 @@ class SqliteSink:
         """Return the fence: a transaction that did not commit left no intent to settle."""
         return fence
 
-    def resolve_ddl(self, ts: Ts, schema: str, table: str, state: DdlState | None) -> int:
-        """Carry out the operator's word on matching intents; return how many there were."""
-        with transaction(self._engine) as connection:
-            return self._ledger.resolve(connection, ts, TableName(schema, table), state)
+    # Transactions
 
-    # Quarantine
-
-    @property
-    def quarantine(self) -> QuarantineStore:
-        """The events that were set aside."""
-        return SqlQuarantineStore(Quarantine(self._bookkeeping), self._reading, self._writing)
-
-    def _reading(self, work: Callable[[Connection], T]) -> T:
-        with snapshot(self._engine, self._path) as connection:
+    def _read(self, work: Callable[[Connection], T], doing: str, **facts: Any) -> T:
+        del doing  # SQLite's own words say it
+        with snapshot(self._engine, self._path, **facts) as connection:
             return work(connection)
 
-    def _writing(self, work: Callable[[Connection], T]) -> T:
-        with transaction(self._engine) as connection:
+    def _change(self, work: Callable[[Connection], T], doing: str, **facts: Any) -> T:
+        del doing
+        with transaction(self._engine, **facts) as connection:
             return work(connection)
 
-    def overview(self) -> Overview:
-        """Look at the replica from outside."""
-        with snapshot(self._engine, self._path) as connection:
-            return look(connection, self._ledger, self._lock.view)
+    def _view(self, connection: Connection, owner: OwnerRow) -> OwnerView:
+        del connection  # the lock file tells more than the database
+        return self._lock.view(owner)
 
     # End
 
     def close(self) -> None:
-        """Give the replica up and release the lock, whatever state the file is in."""
+        """Release the replica and its lock, whatever state the file is in."""
         try:
             self._release_owner()
         finally:
@@ -242,15 +193,9 @@ class SqliteSink:
         if not self._is_owner:
             return
         self._is_owner = False
-        # A file that is busy or full must not hide why the run ends. Who comes next finds the lock free, whatever the file says.
+        # A file that is busy or full must not hide why the run ends. The next run finds the lock free, whatever the owner's row says.
         with suppress(SinkError), transaction(self._engine) as connection:
             OwnerTable(self._bookkeeping).release(connection, self._run_id)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
 
 def _checked_zone(zone: str) -> str:

@@ -1,0 +1,139 @@
+"""What every SQL sink does in the same way: progress, ledger, quarantine and overview, over the bookkeeping.
+
+A dialect adds how it reaches its database (``_read``, ``_change``), how a run owns the replica, its catalogue and its DDL.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Self, TypeVar
+
+from sqlalchemy import Connection
+
+from applier.model.events import DdlEvent, FoldedName, TableName
+from applier.model.position import Ts
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.epochs import Epochs
+from applier.sinks.bookkeeping.ledger import Ledger
+from applier.sinks.bookkeeping.other_schema import refuse_other_schema
+from applier.sinks.bookkeeping.overview import look
+from applier.sinks.bookkeeping.owner_table import OwnerRow
+from applier.sinks.bookkeeping.progress_table import ProgressTable, of_epoch
+from applier.sinks.bookkeeping.quarantine import Quarantine
+from applier.sinks.bookkeeping.quarantine_store import SqlQuarantineStore
+from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
+from applier.sinks.overview import Overview, OwnerView
+from applier.sinks.port import Writer
+from applier.sinks.progress import Fence, Progress, ProgressCommit
+from applier.sinks.quarantine import Quarantined, QuarantineStore
+from applier.sinks.settings import SinkSettings
+from applier.sinks.write_outcome import WriteOutcome
+
+T = TypeVar("T")
+
+
+class SqlSink(ABC):
+    """The part of a ``Sink`` that all SQL databases share. ``dialect_name`` is SQLAlchemy's name of the database."""
+
+    def __init__(self, settings: SinkSettings, dialect_name: str) -> None:
+        self._settings = settings
+        self._bookkeeping = Bookkeeping(settings.name, dialect_name, settings.schema)
+        self._ledger = Ledger(self._bookkeeping)
+        self._epoch: int | None = None
+        """The epoch of this run; None before ``acquire``."""
+
+    # What a dialect adds
+
+    @property
+    @abstractmethod
+    def writer(self) -> Writer:
+        """The writing part, for executors."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the lock and the connections."""
+
+    @abstractmethod
+    def _read(self, work: Callable[[Connection], T], doing: str, **facts: Any) -> T:
+        """Run reads in one transaction. ``work`` may run twice."""
+
+    @abstractmethod
+    def _change(self, work: Callable[[Connection], T], doing: str, **facts: Any) -> T:
+        """Run ``work`` in one transaction and commit, without owning the replica. ``work`` may run twice."""
+
+    @abstractmethod
+    def _view(self, connection: Connection, owner: OwnerRow) -> OwnerView:
+        """Judge whether the run that owns the replica lives."""
+
+    # Progress
+
+    def load(self, *, known_tables: frozenset[FoldedName] | None = None) -> Progress | None:
+        """Read the progress; None before the first ``begin``. Fenced if another run has become the owner."""
+        table = ProgressTable(self._bookkeeping)
+        progress = self._read(lambda connection: table.load(connection, known_tables), "reading the progress")
+        return of_epoch(progress, self._epoch, self._settings.name)
+
+    def save(self, fence: Fence, commit: ProgressCommit, quarantined: Quarantined | None = None) -> WriteOutcome:
+        """Write progress without rows, under the fence, with what is quarantined."""
+        return self.writer.write(fence, (), commit, quarantined)
+
+    def _begin(self, connection: Connection, run_id: str, start_ts: Ts) -> Progress:
+        """Create the progress row, unless an earlier attempt whose answer was lost has created it."""
+        if present := ProgressTable(self._bookkeeping).load(connection):
+            return present
+        refuse_other_schema(connection, self._bookkeeping)
+        return Epochs(self._bookkeeping).begin(connection, run_id, start_ts)
+
+    # Ledger
+
+    def ledger(self) -> Sequence[LedgerEntry]:
+        """Read the whole ledger, by ts."""
+        return self._read(self._ledger.read, "reading the ledger")
+
+    def statements(self) -> Sequence[DdlEvent]:
+        """Read upstream's statements that are done or skipped, by ts."""
+        return self._read(self._ledger.statements, "reading the ledger")
+
+    def ledger_since(self, ts: Ts) -> Sequence[LedgerKey]:
+        """Return what the ledger has at or above ``ts``, without texts."""
+        return self._read(lambda connection: self._ledger.since(connection, ts), "reading the ledger")
+
+    def ledger_at(self, times: Sequence[Ts]) -> Sequence[LedgerKey]:
+        """Return what the ledger has at these timestamps, without texts."""
+        return self._read(lambda connection: self._ledger.at(connection, times), "reading the ledger")
+
+    def resolve_ddl(self, ts: Ts, schema: str, table: str, state: DdlState | None) -> int:
+        """Apply the operator's decision to matching intents; return how many there were."""
+        name = TableName(schema, table)
+        return self._change(lambda connection: self._ledger.resolve(connection, ts, name, state), "resolving a DDL")
+
+    # Quarantine and overview
+
+    @property
+    def quarantine(self) -> QuarantineStore:
+        """The quarantined events, and the operator's skip rules."""
+
+        def read(work: Callable[[Connection], T]) -> T:
+            return self._read(work, "reading the quarantine")
+
+        def change(work: Callable[[Connection], T]) -> T:
+            return self._change(work, "changing the quarantine")
+
+        return SqlQuarantineStore(Quarantine(self._bookkeeping), read, change)
+
+    def overview(self) -> Overview:
+        """Look at the replica from outside."""
+
+        def work(connection: Connection) -> Overview:
+            return look(connection, self._ledger, lambda owner: self._view(connection, owner))
+
+        return self._read(work, "reading the overview")
+
+    # End
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Close."""
+        self.close()
