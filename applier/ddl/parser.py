@@ -56,24 +56,24 @@ def parse(text: str) -> Tree:
 
 def _create(cursor: Cursor) -> Node:
     or_replace = cursor.accept("OR", "REPLACE")
-    index_kind = _create_options(cursor)
+    options = _create_options(cursor)
     match cursor.word():
         case "DATABASE" | "SCHEMA":
             return _schema(cursor, "CREATE")
         case "TABLE":
-            return _create_table(cursor, or_replace=or_replace)
+            return _create_table(cursor, or_replace=or_replace, is_temporary="TEMPORARY" in options)
         case "VIEW":
             return CreateView(view=read_table_name(cursor), body=cursor.at, or_replace=or_replace)
         case "INDEX":
-            return _create_index(cursor, index_kind)
+            return _create_index(cursor, next((kind for kind in _INDEX_KINDS if kind in options), ""))
         case _:
             cursor.at -= 1
             raise cursor.unexpected("a table, index, view or schema")
 
 
-def _create_options(cursor: Cursor) -> str:
-    """Take what stands between CREATE and the kind of object; return the kind of an index."""
-    index_kind = ""
+def _create_options(cursor: Cursor) -> set[str]:
+    """Take what stands between CREATE and the kind of object."""
+    options = set[str]()
     while option := cursor.accept_any("ALGORITHM", "DEFINER", "SQL", "GLOBAL", "TEMPORARY", *_INDEX_KINDS):
         if option in {"ALGORITHM", "DEFINER"}:
             cursor.accept("=")
@@ -83,9 +83,8 @@ def _create_options(cursor: Cursor) -> str:
         if option == "SQL":
             cursor.expect("SECURITY")
             cursor.word()
-        if option in _INDEX_KINDS:
-            index_kind = option
-    return index_kind
+        options.add(option)
+    return options
 
 
 def _schema(cursor: Cursor, verb: str) -> SchemaStatement:
@@ -97,7 +96,7 @@ def _schema(cursor: Cursor, verb: str) -> SchemaStatement:
     return SchemaStatement(verb=verb, schema=schema, options=(cursor.at, cursor.last), has_condition=has_condition)
 
 
-def _create_table(cursor: Cursor, *, or_replace: bool) -> CreateTable:
+def _create_table(cursor: Cursor, *, or_replace: bool, is_temporary: bool) -> CreateTable:
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     table, body = read_table_name(cursor), cursor.at
     like: NamePlace | None = None
@@ -120,6 +119,7 @@ def _create_table(cursor: Cursor, *, or_replace: bool) -> CreateTable:
         partitioning=partitioning,
         if_not_exists=if_not_exists,
         or_replace=or_replace,
+        is_temporary=is_temporary,
     )
 
 

@@ -114,6 +114,7 @@ class CreateTable:
     partitioning: Span = (0, -1)
     if_not_exists: bool = False
     or_replace: bool = False
+    is_temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,13 +10,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from applier.ddl.column_parser import parse_mysql_definition, parse_mysql_parts
+from applier.ddl.column_type import TypeFamily
+from applier.ddl.table import PRIMARY, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition
 from applier.model.events import FoldedName, TableName
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.table_check import UniqueIndex
-from applier.sinks.sqlite.column_parser import parse_mysql_definition, parse_mysql_parts
-from applier.sinks.sqlite.column_type import TypeFamily
-from applier.sinks.sqlite.definition import MARK, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition
-from applier.sinks.sqlite.names import PRIMARY, compose, quote, table_name, upstream_index
+from applier.sinks.sqlite.create_statement import MARK
+from applier.sinks.sqlite.names import compose, quote, table_name, upstream_index
 
 FOREIGN: Final = "sqlite "
 """Begins the ``sql_type`` of a column of a table that the applier did not make: affinity, then the declared type."""

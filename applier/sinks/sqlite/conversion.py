@@ -9,7 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Final, TypeAlias
 
-from applier.sinks.sqlite.column_type import UTF8_CHARSETS, ColumnType, TypeFamily
+from applier.ddl.column_type import UTF8_CHARSETS, ColumnType, TypeFamily
 from applier.sinks.sqlite.stored_value import (
     Inexact,
     Stored,

@@ -12,11 +12,12 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from applier.ddl.column_type import ColumnType, TypeFamily
+from applier.ddl.remedy import BY_HAND
 from applier.model.errors import NeedsOperator
-from applier.sinks.sqlite.column_type import ColumnType, TypeFamily
+from applier.sinks.sqlite.affinity import affinity
 from applier.sinks.sqlite.generated_value import NUMBER, TEXT, stored
 from applier.sinks.sqlite.names import Sql, quote
-from applier.sinks.sqlite.tokens import BY_HAND
 
 Columns: TypeAlias = Mapping[str, ColumnType]
 Rendered: TypeAlias = tuple[str, str] | None
@@ -105,7 +106,7 @@ def _column(node: exp.Expr, columns: Columns) -> Rendered:
         return None
     if column.zerofill:
         return None  # as text it has zeros in front, which SQLite does not keep
-    if column.family is TypeFamily.INTEGER and column.storage == "INTEGER":
+    if column.family is TypeFamily.INTEGER and affinity(column) == "INTEGER":
         return quote(node.name), _NUMBER
     return (quote(node.name), _TEXT) if column.family in _TEXT_FAMILIES else None
 

@@ -5,7 +5,8 @@
 
 from typing import Final, TypeAlias
 
-from applier.sinks.sqlite.column_type import MAX_SIGNED, UTF8_CHARSETS, ColumnType, TypeFamily
+from applier.ddl.column_type import UTF8_CHARSETS, ColumnType, TypeFamily
+from applier.sinks.sqlite.affinity import MAX_SIGNED, affinity
 
 Rendered: TypeAlias = tuple[str, str] | None
 
@@ -30,7 +31,7 @@ def stored(value: tuple[str, str], sources: frozenset[ColumnType], column: Colum
 
 def _number(text: str, sources: frozenset[ColumnType], column: ColumnType) -> Rendered:
     """A value out of range was cut to the range upstream, or refused there. Of 64 bits, a STRICT table refuses what is too great."""
-    if column.family in (TypeFamily.INTEGER, TypeFamily.BIT) and column.storage == "INTEGER":
+    if column.family in (TypeFamily.INTEGER, TypeFamily.BIT) and affinity(column) == "INTEGER":
         is_narrow = column.highest < MAX_SIGNED
         return (f"max({column.lowest},min({column.highest},{text}))" if is_narrow else text), NUMBER
     if column.family is TypeFamily.DOUBLE and _is_plain(sources):

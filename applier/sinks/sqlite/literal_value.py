@@ -6,12 +6,14 @@ from decimal import Decimal
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from applier.ddl.column_type import ColumnType, TypeFamily
+from applier.ddl.cursor import Cursor
+from applier.ddl.remedy import BY_HAND
+from applier.ddl.table import ColumnDefinition, DefaultKind
 from applier.model.errors import NeedsOperator
 from applier.model.position import Ts, moment_of
-from applier.sinks.sqlite.column_type import ColumnType, TypeFamily
 from applier.sinks.sqlite.conversion import conversion
 from applier.sinks.sqlite.default_text import default_year, parse_number, plain_moment, plain_time, whole
-from applier.sinks.sqlite.definition import ColumnDefinition, DefaultKind
 from applier.sinks.sqlite.stored_value import (
     Inexact,
     Stored,
@@ -23,7 +25,6 @@ from applier.sinks.sqlite.stored_value import (
     store_integer,
     time_of_day,
 )
-from applier.sinks.sqlite.tokens import BY_HAND, Cursor
 
 _TEXT = ColumnType(base="longtext")
 _BYTES = ColumnType(base="longblob")
@@ -63,14 +64,12 @@ def fill_value(column: ColumnDefinition, commit_ts: Ts, zone: str) -> Stored:
 
 def literal_default(column: ColumnType, text: str) -> Stored:
     """Convert a literal DEFAULT to the column's type, as MySQL stores it; Inexact where that is not certain."""
-    word = Cursor(text).peek()
-    match word.kind:
-        case "string":
-            return _from_text(column, word.text)
-        case "bytes":
-            return _from_bytes(column, bytes.fromhex(word.text))
-        case _:
-            return _from_number(column, text)
+    literal = Cursor(text).literal_ahead()
+    if literal is not None and literal.kind == "string":
+        return _from_text(column, literal.text)
+    if literal is not None and literal.kind == "bytes":
+        return _from_bytes(column, bytes.fromhex(literal.text))
+    return _from_number(column, text)
 
 
 def _from_text(column: ColumnType, text: str) -> Stored:

@@ -14,7 +14,6 @@ from applier.model.events import TableName
 Sql = NewType("Sql", str)
 """SQL text that is complete and safe to execute or to compose."""
 
-PRIMARY: Final = "PRIMARY"
 ROWID_NAMES: Final = ("rowid", "_rowid_", "oid")
 
 

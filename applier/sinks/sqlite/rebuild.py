@@ -8,16 +8,17 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Final
 
+from applier.ddl.remedy import BY_HAND
+from applier.ddl.table import ColumnDefinition, DefaultKind, TableDefinition
+from applier.ddl.table_draft import DraftColumn
 from applier.model.errors import NeedsOperator
 from applier.model.position import Ts
 from applier.sinks.sqlite.conversion import Conversion, conversion, same
-from applier.sinks.sqlite.definition import ColumnDefinition, DefaultKind, TableDefinition, column_clause, create_indexes, create_table
+from applier.sinks.sqlite.create_statement import column_clause, create_indexes, create_table
 from applier.sinks.sqlite.dialect import blob, plain
-from applier.sinks.sqlite.draft import DraftColumn
 from applier.sinks.sqlite.literal_value import fill_value
 from applier.sinks.sqlite.names import Sql, compose, quote, quote_all, stored_name
 from applier.sinks.sqlite.stored_value import Inexact, Stored
-from applier.sinks.sqlite.tokens import BY_HAND
 
 _SCRATCH: Final = "applier_rebuild"
 

@@ -5,25 +5,42 @@ satisfies (the table to drop is absent, the very same table exists) is done; wha
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
-from applier.ddl.comment import as_tidb_reads
+from applier.ddl.alteration import alter, changes_partitions
+from applier.ddl.parser import parse
+from applier.ddl.remedy import BY_HAND
+from applier.ddl.table import TableDefinition
+from applier.ddl.table_draft import TableDraft
+from applier.ddl.table_parser import parse_index, parse_table
+from applier.ddl.tokens import DdlSyntaxError
+from applier.ddl.tree import (
+    AlterTable,
+    ClauseKind,
+    CreateTable,
+    CreateView,
+    DropTables,
+    IndexStatement,
+    NamePlace,
+    RecoverTable,
+    RenameTables,
+    SchemaStatement,
+    TruncateTable,
+)
 from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator
 from applier.model.events import DdlEvent, TableName
-from applier.sinks.sqlite.alter_parser import apply_clauses, refuse_partitions
 from applier.sinks.sqlite.catalogue import StoredObject, find_objects, read_definition, tables_with_rows
-from applier.sinks.sqlite.definition import IndexDefinition, TableDefinition, create_index, create_indexes, create_table, stored_indexes
-from applier.sinks.sqlite.draft import TableDraft
+from applier.sinks.sqlite.create_statement import create_index, create_indexes, create_table, stored_indexes
 from applier.sinks.sqlite.names import Sql, compose, index_name, quote, stored_name
 from applier.sinks.sqlite.rebuild import DdlTime, change_columns
-from applier.sinks.sqlite.table_parser import parse_create_table, parse_index, parse_name
-from applier.sinks.sqlite.tokens import BY_HAND, Cursor
 from applier.sinks.sqlite.view import create_view
 
 MAKE_TABLE: Final = "Create the table in the sink as it is upstream, with its rows, or begin anew from a dump (README)"
 SAME_ROWS: Final = "The sink's rows differ from upstream's: compare the two, and correct them; or begin anew from a dump (README)"
-_INDEX_KINDS: Final = ("UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "COLUMNAR", "HYBRID")
+PARTITION_REMEDY: Final = (
+    "Partitions do not exist in SQLite. Where no row changes (ADD, REORGANIZE, PARTITION BY, REMOVE PARTITIONING): set the type to "
+    "skip under [ddl]. Where rows go or are exchanged: make the same change in the sink by hand first, and then skip it"
+)
 
 
 def apply_ddl(connection: sqlite3.Connection, ddl: DdlEvent, zone: str) -> None:
@@ -37,6 +54,8 @@ def apply_ddl(connection: sqlite3.Connection, ddl: DdlEvent, zone: str) -> None:
     except ApplierError as error:
         error.facts |= facts
         raise
+    except DdlSyntaxError as error:
+        raise NeedsOperator(f"the DDL cannot be translated for SQLite: {error}", remedy=BY_HAND, **facts) from error
     except (sqlite3.IntegrityError, sqlite3.OperationalError, sqlite3.ProgrammingError, UnicodeError) as error:
         raise _refusal(error, facts) from error
 
@@ -59,23 +78,48 @@ class SchemaChange:
     def __init__(self, connection: sqlite3.Connection, ddl: DdlEvent, zone: str) -> None:
         self._connection, self._ddl = connection, ddl
         self._moment = DdlTime(ddl.commit_ts, zone)
-        self._cursor = Cursor(as_tidb_reads(ddl.query))
+        self._tree = parse(ddl.query)
 
     def run(self) -> None:
         """Execute the statement."""
-        handlers: dict[str, Callable[[], None]] = {
-            "CREATE": self._create,
-            "DROP": self._drop,
-            "ALTER": self._alter,
-            "TRUNCATE": self._truncate,
-            "RENAME": self._rename,
-        }
-        word = self._cursor.accept_any(*handlers)
-        if not word:
-            raise self._cursor.unexpected("a DDL that SQLite can express")
-        handlers[word]()
+        node = self._tree.node
+        match node:
+            case IndexStatement(is_create=True):
+                self._create_index(node)
+            case IndexStatement():
+                self._drop_index(node)
+            case CreateView():
+                self._create_view(node)
+            case SchemaStatement(verb="DROP"):
+                self._drop_schema(node)
+            case SchemaStatement():
+                pass  # a schema is a prefix of names here: CREATE and ALTER leave no trace
+            case RecoverTable():
+                raise self._tree.part(0).unexpected("a DDL that SQLite can express")
+            case _:
+                self._change_tables(node)
+
+    def _change_tables(self, node: CreateTable | AlterTable | DropTables | RenameTables | TruncateTable) -> None:
+        match node:
+            case CreateTable():
+                self._create_table(node)
+            case AlterTable():
+                self._alter(node)
+            case DropTables():
+                self._drop_tables(node)
+            case RenameTables():
+                for old, new in node.pairs:
+                    self._rename_table(self._name(old), self._name(new))
+            case TruncateTable():
+                entry = self._existing(self._name(node.table))
+                self._execute("DELETE FROM {table}", table=quote(entry.stored))
+            case _:
+                assert_never(node)
 
     # Existing objects
+
+    def _name(self, place: NamePlace) -> TableName:
+        return place.name(self._ddl.schema)
 
     def _find(self, name: TableName, *, is_view: bool = False) -> StoredObject | None:
         entry = find_objects(self._connection).get(name.fold())
@@ -99,27 +143,15 @@ class SchemaChange:
     def _execute(self, template: str, **parts: Sql) -> None:
         self._connection.execute(compose(template, **parts))
 
-    # CREATE
+    # Tables
 
-    def _create(self) -> None:
-        cursor = self._cursor
-        replaces = cursor.accept("OR", "REPLACE")
-        if cursor.accept_any("DATABASE", "SCHEMA"):
-            return
-        if cursor.accept("TABLE"):
-            self._create_table()
-        elif any(cursor.sees(kind) for kind in ("INDEX", *_INDEX_KINDS)):
-            self._create_index()
-        elif self._skip_to_view():
-            self._create_view(replaces=replaces)
-        else:
-            raise cursor.unexpected("a table, index, view or schema")
-
-    def _create_table(self) -> None:
-        cursor = self._cursor
-        cursor.accept("IF", "NOT", "EXISTS")  # upstream has made a table, or there would be no event
-        name = parse_name(cursor, self._ddl.schema)
-        new = self._like(name) if cursor.sees("LIKE") or cursor.sees("(", "LIKE") else parse_create_table(cursor, name)
+    def _create_table(self, node: CreateTable) -> None:
+        name = self._name(node.table)
+        if node.is_temporary:
+            raise self._tree.part(0).unexpected("a table that keeps its rows")
+        like = None if node.like is None else self._definition(self._name(node.like))
+        new = parse_table(self._tree, node, name) if like is None else like.renamed(name)
+        # IF NOT EXISTS does not count: upstream has made a table, or there would be no event.
         present = find_objects(self._connection).get(name.fold())
         if present is None:
             for statement in (create_table(new), *create_indexes(new)):
@@ -134,105 +166,17 @@ class SchemaChange:
                 "the sink has that table already, with rows in it", remedy="Compare them with upstream's; drop what is not"
             )
 
-    def _like(self, name: TableName) -> TableDefinition:
-        self._cursor.accept("(")
-        self._cursor.expect("LIKE")
-        return self._definition(parse_name(self._cursor, self._ddl.schema)).renamed(name)
+    def _drop_tables(self, node: DropTables) -> None:
+        for place in node.tables:
+            entry = self._find(self._name(place), is_view=node.is_view)
+            if entry is not None:
+                self._execute("DROP VIEW {name}" if node.is_view else "DROP TABLE {name}", name=quote(entry.stored))
 
-    def _create_index(self) -> None:
-        cursor = self._cursor
-        kind = cursor.accept_any(*_INDEX_KINDS)
-        cursor.expect("INDEX")
-        exists_allowed = cursor.accept("IF", "NOT", "EXISTS")
-        index = cursor.identifier()
-        if cursor.accept_any("USING", "TYPE"):
-            cursor.take()
-        cursor.expect("ON")
-        old = self._definition(parse_name(cursor, self._ddl.schema))
-        if kind == "HYBRID":
-            raise cursor.unexpected("an index that SQLite can express")
-        if cursor.accept_any("USING", "TYPE"):
-            cursor.take()
-        parsed = parse_index(cursor)
-        wanted = IndexDefinition(index, parsed.parts, unique=kind == "UNIQUE")
-        if exists_allowed and old.index(index) == wanted:
-            return
-        draft = TableDraft(old)
-        draft.add_index(wanted)
-        self._change_indexes(old, draft.freeze())
-
-    def _skip_to_view(self) -> bool:
-        """Take ALGORITHM, DEFINER and SQL SECURITY of a view."""
-        cursor = self._cursor
-        while not cursor.is_done:
-            if cursor.accept("VIEW"):
-                return True
-            if cursor.sees("AS") or cursor.sees("("):
-                return False
-            cursor.take()
-        return False
-
-    def _create_view(self, *, replaces: bool) -> None:
-        ahead = Cursor(self._cursor.text, self._cursor.rest)
-        name = parse_name(ahead, self._ddl.schema)
-        present = self._find(name, is_view=True)
-        if replaces and present is not None:
-            self._execute("DROP VIEW {view}", view=quote(present.stored))
-        create_view(self._connection, self._cursor, self._ddl.schema)
-
-    # DROP, TRUNCATE, RENAME
-
-    def _drop(self) -> None:
-        cursor = self._cursor
-        if cursor.accept_any("DATABASE", "SCHEMA"):
-            self._drop_schema()
-        elif cursor.accept("INDEX"):
-            self._drop_index()
-        elif kind := cursor.accept_any("TABLE", "VIEW"):
-            cursor.accept("IF", "EXISTS")
-            for name in self._names():
-                entry = self._find(name, is_view=kind == "VIEW")
-                if entry is not None:
-                    self._execute(f"DROP {kind} {{name}}", name=quote(entry.stored))
-        else:
-            raise cursor.unexpected("a table, index, view or schema")
-
-    def _names(self) -> Iterator[TableName]:
-        yield parse_name(self._cursor, self._ddl.schema)
-        while self._cursor.accept(","):
-            yield parse_name(self._cursor, self._ddl.schema)
-
-    def _drop_schema(self) -> None:
-        self._cursor.accept("IF", "EXISTS")
-        schema = self._cursor.identifier().casefold()
+    def _drop_schema(self, node: SchemaStatement) -> None:
+        schema = (self._ddl.schema if node.schema is None else self._name(node.schema).schema).casefold()
         for folded, entry in find_objects(self._connection).items():
             if folded.schema == schema:
                 self._execute("DROP VIEW {name}" if entry.is_view else "DROP TABLE {name}", name=quote(entry.stored))
-
-    def _drop_index(self) -> None:
-        cursor = self._cursor
-        missing_allowed = cursor.accept("IF", "EXISTS")
-        index = cursor.identifier()
-        cursor.expect("ON")
-        old = self._definition(parse_name(cursor, self._ddl.schema))
-        draft = TableDraft(old)
-        if missing_allowed and not draft.has_index(index):
-            return
-        draft.drop_index(index)
-        self._change(old, draft)
-
-    def _truncate(self) -> None:
-        self._cursor.accept("TABLE")
-        entry = self._existing(parse_name(self._cursor, self._ddl.schema))
-        self._execute("DELETE FROM {table}", table=quote(entry.stored))
-
-    def _rename(self) -> None:
-        self._cursor.expect("TABLE")
-        while not self._cursor.is_done:
-            old = parse_name(self._cursor, self._ddl.schema)
-            self._cursor.expect("TO")
-            self._rename_table(old, parse_name(self._cursor, self._ddl.schema))
-            self._cursor.accept(",")
 
     def _rename_table(self, old: TableName, new: TableName) -> None:
         entry = self._existing(old)
@@ -254,19 +198,12 @@ class SchemaChange:
         for index in stored_indexes(table):
             self._execute("DROP INDEX {name}", name=quote(index_name(table.name, index.name)))
 
-    # ALTER
-
-    def _alter(self) -> None:
-        cursor = self._cursor
-        if cursor.accept_any("DATABASE", "SCHEMA"):
-            return
-        cursor.accept("IGNORE")
-        cursor.expect("TABLE")
-        name = parse_name(cursor, self._ddl.schema)
-        refuse_partitions(cursor)
-        old = self._definition(name)
+    def _alter(self, node: AlterTable) -> None:
+        if changes_partitions(node):
+            raise NeedsOperator("a DDL on partitions is not expressible in SQLite", remedy=PARTITION_REMEDY, statement=self._ddl.query)
+        old = self._definition(self._name(node.table))
         draft = TableDraft(old)
-        renamed = apply_clauses(cursor, draft, self._ddl.schema)
+        alter(draft, self._tree, node)
         if draft.found and draft.freeze() == old:
             # Upstream's statement has made something, or there would be no event.
             raise FatalSinkError(
@@ -275,8 +212,37 @@ class SchemaChange:
                 columns=",".join(draft.found),
             )
         self._change(old, draft)
-        if renamed is not None:
-            self._rename_table(old.name, renamed)
+        for clause in node.clauses:
+            if clause.kind is ClauseKind.RENAME_TABLE and clause.table is not None:
+                self._rename_table(old.name, self._name(clause.table))
+
+    # Views and indexes
+
+    def _create_view(self, node: CreateView) -> None:
+        name = self._name(node.view)
+        present = self._find(name, is_view=True)
+        if node.or_replace and present is not None:
+            self._execute("DROP VIEW {view}", view=quote(present.stored))
+        create_view(self._connection, name, self._tree.part(node.body), self._ddl.schema)
+
+    def _create_index(self, node: IndexStatement) -> None:
+        old = self._definition(self._name(node.table))
+        wanted = parse_index(self._tree, node)
+        if node.condition is not None and old.index(wanted.name) == wanted:
+            return
+        draft = TableDraft(old)
+        draft.add_index(wanted)
+        self._change_indexes(old, draft.freeze())
+
+    def _drop_index(self, node: IndexStatement) -> None:
+        old = self._definition(self._name(node.table))
+        draft = TableDraft(old)
+        if node.condition is not None and not draft.has_index(node.name.text):
+            return
+        draft.drop_index(node.name.text)
+        self._change(old, draft)
+
+    # Changes of a table
 
     def _change(self, old: TableDefinition, draft: TableDraft) -> None:
         new = draft.freeze()

@@ -5,7 +5,8 @@ import struct
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Final, TypeAlias
 
-from applier.sinks.sqlite.column_type import MAX_SIGNED, ColumnType, TypeFamily
+from applier.ddl.column_type import ColumnType, TypeFamily
+from applier.sinks.sqlite.affinity import MAX_SIGNED
 
 Stored: TypeAlias = int | float | str | bytes | None
 

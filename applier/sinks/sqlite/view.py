@@ -10,16 +10,17 @@ import sqlglot
 from sqlglot import ErrorLevel, exp
 from sqlglot.errors import SqlglotError
 
+from applier.ddl.cursor import Cursor
 from applier.model.events import FoldedName, TableName
 from applier.sinks.sqlite.catalogue import StoredObject, find_objects
 from applier.sinks.sqlite.names import Sql, compose, quote, quote_all, stored_name
-from applier.sinks.sqlite.table_parser import parse_name
-from applier.sinks.sqlite.tokens import Cursor
 
 
-def create_view(connection: sqlite3.Connection, cursor: Cursor, schema: str) -> None:
-    """Create the view whose name comes next; NeedsOperator if its query cannot be translated. An existing one must be gone by now."""
-    name = parse_name(cursor, schema)
+def create_view(connection: sqlite3.Connection, name: TableName, cursor: Cursor, schema: str) -> None:
+    """Create a view; ``cursor`` stands behind its name. DdlSyntaxError if the query cannot be translated. No view of that name may exist.
+
+    ``schema`` is that of unqualified names.
+    """
     columns = _column_names(cursor)
     cursor.expect("AS")
     query = _translate(connection, cursor, schema)
@@ -41,7 +42,7 @@ def _column_names(cursor: Cursor) -> list[str]:
     if cursor.sees("("):
         inside = cursor.parenthesis()
         while not inside.is_done:
-            names.append(inside.identifier())
+            names.append(inside.name())
             inside.accept(",")
     return names
 

@@ -1,20 +1,14 @@
-"""Column types of MySQL, and how SQLite stores them without changing a value.
-
-Tables are STRICT, so SQLite refuses what does not fit instead of converting it. Affinity decides what stays exact: INTEGER holds signed
-64 bits; BIGINT UNSIGNED and BIT(64) are ANY, which converts nothing, and their values above 2^63-1 are decimal text (as a number SQLite
-would make them floating point); DECIMAL, dates and times are TEXT; FLOAT and DOUBLE are REAL; ENUM and SET are the TEXT of their labels.
-"""
+"""Column types of MySQL: their families, ranges and lengths, as its catalogue spells them."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-MAX_SIGNED: Final = 2**63 - 1
-MAX_UNSIGNED: Final = 2**64 - 1
+from applier.ddl.literal import quote_text
 
 
 class TypeFamily(StrEnum):
-    """Types whose values look alike on the wire and in the file."""
+    """Types whose values look alike on the wire."""
 
     INTEGER = "integer"
     BIT = "bit"
@@ -80,6 +74,11 @@ _TO_BINARY: Final = {
 UTF8_CHARSETS: Final = frozenset({"", "utf8", "utf8mb3", "utf8mb4", "ascii"})
 
 
+def is_known_base(base: str) -> bool:
+    """Tell whether ``base`` is the catalogue's name of a type."""
+    return base in _FAMILIES
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnType:
     """A type as MySQL's catalogue spells it. ``charset`` is '' unless it was declared and is not a kind of UTF-8."""
@@ -95,19 +94,6 @@ class ColumnType:
     def family(self) -> TypeFamily:
         """The family of the type."""
         return _FAMILIES[self.base]
-
-    @property
-    def storage(self) -> str:
-        """The type of the SQLite column."""
-        match self.family:
-            case TypeFamily.INTEGER | TypeFamily.BIT | TypeFamily.YEAR:
-                return "ANY" if self.highest > MAX_SIGNED else "INTEGER"
-            case TypeFamily.FLOAT | TypeFamily.DOUBLE:
-                return "REAL"
-            case TypeFamily.BINARY:
-                return "BLOB"
-            case _:
-                return "TEXT"
 
     @property
     def lowest(self) -> int:
@@ -163,11 +149,3 @@ class ColumnType:
             text += "(" + ",".join(map(str, self.arguments)) + ")"
         text += (" unsigned" if self.unsigned else "") + (" zerofill" if self.zerofill else "")
         return text + (f" character set {self.charset}" if self.charset else "")
-
-
-_ESCAPES: Final = str.maketrans({"\\": "\\\\", "'": "''", "\0": "\\0", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"})
-
-
-def quote_text(text: str) -> str:
-    r"""Write a string literal of MySQL that can stand inside a comment of SQL (``*/`` becomes ``*\/``, which MySQL reads as the same)."""
-    return "'" + text.translate(_ESCAPES).replace("*/", "*\\/") + "'"

@@ -1,4 +1,4 @@
-"""The definition of a table: what MySQL knows of it, and how it is written down in SQLite.
+"""Writes a table's definition as SQLite's CREATE statements.
 
 SQLite keeps the text of CREATE statements, comments included, through every ALTER and dump. So the MySQL definition of a column stands
 as a comment behind the column (``"status" TEXT NOT NULL /*: enum('new','paid') NOT NULL DEFAULT 'new' */``), and that of an index inside
@@ -8,104 +8,16 @@ it back.
 NOT NULL columns carry no DEFAULT in SQLite: ``REPLACE`` would silently put it in the place of a NULL that does not fit.
 """
 
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Final
 
+from applier.ddl.column_type import TypeFamily
+from applier.ddl.table import PRIMARY, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition
 from applier.model.errors import NeedsOperator
-from applier.model.events import TableName
-from applier.sinks.sqlite.column_type import ColumnType, TypeFamily
+from applier.sinks.sqlite.affinity import affinity
 from applier.sinks.sqlite.expression import translate
-from applier.sinks.sqlite.names import PRIMARY, Sql, compose, index_name, quote, quote_all, stored_name
+from applier.sinks.sqlite.names import Sql, compose, index_name, quote, quote_all, stored_name
 
 MARK: Final = "/*:"
-
-
-class DefaultKind(StrEnum):
-    """What a DEFAULT clause holds."""
-
-    LITERAL = "literal"
-    NOW = "now"
-    EXPRESSION = "expression"
-
-
-@dataclass(frozen=True, slots=True)
-class Default:
-    """A DEFAULT clause: ``text`` in MySQL's words; ``DEFAULT NULL`` is no default."""
-
-    kind: DefaultKind
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnDefinition:
-    """A column in MySQL's words. ``generated`` is its expression, '' for an ordinary column."""
-
-    name: str
-    type: ColumnType
-    nullable: bool = True
-    default: Default | None = None
-    generated: str = ""
-    stored: bool = False
-
-    @property
-    def mysql(self) -> str:
-        """The definition without the name, as MySQL writes it."""
-        text = str(self.type) + ("" if self.nullable else " NOT NULL")
-        if self.generated:
-            text += f" GENERATED ALWAYS AS ({self.generated}) " + ("STORED" if self.stored else "VIRTUAL")
-        if self.default is not None:
-            text += f" DEFAULT {self.default.text}"
-        return text
-
-
-@dataclass(frozen=True, slots=True)
-class IndexPart:
-    """A part of an index: a column, perhaps only its first ``prefix`` characters or bytes, or an ``expression`` (then ``column`` is '')."""
-
-    column: str
-    prefix: int = 0
-    expression: str = ""
-
-    @property
-    def mysql(self) -> str:
-        """The part as MySQL writes it."""
-        if self.expression:
-            return f"({self.expression})"
-        return "`" + self.column.replace("`", "``") + "`" + (f"({self.prefix})" if self.prefix else "")
-
-
-@dataclass(frozen=True, slots=True)
-class IndexDefinition:
-    """An index apart from the primary key."""
-
-    name: str
-    parts: tuple[IndexPart, ...]
-    unique: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableDefinition:
-    """A table. ``primary_key`` is empty if there is none; parts of it may have prefixes, then it is stored as a unique index."""
-
-    name: TableName
-    columns: tuple[ColumnDefinition, ...]
-    primary_key: tuple[IndexPart, ...] = ()
-    indexes: tuple[IndexDefinition, ...] = field(default=())
-
-    def column(self, name: str) -> ColumnDefinition | None:
-        """Find a column by its name without regard to case."""
-        folded = name.casefold()
-        return next((column for column in self.columns if column.name.casefold() == folded), None)
-
-    def index(self, name: str) -> IndexDefinition | None:
-        """Find an index by its name without regard to case."""
-        folded = name.casefold()
-        return next((index for index in self.indexes if index.name.casefold() == folded), None)
-
-    def renamed(self, name: TableName) -> "TableDefinition":
-        """Return the definition under another name."""
-        return replace(self, name=name)
 
 
 def create_table(table: TableDefinition, stored: str = "") -> Sql:
@@ -123,14 +35,14 @@ def create_table(table: TableDefinition, stored: str = "") -> Sql:
 def _rowid_alias(table: TableDefinition, key: list[str]) -> str | None:
     """Name the column that may be the rowid itself, which saves a second tree: the only key column, of a signed integer type."""
     column = table.column(key[0]) if len(key) == 1 else None
-    if column is None or column.type.storage != "INTEGER" or column.generated:
+    if column is None or affinity(column.type) != "INTEGER" or column.generated:
         return None
     return column.name
 
 
 def column_clause(table: TableDefinition, column: ColumnDefinition, *, is_rowid: bool = False) -> Sql:
     """Render one column of CREATE TABLE or ALTER TABLE ADD COLUMN, with its MySQL definition behind it."""
-    text = compose("{name} {type}", name=quote(column.name), type=Sql(column.type.storage))
+    text = compose("{name} {type}", name=quote(column.name), type=Sql(affinity(column.type)))
     if is_rowid:
         text = compose("{text} PRIMARY KEY", text=text)
     if not column.nullable:

@@ -6,10 +6,9 @@ References name the columns as they were before the statement, or, where there i
 
 from dataclasses import dataclass, replace
 
+from applier.ddl.remedy import BY_HAND
+from applier.ddl.table import PRIMARY, ColumnDefinition, Default, IndexDefinition, IndexPart, TableDefinition
 from applier.model.errors import NeedsOperator
-from applier.sinks.sqlite.definition import ColumnDefinition, Default, IndexDefinition, IndexPart, TableDefinition
-from applier.sinks.sqlite.names import PRIMARY
-from applier.sinks.sqlite.tokens import BY_HAND
 
 
 @dataclass(slots=True, eq=False)

@@ -1,18 +1,15 @@
-"""Reads column definitions, types, defaults and index parts of MySQL as TiDB prints them."""
+"""Reads the definition of a column behind its name, and the parts of an index. Strict: an option that it does not know stops."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from applier.sinks.sqlite.column_type import UTF8_CHARSETS, ColumnType, TypeFamily, quote_text
-from applier.sinks.sqlite.definition import ColumnDefinition, Default, DefaultKind, IndexPart
-from applier.sinks.sqlite.tokens import Cursor
+from applier.ddl.column_type import ColumnType
+from applier.ddl.cursor import Cursor
+from applier.ddl.literal import quote_text
+from applier.ddl.table import ColumnDefinition, Default, DefaultKind, IndexPart
+from applier.ddl.type_parser import parse_charset, parse_type, with_charset
 
-_ALIASES: Final = {
-    "integer": "int", "int1": "tinyint", "int2": "smallint", "int3": "mediumint", "middleint": "mediumint", "int4": "int", "int8": "bigint",
-    "numeric": "decimal", "dec": "decimal", "fixed": "decimal", "real": "double", "float8": "double", "float4": "float",
-    "character": "char", "nchar": "char", "varcharacter": "varchar", "nvarchar": "varchar", "bool": "tinyint", "boolean": "tinyint",
-}  # fmt: skip
 _NOW: Final = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
 
 
@@ -24,6 +21,10 @@ class ParsedColumn:
     is_primary: bool = False
     is_unique: bool = False
 
+    def with_charset(self, charset: str) -> "ParsedColumn":
+        """Return the column under the character set of its table."""
+        return replace(self, definition=replace(self.definition, type=with_charset(self.definition.type, charset)))
+
 
 def parse_mysql_definition(name: str, text: str) -> ColumnDefinition:
     """Read back what ``ColumnDefinition.mysql`` wrote."""
@@ -31,7 +32,7 @@ def parse_mysql_definition(name: str, text: str) -> ColumnDefinition:
 
 
 def parse_column(cursor: Cursor, name: str) -> ParsedColumn:
-    """Read a column definition behind its name, up to a comma, FIRST or AFTER."""
+    """Read a column definition behind its name, up to FIRST or AFTER."""
     if cursor.accept("SERIAL"):
         serial = ColumnDefinition(name=name, type=ColumnType(base="bigint", unsigned=True), nullable=False)
         return _options(cursor, ParsedColumn(serial, is_unique=True))
@@ -39,97 +40,8 @@ def parse_column(cursor: Cursor, name: str) -> ParsedColumn:
     return _options(cursor, ParsedColumn(ColumnDefinition(name=name, type=column_type)))
 
 
-def parse_type(cursor: Cursor) -> ColumnType:
-    """Read a type with its attributes."""
-    base = _base(cursor)
-    if base in ("enum", "set"):
-        labels = tuple(_labels(cursor.parenthesis()))
-        if not labels:
-            raise cursor.unexpected("labels")
-        return _attributes(cursor, ColumnType(base=base, labels=labels))
-    arguments = tuple(_integers(cursor.parenthesis())) if cursor.sees("(") else ()
-    return _attributes(cursor, _normal(base, arguments))
-
-
-def _base(cursor: Cursor) -> str:
-    cursor.accept("NATIONAL")
-    word = cursor.take()
-    base = word.text.lower()
-    if base == "long":
-        base = "mediumblob" if cursor.accept("VARBINARY") else "mediumtext"
-        cursor.accept_any("VARCHAR", "CHAR")
-    if base == "double":
-        cursor.accept("PRECISION")
-    if base in ("char", "character", "nchar") and cursor.accept("VARYING"):
-        base = "varchar"
-    if base in ("bool", "boolean"):
-        return "bool"
-    base = _ALIASES.get(base, base)
-    try:
-        ColumnType(base=base).family  # noqa: B018 - unknown types raise KeyError here, before anything is built on them
-    except KeyError:
-        raise cursor.unexpected(f"a type that SQLite can hold, not {word.text},") from None
-    return base
-
-
-def _normal(base: str, arguments: tuple[int, ...]) -> ColumnType:
-    if base == "bool":
-        return ColumnType(base="tinyint", arguments=(1,))
-    if base == "float" and len(arguments) == 1:
-        return ColumnType(base="double" if arguments[0] > 24 else "float")
-    if base == "decimal" and not arguments:
-        arguments = (10, 0)
-    if base == "decimal" and len(arguments) == 1:
-        arguments = (arguments[0], 0)
-    return ColumnType(base=base, arguments=arguments)
-
-
-def _labels(inside: Cursor) -> Iterator[str]:
-    while not inside.is_done:
-        # TiDB and MySQL strip trailing spaces of labels.
-        yield inside.string().rstrip(" ")
-        inside.accept(",")
-
-
-def _integers(inside: Cursor) -> Iterator[int]:
-    while not inside.is_done:
-        yield inside.integer()
-        inside.accept(",")
-
-
-def _attributes(cursor: Cursor, column: ColumnType) -> ColumnType:
-    while True:
-        if cursor.accept("UNSIGNED"):
-            column = replace(column, unsigned=True)
-        elif cursor.accept("ZEROFILL"):
-            column = replace(column, unsigned=True, zerofill=True)
-        elif cursor.accept("BYTE"):
-            column = column.as_binary()
-        elif charset := parse_charset(cursor):
-            column = with_charset(column, charset)
-        elif not cursor.accept_any("SIGNED", "BINARY", "ASCII", "UNICODE"):
-            return column
-
-
-def parse_charset(cursor: Cursor) -> str:
-    """Take ``CHARACTER SET x`` or ``CHARSET x`` (with or without ``=``) and return x in lower case; '' if it does not follow."""
-    if not (cursor.accept("CHARACTER", "SET") or cursor.accept("CHARSET") or cursor.accept("CHAR", "SET")):
-        return ""
-    cursor.accept("=")
-    return cursor.take().text.lower()
-
-
-def with_charset(column: ColumnType, charset: str) -> ColumnType:
-    """Return the type under another character set: ``binary`` makes it a binary type, kinds of UTF-8 need no mention."""
-    if column.family is not TypeFamily.CHARACTER:
-        return column
-    if charset == "binary":
-        return column.as_binary()
-    return replace(column, charset="" if charset in UTF8_CHARSETS else charset)
-
-
 def _options(cursor: Cursor, column: ParsedColumn) -> ParsedColumn:
-    while not (cursor.is_done or cursor.sees(",") or cursor.sees("FIRST") or cursor.sees("AFTER")):
+    while not (cursor.is_done or cursor.sees("FIRST") or cursor.sees("AFTER")):
         column = _option(cursor, column)
     return column
 
@@ -174,30 +86,36 @@ def _ignored_option(cursor: Cursor) -> None:
         skip_references(cursor)
     elif cursor.accept_any("COMMENT", "COLLATE", "COLUMN_FORMAT", "STORAGE", "SRID", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE"):
         cursor.accept("=")
-        cursor.take()
+        _value(cursor)
     elif cursor.accept("ON", "UPDATE"):
-        cursor.take()
+        cursor.next()
         cursor.skip_parenthesis()
     elif cursor.accept("CONSTRAINT"):
         if not cursor.sees("CHECK"):
-            cursor.identifier()
+            cursor.name()
     elif cursor.accept_any("CHECK", "AUTO_RANDOM"):
         cursor.skip_parenthesis()
     elif not (cursor.accept("NOT", "ENFORCED") or cursor.accept_any("AUTO_INCREMENT", "VISIBLE", "INVISIBLE", "ENFORCED")):
         raise cursor.unexpected("a column option")
 
 
+def _value(cursor: Cursor) -> None:
+    if cursor.literal_ahead() is None:
+        cursor.next()
+    else:
+        cursor.literal()
+
+
 def skip_references(cursor: Cursor) -> None:
     """Take what follows REFERENCES: foreign keys are checked upstream."""
-    cursor.identifier()
+    cursor.name()
     if cursor.accept("."):
-        cursor.identifier()
-    if cursor.sees("("):
-        cursor.parenthesis()
+        cursor.name()
+    cursor.skip_parenthesis()
     while cursor.accept("MATCH") or cursor.accept("ON"):
         cursor.accept_any("DELETE", "UPDATE")
         cursor.accept_any("SET", "NO")
-        cursor.take()
+        cursor.next()
 
 
 def parse_default(cursor: Cursor) -> Default | None:
@@ -212,17 +130,18 @@ def parse_default(cursor: Cursor) -> Default | None:
         return Default(DefaultKind.NOW, "CURRENT_TIMESTAMP" + (f"({digits})" if digits else ""))
     if cursor.accept("NEXT", "VALUE", "FOR"):
         return Default(DefaultKind.EXPRESSION, "(NEXT VALUE FOR " + _sequence(cursor) + ")")
-    if cursor.peek().kind == "word" and cursor.peek(1).text == "(":
-        name = cursor.take().text
+    if cursor.is_at_name() and not cursor.sees("quoted") and cursor.keyword(1) == "(":
+        name = cursor.name()
         return Default(DefaultKind.EXPRESSION, f"({name}({cursor.parenthesis().source()}))")
     return Default(DefaultKind.LITERAL, _literal(cursor))
 
 
 def _default_expression(inside: Cursor) -> Default:
     """Read a default in parentheses, which may be a plain literal or the current time all the same."""
-    if inside.peek(1).kind == "end" and inside.peek().kind in ("string", "number", "bytes"):
+    literal = inside.literal_ahead()
+    if literal is not None and literal.last == inside.last:
         return Default(DefaultKind.LITERAL, _literal(inside))
-    if inside.peek().text.upper() in _NOW and all(word.text in "()" or word.text.isdecimal() for word in inside.rest[1:]):
+    if inside.keyword() in _NOW and all(token.text in "()" or token.text.isdecimal() for token in inside.rest[1:]):
         found = parse_default(inside)
         if found is not None:
             return found
@@ -230,23 +149,24 @@ def _default_expression(inside: Cursor) -> Default:
 
 
 def _sequence(cursor: Cursor) -> str:
-    name = cursor.identifier()
-    return f"{name}.{cursor.identifier()}" if cursor.accept(".") else name
+    name = cursor.name()
+    return f"{name}.{cursor.name()}" if cursor.accept(".") else name
 
 
 def _literal(cursor: Cursor) -> str:
     sign = cursor.accept_any("-", "+")
-    word = cursor.peek()
-    if word.kind in ("string", "introducer"):
-        return quote_text(cursor.string())
-    cursor.take()
-    if word.kind == "bytes":
-        return f"X'{word.text}'"
-    if word.kind == "number":
-        return ("-" if sign == "-" else "") + word.text
-    if word.text.upper() in ("TRUE", "FALSE"):
-        return str(int(word.text.upper() == "TRUE"))
-    raise cursor.unexpected("a default")
+    if truth := cursor.accept_any("TRUE", "FALSE"):
+        return str(int(truth == "TRUE"))
+    if cursor.literal_ahead() is None:
+        raise cursor.unexpected("a default")
+    literal = cursor.literal()
+    match literal.kind:
+        case "string":
+            return quote_text(literal.text)
+        case "bytes":
+            return f"X'{literal.text}'"
+        case _:
+            return ("-" if sign == "-" else "") + literal.text
 
 
 def parse_index_parts(cursor: Cursor) -> tuple[IndexPart, ...]:
@@ -267,7 +187,7 @@ def _parts(inside: Cursor) -> Iterator[IndexPart]:
         if inside.sees("("):
             yield IndexPart("", 0, inside.parenthesis().source())
         else:
-            name = inside.identifier()
+            name = inside.name()
             yield IndexPart(name, inside.parenthesis().integer() if inside.sees("(") else 0)
         inside.accept_any("ASC", "DESC")
         if not inside.is_done:

@@ -1,0 +1,110 @@
+"""Reads the type of a column, with its attributes and its character set."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from applier.ddl.column_type import UTF8_CHARSETS, ColumnType, TypeFamily, is_known_base
+from applier.ddl.cursor import Cursor
+
+_ALIASES: Final = {
+    "integer": "int", "int1": "tinyint", "int2": "smallint", "int3": "mediumint", "middleint": "mediumint", "int4": "int", "int8": "bigint",
+    "numeric": "decimal", "dec": "decimal", "fixed": "decimal", "real": "double", "float8": "double", "float4": "float",
+    "character": "char", "nchar": "char", "varcharacter": "varchar", "nvarchar": "varchar", "bool": "tinyint", "boolean": "tinyint",
+}  # fmt: skip
+_CHARSET_WORDS: Final = frozenset({"CHARACTER", "CHARSET", "COLLATE", "BYTE"})
+
+
+def parse_type(cursor: Cursor) -> ColumnType:
+    """Read a type with its attributes."""
+    base = _base(cursor)
+    if base in ("enum", "set"):
+        labels = tuple(_labels(cursor.parenthesis()))
+        if not labels:
+            raise cursor.unexpected("labels")
+        return _attributes(cursor, ColumnType(base=base, labels=labels))
+    arguments = tuple(_integers(cursor.parenthesis())) if cursor.sees("(") else ()
+    return _attributes(cursor, _normal(base, arguments))
+
+
+def _base(cursor: Cursor) -> str:
+    cursor.accept("NATIONAL")
+    if cursor.is_done:
+        raise cursor.unexpected("a type")
+    word = cursor.next().text
+    base = word.lower()
+    if base == "long":
+        base = "mediumblob" if cursor.accept("VARBINARY") else "mediumtext"
+        cursor.accept_any("VARCHAR", "CHAR")
+    if base == "double":
+        cursor.accept("PRECISION")
+    if base in ("char", "character", "nchar") and cursor.accept("VARYING"):
+        base = "varchar"
+    if base in ("bool", "boolean"):
+        return "bool"
+    base = _ALIASES.get(base, base)
+    if not is_known_base(base):
+        raise cursor.unexpected(f"a type that can be translated, not {word},")
+    return base
+
+
+def _normal(base: str, arguments: tuple[int, ...]) -> ColumnType:
+    if base == "bool":
+        return ColumnType(base="tinyint", arguments=(1,))
+    if base == "float" and len(arguments) == 1:
+        return ColumnType(base="double" if arguments[0] > 24 else "float")
+    if base == "decimal" and not arguments:
+        arguments = (10, 0)
+    if base == "decimal" and len(arguments) == 1:
+        arguments = (arguments[0], 0)
+    return ColumnType(base=base, arguments=arguments)
+
+
+def _labels(inside: Cursor) -> Iterator[str]:
+    while not inside.is_done:
+        # TiDB and MySQL strip trailing spaces of labels.
+        yield inside.string().rstrip(" ")
+        inside.accept(",")
+
+
+def _integers(inside: Cursor) -> Iterator[int]:
+    while not inside.is_done:
+        yield inside.integer()
+        inside.accept(",")
+
+
+def _attributes(cursor: Cursor, column: ColumnType) -> ColumnType:
+    while True:
+        if cursor.accept("UNSIGNED"):
+            column = replace(column, unsigned=True)
+        elif cursor.accept("ZEROFILL"):
+            column = replace(column, unsigned=True, zerofill=True)
+        elif cursor.accept("BYTE"):
+            column = column.as_binary()
+        elif charset := parse_charset(cursor):
+            column = with_charset(column, charset)
+        elif not cursor.accept_any("SIGNED", "BINARY", "ASCII", "UNICODE"):
+            return column
+
+
+def parse_charset(cursor: Cursor) -> str:
+    """Take ``CHARACTER SET x`` or ``CHARSET x`` (with or without ``=``) and return x in lower case; '' if it does not follow."""
+    if not (cursor.accept("CHARACTER", "SET") or cursor.accept("CHARSET") or cursor.accept("CHAR", "SET")):
+        return ""
+    cursor.accept("=")
+    literal = cursor.literal_ahead()
+    return cursor.string().lower() if literal and literal.kind == "string" else cursor.next().text.lower()
+
+
+def names_charset(cursor: Cursor) -> bool:
+    """Tell whether what is left names a character set or collation of its own."""
+    return any(token.keyword in _CHARSET_WORDS for token in cursor.rest)
+
+
+def with_charset(column: ColumnType, charset: str) -> ColumnType:
+    """Return the type under another character set: ``binary`` makes it a binary type, kinds of UTF-8 need no mention."""
+    if column.family is not TypeFamily.CHARACTER:
+        return column
+    if charset == "binary":
+        return column.as_binary()
+    return replace(column, charset="" if charset in UTF8_CHARSETS else charset)
