@@ -8,7 +8,7 @@ from applier.replica.context import RunContext
 from applier.replica.recovery import ends_listening, may_be_recreated, most_urgent
 from applier.replica.settled_ddls import report_settled
 from applier.replica.state import ReplicaState
-from applier.spark.ahead import ListenAhead
+from applier.spark.listen_ahead import ListenAhead
 from applier.tasks.handover import RangeContent
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 

@@ -17,9 +17,9 @@ from applier.sinks.settings import SinkSettings
 from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.port import Source
-from applier.spark.lazy import LazyRunner
-from applier.spark.loss import UNANSWERED
-from applier.spark.runner import SparkRunner, start_failed
+from applier.spark.failure import UNANSWERED, start_failed
+from applier.spark.on_demand import OnDemandRunner
+from applier.spark.runner import SparkRunner
 from applier.spark.session import start_context, submitted_master
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor
@@ -63,7 +63,7 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
 def open_components(config: Config, kafka: KafkaSettings, sink_settings: SinkSettings) -> Iterator[Components]:
     """Open source, sink and runner for one run, and close them at the end of the block."""
     with open_source(kafka) as source, open_sink(sink_settings) as sink:
-        runner = LazyRunner(lambda: _start_spark(config, source))
+        runner = OnDemandRunner(lambda: _start_spark(config, source))
         try:
             yield Components(source, sink, runner)
         finally:

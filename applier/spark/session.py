@@ -1,15 +1,18 @@
-"""The Spark context: made once per process, quiet, with this interpreter for its Python workers."""
+"""The Spark context: one per process, with few log lines, with this interpreter for its Python workers; and its end."""
 
 import os
 import re
 import sys
+import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.resources import as_file, files
 from typing import Final
 
 from pyspark import SparkConf, SparkContext
 
-from applier.spark.gateway import start_jvm
+from applier.spark.failure import UNANSWERED
+from applier.spark.jvm import drop_dead_jvm, start_jvm
 
 DEFAULTS: Mapping[str, str] = {
     "spark.ui.enabled": "false",
@@ -27,8 +30,8 @@ DEFAULTS: Mapping[str, str] = {
     "spark.rdd.compress": "false",
     "spark.task.maxFailures": "4",
 }
-"""Ours; the operator's [spark.conf] goes over them. Unix sockets halve the fixed cost of a job (DESIGN.md 4). What a web interface would
-show of past jobs is kept in memory without one too: a daemon runs hundreds of thousands."""
+"""The operator's [spark.conf] overrides them. Unix sockets halve the fixed cost of a job (DESIGN.md 4). Spark keeps what a web interface
+would show of past jobs in memory, even where there is none: a daemon runs hundreds of thousands, so few are retained."""
 
 SECRET: Final = re.compile(r"secret|password|token|access\.?key", re.IGNORECASE)
 """Names of properties that Spark itself takes for secrets (the default of spark.redaction.regex)."""
@@ -41,7 +44,7 @@ LOCAL_DEFAULTS: Mapping[str, str] = {
 
 
 def is_submitted() -> bool:
-    """Tell whether spark-submit started this process: then it has chosen the master."""
+    """Whether spark-submit started this process: then it has chosen the master."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -55,7 +58,7 @@ def submitted_master() -> str | None:
 
 
 def start_context(app_name: str, master: str, conf: Mapping[str, str]) -> SparkContext:
-    """Start Spark, or take the context that spark-submit prepared: then its master holds, and its ``--conf`` goes over our defaults."""
+    """Start Spark. Under spark-submit its master is used, and its ``--conf`` overrides our defaults."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if submitted_master() is not None:
         return SparkContext.getOrCreate(_configured(SparkConf(), app_name, DEFAULTS, conf))
@@ -66,6 +69,17 @@ def start_context(app_name: str, master: str, conf: Mapping[str, str]) -> SparkC
         spark_conf.set("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{log4j} {options}".strip())
         start_jvm(_without_secrets(spark_conf))
         return SparkContext.getOrCreate(spark_conf)
+
+
+def end_context(context: SparkContext) -> None:
+    """Stop a context whatever its state. If its JVM has died, the next context starts another."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # PySpark warns of a JVM that does not answer
+        with suppress(*UNANSWERED):
+            context.stop()
+        # Once more: where the JVM's death has interrupted the first call, PySpark still takes the context for the active one.
+        context.stop()
+    drop_dead_jvm()
 
 
 def _without_secrets(spark_conf: SparkConf) -> SparkConf:

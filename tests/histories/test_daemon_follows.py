@@ -234,13 +234,13 @@ def test_a_job_that_is_always_lost_ends_the_run_though_positions_are_saved_betwe
     tmp_path, saving_always, monkeypatch
 ):
     monkeypatch.setattr(recovery.Recovery.__init__, "__defaults__", (3,))
-    lost = WriteOutcome(state=WriteState.REBUILD, error=JobAborted("spark gave a job up", cause="MemoryError"))
+    lost = WriteOutcome(state=WriteState.REBUILD, error=JobAborted("Spark job aborted", cause="MemoryError"))
     error, observer = follow_without_rows(tmp_path, lost, retry_for_s=0.0, limit=12)
     assert isinstance(error, JobAborted)
     assert [(facts["error"], facts["reason"], facts["attempt"]) for facts in observer.of("retry")] == [
-        ("JobAborted", "spark gave a job up", attempt) for attempt in (1, 2, 3)
+        ("JobAborted", "Spark job aborted", attempt) for attempt in (1, 2, 3)
     ]
-    assert [(facts["reason"], facts["cause"]) for facts in observer.of("recovering")] == [("spark gave a job up", "MemoryError")] * 3
+    assert [(facts["reason"], facts["cause"]) for facts in observer.of("recovering")] == [("Spark job aborted", "MemoryError")] * 3
 
 
 def test_a_database_that_is_away_when_only_positions_are_saved_is_waited_for(tmp_path, monkeypatch):

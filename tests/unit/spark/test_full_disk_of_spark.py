@@ -1,11 +1,11 @@
-"""A disk of Spark's that is full is told as such."""
+"""A full disk of Spark's has an error and a remedy of its own."""
 
 import pytest
 from py4j.protocol import Py4JJavaError
 
 from applier.model.errors import JobAborted
 from applier.replica.recovery import is_transient
-from applier.spark.runner import _job_failed
+from applier.spark.failure import job_failed
 
 
 class Failed(Py4JJavaError):
@@ -16,10 +16,10 @@ class Failed(Py4JJavaError):
 
 
 @pytest.mark.parametrize("words", ["java.io.IOException: No space left on device", "OSError: [Errno 122] Disk quota exceeded"])
-def test_a_job_that_fails_for_lack_of_room_names_the_directory_to_look_at(words):
-    error = _job_failed(Failed(f"Job aborted due to stage failure: Task 0 failed 4 times: {words}\n\tat x"))
+def test_a_job_that_fails_for_lack_of_disk_space_names_sparks_directory(words):
+    error = job_failed(Failed(f"Job aborted due to stage failure: Task 0 failed 4 times: {words}\n\tat x"))
     assert isinstance(error, JobAborted)
-    assert "no room left" in error.message
+    assert "no space left" in error.message
     assert "spark.local.dir" in error.remedy
     assert words in error.facts["cause"]
     assert is_transient(error)

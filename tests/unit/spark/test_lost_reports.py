@@ -1,4 +1,4 @@
-"""A listener's report can be lost although its job succeeds: then the range counts as not read, and stays nowhere."""
+"""A listener's report can be lost although its job succeeds: then the range counts as not read, and nothing of it stays cached."""
 
 from types import SimpleNamespace
 
@@ -43,7 +43,7 @@ class ForgetfulSpark:
         self.cached -= 1
 
 
-def test_a_range_without_a_report_is_a_lost_job_and_is_released():
+def test_a_range_without_a_report_fails_and_is_released():
     spark = ForgetfulSpark()
     runner = SparkRunner(spark, MemoryReader({}), OPEN_PROTOCOL)
     (outcome,) = runner.listen([ListenTask(range=RANGE, floor_ts=Ts(0), buckets=1)])

@@ -45,7 +45,9 @@ def test_a_range_that_kills_its_worker_fails_alone_with_its_place_and_does_not_t
             40,
         )
         assert "crashed" in failed["cause"]
-    assert set(found["listened"][1]["reads"].values()) == {1}, "the second time each range is read once: nothing fails beside the culprit"
+    assert set(found["listened"][1]["reads"].values()) == {1}, (
+        "the second time each range is read once: nothing fails beside the failing range"
+    )
     assert found["cached"] == [0, 2, 3, 4, 5]
 
 

@@ -183,7 +183,7 @@ def test_what_the_writer_is_sent_is_whole_or_nothing_is_written(plan, cached, pa
     assert committed(large, received(through(whole, serializer))).rows == ALL
 
 
-def test_no_statement_runs_before_every_reducer_is_heard(plan, cached):
+def test_no_statement_runs_before_every_reducers_marker_has_arrived(plan, cached):
     class Untouched:
         def write(self, fence, statements, commit, quarantined=None):
             raise AssertionError("the writer was asked")

@@ -1,11 +1,11 @@
-"""A job that listens ahead is waited for, but not beyond the wish to end."""
+"""A job that listens ahead is waited for, but not after a shutdown request."""
 
 from contextlib import nullcontext
 from threading import Event, Thread
 
 import pytest
 
-from applier.spark.ahead import ListenAhead
+from applier.spark.listen_ahead import ListenAhead
 
 
 class Slow:
@@ -53,7 +53,7 @@ def in_time(call):
 
 
 @pytest.mark.parametrize("wait_for", [ListenAhead.finish, ListenAhead.discard])
-def test_a_job_is_not_waited_for_once_the_end_is_wished(wait_for, ending):
+def test_a_job_is_not_waited_for_after_a_shutdown_request(wait_for, ending):
     runner = Slow()
     ahead, end = ending(runner)
     ahead.start(["range"])

@@ -10,7 +10,7 @@ from applier.tasks.listen import ListenOutcome, ListenTask
 from applier.tasks.port import Runner
 
 LOOK_S: Final = 0.2
-"""Between two looks at whether the end is wished, while a job is waited for."""
+"""How often a wait for a job looks whether a shutdown was requested."""
 
 
 class ListenAhead:
@@ -19,7 +19,7 @@ class ListenAhead:
     def __init__(self, runner: Runner, timed: Callable[[], AbstractContextManager[None]], end: Event) -> None:
         """Listen through ``runner``; each job runs inside of a context that ``timed`` makes, in the thread of the job.
 
-        Once ``end`` is set no job is waited for: nothing of it is needed, and it may last.
+        Once ``end`` is set no job is waited for: its outcomes are not needed, and it may take long.
         """
         self._runner, self._timed, self._end = runner, timed, end
         self._pool = ThreadPoolExecutor(1, "listen")
@@ -31,7 +31,7 @@ class ListenAhead:
             self._job = self._pool.submit(self._listen, tasks)
 
     def finish(self) -> Sequence[ListenOutcome]:
-        """Wait for the job and return its outcomes; () if there is none, or if the end is wished."""
+        """Wait for the job and return its outcomes; () if there is none, or if ``end`` is set."""
         job, self._job = self._job, None
         while job is not None and not self._end.is_set():
             if wait([job], LOOK_S).done:
@@ -39,7 +39,7 @@ class ListenAhead:
         return ()
 
     def discard(self) -> None:
-        """Wait for the job and release what it cached: its ranges are planned anew."""
+        """Wait for the job and release what it cached: its ranges are planned again."""
         self._runner.release([outcome.range for outcome in self.finish()])
 
     def _listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:

@@ -1,8 +1,8 @@
-"""Finds the range that ends its listener, so that it fails alone: a job fails whole, with all ranges that it reads.
+"""Finds the range that crashes its listener, so that the others are read: a job fails whole, with all ranges that it reads.
 
 A range may kill its Python worker or its executor each time (a record that needs more memory than there is, a crash in a library). The
-ranges of a failed job are listened to again, in parts, until the one that fails alone is known. It is remembered: while it is planned
-again and again, the others do not share a job with it.
+ranges of a failed job are listened to again, in smaller jobs, until the one that fails alone is known. It is remembered: as long as it
+is planned again, the others do not share a job with it.
 """
 
 from collections import Counter, deque
@@ -15,29 +15,29 @@ from applier.model.range_report import RangeId
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 
 MAX_FAILED_JOBS: Final = 16
-"""In one search. Where more jobs fail, no single range is to blame: what is left counts as lost."""
-TRIES_ALONE: Final = 3
-"""An accident ends a listener once (the kernel, an operator); what ends it so often in a row, alone in its job, is the range."""
+"""In one search. Where more jobs fail, the cause is not one range: the ranges that are left fail with the job's own error."""
+MAX_SINGLE_FAILURES: Final = 3
+"""An accident kills a listener once (the kernel, an operator). A range that fails so often in a row, alone in its job, is the cause."""
 
 REMEDY: Final = (
-    "See the logs of the executors and of the system. Killed for want of memory: give Spark more under [spark.conf], or fewer cores. "
-    "`applier inspect` shows the records"
+    "See the logs of the executors and of the system. If the kernel killed the listener for lack of memory, give Spark more under "
+    "[spark.conf], or fewer cores. `applier inspect` shows the records"
 )
 
 
-class JobFailed(NamedTuple):
+class FailedJob(NamedTuple):
     """A job that ended without outcomes. ``task``: the number of the task that Spark names, which is that of its range."""
 
     error: ApplierError
     task: int | None = None
 
 
-Job: TypeAlias = Callable[[Sequence[ListenTask]], Sequence[ListenOutcome] | JobFailed]
+Job: TypeAlias = Callable[[Sequence[ListenTask]], Sequence[ListenOutcome] | FailedJob]
 """Listens to ranges in one Spark job, and releases what a failed one has cached."""
 
 
-class CulpritSearch:
-    """Listens through ``job``; remembers the ranges that have ended their listener."""
+class FailingRanges:
+    """Listens through ``job``; remembers the ranges that have crashed their listener."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -46,10 +46,10 @@ class CulpritSearch:
     def listen(self, tasks: Sequence[ListenTask]) -> list[ListenOutcome]:
         """Return one outcome per task, in order."""
         known = [task.range for task in tasks if _start(task.range) in self._suspects]
-        search = _CulpritSearch(self._job, self._groups(tasks), known)
+        search = _RangeSearch(self._job, self._groups(tasks), known)
         search.run()
         for outcome in search.found.values():
-            (self._suspects.add if outcome.range in search.blamed else self._suspects.discard)(_start(outcome.range))
+            (self._suspects.add if outcome.range in search.failing else self._suspects.discard)(_start(outcome.range))
         return [search.found[task.range] for task in tasks]
 
     def forget(self) -> None:
@@ -63,7 +63,7 @@ class CulpritSearch:
         return [group for group in (others, *([task] for task in suspects)) if group]
 
 
-class _CulpritSearch:
+class _RangeSearch:
     """One search through the ranges of one call."""
 
     def __init__(self, job: Job, groups: Iterable[list[ListenTask]], known: Iterable[RangeId]) -> None:
@@ -71,54 +71,54 @@ class _CulpritSearch:
         self._job = job
         self._queue = deque(groups)
         self._failed_jobs = 0
-        self._tries_alone: Counter[RangeId] = Counter(dict.fromkeys(known, TRIES_ALONE - 1))
+        self._single_failures: Counter[RangeId] = Counter(dict.fromkeys(known, MAX_SINGLE_FAILURES - 1))
         self.found: dict[RangeId, ListenOutcome] = {}
-        self.blamed: set[RangeId] = set()
+        self.failing: set[RangeId] = set()
 
     def run(self) -> None:
         while self._queue:
             group = self._queue.popleft()
             result = self._job(group)
-            if isinstance(result, JobFailed):
+            if isinstance(result, FailedJob):
                 self._take_failure(group, result)
             else:
                 self.found |= {outcome.range: outcome for outcome in result}
 
-    def _take_failure(self, group: list[ListenTask], failed: JobFailed) -> None:
+    def _take_failure(self, group: list[ListenTask], failed: FailedJob) -> None:
         self._failed_jobs += 1
         if isinstance(failed.error, SparkSessionLost) or self._failed_jobs > MAX_FAILED_JOBS:
-            self._give_up(group, failed.error)
+            self._stop(group, failed.error)
         elif len(group) > 1:
             self._queue.extendleft(reversed(_split(group, failed.task)))
         else:
-            self._take_lone_failure(group[0], failed.error)
+            self._take_single_failure(group[0], failed.error)
 
-    def _give_up(self, group: list[ListenTask], error: ApplierError) -> None:
-        """No job can succeed any more, or no range is to blame."""
+    def _stop(self, group: list[ListenTask], error: ApplierError) -> None:
+        """Fail what is left: no job can succeed any more, or the cause is not one range."""
         for task in (*group, *(task for rest in self._queue for task in rest)):
             self.found[task.range] = RangeFailure(task.range, error)
         self._queue.clear()
 
-    def _take_lone_failure(self, task: ListenTask, error: ApplierError) -> None:
-        self._tries_alone[task.range] += 1
-        if self._tries_alone[task.range] < TRIES_ALONE:
+    def _take_single_failure(self, task: ListenTask, error: ApplierError) -> None:
+        self._single_failures[task.range] += 1
+        if self._single_failures[task.range] < MAX_SINGLE_FAILURES:
             self._queue.append([task])
         else:
-            self.blamed.add(task.range)
-            self.found[task.range] = RangeFailure(task.range, _blame(task.range, error))
+            self.failing.add(task.range)
+            self.found[task.range] = RangeFailure(task.range, _listener_died(task.range, error))
 
 
 def _split(group: list[ListenTask], suspect: int | None) -> tuple[list[ListenTask], list[ListenTask]]:
-    """Part the others from the range that Spark names, or the group in the middle."""
+    """Separate the range that Spark names from the others; without a name, cut the group in the middle."""
     if suspect is not None and suspect < len(group):
         return [*group[:suspect], *group[suspect + 1 :]], [group[suspect]]
     middle = len(group) // 2
     return group[:middle], group[middle:]
 
 
-def _blame(range_id: RangeId, error: ApplierError) -> SourceError:
+def _listener_died(range_id: RangeId, error: ApplierError) -> SourceError:
     return SourceError(
-        "the listener of a range ends each time that it reads it",
+        "the listener crashes each time it reads this range",
         remedy=REMEDY,
         kind="listener_died",
         topic=range_id.stream.topic,
@@ -130,5 +130,5 @@ def _blame(range_id: RangeId, error: ApplierError) -> SourceError:
 
 
 def _start(range_id: RangeId) -> tuple[Stream, Offset]:
-    """Return what stays of a range when it is planned again: its end may be another one then."""
+    """Return what identifies a range when it is planned again: its end may be another one then."""
     return range_id.stream, range_id.start

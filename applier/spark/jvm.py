@@ -1,11 +1,11 @@
-"""The JVM of a driver that no spark-submit has started: its output is in our hands, so that its chatter does not reach the operator.
+"""The JVM of a driver that spark-submit has not started: its output goes through a pipe, and lines that would mislead are left out.
 
-The launcher adds an incubator module to every JVM, and the JVM warns of it before any option or logging configuration is read. So
-its output goes through a pipe, and every line but that one is passed on to the standard error of the moment: what a display shows
-above itself, and never the standard output, which belongs to the result.
+The launcher adds an incubator module to every JVM, and the JVM warns of it before any option or logging configuration is read. Every
+line but that one is passed on to ``sys.stderr`` as it is at that moment: a display shows it above itself. Nothing goes to the standard
+output, which belongs to the command's result.
 
-A context that is stopped while a job runs makes Spark and its Python workers complain of one another (broken pipes, blocks that do
-not exist any more). Whoever stops one hushes the JVM before: an operator must not take that for the reason of the stop.
+A context that is stopped while a job runs makes Spark and its Python workers log errors about one another (broken pipes, missing
+blocks). Whoever stops one mutes the JVM before: an operator must not take them for the reason of the stop.
 """
 
 import atexit
@@ -23,29 +23,27 @@ from pyspark.java_gateway import launch_gateway
 
 from applier.model.errors import ConfigError
 
-CHATTER: Final = ("WARNING: Using incubator modules: ",)
-REMEDY: Final = (
-    "The lines above say why. Spark needs a Java runtime 17 or newer: set JAVA_HOME to it; [spark.conf] may ask for too much memory"
-)
+NOISE: Final = ("WARNING: Using incubator modules: ",)
+REMEDY: Final = "The lines above say why. Spark needs Java 17 or newer: set JAVA_HOME to it. [spark.conf] may also ask for too much memory"
 DRAIN_S: Final = 10.0
 """How long the JVM may take to end at exit; it deletes its temporary files."""
 
-_hushed: Final = Event()
+_muted: Final = Event()
 
 
 def start_jvm(conf: SparkConf) -> None:
-    """Start the JVM for the contexts of this process, if it has none; hear it. ConfigError if it does not come up: it has said why."""
-    _hushed.clear()
+    """Start the JVM for the contexts of this process, if it has none, and pass its output on. ConfigError if it does not start."""
+    _muted.clear()
     if SparkContext._gateway is not None:  # noqa: SLF001 - a process has one JVM for all of its contexts, and this is where it is kept
         return
     with suppress(PySparkRuntimeError):
         _start(conf)
         return
-    # Once more: what was killed while it started (the kernel does that, short of memory) comes up now, and what is wrong fails again.
+    # Try once more: a JVM that the kernel killed at its start (short of memory) starts now. A wrong setting fails again.
     try:
         _start(conf)
     except PySparkRuntimeError as error:
-        raise ConfigError("spark does not start: its java process has ended", remedy=REMEDY) from error
+        raise ConfigError("Spark does not start: its Java process ended", remedy=REMEDY) from error
 
 
 def _start(conf: SparkConf) -> None:
@@ -62,23 +60,23 @@ def _start(conf: SparkConf) -> None:
     atexit.register(_end, gateway.proc, forwarder)
 
 
-def hush_jvm() -> None:
-    """Pass nothing on from now on: a context is being stopped. A JVM that has died is heard to its last word, which may say why."""
+def mute_jvm() -> None:
+    """Pass nothing on from now on: a context is being stopped. The output of a JVM that has died is passed on: it may say why."""
     gateway = SparkContext._gateway  # noqa: SLF001 - as above
     process = getattr(gateway, "proc", None)
     if process is not None and process.poll() is None:
-        _hushed.set()
+        _muted.set()
 
 
 def drop_dead_jvm() -> None:
-    """Forget a JVM that this process has started and that does not answer any more; one that answers is kept."""
+    """Drop a JVM that does not answer any more, so that the next context starts another; keep one that answers."""
     gateway = SparkContext._gateway  # noqa: SLF001 - see start_jvm
     if gateway is None:
         return
     with suppress(Py4JError, OSError):
         gateway.jvm.System.nanoTime()
         return
-    with suppress(AttributeError):  # spark-submit's is not our child
+    with suppress(AttributeError):  # spark-submit has started it: then it is not our child
         gateway.proc.kill()
         gateway.proc.wait()
     with suppress(Py4JError, OSError):
@@ -94,17 +92,17 @@ def _launch(conf: SparkConf, output: int) -> JavaGateway:
 
 
 def forward(output: IO[str]) -> None:
-    """Pass the lines of ``output`` on to standard error until its end, without the chatter, and without those of a hushed JVM."""
+    """Pass the lines of ``output`` on to standard error until its end, without the noise, and without those of a muted JVM."""
     with output:
         for line in output:
-            if not line.startswith(CHATTER) and not _hushed.is_set():
+            if not line.startswith(NOISE) and not _muted.is_set():
                 with suppress(OSError, ValueError):  # nobody reads standard error any more: the JVM must not wait for that
                     sys.stderr.write(line)
                     sys.stderr.flush()
 
 
 def _end(process: Any, forwarder: Thread) -> None:
-    """End the JVM (it lives as long as its standard input) and hear what it says at its end."""
+    """End the JVM (it lives as long as its standard input is open) and pass on its last output."""
     with suppress(OSError):
         process.stdin.close()
     forwarder.join(DRAIN_S)

@@ -11,18 +11,18 @@ from typing import Final, TypeAlias
 
 from pyspark import SparkContext
 
-from applier.spark.loss import UNANSWERED
+from applier.spark.failure import UNANSWERED
 from applier.tasks.plan import ApplyPlan
 
 INLINE_BYTES: Final = 256 * 1024
 """Well below PySpark's own threshold. A broadcast costs some milliseconds, which a live feed's small segments need not pay."""
 
-CarriedPlan: TypeAlias = Callable[[], ApplyPlan]
+PlanGetter: TypeAlias = Callable[[], ApplyPlan]
 """Gives the plan where a task runs; crosses to executors."""
 
 
 @contextmanager
-def carried(context: SparkContext, plan: ApplyPlan) -> Iterator[CarriedPlan]:
+def plan_broadcast(context: SparkContext, plan: ApplyPlan) -> Iterator[PlanGetter]:
     """Yield what the code of the tasks takes along in place of the plan, for the jobs of the block."""
     data = pickle.dumps(plan, pickle.HIGHEST_PROTOCOL)
     if len(data) <= INLINE_BYTES:
@@ -32,5 +32,7 @@ def carried(context: SparkContext, plan: ApplyPlan) -> Iterator[CarriedPlan]:
     try:
         yield lambda: broadcast.value
     finally:
-        with suppress(*UNANSWERED):  # with Spark itself gone, its directories are gone too
+        # destroy, not unpersist: unpersist keeps the driver's file for a later use, and there is none. A Spark that has ended has
+        # deleted its directories itself.
+        with suppress(*UNANSWERED):
             broadcast.destroy()

@@ -1,4 +1,4 @@
-"""A Python worker's garbage is collected after each task: what modules have made is not looked at again and again."""
+"""A Python worker's garbage is collected after each task: what the modules have created is frozen, so that the collection is short."""
 
 import gc
 
@@ -14,7 +14,7 @@ def thawed():
     gc.unfreeze()
 
 
-def test_what_is_there_at_the_first_task_of_a_kind_is_left_alone_and_later_garbage_is_not(thawed):
+def test_objects_of_the_first_task_of_a_kind_are_frozen_and_later_ones_are_not(thawed):
     prepare_worker("one kind")
     assert gc.get_freeze_count() > 0
     gc.unfreeze()

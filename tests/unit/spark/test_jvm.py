@@ -1,4 +1,4 @@
-"""What the JVM says: everything is passed on to standard error but the line that every start would show."""
+"""The JVM's output: everything is passed on to standard error but the warning that every start would show."""
 
 import io
 import os
@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from applier.spark.gateway import forward
+from applier.spark.jvm import forward
 
 INCUBATOR = "WARNING: Using incubator modules: jdk.incubator.vector\n"
 PROGRAM = """
@@ -70,7 +70,7 @@ def test_every_line_but_the_incubator_warning_is_passed_on(capsys):
     assert capsys.readouterr() == ("", "ERROR: real trouble\nwithout an end")
 
 
-def test_the_jvm_is_heard_to_its_end_though_nobody_reads_standard_error(monkeypatch):
+def test_output_is_read_to_its_end_even_if_standard_error_is_closed(monkeypatch):
     closed = io.StringIO()
     closed.close()
     monkeypatch.setattr(sys, "stderr", closed)
@@ -79,16 +79,16 @@ def test_the_jvm_is_heard_to_its_end_though_nobody_reads_standard_error(monkeypa
     assert output.closed
 
 
-def test_a_machine_without_java_is_told_what_spark_needs():
+def test_without_java_the_error_says_what_spark_needs():
     code = (
-        "from pyspark import SparkConf; from applier.model.errors import ConfigError; from applier.spark.gateway import start_jvm\n"
+        "from pyspark import SparkConf; from applier.model.errors import ConfigError; from applier.spark.jvm import start_jvm\n"
         "try: start_jvm(SparkConf())\n"
         "except ConfigError as error: print(error)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ | {"JAVA_HOME": "/nonexistent"}
     )
-    assert done.stdout.startswith("spark does not start: its java process has ended. The lines above say why.")
+    assert done.stdout.startswith("Spark does not start: its Java process ended. The lines above say why.")
     assert "JAVA_HOME" in done.stdout
     assert "/nonexistent/bin/java" in done.stderr
 
@@ -107,7 +107,7 @@ def test_a_java_that_is_killed_while_it_starts_is_started_again(tmp_path):
 
 
 @pytest.mark.slow
-def test_spark_starts_quietly_again_and_again_and_real_errors_are_heard_and_the_result_alone_is_on_standard_output():
+def test_spark_starts_without_noise_and_real_errors_go_to_standard_error_only():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert done.stdout == "result\n"
     assert done.stderr.count("ERROR class: real trouble\n") == 1
@@ -118,6 +118,6 @@ def test_spark_starts_quietly_again_and_again_and_real_errors_are_heard_and_the_
 
 
 @pytest.mark.slow
-def test_a_spark_that_is_stopped_at_work_is_not_heard_complaining_of_it(tmp_path):
+def test_a_spark_that_is_stopped_during_a_job_logs_nothing(tmp_path):
     done = subprocess.run([sys.executable, "-c", STOPPED_AT_WORK, tmp_path / "begun"], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("1\n", "")

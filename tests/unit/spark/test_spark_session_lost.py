@@ -1,4 +1,4 @@
-"""Spark may end under the applier: it is said once and plainly, nothing is tried again, and letting go does not fail on top of it."""
+"""The Spark session may end at any time: the run gets one plain error, no further job is tried, and releasing does not fail."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.sinks.write_outcome import WriteState
 from applier.sources.open_protocol import OPEN_PROTOCOL
-from applier.spark.culprit import TRIES_ALONE
+from applier.spark.failing_range import MAX_SINGLE_FAILURES
 from applier.spark.runner import SparkRunner
 from applier.tasks.listen import ListenTask, RangeFailure
 from tests.rig.fake_source import MemoryReader
@@ -57,7 +57,7 @@ class BrokenSpark:
 @pytest.mark.parametrize(
     "error", [ConnectionRefusedError(), Py4JNetworkError("no answer"), Py4JError("Cannot call methods on a stopped SparkContext.")]
 )
-def test_a_spark_that_has_ended_is_named_and_not_rebuilt_upon(error, is_dead):
+def test_a_lost_session_has_its_own_error_and_close_does_not_fail(error, is_dead):
     runner = SparkRunner(BrokenSpark(error, is_dead=is_dead), MemoryReader({}), OPEN_PROTOCOL)
     (outcome,) = runner.listen([TASK])
     assert isinstance(outcome, RangeFailure)
@@ -73,7 +73,7 @@ NOTHING = AttributeError("'NoneType' object has no attribute 'setCallSite'")
 
 
 @pytest.mark.parametrize("is_dead", [True, False])
-def test_a_spark_that_the_other_thread_has_cleared_away_under_a_job_has_ended(is_dead):
+def test_a_session_that_the_other_thread_has_ended_during_a_job_is_lost(is_dead):
     spark = BrokenSpark(NOTHING, is_dead=is_dead)
     spark._jsc = None
     runner = SparkRunner(spark, MemoryReader({}), OPEN_PROTOCOL)
@@ -85,7 +85,7 @@ def test_a_spark_that_the_other_thread_has_cleared_away_under_a_job_has_ended(is
     runner.release([RANGE])
 
 
-def test_a_defect_of_ours_is_not_taken_for_the_end_of_spark():
+def test_a_defect_of_the_applier_is_not_taken_for_a_lost_session():
     runner = SparkRunner(BrokenSpark(NOTHING), MemoryReader({}), OPEN_PROTOCOL)
     with pytest.raises(AttributeError):
         runner.listen([TASK])
@@ -94,18 +94,18 @@ def test_a_defect_of_ours_is_not_taken_for_the_end_of_spark():
         runner.apply(PLAN)
 
 
-def test_a_job_that_spark_gave_up_blames_its_only_range_with_what_was_raised_and_leaves_nothing_cached():
+def test_an_aborted_job_fails_its_only_range_with_the_python_error_and_leaves_nothing_cached():
     spark = BrokenSpark(Py4JError(RAISED))
     runner = SparkRunner(spark, MemoryReader({}), OPEN_PROTOCOL)
     (outcome,) = runner.listen([TASK])
     assert isinstance(outcome.error, SourceError)
     assert outcome.error.facts["cause"].endswith("MemoryError: too much")
-    assert spark.released == TRIES_ALONE
+    assert spark.released == MAX_SINGLE_FAILURES
     runner._cached[RANGE] = spark
     written = runner.apply(PLAN)
     assert (written.state, type(written.error)) == (WriteState.REBUILD, JobAborted)
 
 
-def test_ranges_that_another_spark_had_cached_are_a_reason_to_rebuild():
+def test_ranges_of_another_session_are_a_reason_to_rebuild():
     written = SparkRunner(BrokenSpark(AssertionError("asked")), MemoryReader({}), OPEN_PROTOCOL).apply(PLAN)
     assert (written.state, type(written.error)) == (WriteState.REBUILD, JobAborted)

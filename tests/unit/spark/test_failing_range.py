@@ -1,4 +1,4 @@
-"""A range that ends its listener fails alone, with its place; the ranges beside it are read."""
+"""A range that crashes its listener fails alone, with its place; the ranges beside it are read."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from applier.model.errors import JobAborted, SourceError, SparkSessionLost
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.replica.recovery import is_transient
-from applier.spark.culprit import MAX_FAILED_JOBS, TRIES_ALONE, CulpritSearch, JobFailed
+from applier.spark.failing_range import MAX_FAILED_JOBS, MAX_SINGLE_FAILURES, FailedJob, FailingRanges
 from applier.tasks.listen import ListenTask, RangeFailure
 
 
@@ -19,7 +19,7 @@ class Spark:
 
     def __init__(self, *deadly, once=(), is_vague=False, error=None):
         self.deadly, self.once, self.is_vague = set(deadly), set(once), is_vague
-        self.error = error or JobAborted("spark gave a job up", cause="the worker crashed")
+        self.error = error or JobAborted("Spark job aborted", cause="the worker crashed")
         self.jobs = []
 
     def __call__(self, tasks):
@@ -28,7 +28,7 @@ class Spark:
         for number, partition in enumerate(partitions):
             if partition in self.deadly | self.once:
                 self.once.discard(partition)
-                return JobFailed(self.error, None if self.is_vague else number)
+                return FailedJob(self.error, None if self.is_vague else number)
         return [RangeReport(range=one.range, resolved_ts=Ts(1)) for one in tasks]
 
 
@@ -39,13 +39,13 @@ def failed(outcomes):
 def test_a_job_that_succeeds_is_the_only_one():
     spark = Spark()
     tasks = [task(n) for n in range(5)]
-    assert [outcome.range for outcome in CulpritSearch(spark).listen(tasks)] == [one.range for one in tasks]
+    assert [outcome.range for outcome in FailingRanges(spark).listen(tasks)] == [one.range for one in tasks]
     assert spark.jobs == [[0, 1, 2, 3, 4]]
 
 
 def test_nothing_is_listened_to_without_ranges():
     spark = Spark()
-    assert CulpritSearch(spark).listen([]) == []
+    assert FailingRanges(spark).listen([]) == []
     assert spark.jobs == []
 
 
@@ -53,13 +53,13 @@ def test_nothing_is_listened_to_without_ranges():
 @pytest.mark.parametrize("deadly", [{0}, {3}, {6}, {1, 5}])
 def test_only_the_deadly_ranges_fail_and_outcomes_keep_their_order(deadly, is_vague):
     tasks = [task(n) for n in range(7)]
-    outcomes = CulpritSearch(Spark(*deadly, is_vague=is_vague)).listen(tasks)
+    outcomes = FailingRanges(Spark(*deadly, is_vague=is_vague)).listen(tasks)
     assert failed(outcomes) == sorted(deadly)
     assert [outcome.range for outcome in outcomes] == [one.range for one in tasks]
 
 
-def test_the_error_names_stream_and_offsets_and_what_spark_said_and_may_pass():
-    (outcome,) = CulpritSearch(Spark(3)).listen([task(3, end=20)])
+def test_the_error_names_stream_offsets_and_sparks_cause_and_is_transient():
+    (outcome,) = FailingRanges(Spark(3)).listen([task(3, end=20)])
     assert isinstance(outcome.error, SourceError)
     assert outcome.error.facts == {
         "kind": "listener_died", "topic": "feed", "partition": 3, "offset": 5, "end": 20, "cause": "the worker crashed"
@@ -68,23 +68,23 @@ def test_the_error_names_stream_and_offsets_and_what_spark_said_and_may_pass():
     assert is_transient(outcome.error)
 
 
-def test_an_accident_is_not_the_ranges_fault():
+def test_a_range_that_fails_once_is_read_by_a_retry():
     spark = Spark(once={2})
-    assert failed(CulpritSearch(spark).listen([task(n) for n in range(4)])) == []
+    assert failed(FailingRanges(spark).listen([task(n) for n in range(4)])) == []
     assert spark.jobs == [[0, 1, 2, 3], [0, 1, 3], [2]]
 
 
-def test_a_range_that_is_alone_is_tried_again_before_it_is_blamed():
+def test_a_single_range_is_retried_before_it_fails():
     spark = Spark(once={0})
-    assert failed(CulpritSearch(spark).listen([task(0)])) == []
+    assert failed(FailingRanges(spark).listen([task(0)])) == []
     spark = Spark(0)
-    assert failed(CulpritSearch(spark).listen([task(0)])) == [0]
-    assert spark.jobs == [[0]] * TRIES_ALONE
+    assert failed(FailingRanges(spark).listen([task(0)])) == [0]
+    assert spark.jobs == [[0]] * MAX_SINGLE_FAILURES
 
 
-def test_a_culprit_that_is_planned_again_has_a_job_of_its_own_until_it_is_read():
+def test_a_failing_range_that_is_planned_again_has_a_job_of_its_own_until_it_is_read():
     spark = Spark(1)
-    search = CulpritSearch(spark)
+    search = FailingRanges(spark)
     search.listen([task(n) for n in range(3)])
     spark.jobs.clear()
     assert failed(search.listen([task(0), task(1, end=30), task(2)])) == [1]
@@ -96,9 +96,9 @@ def test_a_culprit_that_is_planned_again_has_a_job_of_its_own_until_it_is_read()
     assert spark.jobs == [[0, 1, 2]]
 
 
-def test_nobody_is_suspected_once_everything_is_planned_again():
+def test_no_range_is_suspected_after_everything_was_released():
     spark = Spark(1)
-    search = CulpritSearch(spark)
+    search = FailingRanges(spark)
     search.listen([task(0), task(1)])
     search.forget()
     spark.jobs.clear()
@@ -106,16 +106,16 @@ def test_nobody_is_suspected_once_everything_is_planned_again():
     assert spark.jobs[0] == [0, 1]
 
 
-def test_where_every_job_fails_no_range_is_blamed_for_long():
+def test_where_every_job_fails_the_ranges_fail_with_the_jobs_error():
     spark = Spark(*range(200))
-    outcomes = CulpritSearch(spark).listen([task(n) for n in range(200)])
+    outcomes = FailingRanges(spark).listen([task(n) for n in range(200)])
     assert failed(outcomes) == list(range(200))
     assert len(spark.jobs) == MAX_FAILED_JOBS + 1
     assert any(isinstance(outcome.error, JobAborted) for outcome in outcomes)
 
 
-def test_a_spark_that_has_ended_is_not_asked_again():
+def test_no_job_is_started_after_the_session_was_lost():
     spark = Spark(1, error=SparkSessionLost("gone"))
-    outcomes = CulpritSearch(spark).listen([task(n) for n in range(3)])
+    outcomes = FailingRanges(spark).listen([task(n) for n in range(3)])
     assert all(isinstance(outcome.error, SparkSessionLost) for outcome in outcomes)
     assert len(spark.jobs) == 1

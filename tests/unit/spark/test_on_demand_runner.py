@@ -9,8 +9,8 @@ from applier.model.errors import InvariantViolation, JobAborted, SparkRestartedT
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.sinks.write_outcome import WriteOutcome, WriteState
-from applier.spark.lazy import LazyRunner
-from applier.spark.loss import MAX_LOSSES, PERIOD_S
+from applier.spark.on_demand import OnDemandRunner
+from applier.spark.restart_limit import MAX_LOSSES, PERIOD_S
 from applier.tasks.listen import RangeFailure
 
 
@@ -28,14 +28,14 @@ class Made:
         self.is_closed = True
 
 
-def test_nothing_is_made_without_a_range():
-    runner = LazyRunner(lambda: pytest.fail("made"))
+def test_no_runner_is_started_without_a_range():
+    runner = OnDemandRunner(lambda: pytest.fail("made"))
     runner.release_all()
     runner.release([])
     runner.close()
 
 
-def test_closing_while_it_is_made_in_another_thread_waits_and_closes_what_was_made():
+def test_close_waits_for_a_start_in_another_thread_and_closes_that_runner():
     begun, may_end, made = Event(), Event(), Made()
 
     def make():
@@ -43,7 +43,7 @@ def test_closing_while_it_is_made_in_another_thread_waits_and_closes_what_was_ma
         may_end.wait()
         return made
 
-    runner = LazyRunner(make)
+    runner = OnDemandRunner(make)
     with ThreadPoolExecutor(2) as pool:
         listening = pool.submit(runner.listen, [])
         begun.wait()
@@ -54,8 +54,8 @@ def test_closing_while_it_is_made_in_another_thread_waits_and_closes_what_was_ma
     assert made.is_closed
 
 
-def test_nothing_is_made_after_it_was_closed():
-    runner = LazyRunner(lambda: pytest.fail("made"))
+def test_no_runner_is_started_after_close():
+    runner = OnDemandRunner(lambda: pytest.fail("made"))
     runner.close()
     with pytest.raises(InvariantViolation):
         runner.listen([])
@@ -77,10 +77,10 @@ class Ended:
         self.closed += 1
 
 
-def test_another_is_made_when_spark_was_lost_and_the_lost_one_is_cleared_away_once():
+def test_another_runner_is_started_after_a_loss_and_the_lost_one_is_closed_once():
     made = [Ended(), Made()]
     first, second = made
-    runner = LazyRunner(lambda: made.pop(0))
+    runner = OnDemandRunner(lambda: made.pop(0))
     assert isinstance(runner.listen([])[0], RangeFailure)
     assert first.closed == 1
     assert runner.listen([7]) == [7]
@@ -88,39 +88,39 @@ def test_another_is_made_when_spark_was_lost_and_the_lost_one_is_cleared_away_on
     assert (first.closed, second.is_closed) == (1, True)
 
 
-def test_a_loss_while_applying_is_noticed_too():
+def test_a_loss_while_applying_starts_another_runner_too():
     class EndsLater(Ended):
         listen = Made.listen
 
     made = [EndsLater(), Made()]
-    runner = LazyRunner(lambda: made.pop(0))
+    runner = OnDemandRunner(lambda: made.pop(0))
     assert runner.listen([7]) == [7]
     assert runner.apply(None).state is WriteState.FAILED
     assert runner.listen([8]) == [8]
     assert made == []
 
 
-def test_what_was_cached_by_a_lost_spark_is_a_reason_to_rebuild_and_starts_no_other_in_the_thread_that_applies():
+def test_ranges_of_a_lost_session_are_a_reason_to_rebuild_and_applying_starts_no_other_runner():
     made = [Ended()]
-    runner = LazyRunner(lambda: made.pop(0))
+    runner = OnDemandRunner(lambda: made.pop(0))
     runner.listen([])
     written = runner.apply(None)
     assert (written.state, type(written.error)) == (WriteState.REBUILD, JobAborted)
 
 
-def test_nothing_is_applied_after_it_was_closed():
-    runner = LazyRunner(lambda: pytest.fail("made"))
+def test_nothing_is_applied_after_close():
+    runner = OnDemandRunner(lambda: pytest.fail("made"))
     runner.close()
     with pytest.raises(InvariantViolation):
         runner.apply(None)
 
 
-def test_too_many_losses_lately_are_no_accident_and_old_ones_are_forgotten():
+def test_too_many_recent_losses_stop_the_run_and_old_ones_do_not_count():
     now = [0.0]
-    runner = LazyRunner(Ended, clock=lambda: now[0])
+    runner = OnDemandRunner(Ended, clock=lambda: now[0])
     for _ in range(MAX_LOSSES + 1):
         runner.listen([])
-    with pytest.raises(SparkRestartedTooOften, match="spark ends again and again"):
+    with pytest.raises(SparkRestartedTooOften, match="Spark restarted too often"):
         runner.listen([])
     now[0] = PERIOD_S
     assert isinstance(runner.listen([])[0], RangeFailure)
@@ -136,24 +136,24 @@ class Kept(Ended):
         assert not self.closed, "the runner was closed before"
 
 
-class LosesItself(LazyRunner):
+class LosesItself(OnDemandRunner):
     """Lets another thread lose the runner as soon as one method has looked at it, at each look where the lock does not forbid that."""
 
     looks = 0
 
     def __getattribute__(self, name):
         value = super().__getattribute__(name)
-        if name == "_made" and value is not None and type(self).looks:
+        if name == "_started" and value is not None and type(self).looks:
             type(self).looks -= 1
             loser = Thread(target=self.listen, args=([],))
-            if not super().__getattribute__("_making").locked():
+            if not super().__getattribute__("_starting").locked():
                 loser.start()
                 loser.join()
         return value
 
 
 @pytest.mark.parametrize("release", [lambda runner: runner.release([]), lambda runner: runner.release_all()])
-def test_a_runner_that_is_lost_while_something_is_released_is_looked_at_once(release):
+def test_a_release_does_not_use_a_runner_that_another_thread_has_lost(release):
     made = Kept()
     runner = LosesItself(lambda: made)
     runner._runner()

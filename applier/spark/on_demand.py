@@ -1,7 +1,7 @@
-"""A runner that starts Spark when there is something to read: a catch-up with nothing to do ends without it.
+"""A runner that starts Spark when the first range is read: a catch-up with nothing to do ends without Spark, some seconds earlier.
 
-Where Spark itself was lost it starts another when there is something to read again. What was cached is lost with it: the error says so,
-and whoever hears it begins anew from what the sink says.
+Where the Spark session was lost, it starts another when a range is read again. What the lost session had cached is gone; the outcome says
+so, and the engine reloads its state from the checkpoint.
 """
 
 import time
@@ -11,44 +11,45 @@ from threading import Lock
 from applier.model.errors import InvariantViolation, SparkSessionLost
 from applier.model.range_report import RangeId
 from applier.sinks.write_outcome import WriteOutcome
-from applier.spark.loss import Losses, ranges_lost
+from applier.spark.failure import ranges_lost
+from applier.spark.restart_limit import RestartLimit
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.tasks.plan import ApplyPlan
 from applier.tasks.port import Runner
 
 
-class LazyRunner:
-    """Implements ``Runner`` by making another one at the first range.
+class OnDemandRunner:
+    """Implements ``Runner`` by starting another one at the first range.
 
-    That happens in the thread that listens, since a context that is made in the main thread takes Ctrl-C for itself. ``close`` waits for
-    it, and nothing is made after it.
+    That happens in the thread that listens: a context that is made in the main thread installs its own handler for Ctrl-C, and the
+    applier's shutdown would not see it. ``close`` waits for a start that is under way, and nothing is started after it.
     """
 
-    def __init__(self, make: Callable[[], Runner], *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._make, self._clock = make, clock
-        self._made: Runner | None = None
-        self._making = Lock()
+    def __init__(self, start: Callable[[], Runner], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._start, self._clock = start, clock
+        self._started: Runner | None = None
+        self._starting = Lock()
         self._is_closed = False
-        self._losses = Losses()
+        self._restarts = RestartLimit()
 
     def listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:
-        """Start the runner if need be, then listen."""
+        """Start the runner if need be, then listen. SparkRestartedTooOften instead of one start more than the limit."""
         runner = self._runner()
         outcomes = runner.listen(tasks)
         if any(isinstance(outcome, RangeFailure) and isinstance(outcome.error, SparkSessionLost) for outcome in outcomes):
-            self._lose(runner)
+            self._drop(runner)
         return outcomes
 
     def apply(self, plan: ApplyPlan) -> WriteOutcome:
         """Apply; only ranges that were listened to can be applied, so without a runner they are lost."""
-        with self._making:
+        with self._starting:
             self._check_open()
-            runner = self._made
+            runner = self._started
         if runner is None:
             return ranges_lost()
         outcome = runner.apply(plan)
         if isinstance(outcome.error, SparkSessionLost):
-            self._lose(runner)
+            self._drop(runner)
         return outcome
 
     def release(self, ranges: Collection[RangeId]) -> None:
@@ -63,32 +64,32 @@ class LazyRunner:
 
     def close(self) -> None:
         """Stop the runner if it was started."""
-        with self._making:
+        with self._starting:
             self._is_closed = True
-            if self._made is not None:
-                self._made.close()
+            if self._started is not None:
+                self._started.close()
 
     def _present(self) -> Runner | None:
         """Return the runner if there is one. It may be lost or closed right after; what is released then is released already."""
-        with self._making:
-            return self._made
+        with self._starting:
+            return self._started
 
     def _runner(self) -> Runner:
-        with self._making:
+        with self._starting:
             self._check_open()
-            if self._made is None:
-                self._losses.check(self._clock())
-                self._made = self._make()
-            return self._made
+            if self._started is None:
+                self._restarts.check(self._clock())
+                self._started = self._start()
+            return self._started
 
     def _check_open(self) -> None:
         if self._is_closed:
             raise InvariantViolation("a runner was used after it was closed")
 
-    def _lose(self, runner: Runner) -> None:
-        """Clear away a runner that was lost. Both threads may notice it."""
-        with self._making:
-            if self._made is runner and not self._is_closed:
-                self._made = None
-                self._losses.add(self._clock())
+    def _drop(self, runner: Runner) -> None:
+        """Close a runner whose session was lost. Both threads may notice it, so that it may be another one already."""
+        with self._starting:
+            if self._started is runner and not self._is_closed:
+                self._started = None
+                self._restarts.add(self._clock())
                 runner.close()

@@ -1,0 +1,67 @@
+"""What Spark's failures mean: the JVM's exceptions and its text become errors of ours, which say what may be done.
+
+A job that Spark aborts may be repeated. A session that has ended cannot run another job: a new one is started (``on_demand``).
+"""
+
+import re
+from typing import Final
+
+from py4j.protocol import Py4JError, Py4JNetworkError
+
+from applier.model.errors import ApplierError, JobAborted, SparkSessionLost
+from applier.sinks.write_outcome import WriteOutcome, WriteState
+
+UNANSWERED: Final = (Py4JError, OSError)
+"""How a JVM fails to do what it is told; one that has died refuses the connection, which py4j passes on as it is."""
+
+STOPPED: Final = ("stopped SparkContext", "SparkContext was shut down")
+NAMED_TASK: Final = re.compile(r"Task (\d+) in stage \S+ failed \d+ times")
+NO_SPACE: Final = ("No space left on device", "Disk quota exceeded")
+
+SPACE_REMEDY: Final = "Free space in spark.local.dir on each machine, or set a directory with more space under [spark.conf]"
+SESSION_REMEDY: Final = "See the output above and the system log. If Java ran out of memory, raise spark.driver.memory under [spark.conf]"
+EXECUTORS_REMEDY: Final = "See the logs of the driver and of the executors"
+
+MAX_CAUSE: Final = 500
+"""Characters of Spark's text that an error quotes, for each of two lines: a stack trace would hide the message."""
+
+
+def job_failed(error: Exception) -> ApplierError:
+    """Return our error for a job that failed. SparkSessionLost if no other job can run."""
+    text = _text(error)
+    if not isinstance(error, Py4JError) or isinstance(error, Py4JNetworkError) or any(words in text for words in STOPPED):
+        return SparkSessionLost("the Spark session ended during a job", remedy=SESSION_REMEDY, cause=_cause(text))
+    if any(words in text for words in NO_SPACE):
+        return JobAborted("Spark job aborted: no space left on its disk", remedy=SPACE_REMEDY, cause=_cause(text))
+    return JobAborted("Spark job aborted", remedy=EXECUTORS_REMEDY, cause=_cause(text))
+
+
+def start_failed(error: Py4JError | OSError) -> SparkSessionLost:
+    """Return our error for a context that does not start."""
+    remedy = "Check spark.master, and whether the cluster runs and has free resources"
+    return SparkSessionLost("Spark does not start", remedy=remedy, cause=_cause(_text(error)))
+
+
+def named_task(error: Exception) -> int | None:
+    """Return the number of the task for which Spark aborted a job, if it names one: the number of its range among those of the job."""
+    named = NAMED_TASK.search(_text(error))
+    return int(named[1]) if named else None
+
+
+def ranges_lost() -> WriteOutcome:
+    """Return the outcome of a segment whose ranges were cached by a Spark session that is gone."""
+    error = JobAborted("the cached ranges were lost with the previous Spark session", remedy="See the output above")
+    return WriteOutcome(state=WriteState.REBUILD, error=error)
+
+
+def _text(error: Exception) -> str:
+    """Return the text of the Java exception: that of Py4JJavaError repeats it behind py4j's own words and the whole stack."""
+    return str(getattr(error, "java_exception", error))
+
+
+def _cause(text: str) -> str:
+    """Return what Spark says in its first line and, where a Python task raised, the last line of the traceback: what was raised."""
+    stripped = (line.strip() for line in text.partition("\n\tat ")[0].splitlines())
+    lines = [line for line in stripped if line and not line.startswith("SQLSTATE")]
+    first, last = (lines[0][:MAX_CAUSE], lines[-1][:MAX_CAUSE]) if lines else ("", "")
+    return first if first == last else f"{first} … {last}"
