@@ -33,5 +33,6 @@ def check_pattern(pattern: str) -> str:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
+    # fnmatch would take [ and ] for a set of characters, and they may stand in a name.
     wild = {"*": ".*", "?": "."}
     return re.compile("".join(wild.get(sign) or re.escape(sign) for sign in pattern.casefold()), re.DOTALL)

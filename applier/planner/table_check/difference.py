@@ -88,6 +88,7 @@ class Difference:
 
 def differences_of(table: SinkTable, *, new_collations: bool = True) -> tuple[Difference, ...]:
     """List the differences that show without a row of upstream. ``new_collations``: see ``Acceptance``."""
+    # A view has no engine, trigger or index of its own to compare.
     if table.kind not in BASE_TABLES:
         return (_not_a_table(table),)
     found = [] if table.has_transactions else [_engine(table)]
@@ -173,8 +174,10 @@ def extra_unique_index(shape: Shape, indexes: Iterable[UniqueIndex]) -> UniqueIn
     members = {name for name, bits in flags.items() if bits & Flag.UNIQUE_KEY}
     for index in indexes:
         columns = {column.casefold() for column in index.columns}
+        # Two rows that differ in upstream's key differ in this index too.
         if any(key and key <= columns for key in keys):
             continue
+        # The wire does not carry virtual columns, so their flags are not known.
         if not columns & flags.keys() <= members:
             return index
     return None

@@ -31,6 +31,7 @@ def spellings(connection: Connection, tables: Collection[TableName]) -> dict[Fol
     schemas = _folded(connection.scalars(_SCHEMAS)) if tables else {}
     for folded_schema, group in groupby(sorted(tables, key=lambda name: name.schema.casefold()), key=lambda name: name.schema.casefold()):
         wanted = list(group)
+        # The spelling of upstream decides between namesakes; more than one without it is an error.
         schema = _one_of(schemas.get(folded_schema, []), wanted[0].schema)
         names = {} if schema is None else _present(connection, schema, {name.table.casefold() for name in wanted})
         for name in wanted:
@@ -61,6 +62,7 @@ def schema_spelling(connection: Connection, schema: str) -> str | None:
 
 def _present(connection: Connection, schema: str, wanted: set[str]) -> dict[str, list[str]]:
     """Return the tables of a schema by casefolded name: the wanted ones, and others where there are many, or servers fold otherwise."""
+    # LOWER of the server and casefold of Python agree on ASCII only (ß, İ).
     if len(wanted) > FEW or not all(map(str.isascii, wanted)):
         return _folded(connection.scalars(_TABLES, {"schema": schema}))
     return _folded(connection.scalars(_FEW_TABLES, {"schema": schema, "names": sorted(wanted)})) if wanted else {}

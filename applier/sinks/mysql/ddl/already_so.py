@@ -48,6 +48,7 @@ def missing_result(scratch: Scratch, ddl: DdlEvent) -> str | None:
     """Say what the sink lacks of the DDL's result; None: nothing. Makes the scratch table: no transaction may be open."""
     connection = scratch.connection
     statement = parse_ddl(ddl)
+    # That some table has the new name of a RENAME does not show that it is the old table: the operator decides.
     if statement is None or statement.renames:
         return _UNKNOWN
     if statement.kind in DROPS | SCHEMAS:
@@ -81,8 +82,10 @@ def _missing_of_alter(existing: _Existing) -> str | None:
         if _has(existing.structure, condition) != condition.is_present:
             return f"{condition.what} {condition.name} {'is missing' if condition.is_present else 'still exists'}"
     added = [condition for condition in conditions if condition.is_present]
+    # Only DROPs, and all of it is gone: rows keep nothing of a dropped column or index.
     if conditions and not added:
         return None
+    # DROP and ADD in one statement: the ADD found its column, but whether it was added after the DROP nothing shows.
     if len(added) != len(conditions):
         return _UNKNOWN
     return _missing_of_additions(existing, added)
@@ -128,6 +131,7 @@ def _missing_in_rows(existing: _Existing, added: Sequence[Postcondition], *, is_
     columns = list(_written_columns(added, existing.structure))
     if not columns or not existing.holds_row:
         return None
+    # CHANGE a b: the old rows' values come from a column that no longer exists.
     if not is_filled or any(condition.formerly for condition in added):
         return _UNKNOWN_VALUES
     for column in columns:
@@ -139,6 +143,7 @@ def _missing_in_rows(existing: _Existing, added: Sequence[Postcondition], *, is_
 def _written_columns(added: Sequence[Postcondition], present: TableStructure) -> Iterator[str]:
     for condition in added:
         column = present.column(condition.name) if condition.what == "column" else None
+        # The server computes generated columns.
         if column is not None and column.generation is None:
             yield column.name
 

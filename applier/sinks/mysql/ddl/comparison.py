@@ -20,6 +20,7 @@ class Comparison:
 
     def has_run(self, intent: Intent, cause: str) -> bool:
         """Tell whether a DDL with an unknown outcome has run. NeedsOperator if that cannot be told; ``cause`` made it unknown."""
+        # No snapshot: the statement was never sent, was refused, or the operator decided that it runs.
         if not intent.before:
             return False
         found = self._session.commit(

@@ -36,8 +36,10 @@ class Execution:
         ``is_described``: the intent describes the tables as they are now. FatalSinkError; RetryableSinkError if the obstacle may pass (a
         lock that somebody holds for long): the statement is sent again at the next start.
         """
+        # Once more, although new DDLs are checked before: an older applier may have left an intent on a schema that is reserved now.
         self._reserved.refuse_ddl(intent.ddl)
         try:
+            # No timeout: how long a DDL takes depends on its table. A read timeout would send an ALTER again while the first one runs.
             for attempt in stamina.retry_context(on=DdlNotRun, attempts=self._retries + 1, timeout=None):
                 with attempt:
                     self._attempt(intent if is_described and attempt.num == 1 else self._intents.describe(intent))
@@ -53,6 +55,7 @@ class Execution:
         except Exception as error:
             if not is_database_error(error):
                 raise
+            # Raised, not returned: stamina counts and logs a repetition only if the attempt raises.
             if not self._has_run_after(error, intent):
                 ours = translate(error, "running a DDL", **intent.facts)
                 raise DdlNotRun(ours.message, remedy=ours.remedy, **ours.facts) from error
@@ -70,6 +73,8 @@ class Execution:
                 wait_until_ended(self._session.connection, intent.ddl)
                 return self._comparison.has_run(intent, "a lost connection")
             case ErrorVerdict.RETRY:
+                # A lock wait ended, or the like: the server has rolled back. Without the note, a crash before the next attempt
+                # would compare the tables, and take somebody's change in between for the statement's.
                 self._intents.note_refusal(intent, translate(error, "running a DDL", **intent.facts))
                 return False
             case ErrorVerdict.ALREADY_SO:

@@ -53,6 +53,8 @@ class Intents:
         """Write the intent, with the progress. True: the intent was there already, because an earlier COMMIT lost its answer."""
 
         def work(connection: Connection) -> tuple[Fence, Intent, bool]:
+            # The intent moves the checkpoint to the DDL's ts even if no row came before it: A after a crash then says which rows
+            # the tables hold.
             self._progress.hold(connection, fence)
             left = next((entry for entry in self._ledger.intents(connection) if entry.identity == identity), None)
             if left is not None:
@@ -87,6 +89,7 @@ class Intents:
         def work(connection: Connection) -> None:
             self._ledger.refused(connection, intent.identity, str(error))
 
+        # Once, without retries: the session is often the reason of the failure.
         with suppress(SinkError):
             self._session.commit_once(work, "writing a DDL's refusal")
 
@@ -96,6 +99,7 @@ class Intents:
         def work(connection: Connection) -> Fence:
             checkpoint_ts = self._progress.hold(connection, fence)
             self._ledger.end(connection, intent.identity, DdlState.DONE)
+            # Settling at a start moves nothing: the coordinator is not there yet, and the intent has moved the checkpoint already.
             following = self._progress.advance(connection, fence, progress or ProgressCommit(checkpoint_ts=checkpoint_ts, positions={}))
             reach("ddl.before_done")
             return following

@@ -113,6 +113,7 @@ def _created_whole(case: _Case) -> Finding:
     """A schema or a view: it exists, and did not before. With OR REPLACE the statement runs again."""
     statement = case.statement
     name = TableName(statement.schema, "") if statement.schema else statement.creates[0]
+    # SHOW CREATE does not tell whether a view was replaced by an equal one; to replace it twice does no harm.
     if statement.or_replace or name not in case.now or name in case.were:
         return NOT_RAN
     return RAN
@@ -133,6 +134,7 @@ def _created(case: _Case) -> Finding:
             is_so = case.scratch.structure(table) == case.structure(table)
     except ScratchRefused as error:
         return _undecided(error.reason)
+    # A table that upstream made is empty until its first row, which waits for this DDL. One with rows is somebody else's.
     return RAN if is_so and not holds_row(case.connection, case.actual(table)) else _undecided(_NEITHER)
 
 
@@ -140,6 +142,7 @@ def _altered(case: _Case) -> Finding:
     if case.statement.renames:
         return _renamed(case)
     table = case.statement.needs[0]
+    # Equal texts of one server are equal tables, and cost no scratch table. Different texts prove nothing.
     if table not in case.were or table not in case.now or case.were.body(table) == case.now.body(table):
         return NOT_RAN
     present = case.structure(table)
@@ -166,6 +169,7 @@ def _is_about_structure(error: ScratchRefused) -> bool:
 
 def _renamed(case: _Case) -> Finding:
     olds, news = zip(*case.statement.renames, strict=True)
+    # A list that frees names and takes them again leaves the same names behind, whether it ran or not.
     if {old.fold() for old in olds} & {new.fold() for new in news}:
         return _rotated(case)
     present = [old in case.now for old in olds]
@@ -187,6 +191,7 @@ def _is_taken_over(case: _Case, old: TableName, new: TableName) -> bool:
 
 def _rotated(case: _Case) -> Finding:
     """RENAME a TO x, b TO a, x TO b: storage ids show it, or definitions that differ."""
+    # Ids first: two tables of one definition look alike before and after.
     moved = has_moved(case.were, case.now)
     if moved is not None:
         return RAN if moved else NOT_RAN
@@ -201,6 +206,7 @@ def _rotated(case: _Case) -> Finding:
         is_as_before = set(existing) == set(former) and all(case.is_as_was(name, name) for name in existing)
     except ScratchRefused as error:
         return _undecided(error.reason)
+    # Both or neither: nothing but ids could show it. A second RENAME would undo the first, so it is not repeated.
     if is_as_made == is_as_before:
         return _undecided(_NO_IDS)
     return RAN if is_as_made else NOT_RAN
@@ -215,6 +221,7 @@ def _exchanged(case: _Case) -> Finding:
     was, present = case.were.storage(table), case.now.storage(table)
     if were is None or now is None or was is None or present is None or were.server != now.server:
         return _undecided(_NO_IDS)
+    # Storage ids only: an EXCHANGE changes no definition, and a second one would undo the first.
     if present.ids[""] in were.ids.values() or was.ids[""] in now.ids.values():
         return RAN
     return NOT_RAN if now.ids == were.ids or was.ids == present.ids else _undecided(_NO_IDS)
@@ -222,6 +229,7 @@ def _exchanged(case: _Case) -> Finding:
 
 _FINDERS: Final[Mapping[DdlKind, Callable[[_Case], Finding]]] = {
     DdlKind.CREATE_SCHEMA: _created_whole,
+    # It sets a default of the schema, and sets it again.
     DdlKind.ALTER_SCHEMA: _repeatable,
     DdlKind.DROP_SCHEMA: _dropped,
     DdlKind.CREATE_TABLE: _created,

@@ -23,6 +23,7 @@ def refuse_other_rows(connection: Connection, ddl: DdlEvent) -> None:
     statement = parse_ddl(ddl)
     if statement is None or not statement.needs:
         return
+    # DROP PARTITION needs no check: TiDB has it for RANGE and LIST only.
     is_exchange = statement.kind is DdlKind.EXCHANGE_PARTITION
     if not is_exchange and not (statement.kind is DdlKind.ALTER_TABLE and _truncates(scan(ddl.query))):
         return
@@ -31,6 +32,7 @@ def refuse_other_rows(connection: Connection, ddl: DdlEvent) -> None:
         return
     rows = connection.execute(_PARTITIONS, {"schema": actual.schema, "table": actual.table}).mappings()
     partitions = [{name.upper(): value for name, value in row.items()} for row in rows]
+    # TiDB as a sink places rows as upstream does: TIDB_PARTITION_ID shows that the sink is one.
     if any(row["PARTITION_METHOD"] in _OWN_HASHES and row.get("TIDB_PARTITION_ID") is None for row in partitions):
         raise NeedsOperator(
             "the sink's partitions of this table hold other rows than upstream's, so the DDL would change the wrong rows",

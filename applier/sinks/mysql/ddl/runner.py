@@ -27,6 +27,7 @@ class DdlRunner:
         reach("ddl.before_intent")
         fence, intent, is_resumed = self._intents.begin(fence, identity, ddl, before)
         reach("ddl.after_intent")
+        # An intent that was there already may have been sent: the answer to its COMMIT was lost, and a repetition came here.
         if is_resumed:
             self._settle(intent)
         else:
@@ -42,7 +43,9 @@ class DdlRunner:
 
     def settle(self, fence: Fence) -> Fence:
         """Settle every intent in order: done if the tables show it, run again if not. NeedsOperator if the tables do not show it."""
+        # The ledger's own texts run, whatever A is: a DDL at or below the checkpoint may be unsettled too (DESIGN.md section 9).
         intents = self._intents.unsettled()
+        # First of all: a leftover would hold the name that every comparison below needs.
         self._comparison.drop_leftover()
         for intent in intents:
             self._settle(intent)

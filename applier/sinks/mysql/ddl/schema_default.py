@@ -71,6 +71,7 @@ def schema_as_upstreams(connection: Connection, ddl: DdlEvent) -> Iterator[None]
         return
     change = f"ALTER DATABASE {quote_identifier(schema)} CHARACTER SET {wanted.character_set}"
     change += f" COLLATE {wanted.collation}" if wanted.collation else ""
+    # ALTER DATABASE changes only tables that come later: those that exist would keep keys that treat Bob as bob.
     if not is_empty:
         raise _differs(ddl, schema, found, change)
     execute_text(connection, change)
@@ -78,6 +79,7 @@ def schema_as_upstreams(connection: Connection, ddl: DdlEvent) -> Iterator[None]
 
 def default_of(query: str) -> SchemaDefault:
     """Return what a CREATE DATABASE gives its schema upstream."""
+    # /*!40100 DEFAULT CHARACTER SET … */ is code for TiDB, and SHOW CREATE DATABASE prints it so.
     tokens = scan(as_tidb_reads(query))
     words = [token.keyword for token in tokens]
     character_set = collation = ""
@@ -86,6 +88,7 @@ def default_of(query: str) -> SchemaDefault:
             character_set = _value(tokens, at)
         elif word == "COLLATE":
             collation = _value(tokens, at)
+    # COLLATE alone implies its character set, which is the first word of its name on every server.
     if not character_set:
         character_set = collation.partition("_")[0] if collation else "utf8mb4"
     return SchemaDefault(character_set, collation or TIDB_DEFAULTS.get(character_set, ""))

@@ -51,10 +51,12 @@ class Scratch:
     @property
     def name(self) -> TableName:
         """Where it lies."""
+        # A hash: names of replicas may differ in case only, names of tables may not on every server.
         return TableName(self.schema, _PREFIX + sha256(self.replica.encode()).hexdigest()[:16])
 
     def drop_leftover(self) -> None:
         """Drop what a dead run left. Without a leftover no statement runs, so the user needs no privilege for it."""
+        # DROP TABLE IF EXISTS needs the privilege DROP even if nothing exists.
         if spellings(self.connection, [self.name]):
             self._drop()
 
@@ -74,6 +76,7 @@ class Scratch:
     def of_statement(self, ddl: DdlEvent) -> Iterator[None]:
         """Make it by a CREATE TABLE of upstream, for the time of the block. ScratchRefused."""
         self._drop()
+        # A table takes its collation from its schema, and the scratch table lies in the bookkeeping's.
         there = as_in_sink(self.connection, ddl)
         statement = with_default(retargeted(there.query, self.name), self._default_of(there.schema))
         try:
@@ -98,6 +101,7 @@ class Scratch:
     def fill(self) -> bool:
         """Insert one row of defaults; False if the table's checks or partitions refuse it."""
         with _refusals():
+            # IGNORE gives columns without a default the type's own: '', 0.
             filled = self.connection.execute(insert(sql_name(self.name)).prefix_with("IGNORE")).rowcount == 1
             self.connection.commit()
         return filled
@@ -147,12 +151,14 @@ def with_default(statement: str, default: str) -> str:
             end = match.end()
         elif depth == 0 and end and match.lastgroup == "word":
             options.add(match.group().upper())
+    # LIKE takes the other table's collation and allows no options.
     is_named = not options.isdisjoint({"CHARSET", "CHARACTER", "CHAR", "COLLATE"})
     return statement if is_named or not end or _IS_LIKE.search(statement) else statement[:end] + default + statement[end:]
 
 
 def _as_of(found: TableStructure, name: TableName, actual: TableName) -> TableStructure:
     """Leave out what depends on a table's name or schema: triggers, generated names, and the schema of unqualified foreign keys."""
+    # A foreign key to the table itself names the scratch table, and an unqualified one the scratch table's schema.
     keys = [
         replace(
             key,
@@ -165,6 +171,7 @@ def _as_of(found: TableStructure, name: TableName, actual: TableName) -> TableSt
     checks = [replace(check, name=given_name(check.name, actual)) for check in found.checks]
     return replace(
         found,
+        # CREATE TABLE … and ALTER TABLE make no trigger; the table check looks at them.
         triggers=(),
         foreign_keys=tuple(sorted(keys, key=lambda key: (key.name, key.columns, key.referenced_table))),
         checks=tuple(sorted(checks, key=lambda check: (check.name, check.clause.text))),
@@ -179,5 +186,6 @@ def _refusals() -> Iterator[None]:
     except Exception as error:
         if not is_database_error(error) or meaning_of(error).verdict in {ErrorVerdict.LOST, ErrorVerdict.RETRY}:
             raise
+        # A message of several lines would break the log line and the ledger's list.
         words = re.sub(r"\s+", " ", str(error.args[-1] if error.args else error))
         raise ScratchRefused(f"the server refused the statement on a scratch table: {words}", code_of(error)) from error

@@ -20,6 +20,7 @@ from applier.sinks.mysql.dialect import quote_identifier, quote_table
 from applier.sinks.mysql.names import schema_spelling, spellings
 from applier.sinks.mysql.session import read_bytes
 
+# Both count rows that were inserted: no DDL changes them, and each write of the applier may.
 _COUNTERS: Final = re.compile(r" AUTO_INCREMENT=\d+| /\*T!\[auto_rand_base\] AUTO_RANDOM_BASE=\d+ \*/")
 _SCHEMA: Final = text(
     "SELECT DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = :schema"
@@ -42,6 +43,7 @@ class States:
 
     def body(self, name: TableName) -> str:
         """Return the definition without the table's name."""
+        # The first line is CREATE TABLE `name` (. SHOW CREATE TABLE breaks the line after it on each server.
         return self.definition(name).partition("\n")[2]
 
     def has_same_definitions(self, other: "States", names: Collection[TableName]) -> bool:
@@ -99,6 +101,7 @@ def snapshot(connection: Connection, names: Collection[TableName]) -> str:
     """Describe the tables (and schemas: table ``''``) as JSON, for ``states_of``."""
     tables = spellings(connection, [name for name in names if name.table])
     states: dict[str, Any] = {}
+    # One by one, two to five statements each: a DDL names a few tables, and SHOW CREATE TABLE has no plural.
     for name in names:
         if not name.table:
             states[str(name.fold())] = _schema(connection, name.schema)

@@ -28,6 +28,7 @@ def spelled_in_sink(connection: Connection, ddl: DdlEvent) -> Spellings:
     names = [ddl.name, *(site.name for site in (found[1] if found else ()))]
     spelled: dict[FoldedName, TableName] = {}
     for folded, candidates in namesakes(connection, [name for name in names if name.schema]).items():
+        # Upstream the two are one. Which one the DDL means must not be guessed: DROP would drop the wrong one.
         if len(candidates) > 1:
             raise NeedsOperator(
                 "the sink has several names that differ only in case; upstream they are one name",
@@ -47,6 +48,7 @@ def respelled(query: str, ddl: DdlEvent, spelled: Spellings) -> str:
     if found is None:
         return query
     statement, sites = found
+    # WITH orders AS (…) SELECT … FROM orders: the second orders is no table, even if the sink has one of that name.
     if statement.kind is DdlKind.CREATE_VIEW:
         own = _names_of_query(scan(query))
         sites = tuple(site for site in sites if site.schema is not None or site.name.table.casefold() not in own)
@@ -75,6 +77,7 @@ def _names(sites: tuple[Site, ...], spelled: Spellings) -> Iterator[TableName]:
         folded = site.name.fold()
         schema = spelled.get(FoldedName(folded.schema, ""))
         as_written = TableName(schema.schema if schema else site.name.schema, site.name.table)
+        # RENAME TABLE a TO A: the new spelling is what upstream asks for, so the sink's spelling of the old name must not replace it.
         if site.is_new_name and renamed is not None:
             present.pop(renamed, None)
             name = present.setdefault(folded, as_written)
@@ -97,6 +100,7 @@ def _qualifier_edits(query: str, sites: tuple[Site, ...], names: list[TableName]
     schemas = {site.name.schema.casefold(): name.schema for site, name in zip(sites, names, strict=True)}
     taken = {token.start for site in sites for token in (site.schema, site.table, site.alias) if token is not None}
     tokens = scan(query)
+    # Servers compare the qualifier of a column as they compare table names: SELECT Orders.id FROM orders fails on Linux.
     for at, token in enumerate(tokens[:-1]):
         if token.kind in {"word", "quoted"} and tokens[at + 1].kind == "." and token.start not in taken:
             spelling = (schemas if _is_schema(tokens, at) else tables).get(token.text.casefold(), token.text)

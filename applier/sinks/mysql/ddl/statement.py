@@ -37,6 +37,7 @@ def run_statement(connection: Connection, ddl: DdlEvent) -> list[int]:
     there = as_in_sink(connection, ddl)
     warnings: list[int] = []
     try:
+        # Around the statement, because CREATE DATABASE on an existing schema answers 1007, or a note, whatever its defaults are.
         with schema_as_upstreams(connection, ddl):
             warnings = send(connection, there, there.query)
     except Exception as error:
@@ -50,6 +51,7 @@ def run_statement(connection: Connection, ddl: DdlEvent) -> list[int]:
 def as_in_sink(connection: Connection, ddl: DdlEvent) -> DdlEvent:
     """Return the DDL with the statement that the sink runs, and the names as the sink spells them."""
     with transaction(connection):
+        # Asked again for each attempt: a part of a list of RENAMEs or DROPs may have run.
         spelled = spelled_in_sink(connection, ddl)
     schema = spelled.get(FoldedName(ddl.schema.casefold(), ""), ddl.name).schema
     return replace(ddl, schema=schema, query=sink_statement(ddl, spelled))
@@ -68,6 +70,7 @@ def send(connection: Connection, ddl: DdlEvent, statement: str) -> list[int]:
         except pymysql.err.MySQLError as error:
             if parsed is None or not _are_unlike_inside(error):
                 raise
+        # A setting would be cheaper, but MySQL has none that makes ADD COLUMN rewrite the rows.
         _rebuild(connection, parsed)
         return _execute(connection, statement)
 
@@ -77,6 +80,7 @@ def _enter(connection: Connection, ddl: DdlEvent, statement: DdlStatement | None
 
     A DDL without a schema must not run in that of the DDL before it. Nobody can create a table in information_schema, so it fails there.
     """
+    # The schema of a CREATE DATABASE does not exist yet, and that of a DROP DATABASE may be gone already.
     is_of_schema = statement is not None and statement.kind in {DdlKind.CREATE_SCHEMA, DdlKind.DROP_SCHEMA}
     driver_of(connection).select_db(_NO_SCHEMA if is_of_schema or not ddl.schema else ddl.schema)
 
@@ -118,8 +122,10 @@ def _execute(connection: Connection, statement: str) -> list[int]:
     driver.autocommit(True)
     try:
         _, warnings = execute_text(connection, statement)
+        # Only if there are any: SHOW WARNINGS costs a round trip, and most DDLs have none.
         codes = [int(code) for _, code, _ in read_bytes(connection, "SHOW WARNINGS")] if warnings else []
     except Exception as error:
+        # PyMySQL would send SET autocommit on a connection that is gone, and its error would hide the statement's.
         if meaning_of(error).verdict is not ErrorVerdict.LOST:
             driver.autocommit(False)
         raise

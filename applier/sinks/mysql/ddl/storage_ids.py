@@ -38,6 +38,7 @@ def read_storage(connection: Connection, actual: TableName) -> Storage | None:
     """Read the ids of a table that exists; None if the server does not show them."""
     place = {"schema": actual.schema, "table": actual.table}
     table = {name.upper(): value for name, value in connection.execute(_TABLE, place).mappings().one().items()}
+    # Looked for in the row, not derived from a version: TiDB says "8.0.11-TiDB-…" under a name that a setting changes.
     if table.get("TIDB_TABLE_ID") is None:
         innodb = _innodb_ids(connection, actual)
         return None if innodb is None else Storage(innodb, _variables(connection, _SERVER))
@@ -54,6 +55,7 @@ def _variables(connection: Connection, query: TextClause) -> str:
 
 
 def _innodb_ids(connection: Connection, actual: TableName) -> dict[str, int] | None:
+    # InnoDB keeps file names, not identifiers: my-table is my@002dtable.
     prefix = f"{file_name(actual.schema)}/{file_name(actual.table)}"
     ids = {}
     for name, table_id in _innodb_tables(connection, prefix):
@@ -64,6 +66,7 @@ def _innodb_ids(connection: Connection, actual: TableName) -> dict[str, int] | N
 
 
 def _innodb_tables(connection: Connection, prefix: str) -> list[tuple[str, int]]:
+    # MariaDB has the first view, MySQL the second; 1109 says that a server does not have it.
     for statement in _INNODB_TABLES:
         try:
             return [(name, table_id) for name, table_id in connection.execute(statement, {"name": prefix})]

@@ -17,6 +17,7 @@ def restore_binary_defaults(connection: Connection, table: TableName, columns: l
     unclear = [row for row in columns if _is_unclear(row)]
     if not unclear:
         return
+    # SHOW CREATE TABLE writes the bytes as they are; read_named keeps what is no text as halves of surrogate pairs.
     (shown,) = read_named(connection, "SHOW CREATE TABLE " + quote_table(table.schema, table.table))
     for row in unclear:
         _, found, definition = shown.get("CREATE TABLE", "").partition(f"\n  {quote_identifier(row['COLUMN_NAME'])} ")

@@ -33,6 +33,7 @@ def column_of(row: Mapping[str, Any], checks: Sequence[Check]) -> ColumnStructur
     sql_type, name = _type(str(row["COLUMN_TYPE"])), str(row["COLUMN_NAME"])
     is_json = sql_type == "json" or (sql_type == "longtext" and any(is_json_check(check, name) for check in checks))
     generation = str(row["GENERATION_EXPRESSION"] or "")
+    # MariaDB shows the default NULL of a generated column, MySQL none.
     default, default_expression = (None, None) if generation else _default(row, sql_type, extra)
     on_update = _ON_UPDATE.search(extra)
     return ColumnStructure(
@@ -66,6 +67,7 @@ def _type(column_type: str) -> str:
     """Return the type in lower case (labels keep theirs), without display width (ZEROFILL keeps it, because it pads to it)."""
     if _LABELLED.match(column_type):
         return column_type
+    # TiDB and MariaDB append comments to types: /*!100301 COMPRESSED*/.
     plain = _COMMENT.sub("", column_type).casefold()
     return plain if "zerofill" in plain else _WIDTH.sub(r"\1", plain)
 
@@ -73,6 +75,7 @@ def _type(column_type: str) -> str:
 def _default(row: Mapping[str, Any], sql_type: str, extra: str) -> tuple[str | None, Expression | None]:
     """Return a literal's value, or an expression."""
     default: str | None = row["COLUMN_DEFAULT"]
+    # A column that only MariaDB's view has: a version number would not tell a fork.
     is_sql = "IS_GENERATED" in row
     if default is None or (is_sql and default == "NULL"):
         return None, None
@@ -113,6 +116,7 @@ def _now(text: str) -> Expression:
 
 
 def _attributes(extra: str) -> tuple[str, ...]:
+    # What the other facts say already goes; what is left (INVISIBLE, …) must not be lost, whatever it is.
     rest = _ON_UPDATE.sub("", extra).upper()
     for word in sorted(_WORDS, key=len, reverse=True):
         rest = rest.replace(word, "")

@@ -21,6 +21,7 @@ def difference(present: TableStructure, made: TableStructure) -> str | None:
         has, makes = getattr(present, fact), getattr(made, fact)
         if has != makes:
             return f"{fact.replace('_', ' ')}: the sink has {_shown(has)}, the statement makes {_shown(makes)}"
+    # All named parts are equal and the structures are not: only the order is left.
     return "the order of the columns differs"
 
 

@@ -25,6 +25,7 @@ def examine(connection: Connection, tables: Collection[TableName]) -> dict[Folde
     if not structures:
         return {}
     engines = frozenset(str(engine).casefold() for engine in connection.scalars(_ENGINES))
+    # information_schema.TRIGGERS is empty for a user without TRIGGER: "no triggers" would be a guess.
     sight = TriggerSight.of(connection)
     names = {name.fold(): name for name in tables}
     return {
@@ -35,6 +36,7 @@ def examine(connection: Connection, tables: Collection[TableName]) -> dict[Folde
 
 def _examined(name: TableName, structure: TableStructure, engines: frozenset[str], *, shows_triggers: bool) -> SinkTable:
     unique = {part.column.casefold() for index in structure.indexes if index.unique for part in index.parts if part.column is not None}
+    # Other columns may have any collation: only a unique index makes two rows one.
     keys = [
         FoldingColumn(column.name, column.collation)
         for column in structure.columns

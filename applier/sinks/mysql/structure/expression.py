@@ -62,8 +62,10 @@ def _canonical(text: str) -> str:
     plain = _without_introducers(text)
     try:
         (tree,) = sqlglot.parse_one(f"SELECT {plain}", dialect="mysql", into=exp.Select).selects
+    # ValueError: SELECT a, b would be two expressions. RecursionError: some thousand nested parentheses.
     except (SqlglotError, ValueError, RecursionError):
         return " ".join(match.group() for match in TOKEN.finditer(plain) if match.lastgroup != "blank")
+    # MySQL parenthesizes every operation, MariaDB only where precedence needs it: all go, then each operation gets one.
     for paren in list(tree.find_all(exp.Paren)):
         if paren is tree:
             tree = paren.this

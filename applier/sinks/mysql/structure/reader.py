@@ -62,6 +62,7 @@ def read_structures(connection: Connection, tables: Collection[TableName]) -> di
     wanted = set(actual.values())
     views = _VIEWS | {"checks": _check_view(connection)}
     found = {what: read_view(connection, view, wanted) for what, view in views.items() if view is not None}
+    # Only MariaDB, and only tables with such a default cost a statement of their own.
     for name, columns in found["columns"].items():
         restore_binary_defaults(connection, name, columns)
     return {
@@ -121,6 +122,7 @@ def given_name(name: str, table: TableName) -> str:
 
 
 def _indexes(parts: list[Row]) -> tuple[IndexStructure, ...]:
+    # The order in which indexes were made means nothing to rows, and servers list them differently.
     ordered = sorted(parts, key=lambda row: (row["INDEX_NAME"] != "PRIMARY", row["INDEX_NAME"].casefold(), int(row["SEQ_IN_INDEX"])))
     return tuple(_index(list(rows)) for _, rows in groupby(ordered, key=lambda row: row["INDEX_NAME"]))
 
