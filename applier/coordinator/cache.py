@@ -36,6 +36,7 @@ class Cache:
     def __init__(self) -> None:
         self._number = 0
         self._ranges: dict[RangeId, tuple[int, RangeReport]] = {}
+        # Released with the next step: no segment needs them, but the runner keeps every range until it is released.
         self._empty: list[RangeId] = []
         self._spent: dict[RangeId, None] = {}
         self._names: dict[Stream, set[RangeId]] = {}
@@ -103,6 +104,7 @@ class Cache:
 
     def replace(self, pieces: tuple[RangeId, ...], merged: RangeReport) -> None:
         """Replace the pieces by a merged range, and let them be released. If all were released already, so can the merged range be."""
+        # The merged range takes the greatest number of its pieces: a latecomer in one of them stays one.
         numbers = [self._ranges[piece][0] for piece in pieces if piece in self._ranges]
         for piece in pieces:
             if self._drop(piece):
@@ -152,12 +154,14 @@ class Cache:
         tables: dict[tuple[TableName, tuple[str, ...], tuple[str, ...]], TableRows] = {}
         for opened in self._opened(after_ts, upto_ts):
             report = opened.report
+            # Estimates, always from above: a range that may hold a row is read, and the planner looks at each row's commit_ts.
             most = rows_at_most(report, after_ts, upto_ts) + (_rows_at(report, after_ts) if settled is not None else 0)
             mine = [table for table in opened.tables(after_ts, upto_ts) if _is_wanted(table, after_ts, upto_ts, settled)] if most else []
             if mine:
                 ranges.append(report.range)
                 rows += most
                 for table in mine:
+                    # One entry per reported key: the planner must see that the rows of a table disagree about it (``sink_key``).
                     key = (table.name, table.handle_key, table.bytes_key)
                     tables[key] = _joined(tables[key], table) if key in tables else table
         return Selection(tuple(ranges), tuple(tables.values()), rows)
@@ -169,6 +173,7 @@ class Cache:
         """
         if sum(rows_at_most(opened.report, after_ts, upto_ts) for opened in self._opened(after_ts, upto_ts)) <= max_rows:
             return upto_ts
+        # An upstream transaction that is larger than ``max_rows`` stays whole: in two it would be visible in two steps.
         total, end = 0, None
         for ts, rows in sorted(self._increments(after_ts, upto_ts).items()):
             if end is not None and total + rows > max_rows:
@@ -202,6 +207,7 @@ class _OpenRange:
         """Return the tables that may have rows between two commit_ts (inclusive), and perhaps others."""
         while self._waiting and not is_beyond(self._waiting[-1].min_ts, upto_ts):
             self._open.append(self._waiting.pop())
+        # A new list only where one is spent: most calls change nothing.
         if any(is_spent(table.max_ts, after_ts) for table in self._open):
             self._open = [table for table in self._open if not is_spent(table.max_ts, after_ts)]
         return self._open

@@ -112,6 +112,7 @@ def _names_before(statements: Iterable[DdlStatement], existing: frozenset[Folded
 
 def _search(queues: Sequence[Queue], statements: Mapping[DdlIdentity, DdlStatement], before: Names) -> list[Queue]:
     """Walk all interleavings, joining paths that meet in one state; return one path per distinct result."""
+    # Two queues of ten DDLs have 184,756 interleavings, but few states: paths that leave the same names and marks are one.
     states: dict[tuple[tuple[int, ...], frozenset[tuple[FoldedName, Mark]]], Queue] = {((0,) * len(queues), frozenset(before.items())): ()}
     for _ in range(sum(len(queue) for queue in queues)):
         following: dict[tuple[tuple[int, ...], frozenset[tuple[FoldedName, Mark]]], Queue] = {}
@@ -120,6 +121,7 @@ def _search(queues: Sequence[Queue], statements: Mapping[DdlIdentity, DdlStateme
                 if heads[i] == len(queue):
                     continue
                 key = queue[heads[i]]
+                # On a copy, since another path begins at the same names.
                 after = perform(statements[key], key, dict(names))
                 if after is not None:
                     moved = (*heads[:i], heads[i] + 1, *heads[i + 1 :])
@@ -144,9 +146,11 @@ def perform(statement: DdlStatement, key: DdlIdentity, names: dict[FoldedName, M
         return names
     if not all(name in names for name in needed):
         return None
+    # Upstream accepted the statement: an interleaving in which a database would refuse it did not happen.
     for name in created:
         if (name in names and not statement.or_replace) or FoldedName(name.schema, "") not in names:
             return None
+    # What a statement makes of a table depends on what the tables that it reads were: CREATE … LIKE before or after an ALTER.
     shapes = tuple(names[name] for name in needed)
     for name in created:
         names[name] = ("made", key, shapes)
@@ -164,6 +168,7 @@ def _drop(statement: DdlStatement, names: dict[FoldedName, Mark] | None) -> dict
 
 
 def _rename(statement: DdlStatement, names: dict[FoldedName, Mark] | None) -> dict[FoldedName, Mark] | None:
+    # One pair after the other, as MySQL does: RENAME TABLE a TO t, b TO a, t TO b is legal.
     for old, new in statement.renames:
         if names is None or old.fold() not in names or new.fold() in names or FoldedName(new.schema.casefold(), "") not in names:
             return None

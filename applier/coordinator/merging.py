@@ -22,11 +22,13 @@ FAN: Final = 8
 class Merges:
     """The merges of all streams: at most one per stream is being read. A stream has about ``most_ranges`` ranges before it is merged."""
 
-    __slots__ = ("_cache", "_failed", "_most_ranges", "_most_records", "_reading")
+    __slots__ = ("_busy", "_cache", "_failed", "_most_ranges", "_most_records", "_reading")
 
     def __init__(self, cache: Cache, most_ranges: int, most_records: int) -> None:
         self._cache, self._most_ranges, self._most_records = cache, most_ranges, most_records
         self._reading: dict[RangeId, tuple[RangeId, ...]] = {}
+        # Streams with a merge that is being read: a scan of all merges per stream and plan would be quadratic.
+        self._busy: set[Stream] = set()
         self._failed: set[Stream] = set()
 
     def __contains__(self, range_id: RangeId) -> bool:
@@ -39,19 +41,22 @@ class Merges:
         if self._cache.ranges_of(stream) <= max(self._most_ranges, FAN):
             self._failed.discard(stream)
             return
-        if stream in self._failed or any(merge.stream == stream for merge in self._reading):
+        if stream in self._failed or stream in self._busy:
             return
+        # Only of the contiguous prefix: between two ranges behind it a range may still be missing.
         ranges = [name for name in self._cache.names_of(stream) if name.end <= state.prefix]
+        # The shortest run, not the first: long ranges at the front would be read again with every merge.
         runs = [ranges[i : i + FAN] for i in range(len(ranges) - FAN + 1)]
         run = min(runs, key=lambda run: run[-1].end - run[0].start, default=())
         if run and run[-1].end - run[0].start <= self._most_records:
             merge = RangeId(stream, run[0].start, run[-1].end)
             self._reading[merge] = tuple(run)
+            self._busy.add(stream)
             yield merge
 
     def take(self, report: RangeReport) -> None:
         """Replace the pieces by the merged range. They stay if the topic has lost rows that they hold."""
-        pieces = self._reading.pop(report.range)
+        pieces = self._end(report.range)
         # A replay stays a replay, and a row may have become one since: the sum never shrinks unless Kafka has removed records.
         if report.rows + report.replays < self._cache.read_rows(pieces):
             self._cache.refuse(report.range)
@@ -61,5 +66,9 @@ class Merges:
 
     def forget(self, merge: RangeId) -> None:
         """Keep the pieces: reading them again failed. Nothing is merged until the stream has few ranges again."""
-        del self._reading[merge]
+        self._end(merge)
         self._failed.add(merge.stream)
+
+    def _end(self, merge: RangeId) -> tuple[RangeId, ...]:
+        self._busy.remove(merge.stream)
+        return self._reading.pop(merge)

@@ -58,6 +58,7 @@ class NewTopics:
 
     def listed(self) -> None:
         """Take topics as known whose streams are all judged. Call it after all partitions of a listing have joined."""
+        # Not at the last promise: another partition of the topic may have appeared meanwhile, and only a list shows it.
         judged = [topic for topic, waiting in self._unjudged.items() if not waiting]
         for topic in judged:
             del self._unjudged[topic]

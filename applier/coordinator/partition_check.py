@@ -16,6 +16,7 @@ def is_required(stream: Stream, partitions: Mapping[str, int] | None) -> bool:
 
 def has_held_records(extent: PartitionExtent) -> bool:
     """Whether a record was ever written to a partition. One that has never held any is not required."""
+    # Not ``earliest < end``: a partition that retention has emptied has held records too.
     return extent.end > 0
 
 
@@ -44,6 +45,7 @@ def check_known(stream: Stream, extent: PartitionExtent, next_offset: Offset, se
             f"Give the topic a longer retention. {FROM_DUMP_TO_REPLICA}",
             missing_offsets=f"{next_offset}..{extent.earliest - 1}",
         )
+    # A recreated topic counts its offsets from 0 again: its records would look like some that were read already.
     if extent.end < max(next_offset, seen_end) or not has_held_records(extent):
         raise _stop(
             stream,

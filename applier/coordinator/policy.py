@@ -13,6 +13,9 @@ class Policy:
     spill. More than ``merge_ranges`` cached ranges of a stream are merged. A segment is cut near ``segment_rows``.
     """
 
+    # run/assembly sets the first two and the last from the configuration. The others were chosen so that a job's fixed cost vanishes
+    # (range_records), that a few ranges per stream are on their way (ranges_per_stream), and that the number of cached ranges stays
+    # small on a stream that does not resolve (merge_ranges; see ``merging``).
     required_partitions: Mapping[str, int] | None = None
     segment_rows: int = 100_000
     range_records: int = 100_000

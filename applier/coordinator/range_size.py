@@ -26,7 +26,9 @@ class RangeSize:
 
     def learn(self, records: int, size: int) -> None:
         """Take in that a range of so many records had ``size`` bytes."""
+        # The last range alone, no mean: where large records begin, the next range must be small at once.
         self._bytes_per_record = size / records
+        # Bounded, since ranges without rows say nothing of the records to come: on a feed of resolved events alone they grew for ever.
         most = min(self.records * GROWTH, MOST_RECORDS)
         self.records = max(1, min(most, int(RANGE_BYTES / self._bytes_per_record))) if size else most
 

@@ -30,7 +30,9 @@ class ReadAhead:
         """Return the next ranges to read, those of the streams furthest behind first."""
         planned: list[RangeId] = []
         least_ts = self._streams.least_resolved_ts(self._window.checkpoint_ts)
+        # What is being read counts against the memory too: it will be cached before the next plan.
         expected = self._cache.bytes
+        # Furthest behind first, so that memory goes to the streams that hold the watermark.
         for state in sorted(self._streams, key=lambda state: state.resolved_ts):
             is_full = expected >= self._policy.cached_bytes
             ranges = state.plan(self._at_most(state, least_ts, is_full=is_full), self._policy.range_records)
@@ -42,6 +44,7 @@ class ReadAhead:
         """How many ranges a stream may be given now."""
         if self._is_held_back(state, least_ts, is_full=is_full):
             return 0
+        # With a full cache one range at a time, not none: a stream that holds the watermark is what empties the cache. Spark spills.
         return max(0, (1 if is_full else self._policy.ranges_per_stream) - state.outstanding)
 
     def _is_held_back(self, state: StreamState, least_ts: Ts, *, is_full: bool) -> bool:

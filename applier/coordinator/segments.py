@@ -27,6 +27,7 @@ class Segments:
         """Make the segment that begins at ``after_ts``: up to ``upto_ts``, or less if it would have too many rows."""
         settled = self.group.settled_tables if again else None
         upto_ts = self._cache.cut(after_ts, upto_ts, self._most_rows)
+        # ``settled`` None leaves the rows at A out: they are in the sink already.
         ranges, tables, rows = self._cache.select(after_ts, upto_ts, settled)
         return ApplySegment(
             after_ts=after_ts,

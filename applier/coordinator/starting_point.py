@@ -51,6 +51,7 @@ def check_beginning(late: Iterable[Stream], listing: Listing, start_ts: Ts, reco
     for stream in late:
         earliest = listing.extents[stream].earliest
         time_ms = record_times_ms.get(stream)
+        # Without a dump (start_ts 0) every record since the first one is needed, whatever its time.
         if start_ts and time_ms is not None and holds_all_since(time_ms, start_ts):
             continue
         raise NeedsOperator(

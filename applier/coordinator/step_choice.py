@@ -23,6 +23,7 @@ class StepChoice:
 
     def next(self) -> ChosenStep | None:
         """Return the next step; None if the window has nothing left. The group at A with its latecomers goes with what comes first."""
+        # Before rows and DDLs: their transaction would store positions behind an event that is in no quarantine.
         if self._rejected:
             return self.save_progress()
         if not self._window.is_open:
@@ -30,8 +31,10 @@ class StepChoice:
         after, watermark = self._window.checkpoint_ts, self._window.watermark
         barrier = self._barriers.next_ts(watermark)
         upto = watermark if barrier is None else barrier
+        # Before a DDL at A as well: the rows of the group belong before it.
         if self._window.has_history and self._segments.has_latecomer(after):
             return self._segments.make(after, upto, again=True)
+        # A DDL without rows before it needs no segment: thousands of DDLs are not as many empty transactions.
         if barrier is not None and not self._segments.has_rows(after, upto):
             return self._execute(barrier)
         return self._segments.make(after, upto, again=False)

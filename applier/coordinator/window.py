@@ -46,5 +46,6 @@ class Window:
 
     def close(self, least_resolved_ts: Ts) -> None:
         """Move W to the least promise of all streams. The partitions were listed after these promises were read."""
+        # It may be below A after a restart, when streams have not promised again what they had: ``watermark`` hides that.
         self._closed_ts = least_resolved_ts if self._until_ts is None else min(least_resolved_ts, self._until_ts)
         self.is_fresh = True

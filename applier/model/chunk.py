@@ -13,6 +13,7 @@ from applier.model.events import Shape
 from applier.model.position import Stream
 
 
+# gc=False: a chunk holds no cycles, and the cyclic collector would visit the tens of thousands of objects in its lists.
 class Chunk(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Rows of one stream and one bucket in the order of their offsets; the lists run in parallel, one entry per row.
 
@@ -56,6 +57,7 @@ def unpack(data: bytes) -> Chunk:
 
 def bucket_seed(shape: Shape) -> int:
     """Return the seed of the bucket hash of one table. It depends on the folded name only, never on columns or flags."""
+    # surrogateescape: a name on the wire may hold bytes that are not UTF-8, and they arrive as lone surrogates.
     return crc32(f"{shape.schema.casefold()}\0{shape.table.casefold()}".encode("utf-8", "surrogateescape"))
 
 

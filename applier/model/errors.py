@@ -23,6 +23,7 @@ class ApplierError(Exception):
 
     def __reduce__(self) -> tuple[Callable[..., "ApplierError"], tuple[Any, ...]]:
         """Pickle with remedy and facts: errors cross from executors to the driver."""
+        # BaseException would pickle its ``args`` only: remedy and facts would be lost on the way to the driver.
         return _rebuild, (type(self), self.message, self.remedy, self.facts)
 
     def __str__(self) -> str:

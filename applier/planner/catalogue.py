@@ -34,6 +34,7 @@ class TableDescription:
     schema: str
     table: str
     columns: tuple[ColumnDescription, ...]
+    # A prefix, an expression or a NULL lets several rows have one key: a DELETE by it could hit rows of others.
     unique_keys: tuple[tuple[str, ...], ...]
     primary_key: tuple[str, ...] = ()
     unique_indexes: tuple[UniqueIndex, ...] = ()

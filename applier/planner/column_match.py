@@ -122,6 +122,7 @@ def match_columns(shape: Shape, description: TableDescription, names: Sequence[s
 
     FatalSinkError if the sink lacks one, NeedsOperator if the image lacks one, ProtocolError if the image has one twice.
     """
+    # By name, never by position: upstream and sink may have their columns in another order after ADD COLUMN … FIRST.
     wire = {column.name.casefold(): index for index, column in enumerate(shape.columns)}
     if len(wire) != len(shape.columns):
         raise ProtocolError("an image has two columns with the same name", kind="json", **facts)
@@ -134,6 +135,7 @@ def match_columns(shape: Shape, description: TableDescription, names: Sequence[s
             columns=",".join(absent),
             **facts,
         )
+    # REPLACE would set a column that the image lacks to its default: a row of upstream would be altered without an error.
     if absent := [sink[name].name for name in folded if name not in wire]:
         raise NeedsOperator(
             "the row lacks columns that the sink's table has",

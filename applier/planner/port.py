@@ -22,6 +22,7 @@ class Dialect(Protocol):
         """Return the function that renders values of wire type ``mysql_type`` for ``column``; it escapes any string."""
         ...
 
+    # Rows before a refused one must come first: the caller counts the rows of the statements to know which one was refused.
     def deletes(self, table: TableDescription, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, int]]:
         """Render DELETEs by key from literal texts (``NULL`` keys included); yield (text, rows), cut by rows and bytes.
 

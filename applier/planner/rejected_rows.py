@@ -51,6 +51,7 @@ class RejectedRows:
         if not self.policy.takes(error):
             error.facts["event"] = version[3]
             raise error
+        # By identity: to hash a version is to hash its image.
         self.dropped.add(id(version))
         self._rejected.append(self.described(origin, version, key, reason_of(error)))
 

@@ -23,6 +23,7 @@ Pick: TypeAlias = Callable[[Sequence[Value]], tuple[Value, ...]]
 
 def pick(indexes: Sequence[int]) -> Pick:
     """Return the function that takes the values at ``indexes``, in their order."""
+    # itemgetter returns a bare value for one index, and a key of one column is the usual one.
     if len(indexes) == 1:
         only = indexes[0]
         return lambda values: (values[only],)
@@ -69,6 +70,7 @@ class TableRenderer:
 
     def row_texts(self, versions: Sequence[Version], origins: Sequence[Origin]) -> Iterator[str]:
         """Yield ``(literal,literal,…)`` per upsert, columns in the order of the sink's table without generated ones."""
+        # Per shape, by number: a lookup by the shape itself would hash its columns once per row.
         renderers: dict[int, tuple[ImageDecoder, Pick, RowLiteral]] = {}
         for version in versions:
             origin = version[6]
@@ -87,6 +89,7 @@ class TableRenderer:
         check_unique_indexes(shape, self.description, facts)
         columns = match_row(shape, self.description, facts)
         indexes = [column.index for column in columns]
+        # Where the sink's columns are those of the wire in its order, there is nothing to pick.
         take: Pick = tuple if indexes == list(range(len(shape.columns))) else pick(indexes)
         return self._decoders(shape), take, row_literal(columns, self.dialect)
 

@@ -43,6 +43,7 @@ def sink_key_of(tables: Sequence[KeyedRows], description: TableDescription) -> t
     do_agree = len({(table.handle_key, table.bytes_key) for table in tables}) <= 1
     if do_agree and (not agreed or description.has_unique_key(agreed)):
         return None
+    # The agreed key, if the sink has it too: rows are then told apart as upstream does. Else the primary key.
     own = description.primary_key or next(iter(description.unique_keys), ())
     key = agreed if agreed and description.has_unique_key(agreed) else own
     if not key and do_agree:
@@ -64,6 +65,7 @@ class _Head(msgspec.Struct, array_like=True, frozen=True, gc=False):
     shapes: list[Shape]
 
 
+# A chunk without rows of a rekeyed table is passed on as the bytes that came.
 _head = msgspec.msgpack.Decoder(_Head)
 
 
@@ -107,6 +109,7 @@ def _split(chunk: Chunk, targets: list[int]) -> list[tuple[int, bytes]]:
 
 def _rows(chunk: Chunk, chosen: list[int]) -> Chunk:
     """Return a chunk of the chosen rows, with only the shapes that they use."""
+    # Only shapes with rows: the planner would compare the keys of the others with those of this table.
     used = sorted({chunk.shape[row] for row in chosen})
     renumbered: Mapping[int, int] = {shape: number for number, shape in enumerate(used)}
     return Chunk(

@@ -56,6 +56,7 @@ class StatementRows:
     def _rendered(self, texts: Sequence[Any], rows: Sequence[RejectedEvent]) -> Iterator[Statement]:
         render = self.dialect.deletes if self.phase is Phase.DELETE else self.dialect.replaces
         done = 0
+        # A half may still be several statements: the dialect cuts by bytes, too.
         for text, number in render(self.table, self.columns, texts):
             half = replace(self, texts=tuple(texts[done : done + number]), rows=tuple(rows[done : done + number]))
             commits = [row.commit_ts for row in half.rows]

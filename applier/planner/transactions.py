@@ -13,6 +13,7 @@ class TransactionSet(NamedTuple):
     @classmethod
     def of(cls, commit_ts: Iterable[int]) -> "TransactionSet":
         """Pack distinct timestamps."""
+        # Packed: the driver holds the sets of all buckets of a segment, at eight bytes a transaction.
         return cls(array("Q", sorted(commit_ts)).tobytes())
 
 
