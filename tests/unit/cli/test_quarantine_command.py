@@ -158,7 +158,7 @@ def test_a_row_to_which_something_happened_since_is_not_retried(held, capsys):
     held.execute("DROP TRIGGER strict")
     held.produce((ONE, order(40, 1, 1)), *everywhere(resolved(50)))
     assert held.run("quarantine retry", *held.at(3)) == OPERATOR
-    assert "a later event is about the same row" in capsys.readouterr().err
+    assert "a later event has changed the same row" in capsys.readouterr().err
     assert held.rows == [(2, 2)]
 
 

@@ -172,4 +172,4 @@ def test_a_terminal_gets_a_table(configured, owned, capsys, monkeypatch, options
 
 def test_the_configuration_is_checked_before_anything_is_asked(configured, capsys):
     assert run(["status", "--config", configured(listen="here:99999")]) == 2
-    assert "http.listen is not an address to listen at" in capsys.readouterr().err
+    assert "http.listen is not a listen address" in capsys.readouterr().err
