@@ -10,7 +10,7 @@ from applier.cli.display import observer_for
 from applier.cli.option import DEFAULT_CONFIG, TAKE_OVER_HELP, ConfigPath, read_config
 from applier.cli.output import stderr_console
 from applier.config import LogConfig
-from applier.replica.shutdown import Shutdown, stopped_by_signals
+from applier.replica.shutdown import Shutdown, shutdown_on_signals
 from applier.run.daemon import follow
 from applier.telemetry import Observer
 from applier.telemetry.log import level_of, use_level
@@ -27,7 +27,7 @@ def run(
     """
     settings = read_config(config)
     shutdown = Shutdown()
-    with stopped_by_signals(shutdown, timeout_s=settings.run.shutdown_timeout_s), _observer(settings.log) as observer:
+    with shutdown_on_signals(shutdown, timeout_s=settings.run.shutdown_timeout_s), _observer(settings.log) as observer:
         follow(settings, take_over=take_over, observer=observer, shutdown=shutdown)
 
 

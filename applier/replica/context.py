@@ -40,7 +40,7 @@ class Components:
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """One run: its ports, its settings, and whom it tells."""
+    """One run: its ports, its settings, its monitor, and its shutdown request."""
 
     components: Components
     settings: EngineSettings

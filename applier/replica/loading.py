@@ -52,7 +52,7 @@ class StateLoader:
         recovery = self._state.recovery
         wait_s = recovery.next_wait_s(cause)
         self._run.watcher.note(LogEvent.RETRY, **failure_facts(cause), attempt=recovery.reloads, wait_s=round(wait_s, 2))
-        self._run.shutdown.pause(wait_s)
+        self._run.shutdown.wait(wait_s)
         self.reload(cause)
 
     def reload(self, cause: Exception) -> None:

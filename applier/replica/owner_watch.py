@@ -1,11 +1,11 @@
-"""Watches, from a thread of its own, whether this run still owns its replica: the main thread may pause, or wait for Kafka or a job."""
+"""Watches, from a thread of its own, whether this run still owns its replica: the main thread may be waiting for Kafka or for a job."""
 
 from collections.abc import Callable
 from threading import Event, Thread
 from typing import Final, Protocol
 
 LOOK_S: Final = 0.2
-"""Between two looks at what the heartbeat knows; they ask nobody."""
+"""Between two looks at the heartbeat's result. A look is a read of a field: it asks no server."""
 
 
 class Owned(Protocol):
@@ -13,12 +13,12 @@ class Owned(Protocol):
 
     @property
     def heartbeat_error(self) -> Exception | None:
-        """Why this run may not go on."""
+        """Why this run must stop; None: it owns the replica."""
         ...
 
 
 class OwnerWatch:
-    """Calls ``on_lost`` once, in its own thread, when the heartbeat of ``sink`` has found out that this run may not go on."""
+    """Calls ``on_lost`` once, in its own thread, when the heartbeat of ``sink`` shows that this run must stop."""
 
     def __init__(self, sink: Owned, on_lost: Callable[[Exception], None]) -> None:
         self._sink, self._on_lost = sink, on_lost
@@ -26,11 +26,11 @@ class OwnerWatch:
         self._thread = Thread(target=self._watch, name="applier-owner-watch", daemon=True)
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End the watch."""
+        """End the thread."""
         self._is_over.set()
         if self._thread.is_alive():
             self._thread.join()

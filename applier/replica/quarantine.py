@@ -1,6 +1,6 @@
-"""What a run sets aside: which events its listeners may pass by, and how what they passed by is stored.
+"""What a run quarantines: which events its listeners may leave out, and how the sink stores those.
 
-The sink knows the operator's words and what the quarantine holds; both are read when the run begins, and at every rebuild.
+The sink holds the operator's skip rules and the quarantine. Both are read when the run starts, and at every reload.
 """
 
 from collections import defaultdict
@@ -20,26 +20,26 @@ from applier.tasks.tolerance import Tolerance
 
 
 class QuarantineRules:
-    """The quarantine's part in a run. Not thread-safe."""
+    """The rules by which events are quarantined or skipped. Not thread-safe."""
 
-    def __init__(self, desk: QuarantineStore, *, unreadable: bool) -> None:
-        """Take the sink's quarantine; ``unreadable``: whatever cannot be read goes there."""
-        self._desk, self._unreadable = desk, unreadable
+    def __init__(self, store: QuarantineStore, *, unreadable: bool) -> None:
+        """Take the sink's quarantine. ``unreadable``: events that cannot be read are quarantined."""
+        self._store, self._unreadable = store, unreadable
         self._tolerances: dict[Stream, Tolerance] = {}
         self._common = Tolerance(unreadable=unreadable)
 
     def reload(self, progress: Progress) -> None:
         """Read what matters from ``progress`` on."""
         stored: dict[Stream, set[tuple[int, int]]] = defaultdict(set)
-        for place in self._desk.places():
+        for place in self._store.places():
             stored[place.stream].add(place[1:])
         skipped: dict[Stream, dict[tuple[int, int], str]] = defaultdict(dict)
         skipped_ts: dict[tuple[Ts, FoldedName | None], str] = {}
-        for word in self._desk.skip_rules():
-            if word.place is not None:
-                skipped[word.place.stream][word.place.offset, word.place.event] = word.said_by
-            elif not is_past(word.commit_ts, progress.checkpoint_ts):
-                skipped_ts[word.commit_ts, word.table] = word.said_by
+        for rule in self._store.skip_rules():
+            if rule.place is not None:
+                skipped[rule.place.stream][rule.place.offset, rule.place.event] = rule.said_by
+            elif not is_past(rule.commit_ts, progress.checkpoint_ts):
+                skipped_ts[rule.commit_ts, rule.table] = rule.said_by
         self._common = Tolerance(unreadable=self._unreadable, skipped_ts=skipped_ts)
         self._tolerances = {}
         for stream in stored.keys() | skipped.keys():
@@ -52,7 +52,7 @@ class QuarantineRules:
             )
 
     def note_stored(self, events: Iterable[RejectedEvent], progress: Progress) -> None:
-        """Know what this run has just stored: ranges that are merged are read again. What lies below the positions is not read again."""
+        """Remember what this run has just stored: a merge reads its ranges again. What lies below the positions is not read again."""
         found: dict[Stream, set[tuple[int, int]]] = defaultdict(set)
         for event in events:
             found[event.place.stream].add(event.place[1:])
@@ -63,18 +63,16 @@ class QuarantineRules:
             self._tolerances[stream] = replace(known, stored=stored)
 
     def tolerance_of(self, stream: Stream) -> Tolerance:
-        """Return what a listener of ``stream`` may pass by."""
+        """Return what a listener of ``stream`` may leave out."""
         return self._tolerances.get(stream, self._common)
 
     def skips(self, ddl: DdlEvent) -> bool:
-        """Tell whether the operator has said to skip a DDL."""
-        words: Mapping[tuple[Ts, FoldedName | None], str] = self._common.skipped_ts
-        return (ddl.commit_ts, ddl.name.fold()) in words or (ddl.commit_ts, None) in words
+        """Tell whether the operator has a rule to skip a DDL."""
+        rules: Mapping[tuple[Ts, FoldedName | None], str] = self._common.skipped_ts
+        return (ddl.commit_ts, ddl.name.fold()) in rules or (ddl.commit_ts, None) in rules
 
     def quarantined(self, events: Iterable[RejectedEvent], reader: RangeReader) -> Quarantined | None:
-        """Return what a transaction is to store; None for nothing. The listeners have counted what was not to be expected.
-
-        The records go through this process, one by one: there are few, and where nothing else is written there is no task to do it.
-        """
+        """Return what a transaction stores in the quarantine; None for nothing. The listeners have refused too many already."""
+        # The records go through this process, one by one: there are few, and a transaction without rows has no task that could do it.
         found = tuple(events)
         return Quarantined(partial(record_of, reader), found, at_most=None) if found else None

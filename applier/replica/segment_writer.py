@@ -1,4 +1,4 @@
-"""Writing: one segment from the cached ranges, or progress alone, each repeated as long as its transaction was rolled back."""
+"""Writes one segment from the cached ranges, or progress alone. A write is retried while its transaction was rolled back."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from applier.tasks.handover import RangeContent
 from applier.tasks.plan import ApplyPlan
 from applier.tasks.port import Runner
 
-ASIDE_REMEDY = 'or set sink.on_rejected_row = "quarantine": such rows are set aside, and everything else is applied'
+QUARANTINE_REMEDY = 'or set sink.on_rejected_row = "quarantine": such rows are quarantined, and everything else is applied'
 MAX_WAIT_S = 20.0
 ROWS_PER_TASK = 100_000
 """A bucket is compacted in memory, at some 700 bytes a row. A segment is far larger only if one upstream transaction is."""
@@ -27,7 +27,7 @@ ROWS_PER_TASK = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRules:
-    """How segments are written. ``attempts``: how often one write is tried at most; ``policy``: which rows are set aside."""
+    """How segments are written. ``attempts``: how often one write is tried at most; ``policy``: which rows are quarantined."""
 
     buckets: int
     attempts: int
@@ -35,7 +35,7 @@ class WriteRules:
 
 
 class SegmentWriter:
-    """Hands segments to the runner, and progress to the sink."""
+    """Gives segments to the runner, and progress to the sink."""
 
     def __init__(self, sink: Sink, runner: Runner, tables: SinkTables, rules: WriteRules) -> None:
         self._sink, self._runner, self._tables, self._rules = sink, runner, tables, rules
@@ -48,16 +48,16 @@ class SegmentWriter:
         try:
             return self._written(plan)
         except RowRefused as error:
-            error.remedy = f"{error.remedy.rstrip('.')}. {_ways_on(error)}"
+            error.remedy = f"{error.remedy.rstrip('.')}. {_remedy(error)}"
             raise
 
     def save(self, fence: Fence, commit: ProgressCommit, quarantined: Quarantined | None = None) -> WriteOutcome:
-        """Write progress alone, with what is set aside."""
-        return self._repeated(lambda: self._sink.save(fence, commit, quarantined))
+        """Write progress alone, with what is quarantined."""
+        return self._retried(lambda: self._sink.save(fence, commit, quarantined))
 
     def _written(self, plan: ApplyPlan) -> WriteOutcome:
         try:
-            return self._repeated(lambda: self._runner.apply(plan))
+            return self._retried(lambda: self._runner.apply(plan))
         except NeedsOperator as error:
             if (explained := self._tables.explained(error, plan.tables)) is None:
                 raise
@@ -65,10 +65,10 @@ class SegmentWriter:
         except RowRefused as error:
             if "offset" in error.facts:
                 raise
-        # Somewhere among the segment's rows. Only now is it worth its price that each statement carries them: to set some aside, or to
-        # name the one that stops the replica.
+        # The refused row is somewhere in the segment. Statements that carry their rows cost more, so they are made only now: to quarantine
+        # the row, or to name it.
         trace_rows = replace(plan, policy=replace(plan.policy, trace_rows=True))
-        return self._repeated(lambda: self._runner.apply(trace_rows))
+        return self._retried(lambda: self._runner.apply(trace_rows))
 
     def _plan(self, step: ApplySegment, contents: Mapping[RangeId, RangeContent], fence: Fence, commit: ProgressCommit) -> ApplyPlan:
         refuse_keyless(step.tables)
@@ -93,22 +93,22 @@ class SegmentWriter:
             policy=self._rules.policy,
         )
 
-    def _repeated(self, write: Callable[[], WriteOutcome]) -> WriteOutcome:
-        """Repeat a write whose transaction was rolled back, with jittered back-off; raise what must not be repeated."""
+    def _retried(self, write: Callable[[], WriteOutcome]) -> WriteOutcome:
+        """Retry a write whose transaction was rolled back, with jittered back-off; raise what must not be retried."""
         for attempt in stamina.retry_context(on=RetryableSinkError, attempts=self._rules.attempts, timeout=None, wait_max=MAX_WAIT_S):
             with attempt:
                 outcome = write()
                 if outcome.state is WriteState.FAILED:
-                    raise outcome.error or InvariantViolation("a write failed without saying why")
+                    raise outcome.error or InvariantViolation("a write failed without an error")
                 return outcome
         message = "retries ended without an outcome"
         raise InvariantViolation(message)
 
 
-def _ways_on(error: RowRefused) -> str:
-    """Say how the replica goes on without the row, which the sink may refuse for good reasons."""
+def _remedy(error: RowRefused) -> str:
+    """Return the remedy: how the replica continues without the row."""
     facts = error.facts
     if "event" not in facts:
-        return f"{ASIDE_REMEDY[0].upper()}{ASIDE_REMEDY[1:]}"
+        return f"{QUARANTINE_REMEDY[0].upper()}{QUARANTINE_REMEDY[1:]}"
     place = f"--stream {facts['topic']}/{facts['partition']} --offset {facts['offset']} --event {facts['event']}"
-    return f"Leave this row out with `applier skip {place}`, {ASIDE_REMEDY}"
+    return f"Leave this row out with `applier skip {place}`, {QUARANTINE_REMEDY}"

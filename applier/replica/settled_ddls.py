@@ -1,7 +1,7 @@
-"""What a run knows of the ledger: identities without texts, at and above the checkpoint; of older DDLs those that come again.
+"""What a run loads of the ledger: the identities at and above the checkpoint, and those of older DDLs when they are replayed.
 
-The ledger is never pruned, and a replay may bring any of its DDLs at any time. A run that loaded it whole would hold years of it in
-memory, so it asks about the old ones when they arrive: once per set of reports, however many DDLs they hold.
+The ledger is never pruned, and a replay may bring any of its DDLs at any time. Loaded whole it would hold years of DDLs in memory, so the
+run asks about an old one when it arrives: one query per set of reports, however many DDLs they hold.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def starting_point(sink: Sink, progress: Progress) -> StartingPoint:
 
 
 def report_settled(sink: Sink, coordinator: Coordinator, reports: Sequence[RangeReport]) -> None:
-    """Tell the coordinator what the ledger says of the old DDLs in these reports, before it takes them in."""
+    """Report to the coordinator which old DDLs of ``reports`` the ledger has settled. Comes before the reports themselves."""
     times = coordinator.ddls_to_ask(reports)
     if times:
         coordinator.know(key.identity for key in sink.ledger_at(times) if key.state is not DdlState.INTENT)

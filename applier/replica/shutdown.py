@@ -1,7 +1,7 @@
-"""The wish to end, and the signals that express it.
+"""A shutdown request, and the signals that make one.
 
-The first SIGTERM or SIGINT asks: what runs is finished, progress is saved. A second one, or too long a wait after the first, ends the
-process at once. That is safe whatever it was doing: the fence and the ledger see to it, as for any other sudden death.
+The first SIGTERM or SIGINT requests a shutdown: the running step ends, progress is saved. A second one, or ``timeout_s`` after the first,
+ends the process at once. That is safe at any moment: the fencing token and the ledger protect the sink as after any other sudden death.
 """
 
 import logging
@@ -20,77 +20,79 @@ from applier.telemetry.log_event import LogEvent
 LOGGER: Final = logging.getLogger(LOGGER_NAME)
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 KILLED_BY: Final = 128
-"""A shell's exit code for a process that a signal has ended is this and the signal's number."""
+"""A shell's exit code for a process that a signal has ended is this plus the signal's number."""
 ECHO_S = 0.5
-"""A signal so soon after the first is the same wish: a terminal sends Ctrl-C to a wrapper and to us, and the wrapper hands it on."""
+"""A second signal within this time is the same request: a terminal sends Ctrl-C to a wrapper and to us, and the wrapper forwards it."""
 
 
 class Shutdown:
-    """Whether an end is wished. Set once, by any thread; everything that pauses, pauses here, so that it ends early then."""
+    """Whether a shutdown was requested. Set once, by any thread. A run waits only in ``wait``, so a request ends each wait early."""
 
     def __init__(self) -> None:
         self.event = Event()
-        self.cause: Exception | None = None
-        """The error that the run ends with, whatever else happens at its end; None: it ends in good order."""
+        self.error: Exception | None = None
+        """The error that the run ends with, whatever else fails while it ends; None: an orderly shutdown."""
 
     @property
     def is_requested(self) -> bool:
-        """Whether the program should come to an end."""
+        """Whether the run should end."""
         return self.event.is_set()
 
     def request(self) -> None:
-        """Ask for the end."""
+        """Request an orderly shutdown."""
         self.event.set()
 
-    def end_with(self, cause: Exception) -> None:
-        """Ask for the end because of an error."""
-        self.cause = cause
+    def abort(self, error: Exception) -> None:
+        """Request a shutdown that ends with ``error``."""
+        self.error = error
         self.event.set()
 
-    def pause(self, duration_s: float) -> None:
-        """Wait, no longer than until the end is wished."""
+    def wait(self, duration_s: float) -> None:
+        """Wait for ``duration_s``, or until a shutdown is requested."""
         self.event.wait(duration_s)
 
 
 @contextmanager
-def stopped_by_signals(shutdown: Shutdown, *, timeout_s: float, end: Callable[[int], object] = os._exit) -> Iterator[None]:
-    """Let SIGTERM and SIGINT express the wish inside of the block; ``end`` the process if it lasts longer than ``timeout_s`` after one.
+def shutdown_on_signals(shutdown: Shutdown, *, timeout_s: float, end: Callable[[int], object] = os._exit) -> Iterator[None]:
+    """Make SIGTERM and SIGINT request a shutdown inside of the block; ``end`` the process ``timeout_s`` after the first.
 
-    For the main thread. A thread hears the signals, since the main one may be inside of a library's call for half a minute.
+    For the main thread.
     """
-    heard, told = os.pipe()
-    os.set_blocking(told, False)
-    before = {number: signal.signal(number, _caught) for number in SIGNALS}
-    told_before = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    listener = Thread(target=_listen, args=(heard, shutdown, timeout_s, end), name="applier-signals", daemon=True)
+    # The signals are read by a thread, from a pipe: Python runs handlers in the main thread only, which may be inside of a library's call
+    # for half a minute.
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    handlers_before = {number: signal.signal(number, _caught) for number in SIGNALS}
+    pipe_before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    listener = Thread(target=_listen, args=(reading, shutdown, timeout_s, end), name="applier-signals", daemon=True)
     listener.start()
     try:
         yield
     finally:
-        signal.set_wakeup_fd(told_before)
-        for number, handler in before.items():
+        signal.set_wakeup_fd(pipe_before)
+        for number, handler in handlers_before.items():
             signal.signal(number, handler)
-        os.close(told)
+        os.close(writing)
         listener.join()
-        os.close(heard)
+        os.close(reading)
 
 
 def _caught(number: int, frame: object) -> None:
-    """Let the signal be written to the pipe, which needs a handler of Python's."""
+    """Do nothing: Python writes a signal to the pipe only if it has a handler of Python's."""
 
 
-def _listen(heard: int, shutdown: Shutdown, timeout_s: float, end: Callable[[int], object]) -> None:
-    first = os.read(heard, 1)
+def _listen(reading: int, shutdown: Shutdown, timeout_s: float, end: Callable[[int], object]) -> None:
+    first = os.read(reading, 1)
     if not first:
         return
     LOGGER.info(LogEvent.SHUTDOWN_REQUESTED, extra={"signal": _name(first), "within_s": timeout_s})
     shutdown.request()
-    asked_at = time.monotonic()
-    while select.select([heard], [], [], max(0.0, asked_at + timeout_s - time.monotonic()))[0]:
-        another = os.read(heard, 1)
+    requested_at = time.monotonic()
+    while select.select([reading], [], [], max(0.0, requested_at + timeout_s - time.monotonic()))[0]:
+        another = os.read(reading, 1)
         if not another:
             return
-        if time.monotonic() >= asked_at + ECHO_S:
+        if time.monotonic() >= requested_at + ECHO_S:
             _end(end, another, f"another signal, {_name(another)}")
             return
     _end(end, first, "run.shutdown_timeout_s has passed")

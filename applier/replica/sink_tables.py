@@ -1,6 +1,6 @@
-"""The sink's tables, as the engine must know them: what they look like, which ones are the replica's own, and what tells their rows apart.
+"""The sink's tables as the engine sees them: their columns, which ones the replica knows already, and the keys of their rows.
 
-Asks the sink and remembers; writes nothing. What is new is recorded by the engine, in the transaction of the rows or of the DDL.
+Asks the sink and remembers; writes nothing. The engine records new tables in the transaction of their first rows or DDL.
 A table is checked (``TableGuard``) whenever the sink is asked what it looks like: before its first row, and before its first row after
 each of its DDLs. ``check_known`` does it for all tables of the replica at each start.
 """
@@ -28,7 +28,7 @@ def _silent(_message: str, /, **_facts: Any) -> None:
 
 
 class SinkTables:
-    """The tables of one sink. Not thread-safe. ``note`` tells which differences were accepted."""
+    """The tables of one sink. Not thread-safe. ``note`` logs accepted differences."""
 
     def __init__(self, sink: Sink, accept: Acceptance | None = None, note: Callable[..., None] = _silent) -> None:
         self._sink, self._reserved = sink, sink.reserved
@@ -40,7 +40,7 @@ class SinkTables:
         self._catalogue.clear()
 
     def executed(self, ddl: DdlEvent) -> None:
-        """Forget the tables that a DDL has changed; they are read again when they are needed."""
+        """Forget the tables that a DDL has changed; they are described again when they are needed."""
         self._guard.learn(ddl)
         touched = touches(ddl)
         if touched is None:

@@ -1,6 +1,6 @@
-"""Whether the topics are still those that the replica reads: one that is deleted and made anew has other records at the same offsets.
+"""Detects a topic that was deleted and created again: it has other records at the same offsets.
 
-Offsets alone tell only while the new topic is shorter than what was read of the old one. Kafka gives each topic an id for life.
+Offsets alone show that only while the new topic is shorter than what was read of the old one. Kafka gives each topic an id for life.
 """
 
 import time
@@ -12,26 +12,26 @@ from applier.model.errors import NeedsOperator
 from applier.sources.port import Source
 
 CHECK_INTERVAL_S: Final = 5.0
-"""One request to Kafka so often costs nothing, and a topic does not outgrow an old one unseen in less: partitions are listed each cycle."""
+"""Between two requests. Partitions are listed in each cycle anyway, and no new topic outgrows an old one unseen in less time."""
 
 
 class TopicIdentity:
-    """Knows the ids of the topics. Not thread-safe."""
+    """The ids of the topics. Not thread-safe."""
 
     def __init__(self, source: Source, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._source, self._clock = source, clock
         self._checked_at: float | None = None
         self.ids: dict[str, str] = {}
-        """Those that Kafka has told; to be recorded with the progress."""
+        """Kafka's ids so far; recorded with the progress."""
 
     def check(self, recorded: Mapping[str, str]) -> None:
-        """Ask Kafka, and compare with the ids that are ``recorded`` in the sink and those that it told before. NeedsOperator: made anew."""
+        """Compare Kafka's ids with those ``recorded`` in the sink and with earlier ones. NeedsOperator if a topic was recreated."""
         present = dict(self._source.topic_ids())
         for topic, topic_id in present.items():
             for known in (recorded.get(topic, topic_id), self.ids.get(topic, topic_id)):
                 if known != topic_id:
                     raise NeedsOperator(
-                        "the topic was made anew since the replica has read it: its offsets mean something else now",
+                        "the topic was recreated; stored offsets are invalid",
                         remedy=FROM_DUMP_TO_REPLICA,
                         kind="recreated",
                         topic=topic,
@@ -42,10 +42,10 @@ class TopicIdentity:
         self._checked_at = self._clock()
 
     def doubt(self) -> None:
-        """Make the next check due at once: the topics could not be listed, and a topic that is made anew is missing in between."""
+        """Make the next check due at once: the topics could not be listed, and a topic is missing while it is recreated."""
         self._checked_at = None
 
     def check_if_due(self, recorded: Mapping[str, str]) -> None:
-        """Check, unless that was done a moment ago. Nothing that is read after a long pause is applied without it."""
+        """Check if ``CHECK_INTERVAL_S`` has passed. After a long wait that is so, before anything that is read then is applied."""
         if self._checked_at is None or self._clock() - self._checked_at >= CHECK_INTERVAL_S:
             self.check(recorded)

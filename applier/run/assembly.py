@@ -32,7 +32,7 @@ def as_submitted(config: Config) -> Config:
 
 
 def warn_of_zone(config: Config, monitor: Monitor) -> None:
-    """Warn at the start where TIMESTAMP text of the wire has two meanings."""
+    """Warn if TIMESTAMP text of the wire is ambiguous in the source's time zone."""
     if (warning := config.source.time_zone_warning()) is not None:
         monitor.note(LogEvent.AMBIGUOUS_TIME_ZONE, **warning)
 
@@ -79,15 +79,15 @@ def _start_spark(config: Config, source: Source) -> SparkRunner:
 
 
 def begin(components: Components, engine: Engine, *, start_ts: Ts, take_over: bool = False, accept_gap: bool = False) -> Listing:
-    """Own the replica and take it up where the sink says it is; return the partitions as they were listed for that."""
+    """Own the replica and load its state from the sink; return the partitions as they were listed for that."""
     listing = components.source.listing()
     components.sink.migrate()
     components.sink.acquire(take_over=take_over)
     progress = components.sink.load()
     if progress is not None and start_ts not in {NO_TS, progress.start_ts}:
         raise ConfigError(
-            "the replica began at another start_ts",
-            remedy="Leave start_ts as it was, or give the new replica another name",
+            "start_ts differs from the one that the replica was created with",
+            remedy="Restore the old start_ts, or give a new replica another name",
             configured=start_ts,
             recorded=progress.start_ts,
         )

@@ -20,7 +20,7 @@ from applier.telemetry.monitor import Monitor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatchupOptions:
-    """What the command line says beside the configuration. ``start_ts`` of None: the configuration's."""
+    """The options of the command line. ``start_ts`` of None: the configuration's."""
 
     start_ts: Ts | None = None
     until_ts: Ts | None = None
@@ -43,7 +43,7 @@ class CatchupResult:
 
 
 def catch_up(config: Config, options: CatchupOptions, observer: Observer) -> CatchupResult:
-    """Bring the replica to the last common resolved ts of its topics; raise an ApplierError that says why not."""
+    """Bring the replica to the last common resolved ts of its topics, or to ``until_ts``. ApplierError if that fails."""
     config = as_submitted(config)
     warn_of_zone(config, Monitor(observer))
     with open_components(config, config.kafka_settings(), config.sink_settings()) as components:
@@ -63,7 +63,7 @@ class Catchup:
         self._ends: Mapping[Stream, Offset] = {}
 
     def run(self, *, start_ts: Ts, options: CatchupOptions) -> CatchupResult:
-        """Own the replica, cycle until it is caught up, and say what was done."""
+        """Own the replica, cycle until it is caught up, and return what was done."""
         try:
             with retries_noted(self._monitor):
                 return self._run(start_ts, options)
@@ -83,19 +83,17 @@ class Catchup:
         return self._result()
 
     def _check_moved(self, listing: Listing) -> None:
-        """Refuse to call a replica caught up that has never seen a window: an empty topic, or one without resolved events."""
+        """Refuse a catch-up that could not apply anything: an empty topic, or one without resolved events."""
         engine = self._engine
         if has_moved(engine.progress.checkpoint_ts, engine.progress.start_ts):
             return
         topics = sorted({stream.topic for stream in listing.extents})
         if not any(extent.end for extent in listing.extents.values()):
             remedy = "Check that the changefeed runs and writes to this topic"
-            raise SourceError(
-                "the topic is empty: nothing was ever written to it", remedy=remedy, kind="empty_topic", topic=",".join(topics)
-            )
+            raise SourceError("the topic is empty", remedy=remedy, kind="empty_topic", topic=",".join(topics))
         holding = engine.coordinator.holding_stream
         raise SourceError(
-            "a stream holds records but no resolved event after the start: no window can be closed",
+            "the watermark cannot advance: a stream has records but no resolved event after the start",
             remedy="Check that the changefeed runs. source.partitions leaves out a partition that it has left, once it holds no record",
             kind="no_resolved_event",
             stream=holding,

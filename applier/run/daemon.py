@@ -1,7 +1,7 @@
-"""``run``: follows the topics until it is asked to stop. It cycles while there is something to do, and waits where there is nothing.
+"""``run``: follows the topics until a shutdown is requested. It cycles while there is something to do, and waits while there is nothing.
 
-Errors that pass by themselves are tried again for ``retry_for_s``, then they stop it as any other would, with the state intact. At the
-start everything is opened anew for each attempt; later the run keeps what it owns and begins anew from what the sink says.
+Transient errors are retried for ``retry_for_s``; then they end the run as any other error does, with the state intact. At the start each
+attempt opens everything again; later the run keeps what it owns and reloads its state from the checkpoint.
 """
 
 import time
@@ -26,19 +26,19 @@ from applier.telemetry.monitor import Monitor, MonitorSettings
 from applier.telemetry.watchdog import Watchdog
 
 IDLE_S = 0.05
-"""Between two looks at the ends of the topics while nothing arrives: a small part of the latency, and a fraction of a percent of a core."""
+"""Between two looks at the end offsets while nothing arrives: a small part of the latency, and a fraction of a percent of a core."""
 
 PACE_S = 0.15
-"""Between the beginnings of two cycles, unless something is due: one that finds three records costs as much as one that finds a hundred."""
+"""Between the starts of two cycles, unless a step is due: a cycle with three records costs as much as one with a hundred."""
 
 SAVE_INTERVAL_S = 5.0
 """How often positions are saved that grew without a window, and shown to lag tools."""
 
 SINK_RETRIES = 2
-"""Inside of the sink: the daemon's own retries are longer, and can be interrupted."""
+"""Inside of the sink: few, since the daemon's own retries last longer and a shutdown interrupts them."""
 
 KAFKA_PATIENCE_S = 10.0
-"""How long one question to Kafka may take: it cannot be interrupted, and is put again. A part of the time for an end in good order."""
+"""How long one request to Kafka may take: a shutdown cannot interrupt it. It is retried anyway."""
 
 APPLY_ATTEMPTS = 4
 
@@ -53,13 +53,13 @@ class RunOptions:
 
 
 def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shutdown) -> None:
-    """Follow the topics until ``stop`` is wished; raise an ApplierError that says why it ends otherwise."""
+    """Follow the topics until ``shutdown`` is requested; raise an ApplierError if something else ends the run."""
     config = as_submitted(config)
     options = RunOptions(start_ts=Ts(config.source.start_ts), retry_for_s=config.run.retry_for_s, take_over=take_over)
     kafka = replace(config.kafka_settings(), unreachable_after_s=KAFKA_PATIENCE_S)
     settings = engine_settings(config, apply_attempts=APPLY_ATTEMPTS)
     monitor = Monitor(observer, MonitorSettings(replica=config.name, stall_after_s=config.source.stall_after_s))
-    with retries_noted(monitor), quiet_if_stopped(shutdown, monitor), ExitStack() as stack:
+    with retries_noted(monitor), ignoring_retries_at_shutdown(shutdown, monitor), ExitStack() as stack:
         endpoint = stack.enter_context(HttpEndpoint(config.http, monitor))
         stack.callback(monitor.finish)
         stack.enter_context(Watchdog(monitor))
@@ -76,8 +76,8 @@ def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shu
 
 
 @contextmanager
-def quiet_if_stopped(shutdown: Shutdown, monitor: Monitor) -> Iterator[None]:
-    """Let an error pass that would have been tried again, had the end not been wished: nothing is lost, and the next start goes on."""
+def ignoring_retries_at_shutdown(shutdown: Shutdown, monitor: Monitor) -> Iterator[None]:
+    """Ignore an error that would be retried if no shutdown were requested: nothing is lost, and the next start continues."""
     try:
         yield
     except ApplierError as error:
@@ -87,17 +87,17 @@ def quiet_if_stopped(shutdown: Shutdown, monitor: Monitor) -> Iterator[None]:
 
 
 @contextmanager
-def _ending_with_its_cause(shutdown: Shutdown, monitor: Monitor) -> Iterator[None]:
-    """Raise the error that the end was wished for, also in the place of what that end has broken."""
+def _raising_abort(shutdown: Shutdown, monitor: Monitor) -> Iterator[None]:
+    """Raise the error of ``Shutdown.abort``, also in place of errors that the shutdown itself has caused."""
     try:
         yield
     except ApplierError as error:
         monitor.unready()
-        if shutdown.cause is not None:
-            raise shutdown.cause from error
+        if shutdown.error is not None:
+            raise shutdown.error from error
         raise
-    if shutdown.cause is not None:
-        raise shutdown.cause
+    if shutdown.error is not None:
+        raise shutdown.error
 
 
 class Daemon:
@@ -107,49 +107,48 @@ class Daemon:
         self._components, self._monitor, self._shutdown = components, monitor, shutdown
         self._engine = Engine(components, settings, monitor, shutdown)
         self._saved_at = time.monotonic()
-        self._watch = OwnerWatch(components.sink, self._end)
+        self._watch = OwnerWatch(components.sink, self._abort)
 
     def begin(self, options: RunOptions) -> None:
-        """Own the replica and take it up."""
+        """Own the replica and load its state."""
         self._watch.start()
         begin(self._components, self._engine, start_ts=options.start_ts, take_over=options.take_over)
 
     def follow(self, retry_for_s: float, *, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """Cycle until the end is wished, then save the progress. ``meanwhile`` is called again and again."""
-        with _ending_with_its_cause(self._shutdown, self._monitor):
+        """Cycle until a shutdown is requested, then save the progress. ``meanwhile`` is called before each cycle."""
+        with _raising_abort(self._shutdown, self._monitor):
             while not self._shutdown.is_requested:
                 meanwhile()
                 for attempt in retrying(self._shutdown, retry_for_s, self._monitor):
                     with attempt:
-                        self._go_on()
+                        self._cycle()
         self._save()
         self._monitor.note(LogEvent.SHUTDOWN_COMPLETE, checkpoint_ts=self._engine.progress.checkpoint_ts)
 
     def close(self) -> None:
-        """Let go of what runs beside."""
+        """Stop the threads."""
         self._watch.stop()
         self._engine.close()
 
-    def _end(self, error: Exception) -> None:
-        """End at once, in whatever the main thread waits: another run owns the replica, or the heartbeat cannot go on."""
+    def _abort(self, error: Exception) -> None:
+        """End the run at once, whatever the main thread waits for: another run owns the replica, or the heartbeat has failed."""
         self._monitor.unready()
-        self._shutdown.end_with(error)
+        self._shutdown.abort(error)
 
-    def _go_on(self) -> None:
-        """Cycle once, and on while it is not shown that a failure has passed: until the replica moves on, or there is nothing to do.
-
-        Less shows nothing of a segment that cannot be written: every attempt at it begins anew, reads, and saves positions that grew.
-        """
+    def _cycle(self) -> None:
+        """Cycle once; after a failure, cycle until the replica moves or there is nothing to do."""
+        # Only then may the time of the retries start again. Every attempt at a segment that cannot be written reloads, reads, and saves
+        # positions that grew: a successful cycle alone proves nothing.
         while not self._shutdown.is_requested:
             began = time.monotonic()
             is_busy = self._engine.cycle()
             if time.monotonic() - self._saved_at >= SAVE_INTERVAL_S:
                 self._save()
             if not is_busy:
-                self._shutdown.pause(IDLE_S)
+                self._shutdown.wait(IDLE_S)
                 return
             if not self._engine.coordinator.is_step_due:
-                self._shutdown.pause(max(0.0, began + PACE_S - time.monotonic()))
+                self._shutdown.wait(max(0.0, began + PACE_S - time.monotonic()))
             if not self._engine.recovery.is_in_doubt:
                 return
 

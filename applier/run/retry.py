@@ -1,6 +1,6 @@
-"""What a daemon tries again, and for how long: the classes of errors that pass by themselves, with a jittered exponential back-off.
+"""What a daemon retries, and for how long: transient errors, with a jittered exponential back-off.
 
-Everything else stops it at once: what would fail again, and what only an operator may decide.
+Every other error stops it at once: it would happen again, or an operator must decide.
 """
 
 from typing import Any, Final
@@ -21,10 +21,10 @@ LONGEST_WAIT_S: Final = 15.0
 
 
 def retrying(shutdown: Shutdown, retry_for_s: float, notes: Notes) -> Retrying:
-    """Return attempts at one thing: they end when it succeeds, when it has failed for ``retry_for_s``, and when the end is wished.
+    """Return attempts: they end with the first success, after ``retry_for_s`` of failures, and when a shutdown is requested.
 
-    The last error comes through as it is. Each retry is noted, with how long it has failed: what is tried again inside of an attempt is
-    noted too, without that.
+    The last error is raised as it is. Each retry is logged with how long the failures last already; retries inside of an attempt (of a
+    single write, say) are logged too, without that fact.
     """
     failing = _FailingFor(retry_for_s)
 
@@ -42,7 +42,7 @@ def retrying(shutdown: Shutdown, retry_for_s: float, notes: Notes) -> Retrying:
 
 
 class _FailingFor(stop_base):
-    """Give up when attempts have failed for so long. The time of the first attempt itself does not count: it may have worked for hours."""
+    """Stop after attempts have failed for so long. The first attempt's own time does not count: it may have worked for hours."""
 
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
@@ -61,5 +61,5 @@ def _facts(state: RetryCallState) -> dict[str, Any]:
     error = state.outcome.exception() if state.outcome is not None else None
     facts = {**failure_facts(error), "attempt": state.attempt_number, "wait_s": round(state.upcoming_sleep, 2)}
     if isinstance(error, SourceError) and "cause" in error.facts:
-        facts["cause"] = error.facts["cause"]  # the words of Kafka's client hold no values
+        facts["cause"] = error.facts["cause"]  # messages of Kafka's client hold no values
     return facts

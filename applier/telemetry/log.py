@@ -1,4 +1,4 @@
-"""Log lines on standard error: a constant message with its facts, as text for people or as JSON for collectors."""
+"""Log lines on standard error: a constant event with its facts, as text for people or as JSON for collectors."""
 
 import json
 import logging
@@ -16,7 +16,7 @@ LOGGER_NAME: Final = "applier"
 UNASKED: Final = logging.WARNING
 """The level where the command line asks for no other."""
 NOISY_LOGGERS: Final = ("py4j", "pyspark", "sqlglot", "alembic", "sqlalchemy")
-"""Libraries whose progress chatter is not the operator's business; their warnings are."""
+"""Libraries whose info lines no operator needs; their warnings are logged."""
 
 PY4J_MODULES: Final = frozenset({"java_gateway", "clientserver"})
 
@@ -28,7 +28,7 @@ _PLAIN_RECORD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", 
 
 
 class FactFormatter(logging.Formatter):
-    """One line: time (UTC), level, logger, the constant message, and the facts of ``extra`` as ``name=value``, a TSO with its time."""
+    """One line: time (UTC), level, logger, the event, and the facts of ``extra`` as ``name=value``, a TSO with its time."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -59,7 +59,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class StderrHandler(logging.StreamHandler[TextIO]):
-    """Writes to the ``sys.stderr`` of the moment, so that a live display that borrows it shows log lines above itself."""
+    """Writes to the ``sys.stderr`` of the moment, so that a live display, which replaces it, shows log lines above itself."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
@@ -71,14 +71,14 @@ class StderrHandler(logging.StreamHandler[TextIO]):
 
 
 class RepetitionFilter(logging.Filter):
-    """Lets a line of librdkafka pass once in ``REPETITION_S``: it says hundreds of times in a second that a broker is down."""
+    """Passes a line of librdkafka once in ``REPETITION_S``: it logs hundreds of times in a second that a broker is down."""
 
     def __init__(self) -> None:
         super().__init__()
         self._passed: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether this line is new, or old enough to be said again. Lines of others pass."""
+        """Tell whether this line is new, or was last passed long enough ago. Lines of other loggers pass."""
         if record.name != KAFKA_LOGGER_NAME:
             return True
         line = record.getMessage().partition(" (after ")[0]  # what follows is how long the attempt took
@@ -90,7 +90,7 @@ class RepetitionFilter(logging.Filter):
 
 
 def is_not_of_py4j(record: logging.LogRecord) -> bool:
-    """Leave out the tracebacks that py4j logs when its JVM has gone: what that means is told by the program."""
+    """Leave out the tracebacks that py4j logs when its JVM has ended: the program reports that itself."""
     return not (record.name == "root" and record.module in PY4J_MODULES)
 
 
@@ -122,7 +122,7 @@ def level_of(name: str) -> int:
 
 
 def use_level(level: int) -> None:
-    """Log lines of at least ``level`` from now on; whoever asked ``configure_logging`` for more than ``UNASKED`` keeps that."""
+    """Log lines of at least ``level`` from now on, or of the level given to ``configure_logging`` if that shows more."""
     logger = logging.getLogger(LOGGER_NAME)
     logger.setLevel(level if logger.level == UNASKED else min(logger.level, level))
 
@@ -133,7 +133,7 @@ def utc_text(when: datetime) -> str:
 
 
 def extra_of(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return facts as ``extra`` takes them: the names that a log record has itself get a stroke behind them."""
+    """Return facts as ``extra`` takes them: names that a log record uses itself get a trailing underscore."""
     return {f"{name}_" if name in _PLAIN_RECORD else name: value for name, value in facts.items()}
 
 

@@ -1,4 +1,4 @@
-"""Makes the state of one run from what the engine tells and counts, and passes events to the log and to the display.
+"""Makes the state of one run from what the engine reports and counts, and passes events to the log and to the display.
 
 The engine's thread calls it. Other threads read ``state()``: a frozen value that is replaced and never changed.
 """
@@ -66,7 +66,7 @@ class Monitor:
         self._updating = Lock()
         self._state = RunState(replica=settings.replica, started_at_s=self._clock.unix_s(), began_s=now_s, progress_s=now_s)
 
-    # --- what the engine tells -------------------------------------------------------------------------------------
+    # --- what the engine reports -------------------------------------------------------------------------------------
 
     def watch(self, replica: Watched) -> None:
         """Look at ``replica`` from now on."""
@@ -139,7 +139,7 @@ class Monitor:
         with self._updating:
             self._state = replace(self._state, **changes)
 
-    # --- what other threads read and tell --------------------------------------------------------------------------
+    # --- what other threads read and report --------------------------------------------------------------------------
 
     def state(self) -> RunState:
         """Return the state as it is now."""

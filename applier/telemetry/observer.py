@@ -1,4 +1,4 @@
-"""The ports of telemetry: what a display hears, and what the engine tells."""
+"""The ports of telemetry: what a display takes, and what the engine calls."""
 
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -45,7 +45,7 @@ class Notes(Protocol):
 
 
 class Watcher(Notes, Protocol):
-    """What the engine tells about a run. Called from the engine's thread: must be quick and must not raise."""
+    """What the engine reports a run to. Called from the engine's thread: must be quick and must not raise."""
 
     @property
     def tally(self) -> Tally:

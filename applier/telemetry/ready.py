@@ -1,4 +1,4 @@
-"""When a run counts as following: everything that was there when it began is applied. Pure."""
+"""When a run counts as ready: everything that the topics held at its start is applied. Pure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from applier.model.segment import has_reached
 
 
 class ReadyRule:
-    """Watches a run until it has caught up once. Afterwards it stays ready: how far it is behind is told by its lag."""
+    """Watches a run until it has caught up once. Afterwards it stays ready: its lag shows how far it is behind."""
 
     def __init__(self) -> None:
         self._ends: Mapping[Stream, Offset] | None = None

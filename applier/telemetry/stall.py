@@ -1,7 +1,7 @@
-"""Which stream holds the watermark although it is read, and for how long (DESIGN.md 10). Pure: time is passed in as ``now_s``.
+"""Which stream holds back the watermark although it is read, and for how long (DESIGN.md 10). Pure: time is passed in as ``now_s``.
 
-A stream is silent while everything that it has is read, again and again, and none of it is a promise. Time in which nothing of it was
-read is no silence: that of a backlog, of a stream that must wait for another one, of a long DDL.
+A stream is silent while it is read to its end, again and again, without a new resolved event. Time in which it was not read does not
+count: that of a backlog, of a stream that must wait for another one, of a long DDL.
 """
 
 from collections.abc import Iterable
@@ -13,12 +13,12 @@ from applier.model.position import Offset, Stream, Ts
 from applier.model.segment import has_advanced
 
 MAX_ROUND_S: Final = 5.0
-"""The most that counts as silence between two moments at which everything was read: more is time in which we did not read."""
+"""The longest time between two reads to the end that counts as silence: in a longer one the stream was not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A stream that holds the watermark and has been silent for too long."""
+    """A stream that holds back the watermark and has been silent for too long."""
 
     stream: Stream
     resolved_ts: Ts
@@ -29,13 +29,13 @@ class Stall:
 class _Silence:
     resolved_ts: Ts
     goal: Offset
-    """The end of the stream when it was last read to its end: once that is read, another round has passed without a promise."""
+    """The end offset when the stream was last read to its end: once it is read, another round has passed without a resolved event."""
     round_s: float = 0.0
     silent_s: float = 0.0
 
 
 class StallRule:
-    """Watches the promises of all streams. ``stall_after_s``: seconds of silence that are too long."""
+    """Watches the resolved_ts of all streams. ``stall_after_s``: seconds of silence that are too long."""
 
     def __init__(self, stall_after_s: float) -> None:
         self._stall_after_s = stall_after_s
@@ -62,7 +62,7 @@ class StallRule:
 
     def _look(self, status: StreamStatus, passed_s: float) -> _Silence:
         silence = self._silences.get(status.stream)
-        # A smaller promise is no news: after a rebuild from the sink the same ones are read once more.
+        # A smaller resolved_ts is no progress: after a reload the same ones are read once more.
         if silence is None or has_advanced(status.resolved_ts, silence.resolved_ts):
             return _Silence(status.resolved_ts, status.end_offset)
         silence.round_s += passed_s

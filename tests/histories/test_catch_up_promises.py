@@ -105,7 +105,7 @@ def test_another_start_ts_than_the_recorded_one_is_refused(tmp_path):
     _, log = log_of(history)
     replica = sqlite_replica(tmp_path, FakeSource(log))
     replica.catch_up()
-    with pytest.raises(ConfigError, match="another start_ts"):
+    with pytest.raises(ConfigError, match="start_ts differs"):
         replica.catch_up(start_ts=12345)
 
 

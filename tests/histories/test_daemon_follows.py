@@ -301,7 +301,7 @@ def test_a_run_that_is_taken_over_before_it_looks_at_its_progress_writes_no_more
 
 
 class MadeAnew(LiveSource):
-    """The topic is deleted and made anew at one look, and has outgrown the old one already."""
+    """The topic is deleted and recreated between two looks, and has outgrown the old one already."""
 
     def __init__(self, log, at, url):
         super().__init__(log)
@@ -323,11 +323,11 @@ class MadeAnew(LiveSource):
 
 
 def stopped_by(kind, tmp_path):
-    """Follow a topic that is made anew; return what stops the run, before anything of the new topic is applied."""
+    """Follow a topic that is recreated; return what stops the run, before anything of the new topic is applied."""
     _, producer, log = world(527)
     source = kind(log, 6, f"sqlite:///{tmp_path}/replica.db")
     replica = sqlite_replica(tmp_path, source)
-    with pytest.raises(NeedsOperator, match="made anew") as caught:
+    with pytest.raises(NeedsOperator, match="recreated") as caught:
         follow(replica, producer)
     with open_sink(SinkSettings(url=replica.url)) as looking:
         assert [looking.load()] == source.left
@@ -372,7 +372,7 @@ class Shorter(LiveSource):
 
 def test_records_that_are_gone_because_the_topic_was_made_anew_are_told_apart_from_expired_ones(tmp_path):
     _, producer, log = world(528)
-    with pytest.raises(NeedsOperator, match="made anew"):
+    with pytest.raises(NeedsOperator, match="recreated"):
         follow(sqlite_replica(tmp_path, Shorter(log)), producer)
 
 

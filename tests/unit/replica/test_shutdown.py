@@ -1,4 +1,4 @@
-"""The wish to end: the first signal expresses it, a second one or too long a wait ends the process at once."""
+"""The first signal requests a shutdown; a second one, or the timeout, ends the process at once."""
 
 import logging
 import os
@@ -11,13 +11,13 @@ from threading import Event
 import pytest
 
 import applier.replica.shutdown
-from applier.replica.shutdown import ECHO_S, Shutdown, stopped_by_signals
+from applier.replica.shutdown import ECHO_S, Shutdown, shutdown_on_signals
 
 PROGRAM = """
 import sys, time
-from applier.replica.shutdown import Shutdown, stopped_by_signals
+from applier.replica.shutdown import Shutdown, shutdown_on_signals
 shutdown = Shutdown()
-with stopped_by_signals(shutdown, timeout_s=float(sys.argv[1])):
+with shutdown_on_signals(shutdown, timeout_s=float(sys.argv[1])):
     print("ready", flush=True)
     shutdown.event.wait(120)
     print("asked", flush=True)
@@ -27,18 +27,18 @@ LONG_S = 120
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_first_signal_is_a_wish_and_the_handlers_are_as_they_were_after_the_block(number):
+def test_the_first_signal_requests_a_shutdown_and_the_handlers_are_restored_after_the_block(number):
     before = signal.getsignal(number)
     shutdown = Shutdown()
-    with stopped_by_signals(shutdown, timeout_s=LONG_S, end=lambda code: pytest.fail(f"ended with {code}")):
+    with shutdown_on_signals(shutdown, timeout_s=LONG_S, end=lambda code: pytest.fail(f"ended with {code}")):
         os.kill(os.getpid(), number)
         assert shutdown.event.wait(LONG_S)
     assert signal.getsignal(number) is before
 
 
-def test_a_block_without_signals_ends_and_nothing_is_wished():
+def test_a_block_without_signals_requests_nothing():
     shutdown = Shutdown()
-    with stopped_by_signals(shutdown, timeout_s=0):
+    with shutdown_on_signals(shutdown, timeout_s=0):
         pass
     assert not shutdown.is_requested
 
@@ -47,7 +47,7 @@ def test_what_lasts_too_long_after_a_signal_is_ended(caplog):
     caplog.set_level(logging.INFO, "applier")
     ended, codes = Event(), []
     shutdown = Shutdown()
-    with stopped_by_signals(shutdown, timeout_s=0.01, end=lambda code: (codes.append(code), ended.set())):
+    with shutdown_on_signals(shutdown, timeout_s=0.01, end=lambda code: (codes.append(code), ended.set())):
         os.kill(os.getpid(), signal.SIGTERM)
         assert ended.wait(LONG_S)
     assert codes == [143]
@@ -56,10 +56,10 @@ def test_what_lasts_too_long_after_a_signal_is_ended(caplog):
     assert (ending.levelno, ending.reason) == (logging.WARNING, "run.shutdown_timeout_s has passed")
 
 
-def test_a_pause_ends_when_the_end_is_wished():
+def test_a_request_ends_a_wait():
     shutdown = Shutdown()
     shutdown.request()
-    shutdown.pause(float("1e6"))
+    shutdown.wait(float("1e6"))
     assert shutdown.is_requested
 
 
@@ -75,10 +75,10 @@ def test_a_second_signal_ends_the_process_at_once(second, code):
         assert process.wait(LONG_S) == code
 
 
-def test_a_signal_that_a_wrapper_hands_on_too_is_one_wish(monkeypatch):
+def test_a_signal_that_a_wrapper_forwards_too_is_one_request(monkeypatch):
     monkeypatch.setattr(applier.replica.shutdown, "ECHO_S", LONG_S)
     shutdown, codes = Shutdown(), []
-    with stopped_by_signals(shutdown, timeout_s=LONG_S, end=codes.append):
+    with shutdown_on_signals(shutdown, timeout_s=LONG_S, end=codes.append):
         for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
             os.kill(os.getpid(), number)
         assert shutdown.event.wait(LONG_S)
