@@ -14,7 +14,7 @@ from applier.ddl.cursor import Cursor
 from applier.ddl.table_draft import Position, TableDraft
 from applier.ddl.table_parser import add_column_keys, add_index_element, column_name
 from applier.ddl.tokens import DdlSyntaxError
-from applier.ddl.tree import AlterClause, AlterTable, ClauseKind, Element, ElementKind, Tree
+from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, Element, ElementKind, Tree
 from applier.ddl.type_parser import parse_charset
 
 _PARTITIONS: Final = frozenset(
@@ -23,12 +23,12 @@ _PARTITIONS: Final = frozenset(
 _COLUMN_END: Final = "the end of the column's definition"
 
 
-def changes_partitions(node: AlterTable) -> bool:
+def changes_partitions(node: AlterTableStatement) -> bool:
     """Tell whether a clause is about partitions."""
     return any(clause.kind in _PARTITIONS for clause in node.clauses)
 
 
-def alter(draft: TableDraft, tree: Tree, node: AlterTable) -> None:
+def alter(draft: TableDraft, tree: Tree, node: AlterTableStatement) -> None:
     """Apply all clauses, except a RENAME of the table; DdlSyntaxError if one is not wholly known."""
     alteration = _Alteration(draft, tree)
     for clause in node.clauses:

@@ -14,9 +14,9 @@ from applier.ddl.parser import parse
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import (
     AlterClause,
-    AlterTable,
+    AlterTableStatement,
     ClauseKind,
-    CreateTable,
+    CreateTableStatement,
     Element,
     ElementKind,
     IndexStatement,
@@ -50,9 +50,9 @@ class _Definition:
     def edits(self) -> Iterator[Edit]:
         """Yield the edits of the statement."""
         match self._tree.node:
-            case CreateTable() as node:
+            case CreateTableStatement() as node:
                 yield from self._create_table(node)
-            case AlterTable() as node:
+            case AlterTableStatement() as node:
                 yield from self._alter_table(node)
             case IndexStatement() as node:
                 yield from self._index(node)
@@ -63,12 +63,12 @@ class _Definition:
 
     # Statements
 
-    def _create_table(self, node: CreateTable) -> Iterator[Edit]:
+    def _create_table(self, node: CreateTableStatement) -> Iterator[Edit]:
         yield from self._elements(node.elements)
         yield from self._listed(self._reader.items(*node.options), self._reader.marks(ClausePlace.TABLE, *node.options))
         yield from self._partitioning(*node.partitioning)
 
-    def _alter_table(self, node: AlterTable) -> Iterator[Edit]:
+    def _alter_table(self, node: AlterTableStatement) -> Iterator[Edit]:
         whole = (0, len(self._tree.tokens) - 1)
         if node.ignore is not None:
             yield from self._listed([whole], [Mark(*node.ignore, Action.DROP)])

@@ -12,7 +12,7 @@ from typing import Final
 from applier.ddl.edit import Edit, edited
 from applier.ddl.parser import parse
 from applier.ddl.tokens import DdlSyntaxError, Token
-from applier.ddl.tree import AlterTable, CreateTable, SchemaStatement, Span, Tree
+from applier.ddl.tree import AlterTableStatement, CreateTableStatement, SchemaStatement, Span, Tree
 
 TIDB_DEFAULTS: Final = {
     "utf8mb4": "utf8mb4_bin",
@@ -38,11 +38,11 @@ def _scopes(tree: Tree) -> Iterator[Span]:
     match tree.node:
         case SchemaStatement(verb="CREATE" | "ALTER", options=options):
             yield options
-        case CreateTable(elements=elements, options=options):
+        case CreateTableStatement(elements=elements, options=options):
             yield from (element.span for element in elements)
             # With the commas between them: MySQL takes options with commas and without.
             yield options
-        case AlterTable(clauses=clauses):
+        case AlterTableStatement(clauses=clauses):
             for clause in clauses:
                 yield from ([element.span for element in clause.elements] if clause.is_list else [clause.span])
 

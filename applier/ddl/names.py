@@ -9,18 +9,18 @@ from applier.ddl.parser import parse
 from applier.ddl.statement import DdlKind, DdlStatement, Site
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import (
-    AlterTable,
+    AlterTableStatement,
     ClauseKind,
-    CreateTable,
-    CreateView,
-    DropTables,
+    CreateTableStatement,
+    CreateViewStatement,
+    DropTablesStatement,
     IndexStatement,
     NamePlace,
-    RecoverTable,
-    RenameTables,
+    RecoverTableStatement,
+    RenameTablesStatement,
     SchemaStatement,
     Tree,
-    TruncateTable,
+    TruncateTableStatement,
 )
 from applier.model.events import DdlEvent, TableName
 
@@ -55,31 +55,31 @@ class _Names:
         match node:
             case SchemaStatement():
                 found = self._schema(node)
-            case CreateTable():
+            case CreateTableStatement():
                 found = self._create_table(node)
-            case AlterTable():
+            case AlterTableStatement():
                 found = self._alter_table(node)
-            case CreateView():
+            case CreateViewStatement():
                 found = self._create_view(node)
-            case RecoverTable():
+            case RecoverTableStatement():
                 found = self._recover_table(node)
             case _:
                 found = self._of_tables(node)
         return found
 
-    def _of_tables(self, node: IndexStatement | DropTables | RenameTables | TruncateTable) -> DdlStatement:
+    def _of_tables(self, node: IndexStatement | DropTablesStatement | RenameTablesStatement | TruncateTableStatement) -> DdlStatement:
         """Read a statement that names tables and nothing beside them."""
         match node:
             case IndexStatement():
                 kind = DdlKind.CREATE_INDEX if node.is_create else DdlKind.DROP_INDEX
                 return DdlStatement(kind=kind, needs=(self._table(node.table),))
-            case DropTables():
+            case DropTablesStatement():
                 kind = DdlKind.DROP_VIEW if node.is_view else DdlKind.DROP_TABLE
                 return DdlStatement(kind=kind, drops=tuple(map(self._table, node.tables)), if_exists=node.if_exists)
-            case RenameTables():
+            case RenameTablesStatement():
                 pairs = tuple((self._table(old), self._table(new, is_new_name=True)) for old, new in node.pairs)
                 return DdlStatement(kind=DdlKind.RENAME_TABLE, renames=pairs)
-            case TruncateTable():
+            case TruncateTableStatement():
                 return DdlStatement(kind=DdlKind.TRUNCATE_TABLE, needs=(self._table(node.table),))
 
     def _table(self, place: NamePlace, *, is_new_name: bool = False) -> TableName:
@@ -97,7 +97,7 @@ class _Names:
             case _:
                 return DdlStatement(kind=DdlKind.ALTER_SCHEMA, schema=schema)
 
-    def _create_table(self, node: CreateTable) -> DdlStatement:
+    def _create_table(self, node: CreateTableStatement) -> DdlStatement:
         name = self._table(node.table)
         made = DdlStatement(kind=DdlKind.CREATE_TABLE, creates=(name,), if_not_exists=node.if_not_exists, or_replace=node.or_replace)
         if node.like is not None:
@@ -115,7 +115,7 @@ class _Names:
             else:
                 part.next()
 
-    def _alter_table(self, node: AlterTable) -> DdlStatement:
+    def _alter_table(self, node: AlterTableStatement) -> DdlStatement:
         if not node.is_understood:
             raise DdlSyntaxError("a clause of ALTER TABLE")
         table = self._table(node.table)
@@ -141,7 +141,7 @@ class _Names:
             return DdlStatement(kind=DdlKind.RENAME_TABLE, renames=renames)
         return DdlStatement(kind=DdlKind.ALTER_TABLE, needs=(table,), renames=renames, mentions=tuple(mentions))
 
-    def _create_view(self, node: CreateView) -> DdlStatement:
+    def _create_view(self, node: CreateViewStatement) -> DdlStatement:
         name, body = self._table(node.view), self._tree.part(node.body)
         found = list[TableName]()
         while not body.is_done:
@@ -164,7 +164,7 @@ class _Names:
             if not query.accept(","):
                 return
 
-    def _recover_table(self, node: RecoverTable) -> DdlStatement:
+    def _recover_table(self, node: RecoverTableStatement) -> DdlStatement:
         name = self._ddl.name if node.table is None else self._table(node.table)
         if node.new is not None:
             name = self._table(node.new)

@@ -22,20 +22,20 @@ from applier.ddl.cursor import Cursor
 from applier.ddl.element_parser import read_condition, read_elements
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import (
-    AlterTable,
-    CreateTable,
-    CreateView,
-    DropTables,
+    AlterTableStatement,
+    CreateTableStatement,
+    CreateViewStatement,
+    DropTablesStatement,
     Element,
     IndexStatement,
     NamePlace,
     Node,
-    RecoverTable,
-    RenameTables,
+    RecoverTableStatement,
+    RenameTablesStatement,
     SchemaStatement,
     Span,
     Tree,
-    TruncateTable,
+    TruncateTableStatement,
 )
 
 _INDEX_KINDS: Final = ("UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "COLUMNAR", "HYBRID", "CLUSTERED", "NONCLUSTERED")
@@ -63,7 +63,7 @@ def _create(cursor: Cursor) -> Node:
         case "TABLE":
             return _create_table(cursor, or_replace=or_replace, is_temporary="TEMPORARY" in options)
         case "VIEW":
-            return CreateView(view=read_table_name(cursor), body=cursor.at, or_replace=or_replace)
+            return CreateViewStatement(view=read_table_name(cursor), body=cursor.at, or_replace=or_replace)
         case "INDEX":
             return _create_index(cursor, next((kind for kind in _INDEX_KINDS if kind in options), ""))
         case _:
@@ -96,7 +96,7 @@ def _schema(cursor: Cursor, verb: str) -> SchemaStatement:
     return SchemaStatement(verb=verb, schema=schema, options=(cursor.at, cursor.last), has_condition=has_condition)
 
 
-def _create_table(cursor: Cursor, *, or_replace: bool, is_temporary: bool) -> CreateTable:
+def _create_table(cursor: Cursor, *, or_replace: bool, is_temporary: bool) -> CreateTableStatement:
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     table, body = read_table_name(cursor), cursor.at
     like: NamePlace | None = None
@@ -110,7 +110,7 @@ def _create_table(cursor: Cursor, *, or_replace: bool, is_temporary: bool) -> Cr
         close = _closing(cursor)
         elements = read_elements(cursor.part(cursor.at + 1, close - 1))
         options, partitioning = _options_and_partitioning(cursor.part(close + 1, cursor.last))
-    return CreateTable(
+    return CreateTableStatement(
         table=table,
         body=body,
         like=like,
@@ -179,14 +179,14 @@ def _drop(cursor: Cursor) -> Node:
             raise cursor.unexpected("a table, index, view or schema")
 
 
-def _drop_tables(cursor: Cursor, *, is_view: bool) -> DropTables:
+def _drop_tables(cursor: Cursor, *, is_view: bool) -> DropTablesStatement:
     if_exists = cursor.accept("IF", "EXISTS")
     tables = [read_table_name(cursor)]
     while cursor.accept(","):
         tables.append(read_table_name(cursor))
     cursor.accept_any("RESTRICT", "CASCADE")
     cursor.finish()
-    return DropTables(tables=tuple(tables), is_view=is_view, if_exists=if_exists)
+    return DropTablesStatement(tables=tuple(tables), is_view=is_view, if_exists=if_exists)
 
 
 def _drop_index(cursor: Cursor) -> IndexStatement:
@@ -208,10 +208,10 @@ def _alter(cursor: Cursor) -> Node:
     condition = read_condition(cursor)
     table = read_table_name(cursor)
     clauses, is_understood = read_clauses(cursor)
-    return AlterTable(table=table, clauses=clauses, is_understood=is_understood, ignore=ignore, condition=condition)
+    return AlterTableStatement(table=table, clauses=clauses, is_understood=is_understood, ignore=ignore, condition=condition)
 
 
-def _rename(cursor: Cursor) -> RenameTables:
+def _rename(cursor: Cursor) -> RenameTablesStatement:
     if not cursor.accept_any("TABLE", "TABLES"):
         raise cursor.unexpected("TABLE")
     pairs = list[tuple[NamePlace, NamePlace]]()
@@ -220,20 +220,20 @@ def _rename(cursor: Cursor) -> RenameTables:
         cursor.expect("TO")
         pairs.append((old, read_table_name(cursor)))
     cursor.finish()
-    return RenameTables(pairs=tuple(pairs))
+    return RenameTablesStatement(pairs=tuple(pairs))
 
 
-def _truncate(cursor: Cursor) -> TruncateTable:
+def _truncate(cursor: Cursor) -> TruncateTableStatement:
     cursor.accept("TABLE")
     table = read_table_name(cursor)
     cursor.finish()
-    return TruncateTable(table=table)
+    return TruncateTableStatement(table=table)
 
 
-def _recover(cursor: Cursor) -> RecoverTable:
+def _recover(cursor: Cursor) -> RecoverTableStatement:
     cursor.expect("TABLE")
     table = None if cursor.accept("BY", "JOB") else read_table_name(cursor)
-    return RecoverTable(table=table, new=read_table_name(cursor) if cursor.accept("TO") else None)
+    return RecoverTableStatement(table=table, new=read_table_name(cursor) if cursor.accept("TO") else None)
 
 
 _STATEMENTS: Final[Mapping[str, Callable[[Cursor], Node]]] = {

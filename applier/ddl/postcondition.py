@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from applier.ddl.parser import parse
 from applier.ddl.tokens import DdlSyntaxError
-from applier.ddl.tree import AlterClause, AlterTable, ClauseKind, Element, ElementKind, IndexStatement, Tree
+from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, Element, ElementKind, IndexStatement, Tree
 
 # Clauses that can run again on a table that they have changed already, and change nothing.
 _REPEATABLE: Final = frozenset({ClauseKind.MODIFY, ClauseKind.ALTER_COLUMN, ClauseKind.ALTER_INDEX, ClauseKind.ALTER_CONSTRAINT})
@@ -35,7 +35,7 @@ def postconditions_of(query: str) -> list[Postcondition] | None:
         match tree.node:
             case IndexStatement() as node:
                 return [Postcondition("index", node.name.text, is_present=node.is_create)]
-            case AlterTable(clauses=clauses, is_understood=True) if clauses:
+            case AlterTableStatement(clauses=clauses, is_understood=True) if clauses:
                 return [wanted for clause in clauses for wanted in _of_clause(tree, clause)]
             case _:
                 return None

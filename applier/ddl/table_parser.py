@@ -4,12 +4,12 @@ from applier.ddl.column_parser import ParsedColumn, parse_column, parse_index_pa
 from applier.ddl.cursor import Cursor
 from applier.ddl.table import IndexDefinition, IndexPart, TableDefinition
 from applier.ddl.table_draft import TableDraft
-from applier.ddl.tree import CreateTable, Element, ElementKind, IndexStatement, Tree
+from applier.ddl.tree import CreateTableStatement, Element, ElementKind, IndexStatement, Tree
 from applier.ddl.type_parser import names_charset, parse_charset
 from applier.model.events import TableName
 
 
-def parse_table(tree: Tree, node: CreateTable, name: TableName) -> TableDefinition:
+def parse_table(tree: Tree, node: CreateTableStatement, name: TableName) -> TableDefinition:
     """Read the table that a CREATE TABLE makes: the elements under the table's character set; DdlSyntaxError if it is not all known."""
     tree.part(node.body).parenthesis()
     charset = _table_charset(tree.part(*node.options))

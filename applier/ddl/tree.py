@@ -103,7 +103,7 @@ class AlterClause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateTable:
+class CreateTableStatement:
     """CREATE TABLE. ``body`` is the place behind the name; the spans are empty where the statement has no such part."""
 
     table: NamePlace
@@ -118,7 +118,7 @@ class CreateTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterTable:
+class AlterTableStatement:
     """ALTER TABLE. ``is_understood``: each clause begins with a word that can begin one."""
 
     table: NamePlace
@@ -143,7 +143,7 @@ class IndexStatement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateView:
+class CreateViewStatement:
     """CREATE VIEW. ``body`` is the place behind the name."""
 
     view: NamePlace
@@ -162,7 +162,7 @@ class SchemaStatement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropTables:
+class DropTablesStatement:
     """DROP TABLE or DROP VIEW."""
 
     tables: tuple[NamePlace, ...]
@@ -171,21 +171,21 @@ class DropTables:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RenameTables:
+class RenameTablesStatement:
     """RENAME TABLE: pairs of an old and a new name, carried out in this order."""
 
     pairs: tuple[tuple[NamePlace, NamePlace], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TruncateTable:
+class TruncateTableStatement:
     """TRUNCATE TABLE."""
 
     table: NamePlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecoverTable:
+class RecoverTableStatement:
     """RECOVER or FLASHBACK TABLE. ``table`` None: by the number of a job; ``new`` is what follows TO."""
 
     table: NamePlace | None
@@ -193,7 +193,15 @@ class RecoverTable:
 
 
 Node: TypeAlias = (
-    CreateTable | AlterTable | IndexStatement | CreateView | SchemaStatement | DropTables | RenameTables | TruncateTable | RecoverTable
+    CreateTableStatement
+    | AlterTableStatement
+    | IndexStatement
+    | CreateViewStatement
+    | SchemaStatement
+    | DropTablesStatement
+    | RenameTablesStatement
+    | TruncateTableStatement
+    | RecoverTableStatement
 )
 
 

@@ -7,7 +7,7 @@ from applier.ddl.cursor import Cursor
 from applier.ddl.element_parser import read_element
 from applier.ddl.parser import parse
 from applier.ddl.tokens import DdlSyntaxError, Token
-from applier.ddl.tree import AlterTable, ClauseKind, CreateTable, Element, ElementKind, IndexStatement, Tree
+from applier.ddl.tree import AlterTableStatement, ClauseKind, CreateTableStatement, Element, ElementKind, IndexStatement, Tree
 
 _UNIQUE: frozenset[str] = frozenset({"UNIQUE", "PRIMARY"})
 
@@ -37,9 +37,9 @@ def _keys(tree: Tree) -> Iterator[UniqueKey]:
     match tree.node:
         case IndexStatement(index_kind="UNIQUE", name=name, parts=parts):
             yield UniqueKey(name.text.casefold(), _columns(tree.part(*parts)))
-        case CreateTable(elements=elements):
+        case CreateTableStatement(elements=elements):
             yield from _of_elements(tree, elements)
-        case AlterTable(clauses=clauses):
+        case AlterTableStatement(clauses=clauses):
             for clause in clauses:
                 yield from _of_elements(tree, clause.elements)
                 if clause.kind in {ClauseKind.MODIFY, ClauseKind.CHANGE}:

@@ -58,7 +58,7 @@ def sink_key_of(tables: Sequence[KeyedRows], description: TableDescription) -> t
     return key
 
 
-class _Head(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class _ChunkHead(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """The first members of a Chunk: enough to see its tables without unpacking its rows."""
 
     stream: Stream
@@ -66,7 +66,7 @@ class _Head(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 # A chunk without rows of a rekeyed table is passed on as the bytes that came.
-_head = msgspec.msgpack.Decoder(_Head)
+_head = msgspec.msgpack.Decoder(_ChunkHead)
 
 
 def route(packed: PackedChunk, rekeyed: Collection[FoldedName], buckets: int, splits: int = 1) -> list[tuple[int, bytes]]:

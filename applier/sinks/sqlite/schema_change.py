@@ -15,17 +15,17 @@ from applier.ddl.table_draft import TableDraft
 from applier.ddl.table_parser import parse_index, parse_table
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import (
-    AlterTable,
+    AlterTableStatement,
     ClauseKind,
-    CreateTable,
-    CreateView,
-    DropTables,
+    CreateTableStatement,
+    CreateViewStatement,
+    DropTablesStatement,
     IndexStatement,
     NamePlace,
-    RecoverTable,
-    RenameTables,
+    RecoverTableStatement,
+    RenameTablesStatement,
     SchemaStatement,
-    TruncateTable,
+    TruncateTableStatement,
 )
 from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator
 from applier.model.events import DdlEvent, TableName
@@ -88,29 +88,31 @@ class SchemaChange:
                 self._create_index(node)
             case IndexStatement():
                 self._drop_index(node)
-            case CreateView():
+            case CreateViewStatement():
                 self._create_view(node)
             case SchemaStatement(verb="DROP"):
                 self._drop_schema(node)
             case SchemaStatement():
                 pass  # a schema is a prefix of names here: CREATE and ALTER leave no trace
-            case RecoverTable():
+            case RecoverTableStatement():
                 raise self._tree.part(0).unexpected("a DDL that SQLite can express")
             case _:
                 self._change_tables(node)
 
-    def _change_tables(self, node: CreateTable | AlterTable | DropTables | RenameTables | TruncateTable) -> None:
+    def _change_tables(
+        self, node: CreateTableStatement | AlterTableStatement | DropTablesStatement | RenameTablesStatement | TruncateTableStatement
+    ) -> None:
         match node:
-            case CreateTable():
+            case CreateTableStatement():
                 self._create_table(node)
-            case AlterTable():
+            case AlterTableStatement():
                 self._alter(node)
-            case DropTables():
+            case DropTablesStatement():
                 self._drop_tables(node)
-            case RenameTables():
+            case RenameTablesStatement():
                 for old, new in node.pairs:
                     self._rename_table(self._name(old), self._name(new))
-            case TruncateTable():
+            case TruncateTableStatement():
                 entry = self._existing(self._name(node.table))
                 self._execute("DELETE FROM {table}", table=quote(entry.stored))
             case _:
@@ -145,7 +147,7 @@ class SchemaChange:
 
     # Tables
 
-    def _create_table(self, node: CreateTable) -> None:
+    def _create_table(self, node: CreateTableStatement) -> None:
         name = self._name(node.table)
         if node.is_temporary:
             raise self._tree.part(0).unexpected("a table that keeps its rows")
@@ -166,7 +168,7 @@ class SchemaChange:
                 "the sink has that table already, with rows in it", remedy="Compare them with upstream's; drop what is not"
             )
 
-    def _drop_tables(self, node: DropTables) -> None:
+    def _drop_tables(self, node: DropTablesStatement) -> None:
         for place in node.tables:
             entry = self._find(self._name(place), is_view=node.is_view)
             if entry is not None:
@@ -198,7 +200,7 @@ class SchemaChange:
         for index in stored_indexes(table):
             self._execute("DROP INDEX {name}", name=quote(index_name(table.name, index.name)))
 
-    def _alter(self, node: AlterTable) -> None:
+    def _alter(self, node: AlterTableStatement) -> None:
         if changes_partitions(node):
             raise NeedsOperator("a DDL on partitions is not expressible in SQLite", remedy=PARTITION_REMEDY, statement=self._ddl.query)
         old = self._definition(self._name(node.table))
@@ -218,7 +220,7 @@ class SchemaChange:
 
     # Views and indexes
 
-    def _create_view(self, node: CreateView) -> None:
+    def _create_view(self, node: CreateViewStatement) -> None:
         name = self._name(node.view)
         present = self._find(name, is_view=True)
         if node.or_replace and present is not None:

@@ -14,7 +14,7 @@ _MAX_CHECKPOINTS = 64
 _RESOLVED_DELAYS = (0.2, 0.5, 0.95)
 
 
-class Owner:
+class ChangefeedOwner:
     """What an owner knows and its successor does not: queues, checkpoints, and which stream got which of them."""
 
     def __init__(self, flavour: Flavour, options: ProducerOptions, rng: random.Random) -> None:

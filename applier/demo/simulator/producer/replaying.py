@@ -2,7 +2,7 @@
 
 from applier.demo.simulator.item import DdlItem
 from applier.demo.simulator.json_text import Flavour
-from applier.demo.simulator.producer.owner import Owner
+from applier.demo.simulator.producer.owner import ChangefeedOwner
 from applier.demo.simulator.producer.state import ProducerState
 
 
@@ -34,7 +34,7 @@ def _restart(state: ProducerState) -> None:
     if state.options.growth and state.rng.random() < 0.5 and state.topics.grow(state.rng):
         state.writer.count("growth")
     upgrades = state.options.upgrade and was is Flavour.TIFLOW and state.rng.random() < 0.5
-    state.owner = Owner(Flavour.TICDC if upgrades else was, state.options, state.rng)
+    state.owner = ChangefeedOwner(Flavour.TICDC if upgrades else was, state.options, state.rng)
     state.writer.count("upgrade" if upgrades else "restart")
     # tiflow's checkpoint may be the ts of a DDL that was not sent yet.
     resent = [item for item in state.upstream.items() if item.ts > persisted or (isinstance(item, DdlItem) and item.ts == persisted)]

@@ -6,7 +6,7 @@ from collections import deque
 from applier.demo.simulator.history import History
 from applier.demo.simulator.item import RowItem
 from applier.demo.simulator.producer.options import ProducerOptions
-from applier.demo.simulator.producer.owner import Owner
+from applier.demo.simulator.producer.owner import ChangefeedOwner
 from applier.demo.simulator.producer.record_writer import RecordWriter
 from applier.demo.simulator.producer.topics import Topics
 from applier.demo.simulator.producer.upstream import UpstreamSteps
@@ -32,4 +32,4 @@ class ProducerState:
         self.replays = options.replays
         self.is_quiet = False
         self.final_ts = Ts(0)
-        self.owner = Owner(options.flavour, options, self.rng)
+        self.owner = ChangefeedOwner(options.flavour, options, self.rng)
