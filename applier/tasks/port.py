@@ -10,14 +10,26 @@ from applier.tasks.plan import ApplyPlan
 
 
 class Runner(Protocol):
-    """Listens and applies; keeps the cached ranges. Reports and outcomes are values; rows never pass through it."""
+    """Listens and applies; keeps the cached ranges. Reports and outcomes are values; rows never pass through it.
+
+    Two threads call it: one listens, one does everything else. An outcome never says more than was done: what is not certain comes as a
+    failure, and the engine then reloads its state from the checkpoint.
+    """
 
     def listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:
-        """Read the ranges, cache their chunks; one outcome per task. A failed range leaves nothing in the cache."""
+        """Read the ranges and cache their chunks; return one outcome per task, in order. Called once per cycle.
+
+        A range that cannot be read fails alone, with the source's own error, and leaves nothing in the cache. A range that is listened to
+        again takes the place of what was cached of it.
+        """
         ...
 
     def apply(self, plan: ApplyPlan) -> WriteOutcome:
-        """Write one segment from the cached ranges that the plan names."""
+        """Write one segment from the cached ranges that the plan names, in one transaction. The ranges stay cached.
+
+        COMMITTED: all rows of the plan's window are durable. REBUILD: nothing is known to be durable, and the cached ranges are of no use
+        (one is missing, or differs from its report); the caller releases everything. Otherwise the writer's outcome, with its error.
+        """
         ...
 
     def release(self, ranges: Collection[RangeId]) -> None:
@@ -29,5 +41,5 @@ class Runner(Protocol):
         ...
 
     def close(self) -> None:
-        """Free everything and stop."""
+        """Free everything and stop. Called once, also while a listening runs in the other thread."""
         ...

@@ -8,8 +8,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
 from applier.model.chunk import PackedChunk
+from applier.model.errors import JobAborted
 from applier.model.range_report import RangeId
-from applier.sinks.write_outcome import WriteOutcome
+from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.port import Decoder, RangeReader
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure, listen
 from applier.tasks.plan import ApplyPlan
@@ -38,6 +39,8 @@ class LocalRunner:
         return outcomes
 
     def apply(self, plan: ApplyPlan) -> WriteOutcome:
+        if not self._cached.keys() >= plan.ranges.keys():
+            return WriteOutcome(state=WriteState.REBUILD, error=JobAborted("a range of the plan is not cached"))
         plan = pickle.loads(pickle.dumps(plan))  # noqa: S301 - our own bytes
         reducers: dict[int, list] = defaultdict(list)
         for range_id in plan.ranges:

@@ -11,6 +11,7 @@ from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.sources.port import Record
 from applier.tasks.listen import ListenTask
+from applier.tasks.tolerance import STRICT, Tolerance
 
 BATCH = 1000
 FIRST_TS = 10
@@ -20,14 +21,16 @@ FIRST_TS = 10
 class NumberedRows:
     """A reader: partition p holds the rows p * ``rows`` … of ``width`` bytes, each of a commit_ts of its own.
 
-    ``log``: where each read of a range is noted; ``deadly``: the partition whose reading kills the process; ``silent``: while this file
-    exists, the source does not answer.
+    ``log``: where each read of a range is noted; ``deadly``: the partition whose reading kills the process; ``expired``: the one whose
+    records are gone; ``rubbish``: the one whose first record is no event; ``silent``: while this file exists, the source does not answer.
     """
 
     rows: int
     width: int = 10
     log: Path | None = None
     deadly: int | None = None
+    expired: int | None = None
+    rubbish: int | None = None
     silent: Path | None = None
 
     def read(self, range_id: RangeId) -> Iterator[list[Record]]:
@@ -37,17 +40,21 @@ class NumberedRows:
                 log.write(f"{partition}\n")
         if self.silent is not None and self.silent.exists():
             raise SourceError("kafka does not answer", kind="unreachable", topic="feed", partition=partition, offset=range_id.start)
+        if partition == self.expired:
+            raise SourceError("the records are gone", kind="retention", topic="feed", partition=partition, offset=range_id.start)
         for first in range(range_id.start, range_id.end, BATCH):
             yield [self._record(partition, number) for number in range(first, min(first + BATCH, range_id.end))]
         if partition == self.deadly:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def tasks(self, partitions: int, buckets: int) -> list[ListenTask]:
+    def tasks(self, partitions: int, buckets: int, tolerance: Tolerance = STRICT) -> list[ListenTask]:
         """Return one task per partition, for all of its rows."""
         ranges = [RangeId(Stream("feed", partition), Offset(0), Offset(self.rows)) for partition in range(partitions)]
-        return [ListenTask(range=range_id, floor_ts=Ts(1), buckets=buckets) for range_id in ranges]
+        return [ListenTask(range=range_id, floor_ts=Ts(1), buckets=buckets, tolerance=tolerance) for range_id in ranges]
 
     def _record(self, partition: int, number: int) -> Record:
+        if partition == self.rubbish and number == 0:
+            return Record(Offset(0), b"rubbish", b"rubbish")
         key = b'{"ts":%d,"scm":"shop","tbl":"orders","t":1}' % (FIRST_TS + number)
         # Digits that neither repeat nor follow one another: what Spark compresses keeps its size.
         text = (b"%d" % (7 ** (number % 97 + 500) * (partition * self.rows + number + 1)))[: self.width]
