@@ -67,6 +67,7 @@ def skip(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTab
 def skip_by_time(sink: Sink, ts: int | None, table: str | None) -> None:
     """Record the chosen unfinished DDL as skipped, or one that no run has begun."""
     entries = _ledger(sink)
+    # A DDL that the ledger knows is settled there. Any other one is recorded before it is read.
     if ts is None or table is None or is_unfinished(entries, ts) or chosen(entries, ts, table):
         _resolve(sink, ts, table, DdlState.SKIPPED)
     else:
@@ -80,6 +81,7 @@ def is_unfinished(entries: Sequence[LedgerEntry], ts: int | None) -> bool:
 
 def chosen(entries: Sequence[LedgerEntry], ts: int | None, table: str | None) -> list[LedgerEntry]:
     """Return the entries with that timestamp and table (in any case; a schema with or without its dot). None matches all."""
+    # A schema DDL is named (schema, ''), and shown with a dot: shop. is what `ddl list` prints.
     wanted = None if table is None else table.casefold().removesuffix(".")
     return [e for e in entries if ts in {None, e.ddl.commit_ts} and wanted in {None, str(e.ddl.name.fold())}]
 
@@ -150,6 +152,7 @@ def write_skipped(sink: Sink, ddl: DdlEvent, key: DdlIdentity) -> None:
     """Write a DDL into the ledger as skipped, as the replica's owner (Fenced, exit 5, if a run is alive)."""
     sink.migrate()
     sink.acquire()
+    # Loaded as the owner: until then another run could have moved the progress.
     progress = sink.load()
     if progress is None:
         raise ConfigError("the replica has no checkpoint yet, so no DDL can be skipped", remedy="Run applier catchup first")
@@ -162,6 +165,7 @@ def _resolve(sink: Sink, ts: int | None, table: str | None, state: DdlState | No
     sink.acquire()
     ddl = unfinished(sink.ledger(), ts, table).ddl
     matched = sink.resolve_ddl(Ts(ddl.commit_ts), ddl.schema, ddl.table, state)
+    # The update names the state that it expects: a run that ended just now may have settled the DDL itself.
     if not matched:
         raise NeedsOperator("another run settled the DDL first", remedy="See: applier ddl list", ts=ddl.commit_ts, table=str(ddl.name))
     print_line(f"{'will run again' if state is None else state}: {one_line(ddl.query)} (ts {ddl.commit_ts})")

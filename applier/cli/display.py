@@ -50,6 +50,7 @@ class PlainObserver:
         self._line(note_line(event, facts))
 
     def _line(self, text: str) -> None:
+        # A statement or a cause may contain [brackets], which Rich would take for markup.
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -74,6 +75,7 @@ def observer_for(console: Console, *, silent: bool) -> Iterator[Observer]:
     if silent:
         yield SilentObserver()
     elif console.is_terminal and not console.is_dumb_terminal:
+        # transient: what remains on the screen is the result, not the last picture.
         with Live(console=console, refresh_per_second=REFRESH_PER_S, transient=True) as live:
             yield LiveObserver(live)
     else:
@@ -112,6 +114,7 @@ def picture(state: RunState, unix_s: float) -> RenderableType:
 
 
 def _progress(state: RunState) -> str:
+    # The end offsets are not known yet: a total of 0 would show a full bar.
     if not state.records_total:
         return f"{count(state.counts.records, 'record')}"
     return f"{state.counts.records:,} of {count(state.records_total, 'record')}"

@@ -72,6 +72,7 @@ def decode(decoder: Decoder, records: Iterable[tuple[Stream, Record]]) -> Iterat
         try:
             yield Inspected(place, decoder.events(record, place))
         except ProtocolError as error:
+            # Somebody inspects a topic because of such a record: what follows it matters as much.
             yield Inspected(place, error)
 
 
@@ -117,6 +118,7 @@ def _name(event: RowEvent | DdlEvent) -> str:
 
 def _key(event: RowEvent) -> str:
     """Show the row's handle key; all columns of a table that has none."""
+    # A delete has only the image before.
     image = event.after or event.before or {}
     columns = {name: column.value for name, column in image.items() if column.flags & Flag.HANDLE_KEY}
     shown = columns or {name: column.value for name, column in image.items()}

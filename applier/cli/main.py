@@ -25,7 +25,7 @@ from applier.telemetry.log import LOGGER_NAME, UNASKED, extra_of, is_json
 DEBUG_VARIABLE: Final = "APPLIER_DEBUG"
 UNEXPECTED: Final = 1
 USAGE: Final = 2
-INTERRUPTED: Final = 130
+INTERRUPTED: Final = 130  # as shells report SIGINT: 128 + 2
 DEFECT: Final = "unexpected error: this is a defect of applier. Please report it with its traceback"
 
 app = typer.Typer(
@@ -54,9 +54,11 @@ def _every_command(
 ) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+        # Help, but not 0: a script that lost its command must not look successful.
         raise typer.Exit(USAGE)
     if debug:
         os.environ[DEBUG_VARIABLE] = "1"
+    # Before the configuration is read, because its errors are logged too. read_config sets the format later.
     configure_logging(logging.DEBUG if _is_debugging() else logging.INFO if verbose else UNASKED)
 
 
@@ -68,6 +70,7 @@ def main() -> None:
 def run(arguments: Sequence[str], commands: typer.Typer = app) -> int:
     """Run one of ``commands`` and return its exit code. Errors are printed on standard error."""
     try:
+        # Not standalone: the library would print errors in its own way and choose its own exit codes.
         return _code(commands(args=list(arguments), prog_name="applier", standalone_mode=False))
     except ApplierError as error:
         _report(error)
@@ -77,6 +80,7 @@ def run(arguments: Sequence[str], commands: typer.Typer = app) -> int:
         return USAGE
     except (KeyboardInterrupt, typer.Abort):
         stderr_console().print("interrupted", style="yellow")
+        # A daemon handles its signals itself (replica/shutdown.py); here ends any other command.
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - nobody above can report it: a defect ends with a traceback and exit code 1
         _report_defect(error)
@@ -123,6 +127,7 @@ def _report_defect(error: Exception) -> None:
 
 def _line(console: Console, label: str, text: str, style: str) -> None:
     line = Text(label, style=style)
+    # Lone surrogates: names from Kafka that are not UTF-8. An error about them must not fail itself (UnicodeEncodeError).
     line.append(text.encode("utf-8", "backslashreplace").decode(), style="default not bold not dim")
     console.print(line, soft_wrap=True)
 

@@ -25,6 +25,7 @@ TAKE_OVER_HELP: Final = "Take over from the run that owns the replica, even if t
 def read_config(path: Path) -> Config:
     """Read a command's configuration and set the log format; ConfigError names file, key and remedy."""
     config = load_config(path)
+    # At once: Spark's JVM and Python workers inherit the environment, which may hold the sink's password.
     remove_from_environment(os.environ)
     use_format(config.log.format)
     return config
@@ -37,6 +38,7 @@ def ts_of_time(text: str) -> Ts:
         when = datetime.fromisoformat(text)
     except ValueError:
         raise ConfigError(f"--until-time is not an ISO 8601 time: {text!r}", remedy=remedy) from None
+    # No default zone: the machine's own is rarely the one that was meant, and a wrong limit applies too much.
     if when.tzinfo is None:
         raise ConfigError(f"--until-time has no offset from UTC: {text!r}", remedy=remedy)
     if when.timestamp() <= 0:

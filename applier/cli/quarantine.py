@@ -63,6 +63,7 @@ def show(
     with open_sink_of(settings) as sink:
         entries = _chosen(_entries(sink), stream, offset, event)
         record = sink.quarantine.record(entries[0].event.place)
+    # Both files are needed to decode the record elsewhere: the key holds the table, the value the images.
     if raw is not None:
         raw.write_bytes(record.value or b"")
         raw.with_name(f"{raw.name}.key").write_bytes(record.key or b"")
@@ -93,6 +94,7 @@ def retry(config: ConfigPath = DEFAULT_CONFIG, *, stream: StreamName, offset: Re
     settings = read_config(config)
     with open_sink_of(settings) as sink, open_source(settings.kafka_settings()) as source:
         entries = _undecided(_chosen(_entries(sink), stream, offset, event))
+        # A run that is alive could apply a later version of the row at the same time.
         sink.acquire()
         for entry in entries:
             rows = QuarantineRetry(source, sink, operator(), settings.acceptance).retry(entry.event.place)

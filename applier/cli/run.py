@@ -26,6 +26,7 @@ def run(
     The first signal ends the run after the current segment or DDL, with a checkpoint and exit code 0. A second signal ends it at once.
     """
     settings = read_config(config)
+    # Signals are handled before Spark starts, so that a SIGTERM during the start is answered too.
     shutdown = Shutdown()
     with shutdown_on_signals(shutdown, timeout_s=settings.run.shutdown_timeout_s), _observer(settings.log) as observer:
         follow(settings, take_over=take_over, observer=observer, shutdown=shutdown)
@@ -35,6 +36,7 @@ def run(
 def _observer(log: LogConfig) -> Iterator[Observer]:
     """Show the run on a terminal. Elsewhere, and with JSON logs, the log is all there is."""
     console = stderr_console()
+    # JSON is for a collector, also behind the terminal that a container runtime may attach.
     is_drawn = log.format == "text" and console.is_terminal and not console.is_dumb_terminal
     if not is_drawn:
         use_level(level_of(log.level))

@@ -61,6 +61,7 @@ def skip(
 def skip_place(config: ConfigPath, stream: Stream, offset: Offset, event: int | None) -> None:
     """Skip a record, or one event of it. ConfigError if the replica has passed it, or there is no such event."""
     settings = read_config(config)
+    # Before anything is written: a rule about a record that was applied would never match, and look as if it did.
     _check_not_passed(settings, stream, offset)
     _check_topic(settings, stream)
     with open_source(settings.kafka_settings()) as source:
@@ -94,6 +95,7 @@ def _skip_ddl(settings: Config, ddl: DdlEvent) -> None:
     """Write a DDL into the ledger as skipped. The sink is opened for this alone, because writing needs the replica's lock."""
     key = DdlIdentity(ddl.commit_ts, ddl.name.fold(), None) if ddl.query == SKIPPED_UNREAD else identity(ddl)
     with open_sink_of(settings) as sink:
+        # A run may have begun the DDL: its entry is settled, not doubled.
         known = [entry for entry in sink.ledger() if same_ddl(entry.identity, key)]
         if known and known[0].state is not DdlState.INTENT:
             print_line(f"already {known[0].state}: {one_line(known[0].ddl.query)} (ts {ddl.commit_ts})")
@@ -111,6 +113,7 @@ def skip_time(config: ConfigPath, ts: Ts, table: str | None) -> None:
         if is_unfinished(sink.ledger(), ts) or (is_over and table is not None):
             skip_by_time(sink, ts, table)
             return
+        # Below the checkpoint nothing is read again, except DDLs that were missed.
         if is_over:
             raise ConfigError(
                 "the replica is past this timestamp, where only a missed DDL can be skipped",

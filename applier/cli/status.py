@@ -51,8 +51,10 @@ def _keep_watching(ask: Callable[[], ReplicaStatus], show: Callable[[ReplicaStat
             try:
                 show(ask())
             except RetryableSinkError as error:
+                # A restart of the database is what one watches for.
                 show(str(error))
     except KeyboardInterrupt:
+        # Not 130: Ctrl-C is the way to end a watch.
         return
 
 
@@ -61,6 +63,7 @@ def _screen(*, as_json: bool, watch: bool) -> Iterator[Callable[[ReplicaStatus |
     """Yield the function that shows a status, or a sentence that says why there is none now."""
     console = Console()
     is_drawn = not as_json and console.is_terminal and not console.is_dumb_terminal
+    # Refreshed by hand: the library's own thread would redraw the same status several times a second.
     live = Live(console=console, auto_refresh=False) if is_drawn and watch else None
 
     def show(found: ReplicaStatus | str) -> None:

@@ -22,6 +22,7 @@ class Listen(NamedTuple):
     @property
     def reached_at(self) -> str:
         """The host to connect to from this machine."""
+        # A wildcard address can be listened at, but not connected to on every system.
         return {"0.0.0.0": LOOPBACK, "::": "::1"}.get(self.host, self.host)  # noqa: S104 - compared, not listened to
 
 
@@ -36,6 +37,7 @@ def parse_listen(value: Any) -> Listen | None:
     return Listen(match["v6"] or match["host"] or LOOPBACK, int(match["port"]))
 
 
+# Loopback, because the server has no password.
 DEFAULT_LISTEN: Final = Listen(LOOPBACK, 9464)
 
 

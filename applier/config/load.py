@@ -27,6 +27,7 @@ def load_config(
     try:
         return Config.model_validate(dict(settings(**(overrides or {}))))
     except ValidationError as error:
+        # Without the cause: pydantic's text quotes the input, which may be a secret.
         raise _explain(error, path, EnvironmentSource(settings, environment)) from None
 
 
@@ -51,6 +52,7 @@ def _key(detail: ErrorDetails) -> tuple[str, ...]:
     key: list[str] = []
     model: Any = Config
     for part in detail["loc"]:
+        # Below source.kafka and spark.conf a part is the name of a property, dots included, and belongs to the key.
         if model is None and len(key) > 1 and key[:2] not in (["source", "kafka"], ["spark", "conf"]):
             break
         key.append(str(part))
@@ -110,6 +112,7 @@ def _nearest_key(key: tuple[str, ...]) -> str:
     near = get_close_matches(key[-1], siblings, n=1)
     if near:
         return f"Did you mean {'.'.join((*key[:-1], near[0]))}?"
+    # A right key in the wrong section is the commonest mistake.
     for section in Config.model_fields:
         inner = _model_of(Config, section)
         if inner is not None and key[-1] in _keys(inner):

@@ -50,11 +50,13 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _check_master(self) -> Self:
+        # An executor elsewhere would make a file of its own, and report success.
         problem = self.master_problem(self.spark.master)
         if problem:
             raise refuse(f"spark.master: {problem}", LOCAL_REMEDY)
         return self
 
+    # Under spark-submit the file's master is ignored, so the check is repeated with the one that counts.
     def submitted_to(self, master: str) -> Self:
         """Return the configuration with spark-submit's master; ConfigError if the sink cannot be written from its executors."""
         problem = self.master_problem(master)

@@ -129,6 +129,7 @@ def remove_from_environment(environment: MutableMapping[str, str]) -> None:
     for name in list(environment):
         section, delimiter, _ = name.lower().removeprefix(PREFIX.lower()).partition(DELIMITER)
         if name.lower().startswith(PREFIX.lower()) and (delimiter or section in Config.model_fields):
+            # Only ours: APPLIER_DEBUG and the failpoints of tests have no section and stay.
             del environment[name]
 
 

@@ -30,10 +30,12 @@ def with_files_read(properties: Mapping[str, str]) -> dict[str, str]:
 def _content(path: str, subject: str = "") -> str:
     """Return the file's text without its final line end."""
     try:
+        # Only line ends are cut: a space may belong to the secret, and an editor adds the line end.
         secret = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         message = f"{subject}names a file that cannot be read: {reason}"
+        # Without the cause: the text of an OSError has the path, which may be the password itself.
         raise refuse(message, "Check the path, and that the applier's user can read it") from None
     if not secret:
         raise refuse(f"{subject}names an empty file", "Write the secret into it")

@@ -23,4 +23,5 @@ Properties = Annotated[dict[str, str], BeforeValidator(_texts)]
 class Section(BaseModel):
     """One table of the configuration file: frozen, without unknown keys, and silent about values that may be secrets."""
 
+    # extra: a misspelled key must not leave its default in force. hide_input: pydantic quotes values in its errors.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)

@@ -39,6 +39,7 @@ class SourceConfig(Section):
     @field_validator("kafka")
     @classmethod
     def _refuse_owned_properties(cls, given: dict[str, str]) -> dict[str, str]:
+        # Files first: "group.instance.id.file" must be refused as well.
         properties = with_files_read(given)
         for name in properties:
             if name in OWNED_PROPERTIES:

@@ -35,6 +35,7 @@ class SparkConfig(Section):
         stated = self.conf.get("spark.default.parallelism", "")
         if stated.isdecimal() and int(stated):
             return int(stated)
+        # local, local[N], local[*] and local[N, retries]: the forms of Spark's "Master URLs".
         threads = LOCAL_THREADS.match(self.master)
         if threads is None:
             return CLUSTER_BUCKETS

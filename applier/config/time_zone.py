@@ -35,6 +35,7 @@ def ambiguous_years(zone: str) -> tuple[int, int] | None:
         return None
     info, day = ZoneInfo(zone), datetime(1970, 1, 1, tzinfo=UTC)
     before, years = day.astimezone(info).utcoffset(), []
+    # Day by day, about 25,000 steps and 0.05 s: zoneinfo does not show its transitions.
     while day.year < TIMESTAMP_END:
         day += timedelta(days=1)
         after = day.astimezone(info).utcoffset()

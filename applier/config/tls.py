@@ -13,6 +13,7 @@ def tls_of(mode: TlsMode | None, ca: str | None, cert: str | None, key: str | No
     """
     if key and not cert:
         raise refuse("sets tls_key without tls_cert", "Set tls_cert to the certificate of the key")
+    # PREFERRED is what MySQL's own clients do by default: it protects from listening, not from a false server.
     chosen = mode or (TlsMode.VERIFY_IDENTITY if ca else TlsMode.REQUIRED if cert else TlsMode.PREFERRED)
     if ca and chosen not in _VERIFYING:
         raise refuse(f'sets tls_ca, which tls_mode = "{chosen}" ignores', 'Set tls_mode = "verify_identity", or leave it out')

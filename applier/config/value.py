@@ -38,6 +38,7 @@ def nearest(word: str, choices: Any) -> str:
 
 def whole_number(value: Any) -> Any:
     """Refuse floats and booleans: a TSO that was read as a float has lost digits."""
+    # bool is a subclass of int. A TSO is above 2**53, where floats skip integers.
     if isinstance(value, bool | float):
         raise refuse("must be a whole number", "Write it without quotes, point or exponent")
     return value
@@ -64,6 +65,7 @@ def check_schema(name: str) -> str:
     """Accept a name that every sink takes unquoted, except the databases' own schemas."""
     if not SCHEMA_NAME.fullmatch(name):
         raise refuse(f"is not a schema name: {name!r}", "Give 1 to 48 letters, digits and '_', with a letter first")
+    # sqlite…: SQLite reserves table names that begin so, and the schema is their prefix.
     if name.casefold() in SYSTEM_SCHEMAS or name.casefold().startswith("sqlite"):
         raise refuse(f"is a system schema of the database: {name!r}", "Choose an unused schema, for instance applier")
     return name

@@ -81,6 +81,7 @@ def steps_until(history: Iterable[UpstreamStep], state: DurableState) -> Iterato
     for step in history:
         if is_beyond(step.ts, state.checkpoint_ts):
             return
+        # The rows at the checkpoint are applied before its DDLs, so only the DDLs can be incomplete there.
         yield step if is_past(step.ts, state.checkpoint_ts) else step._replace(ddls=step.ddls[: state.ddls_at_checkpoint])
 
 

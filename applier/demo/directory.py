@@ -75,6 +75,7 @@ class DemoDirectory:
         if self.path.exists() and not self.config.exists() and any(self.path.iterdir()):
             raise ConfigError("the directory of the demo is not empty", remedy="Choose another one with --dir", directory=self.path)
         self.path.mkdir(parents=True, exist_ok=True)
+        # By name, not the whole directory: --dir may hold files of its owner beside ours.
         for name in ("replica.db*", "oracle*.db*", self.log.name):
             for path in self.path.glob(name):
                 path.unlink()
@@ -83,6 +84,7 @@ class DemoDirectory:
     def write_config(self, servers: str) -> Config:
         """Write the configuration, and read it back as the catch-ups do."""
         replica, spark = (path.resolve() for path in (self.replica, self.spark))
+        # Absolute paths: the user copies the file, and the catch-up may run elsewhere.
         text = CONFIG.format(servers=servers, topic=TOPIC, replica=replica, rows=MAX_TRANSACTION_ROWS, spark=spark)
         self.config.write_text(text, encoding="utf-8")
         return load_config(self.config, environment={})

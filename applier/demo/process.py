@@ -39,6 +39,7 @@ class WatchedProcess:
                 stderr=errors,
                 text=True,
                 env=os.environ | {"PYTHONPATH": _import_path()},
+                # kill() finds all members of the session, and the terminal's Ctrl-C reaches only the demo.
                 start_new_session=True,
             )
 
@@ -78,6 +79,7 @@ class WatchedProcess:
     def kill(self) -> None:
         """SIGKILL to the driver first and to all that it started (JVM, Python workers), until none is left."""
         while True:
+            # Again and again: a process that was forking at the first look is listed at the next.
             alive = list(_session_of(self._process.pid))
             if self._process.poll() is None:
                 alive.insert(0, self._process.pid)

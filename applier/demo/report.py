@@ -77,6 +77,7 @@ class DemoReport:
             self.line(f"the replica differs from upstream. This is a defect. See {directory.log}", "bold red")
             return
         self.line(f"the replica equals upstream ({duration(seconds)})", "bold green")
+        # What the user typed: a virtual environment's script, or python -m applier.
         program = sys.argv[0] if Path(sys.argv[0]).name == "applier" else "python -m applier"
         self.line(f"\nThe replica is {directory.replica}. What to try next:")
         self.line(f"  sqlite3 {directory.replica} '{QUERY}'")

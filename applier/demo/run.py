@@ -30,6 +30,7 @@ def run_demo(directory: DemoDirectory, history: History, report: DemoReport) -> 
     try:
         volume = volume_of(history)
         report.upstream(volume, history.seed)
+        # INDEX_VALUE: the rows of one transaction are spread over all partitions.
         options = ProducerOptions(seed=history.seed, topic=TOPIC, dispatcher=Dispatcher.INDEX_VALUE, partitions=4, replays=REPLAYS)
         with MockBroker() as broker:
             records = produce_log(Producer(history, options).log(), broker.bootstrap_servers)
@@ -50,6 +51,7 @@ def _catch_up_until_killed(
 ) -> DurableState | None:
     """Catch up until half of the history is durable, kill everything, and compare the replica with upstream at its checkpoint."""
     with WatchedProcess(catchup_command(directory.config), directory.log) as process, report.progress("catching up") as show:
+        # The sink says how far it is, not the process: only what is committed survives the kill.
         if not process.wait_until(_is_reached(sink, show, volume.middle_ts)):
             process.result()
             report.line("  the catch-up ended before it could be killed, so there is nothing to resume", "yellow")
@@ -58,6 +60,7 @@ def _catch_up_until_killed(
     killed = durable_state(sink)
     if killed is None:
         raise InvariantViolation("the replica has lost its progress", remedy=f"See {directory.log}")
+    # Compared before the second run: a half transaction would be repaired by it.
     verdicts = compare(directory.replica, steps_until(history, killed), directory.oracle_at_kill)
     report.killed(killed, verdicts, money_in(directory.replica), volume)
     return killed

@@ -42,7 +42,7 @@ class MockBroker:
         line = self._process.stdout.readline() if self._process.stdout else ""
         if not line.strip():
             code = self._process.wait(_STOP_TIMEOUT_S)
-            message = f"the mock broker ended with {code} before it told its address"
+            message = f"the mock broker ended with {code} before it printed its address"
             raise RuntimeError(message)
         self.bootstrap_servers = line.strip()
         return self.bootstrap_servers

@@ -1,7 +1,7 @@
-"""The fast profile: one table, many rows, a producer that never stumbles. For benchmarks and for long catch-ups.
+"""Many rows of one table, and a producer without replays. For benchmarks and for long catch-ups.
 
 ``BulkHistory`` is iterated like any history, so that an oracle can execute it; ``bulk_log`` writes it at some 75,000 rows a second
-by doing without lanes, replays and paces.
+because it has no queues per table, no replays and no delays.
 """
 
 import random

@@ -1,6 +1,6 @@
 """A seeded upstream history: steps in commit_ts order, each with its transactions' row changes and its DDLs.
 
-A history is generated anew on each iteration and streams: memory holds the live rows, never the past.
+Each iteration generates the history again: memory holds the live rows only.
 """
 
 import random

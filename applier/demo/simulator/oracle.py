@@ -1,4 +1,4 @@
-"""Oracles of either kind behind one door: open, compare with a sink, load a sink with the state of one moment, watch the money.
+"""The oracle of each kind of database: open it, compare it with a sink, load a sink with upstream's state, sum up the money.
 
 URLs are SQLAlchemy's, as in the applier's configuration: ``sqlite:///oracle.db``, ``mysql+pymysql://user@host/``.
 """

@@ -185,7 +185,7 @@ class SqliteOracle:
         del self._tables[name]
 
     def _rebuild(self, name: TableName, table: Table, origin: Sequence[str | None]) -> None:
-        """Make the table anew and carry its rows over; columns without an origin get their default."""
+        """Create the table again with its rows; new columns get their default."""
         old = self._tables[name]
         rows = self._connection.execute(f"SELECT * FROM {stored_name(name)}").fetchall()
         self._drop(name)

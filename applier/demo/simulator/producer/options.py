@@ -1,4 +1,4 @@
-"""How a simulated changefeed is set up and what befalls it, and the records that it writes."""
+"""How a simulated changefeed is set up, what happens to it, and the records that it writes."""
 
 import random
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class LogRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerOptions:
-    """How a changefeed is set up, and what befalls it.
+    """How a changefeed is set up, and what happens to it.
 
     ``partitions``: of each topic at first; ``growth``: partitions that are added at most, per topic. ``replays``: owner restarts,
     table moves and retries together. ``lookahead``: steps by which one table may be ahead of another; ``horizon``: steps that
