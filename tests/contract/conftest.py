@@ -1,4 +1,4 @@
-"""The bookkeeping's tables in SQLite, in MariaDB and in MySQL, new for each test."""
+"""The bookkeeping's tables, and whole replicas, in SQLite, in MariaDB and in MySQL, new for each test."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,14 +6,20 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, Engine, NullPool, create_engine, text
 
+from applier.model.position import NO_TS
 from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.factory import open_sink
+from tests.contract.replica_on_database import CREATE, SHOP, DatabaseReplica, clean, settings
 from tests.rig.database import Kind
 
 BOOKS_BY_DIALECT = {"sqlite": Bookkeeping("replica", "sqlite"), "mysql": Bookkeeping("replica", "mysql")}
 
 
-@pytest.fixture(params=["sqlite", *(pytest.param(kind, marks=pytest.mark.integration) for kind in Kind)], ids=str)
+EVERY_DATABASE = ["sqlite", *(pytest.param(kind, marks=pytest.mark.integration) for kind in Kind)]
+
+
+@pytest.fixture(params=EVERY_DATABASE, ids=str)
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     if request.param == "sqlite":
         engine = create_engine(f"sqlite:///{tmp_path}/replica.db", poolclass=NullPool)
@@ -39,3 +45,35 @@ def connection(engine: Engine) -> Iterator[Connection]:
 @pytest.fixture
 def books(engine: Engine) -> Bookkeeping:
     return BOOKS_BY_DIALECT[engine.dialect.name]
+
+
+@pytest.fixture(params=EVERY_DATABASE, ids=str)
+def fresh(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DatabaseReplica]:
+    """A database without bookkeeping, and the sink on it."""
+    if request.param == "sqlite":
+        url = root_url = f"sqlite:///{tmp_path}/replica.db"
+    else:
+        database = request.getfixturevalue("databases").plain(request.param)
+        url, root_url = database.least_privileged_url, database.url
+        clean(root_url)
+    with open_sink(settings(url)) as sink:
+        yield DatabaseReplica(sink, url, root_url)
+    if request.param != "sqlite":
+        clean(root_url)
+
+
+@pytest.fixture
+def owned(fresh: DatabaseReplica) -> DatabaseReplica:
+    """A replica that this run owns; it has not begun."""
+    fresh.sink.migrate()
+    fresh.sink.acquire()
+    return fresh
+
+
+@pytest.fixture
+def replica(owned: DatabaseReplica) -> DatabaseReplica:
+    """A replica with an empty table ``shop.t``, at checkpoint 5."""
+    owned.fence = owned.sink.begin(NO_TS).fence
+    owned.run_ddl(f"CREATE DATABASE {SHOP}", 4, table="")
+    owned.run_ddl(CREATE, 5)
+    return owned

@@ -12,7 +12,7 @@ from subprocess import Popen
 import pytest
 from sqlalchemy import text
 
-from applier.model.errors import FatalSinkError, Fenced, RetryableSinkError
+from applier.model.errors import Fenced, RetryableSinkError
 from applier.sinks.mysql import ownership
 from applier.sinks.mysql.ownership import LOCK_SLICE_S
 from applier.sinks.mysql.registry import end_holder
@@ -74,15 +74,6 @@ def test_a_dead_run_is_replaced_although_the_clock_of_the_database_was_set_back_
         assert next_run.fence.epoch == 2
 
 
-def test_after_a_good_end_nobody_is_left_for_whom_the_next_start_would_wait(url: str, least_privileged_url: str) -> None:
-    with replica(least_privileged_url) as run_in_good_order:
-        assert run_in_good_order.sink.overview().owner is not None
-    with MysqlSink(settings(least_privileged_url)) as looking:
-        assert looking.overview().owner is None
-    with replica(least_privileged_url) as next_run:
-        assert next_run.fence.epoch == 2
-
-
 def test_a_frozen_owner_is_taken_over_after_its_lease_and_exits_when_it_wakes(
     url: str, owner: "Popen[str]", least_privileged_url: str
 ) -> None:
@@ -99,25 +90,6 @@ def test_take_over_ends_a_living_owner_at_once(url: str, owner: "Popen[str]", le
     with MysqlSink(settings(least_privileged_url, lease_s=3600)) as sink:
         sink.acquire(take_over=True)
         assert word(owner) == "Fenced"
-
-
-def test_a_run_that_was_taken_over_does_not_take_its_successors_progress_for_its_own(url: str, least_privileged_url: str) -> None:
-    with replica(least_privileged_url) as first, MysqlSink(settings(least_privileged_url)) as successor:
-        successor.acquire(take_over=True)
-        with pytest.raises(Fenced):
-            first.sink.load()
-        successor.raise_epoch()
-        assert successor.load() is not None
-
-
-def test_the_heartbeat_knows_of_a_take_over_without_being_asked(url: str, least_privileged_url: str) -> None:
-    with replica(least_privileged_url) as first, MysqlSink(settings(least_privileged_url)) as successor:
-        assert first.sink.heartbeat_error is None
-        successor.acquire(take_over=True)
-        deadline = time.monotonic() + LEASE_S
-        while first.sink.heartbeat_error is None and time.monotonic() < deadline:
-            time.sleep(LEASE_S / 100)
-        assert isinstance(first.sink.heartbeat_error, Fenced)
 
 
 def test_a_frozen_writer_loses_its_transaction_and_writes_nothing_when_it_wakes(url: str, least_privileged_url: str) -> None:
@@ -211,11 +183,6 @@ def test_sessions_are_forgotten_once_they_have_ended(url: str, least_privileged_
             assert shop.write().state is WriteState.COMMITTED
     with replica(least_privileged_url):
         assert len(read(url, "SELECT token FROM applier.owner_session")) == 1
-
-
-def test_the_bookkeeping_must_have_been_migrated(url: str, least_privileged_url: str) -> None:
-    with pytest.raises(FatalSinkError, match="applier migrate"):
-        MysqlSink(settings(least_privileged_url)).acquire()
 
 
 def test_replicas_of_one_server_do_not_disturb_one_another(url: str, least_privileged_url: str) -> None:

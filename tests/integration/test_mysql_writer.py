@@ -9,23 +9,19 @@ from sqlalchemy import make_url
 from applier.model.errors import (
     ConfigError,
     FatalSinkError,
-    InvariantViolation,
-    ProtocolError,
     RetryableSinkError,
     RowRefused,
     SinkFull,
-    SourceError,
     UnknownOutcome,
 )
 from applier.model.position import Offset, Stream, Ts
-from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
+from applier.model.rejected_event import EventPlace, KeptRecord, QuarantineState, RejectedEvent
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.statement import Phase, Statement, StatementRows
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import SQL_MODE, Purpose, discard, open_session
 from applier.sinks.mysql.write_session import close_writer_sessions
 from applier.sinks.mysql.writer import MysqlWriter
-from applier.sinks.progress import Fence
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.settings import Tls, TlsMode
 from applier.sinks.write_outcome import WriteState
@@ -47,15 +43,6 @@ def shop(mysql_url: str, least_privileged_url: str) -> Iterator[Replica]:
 
 def ids(url: str) -> list[int]:
     return [row[0] for row in read(url, f"SELECT id FROM {SHOP}.t ORDER BY id")]
-
-
-def test_rows_and_progress_are_one_transaction(shop: Replica, mysql_url: str) -> None:
-    outcome = shop.write(f"DELETE FROM {SHOP}.t WHERE id=9", f"REPLACE INTO {SHOP}.t (id,v) VALUES (1,'%s:')")
-    assert (outcome.state, outcome.rows, outcome.error) == (WriteState.COMMITTED, 2, None)
-    progress = shop.sink.load()
-    assert progress is not None
-    assert (progress.fence, progress.checkpoint_ts) == (shop.fence, shop.ts)
-    assert read(mysql_url, f"SELECT v FROM {SHOP}.t") == [("%s:",)]
 
 
 @pytest.mark.parametrize(
@@ -121,49 +108,6 @@ def test_a_refused_statement_stops_without_its_values(shop: Replica, statement: 
     assert error.remedy
     assert "secret" not in str(error)
     assert error.__cause__ is None
-
-
-def test_an_earlier_attempt_of_the_same_write_is_found(shop: Replica, mysql_url: str) -> None:
-    fence, ts = shop.fence, shop.tick()
-    statement = rows(f"REPLACE INTO {SHOP}.t (id) VALUES (1)", ts)
-    assert shop.sink.writer.write(fence, [statement], commit_at(ts)).state is WriteState.COMMITTED
-    again = rows(f"REPLACE INTO {SHOP}.t (id) VALUES (2)", ts)
-    assert shop.sink.writer.write(fence, [again], commit_at(ts)).state is WriteState.ALREADY
-    assert ids(mysql_url) == [1]
-
-
-@pytest.mark.parametrize(("epoch", "window", "state"), [(1, 0, WriteState.FENCED), (0, 5, WriteState.REBUILD), (0, -1, WriteState.ALREADY)])
-def test_a_write_of_another_fence_writes_nothing(shop: Replica, mysql_url: str, epoch: int, window: int, state: WriteState) -> None:
-    assert shop.write().state is WriteState.COMMITTED
-    fence = Fence(shop.fence.epoch + epoch, shop.fence.window_id + window)
-    outcome = shop.sink.writer.write(fence, [rows(f"REPLACE INTO {SHOP}.t (id) VALUES (1)", shop.ts)], commit_at(shop.ts))
-    assert outcome.state is state
-    assert ids(mysql_url) == []
-
-
-def test_a_zombie_is_fenced_once_the_epoch_was_raised(shop: Replica, mysql_url: str) -> None:
-    old = shop.fence
-    shop.fence = shop.sink.raise_epoch().fence
-    zombie = shop.sink.writer.write(old, [rows(f"REPLACE INTO {SHOP}.t (id) VALUES (1)", shop.ts)], commit_at(shop.ts))
-    assert zombie.state is WriteState.FENCED
-    assert ids(mysql_url) == []
-    assert shop.write().state is WriteState.COMMITTED
-
-
-def test_an_error_of_the_statements_source_is_reported_and_rolled_back(shop: Replica, mysql_url: str) -> None:
-    def broken() -> Iterator[Statement]:
-        yield rows(f"REPLACE INTO {SHOP}.t (id) VALUES (1)", shop.ts)
-        raise ProtocolError("unreadable image")
-
-    outcome = shop.sink.writer.write(shop.fence, broken(), commit_at(shop.ts))
-    assert outcome.state is WriteState.FAILED
-    assert isinstance(outcome.error, ProtocolError)
-    assert ids(mysql_url) == []
-
-
-def test_a_delete_behind_a_replace_of_its_table_is_a_defect(shop: Replica) -> None:
-    outcome = shop.write(f"REPLACE INTO {SHOP}.t (id) VALUES (1)", f"DELETE FROM {SHOP}.t WHERE id=1")
-    assert isinstance(outcome.error, InvariantViolation)
 
 
 def test_a_lock_wait_is_retryable(shop: Replica, mysql_url: str) -> None:
@@ -296,7 +240,7 @@ def test_an_unknown_time_zone_is_fatal_with_a_remedy(least_privileged_url: str) 
         open_session(settings(least_privileged_url, time_zone="Mars/Olympus"), Purpose.WRITE)
 
 
-# Rows that are refused and set aside
+# Rows that are refused and quarantined
 
 KEPT = KeptRecord(b"key", b"'value\\\x00")
 
@@ -336,7 +280,7 @@ def test_refused_rows_are_stored_with_the_progress_and_all_others_are_written(sh
     assert "secret" not in entries[2].event.error
 
 
-def test_where_nothing_is_set_aside_the_refused_row_is_named_and_nothing_is_written(shop: Replica, mysql_url: str) -> None:
+def test_without_a_quarantine_the_refused_row_is_named_with_its_column(shop: Replica, mysql_url: str) -> None:
     ts = shop.tick()
     statement = trace_rows(ts, "(1,'a',1)", "(2,'b',300)", "(3,'secret',3)")
     outcome = shop.sink.writer.write(shop.fence, [statement], commit_at(ts), Quarantined(lambda _: KEPT, takes_refused=False))
@@ -350,29 +294,6 @@ def test_where_nothing_is_set_aside_the_refused_row_is_named_and_nothing_is_writ
     }
     assert "secret" not in str(outcome.error)
     assert (ids(mysql_url), shop.sink.quarantine.count()) == ([], 0)
-
-
-def test_nothing_is_set_aside_by_a_transaction_that_does_not_commit(shop: Replica, mysql_url: str) -> None:
-    ts = shop.tick()
-
-    def gone(_: RejectedEvent) -> KeptRecord:
-        raise SourceError("the record is gone", kind="retention")
-
-    statement = trace_rows(ts, "(1,'a',1)", "(2,'b',300)")
-    outcome = shop.sink.writer.write(shop.fence, [statement], commit_at(ts), Quarantined(gone))
-    assert (outcome.state, type(outcome.error)) == (WriteState.FAILED, SourceError)
-    assert (ids(mysql_url), shop.sink.quarantine.count()) == ([], 0)
-    outcome = shop.sink.writer.write(shop.fence, [statement], commit_at(ts), Quarantined(lambda _: KEPT))
-    assert (outcome.state, ids(mysql_url), shop.sink.quarantine.count()) == (WriteState.COMMITTED, [1], 1)
-
-
-def test_a_large_record_is_stored_through_the_servers_smallest_packets(shop: Replica) -> None:
-    ts = shop.tick()
-    large = KeptRecord(b"k", b"\x00'" * 1_500_000)
-    event = RejectedEvent(place=EventPlace(Stream("feed", 1), Offset(7), WHOLE_RECORD), error="broken")
-    outcome = shop.sink.save(shop.fence, commit_at(ts), Quarantined(lambda _: large, (event,)))
-    assert outcome.state is WriteState.COMMITTED
-    assert shop.sink.quarantine.record(event.place) == large
 
 
 # Room

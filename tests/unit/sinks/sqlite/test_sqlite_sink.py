@@ -1,0 +1,73 @@
+"""What a sink on a file promises beyond the port's contract: a DDL is one transaction, and a killed process leaves all or nothing."""
+
+import pytest
+
+from applier.model.errors import (
+    FatalSinkError,
+    NeedsOperator,
+)
+from applier.model.position import Ts
+from applier.sinks.ledger_entry import DdlState
+from applier.sinks.sqlite.sink import SqliteSink
+from applier.sinks.write_outcome import WriteState
+from tests.unit.sinks.sqlite.sqlite_replica import ALTER, commit, contents, killed, rows, run, settings, start
+
+
+def test_keys_beyond_63_bits_are_written_exactly(sink, fence, path):
+    assert sink.writer.write(fence, rows("(1,'a')", "('18446744073709551615','b')"), commit(9)).state is WriteState.COMMITTED
+    assert contents(path) == [(1, "a"), ("18446744073709551615", "b")]
+
+
+@pytest.mark.parametrize(
+    ("query", "error"),
+    [("RECOVER TABLE `t`", NeedsOperator), ("TRUNCATE TABLE `nope`", FatalSinkError), ("CREATE TABLE `t` (`x` INT)", FatalSinkError)],
+)
+def test_a_ddl_that_fails_leaves_no_trace(sink, fence, query, error):
+    with pytest.raises(error) as raised:
+        run(sink, fence, query, 6)
+    assert query in str(raised.value)
+    assert len(sink.ledger()) == 1
+    assert sink.load().fence == fence
+    assert sink.resolve_ddl(Ts(6), "shop", "t", DdlState.DONE) == 0
+
+
+@pytest.mark.parametrize("failpoint", ["ddl.before_intent", "ddl.after_statement", "ddl.before_done"])
+def test_a_ddl_that_is_killed_before_its_commit_did_not_happen_and_runs_at_the_next_start(left, failpoint):
+    killed(left, "ddl", failpoint)
+    assert contents(left) == [(1, "old")]
+    assert contents(left, "SELECT count(*) FROM applier_ddl_ledger") == [(1,)]
+    with SqliteSink(settings(left)) as sink:
+        sink.acquire()
+        run(sink, sink.settle(sink.load().fence), ALTER, 6)
+    assert contents(left) == [(5, 1, "old")]
+
+
+def test_a_ddl_that_is_killed_after_its_commit_is_done(left):
+    killed(left, "ddl", "ddl.after_done")
+    assert contents(left) == [(5, 1, "old")]
+    with SqliteSink(settings(left)) as sink:
+        sink.acquire()
+        assert [entry.state for entry in sink.ledger()] == [DdlState.DONE, DdlState.DONE]
+        assert sink.load().checkpoint_ts == 6
+
+
+@pytest.mark.parametrize(
+    ("failpoint", "expected"), [("write.before_commit", [(1, "old")]), ("write.after_commit", [(1, "new"), (2, "new")])]
+)
+def test_a_write_that_is_killed_is_whole_or_absent_with_its_progress(left, failpoint, expected):
+    killed(left, "write", failpoint)
+    assert contents(left) == expected
+    with SqliteSink(settings(left)) as sink:
+        assert sink.load().checkpoint_ts == (6 if len(expected) == 2 else 5)
+
+
+def test_a_commit_that_fails_is_an_unknown_outcome_and_the_sink_tells_what_holds(left):
+    with start(left, "full") as process:
+        state, _, told = process.stdout.read().decode().strip().partition(" UnknownOutcome ")
+        assert state == "rebuild"
+        assert told == "COMMIT failed, and may have reached the disk or not: the database file cannot be read or written"
+        assert process.wait() == 0
+    assert contents(left) == [(1, "old")]
+    with SqliteSink(settings(left)) as sink:
+        sink.acquire()
+        assert sink.raise_epoch().checkpoint_ts == 5
