@@ -7,7 +7,6 @@ UTF-8, numbering, visibility, TTL). What a clause does to partitions is not part
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from applier.ddl.clause import ClausePlace
 from applier.ddl.clause_reader import ClauseReader
 from applier.ddl.column_parser import ParsedColumn, parse_column, parse_default
 from applier.ddl.cursor import Cursor
@@ -130,7 +129,7 @@ class _Alteration:
         """Take options of the table and of ALTER TABLE; several may stand in one clause, without commas. None changes a row or a key."""
         reader, last = ClauseReader(self._tree.tokens), clause.span[1]
         while not cursor.is_done:
-            found = reader.clause(ClausePlace.ALTER, cursor.at, last) or reader.clause(ClausePlace.TABLE, cursor.at, last)
+            found = reader.option(cursor.at, last)
             if found is None:
                 raise cursor.unexpected("a clause that can be translated")
             cursor.at = found[1] + 1

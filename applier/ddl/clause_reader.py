@@ -68,8 +68,8 @@ class ClauseReader:
             at = self.closing(at) + 1 if self.word(at) == "(" else at + 1
         return [span for span in [*spans, (begin, last)] if span[0] <= span[1]]
 
-    def marks(self, place: ClausePlace, first: int, last: int, *, alters: bool = False, only_clauses: bool = False) -> Iterator[Mark]:
-        """Read the clauses of ``place`` between ``first`` and ``last``. ``only_clauses``: what is none ends the reading."""
+    def marks(self, place: ClausePlace, first: int, last: int, *, alters: bool = False) -> Iterator[Mark]:
+        """Read the clauses of ``place`` between ``first`` and ``last``; what is none is stepped over. ``alters``: in ALTER TABLE."""
         at = first
         while at <= last:
             found = self.clause(place, at, last)
@@ -77,10 +77,16 @@ class ClauseReader:
                 clause, end = found
                 yield from self._decided(clause, at, end, alters=alters)
                 at = end + 1
-            elif only_clauses:
-                return
             else:
                 at = self.closing(at) + 1 if self.word(at) == "(" else at + 1
+
+    def option(self, at: int, last: int) -> tuple[ClausePlace, int] | None:
+        """Return the place and the last token of the option of ALTER TABLE, or of the table, that begins at ``at``; None: none does."""
+        for place in (ClausePlace.ALTER, ClausePlace.TABLE):
+            found = self.clause(place, at, last)
+            if found is not None:
+                return place, found[1]
+        return None
 
     def clause(self, place: ClausePlace, at: int, last: int) -> tuple[Clause, int] | None:
         """Return the clause that begins at ``at``, and the place of its last token."""

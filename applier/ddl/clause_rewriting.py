@@ -119,13 +119,10 @@ class _Definition:
     def _options(self, first: int, last: int) -> Iterator[Mark]:
         """Read options that follow one another, of the table and of ALTER TABLE itself."""
         reader, at = self._reader, first
-        while at <= last:
-            place = next((place for place in (ClausePlace.ALTER, ClausePlace.TABLE) if reader.clause(place, at, last)), None)
-            found = None if place is None else reader.clause(place, at, last)
-            if place is None or found is None:
-                return
-            yield from reader.marks(place, at, found[1], alters=True, only_clauses=True)
-            at = found[1] + 1
+        while found := reader.option(at, last):
+            place, end = found
+            yield from reader.marks(place, at, end, alters=True)
+            at = end + 1
 
     # Elements and partitions
 

@@ -126,8 +126,7 @@ def parse_default(cursor: Cursor) -> Default | None:
         inside = cursor.parenthesis()
         return _default_expression(inside)
     if cursor.accept_any(*_NOW):
-        digits = cursor.parenthesis().source() if cursor.sees("(") else ""
-        return Default(DefaultKind.NOW, "CURRENT_TIMESTAMP" + (f"({digits})" if digits else ""))
+        return _current_time(cursor)
     if cursor.accept("NEXT", "VALUE", "FOR"):
         return Default(DefaultKind.EXPRESSION, "(NEXT VALUE FOR " + _sequence(cursor) + ")")
     if cursor.is_at_name() and not cursor.sees("quoted") and cursor.keyword(1) == "(":
@@ -136,15 +135,19 @@ def parse_default(cursor: Cursor) -> Default | None:
     return Default(DefaultKind.LITERAL, _literal(cursor))
 
 
+def _current_time(cursor: Cursor) -> Default:
+    digits = cursor.parenthesis().source() if cursor.sees("(") else ""
+    return Default(DefaultKind.NOW, "CURRENT_TIMESTAMP" + (f"({digits})" if digits else ""))
+
+
 def _default_expression(inside: Cursor) -> Default:
     """Read a default in parentheses, which may be a plain literal or the current time all the same."""
     literal = inside.literal_ahead()
     if literal is not None and literal.last == inside.last:
         return Default(DefaultKind.LITERAL, _literal(inside))
     if inside.keyword() in _NOW and all(token.text in "()" or token.text.isdecimal() for token in inside.rest[1:]):
-        found = parse_default(inside)
-        if found is not None:
-            return found
+        inside.next()
+        return _current_time(inside)
     return Default(DefaultKind.EXPRESSION, f"({inside.source()})")
 
 

@@ -28,8 +28,6 @@ class Literal(NamedTuple):
 
 def literal_at(text: str, tokens: Sequence[Token], at: int) -> Literal | None:
     """Read the literal whose first token is ``at``, which may be a charset introducer (``_utf8mb4'x'``); None if none stands there."""
-    if at >= len(tokens):
-        return None
     token = tokens[at]
     if token.kind == "string":
         return Literal("string", unescape(token.text), at)

@@ -13,6 +13,8 @@ from typing import Final
 from applier.ddl.column_parser import parse_mysql_definition, parse_mysql_parts
 from applier.ddl.column_type import TypeFamily
 from applier.ddl.table import PRIMARY, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition
+from applier.ddl.tokens import DdlSyntaxError
+from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, TableName
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.table_check import UniqueIndex
@@ -60,8 +62,15 @@ def read_definition(connection: sqlite3.Connection, entry: StoredObject) -> Tabl
     info = _table_info(connection, entry.stored)
     if any(column.name not in marks for column in info):
         return None
-    columns = tuple(parse_mysql_definition(column.name, marks[column.name]) for column in info)
-    indexes = list(_indexes(connection, entry))
+    try:
+        columns = tuple(parse_mysql_definition(column.name, marks[column.name]) for column in info)
+        indexes = list(_indexes(connection, entry))
+    except DdlSyntaxError as error:
+        raise NeedsOperator(
+            f"the file's note about a table's MySQL definition cannot be read: {error}",
+            remedy="Restore the /*: … */ comments in the table's CREATE statements (sqlite_master) from a backup, and start again",
+            table=str(entry.name),
+        ) from error
     key = tuple(IndexPart(name) for name in _key_columns(info))
     primary = next((index.parts for index in indexes if index.name == PRIMARY), key)
     return TableDefinition(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.model.errors import FatalSinkError
+from applier.model.errors import FatalSinkError, NeedsOperator
 from applier.model.events import TableName
 
 ORDERS = (
@@ -200,3 +200,10 @@ def test_names_are_looked_up_without_regard_to_case_beyond_ascii_too(file):
     file.ddl("CREATE TABLE `Straße` (`Ä` INT PRIMARY KEY)")
     file.ddl("ALTER TABLE `STRASSE` RENAME COLUMN `ä` TO `b`")
     assert file.types(TableName("SHOP", "strasse")) == {"b": "int NOT NULL"}
+
+
+def test_a_note_that_somebody_has_changed_in_the_file_needs_the_operator(file):
+    file.connection.execute('CREATE TABLE "shop.t" ("id" INTEGER PRIMARY KEY /*: int NOT NULL */, "a" TEXT /*: nonsense */) STRICT')
+    with pytest.raises(NeedsOperator, match="expected a type that can be translated") as caught:
+        file.described(TableName("shop", "t"))
+    assert caught.value.facts["table"] == "shop.t"
