@@ -99,7 +99,7 @@ class Barriers:
             and not self._known.get((ddl.commit_ts, ddl.name.fold()))
         }
 
-    def know(self, settled: Iterable[DdlIdentity]) -> None:
+    def add_settled(self, settled: Iterable[DdlIdentity]) -> None:
         """Take in what the ledger has settled."""
         for key in settled:
             if key not in self._known[key.ts, key.name]:
@@ -152,7 +152,7 @@ class Barriers:
             taken.update(here)
         return [queue for queue in queues.values() if queue]
 
-    def name(self, existing: Collection[FoldedName]) -> None:
+    def answer_names(self, existing: Collection[FoldedName]) -> None:
         """Take the answer to NeedNames: the names that the sink has."""
         self._names = frozenset(existing)
 

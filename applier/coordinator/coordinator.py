@@ -144,16 +144,16 @@ class Coordinator:
         arrivals = (arrival.ddl for report in reports if not self.is_merge(report.range) for arrival in report.ddls)
         return tuple(sorted(self._barriers.times_to_ask(arrivals, self._begun_ts())))
 
-    def know(self, settled: Iterable[DdlIdentity]) -> None:
+    def add_settled(self, settled: Iterable[DdlIdentity]) -> None:
         """Take in the answer: the ledger's identities at these timestamps, done and skipped."""
-        self._barriers.know(settled)
+        self._barriers.add_settled(settled)
 
     def report(self, report: RangeReport) -> None:
         """Take in what a planned range held. NeedsOperator if something was missed: a DDL below A that is not known (``ddls_to_ask``)."""
         if self.is_merge(report.range):
             self._reading.merges.take(report)
             return
-        self._streams.judge(report, self.checkpoint_ts)
+        self._streams.check(report, self.checkpoint_ts)
         self._streams.take(report, self._admitted(report), self.checkpoint_ts)
         self._cache.add(report)
         self._rejected.add(report.rejected_events)
@@ -213,10 +213,10 @@ class Coordinator:
         self._rejected.drop(len(step.rejected_events))
         self._advance(self.checkpoint_ts, step.positions)
 
-    def named(self, step: NeedNames, existing: Collection[FoldedName]) -> None:
+    def answer_names(self, step: NeedNames, existing: Collection[FoldedName]) -> None:
         """Answer NeedNames: which of the tables exist."""
         self._open.close(step)
-        self._barriers.name(existing)
+        self._barriers.answer_names(existing)
 
     def evicted(self, step: Evict) -> None:
         """The ranges are released."""

@@ -101,20 +101,20 @@ class Streams:
 
     # --- reports ---------------------------------------------------------------------------------------------------
 
-    def judge(self, report: RangeReport, checkpoint_ts: Ts) -> None:
+    def check(self, report: RangeReport, checkpoint_ts: Ts) -> None:
         """Look at a range that is next in its stream. NeedsOperator if it shows that the history of a new topic was missed."""
         if report.range.start == self.of(report.range).prefix:
-            self._new_topics.judge(report, checkpoint_ts)
+            self._new_topics.check(report, checkpoint_ts)
 
     def take(self, report: RangeReport, ddls: tuple[PlacedDdl, ...], checkpoint_ts: Ts) -> None:
         """Take a report in, with its DDLs that are not settled."""
         for joined in self.of(report.range).take(report, ddls):
-            self._new_topics.judge(joined, checkpoint_ts)
+            self._new_topics.check(joined, checkpoint_ts)
 
     # --- positions -------------------------------------------------------------------------------------------------
 
     def positions(self, checkpoint_ts: Ts, done: DdlIdentity | None = None) -> dict[Stream, StreamPosition]:
-        """Return the positions at ``checkpoint_ts``, of every stream of known topics: a new topic is judged before it has any.
+        """Return the positions at ``checkpoint_ts``, of every stream of known topics: a new topic is checked before it has any.
 
         The DDL ``done`` counts as settled.
         """

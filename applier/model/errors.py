@@ -63,7 +63,7 @@ _UNREADABLE_BY_KIND = {
 
 
 class ProtocolError(SourceError):
-    """A record that is not the Open Protocol. ``facts['kind']`` is one of the words of tests/data/vectors."""
+    """A record that is not the Open Protocol. ``facts['kind']`` is one of the kinds of tests/data/vectors."""
 
     def __init__(self, message: str, *, remedy: str = "", **facts: Any) -> None:
         super().__init__(message, remedy=remedy or _UNREADABLE_BY_KIND.get(facts.get("kind", ""), _UNREADABLE), **facts)

@@ -98,7 +98,7 @@ def is_ahead(resolved_ts: int, watermark: int) -> bool:
     return resolved_ts > watermark
 
 
-def is_judged(resolved_ts: int, checkpoint_ts: int) -> bool:
+def has_shown_past(resolved_ts: int, checkpoint_ts: int) -> bool:
     """Whether a stream of a new topic has shown all that it held below A: it has promised more than A."""
     return resolved_ts > checkpoint_ts
 

@@ -115,7 +115,7 @@ class _TablePlan:
         return tuple(self._spelling(name) for name in self._key or key_names(self._origins[ORIGIN(version)].shape))
 
     def _spelling(self, name: str) -> str:
-        """Return the sink's spelling; a column that it lacks is reported where a row is at hand."""
+        """Return the sink's spelling; a column that it lacks is reported with the first row that needs it."""
         return next((column.name for column in self._description.columns if column.name.casefold() == name.casefold()), name)
 
     def _cut(self, phase: Phase, columns: tuple[str, ...], versions: Sequence[Version], texts: Iterator[Any]) -> Iterator[Statement]:

@@ -117,7 +117,7 @@ class TableRenderer:
         columns = match_columns(shape, self.description, names, origin.facts(COMMIT_TS(version), OFFSET(version)))
         functions = literals(columns, self.dialect)
         if self._key is None and shape.handle_key != origin.shape.handle_key:
-            # Stale flags on a key column: the packed key holds the escaped text, the image read anew holds the bytes.
+            # Stale flags on a key column: the packed key holds the escaped text, the image, decoded as bytes, holds the bytes.
             decode, take = self._decoders(shape), pick([column.index for column in columns])
             return lambda version: list(map(call, functions, take(decode(version[5]))))
         return lambda version: list(map(call, functions, _values(version[4], decode_key)))

@@ -31,4 +31,4 @@ def report_settled(sink: Sink, coordinator: Coordinator, reports: Sequence[Range
     """Report to the coordinator which old DDLs of ``reports`` the ledger has settled. Comes before the reports themselves."""
     times = coordinator.ddls_to_ask(reports)
     if times:
-        coordinator.know(key.identity for key in sink.ledger_at(times) if key.state is not DdlState.INTENT)
+        coordinator.add_settled(key.identity for key in sink.ledger_at(times) if key.state is not DdlState.INTENT)

@@ -33,7 +33,7 @@ class StepRunner:
             case SaveProgress():
                 return self._save(step)
             case NeedNames():
-                self._state.coordinator.named(step, self._run.components.sink.describe(step.tables))
+                self._state.coordinator.answer_names(step, self._run.components.sink.describe(step.tables))
             case Evict():
                 self._evict(step)
             case _:

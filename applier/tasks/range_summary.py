@@ -14,7 +14,7 @@ from applier.model.events import DdlEvent, ResolvedEvent, Shape
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import DdlArrival, HoldPoint, RangeId, RangeReport, RowCount, TableRows
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, QuarantineState, RejectedEvent
-from applier.model.segment import is_judged, is_past
+from applier.model.segment import has_shown_past, is_past
 from applier.planner import bytes_key_names, key_names
 from applier.sources.port import Placed
 
@@ -119,7 +119,7 @@ class RangeSummary:
 
     def _note_early(self, offset: int, ts: int) -> None:
         """Note the first event below the floor. Behind a resolved event above the floor it is a replay and proves nothing."""
-        if self._early is None and is_past(ts, self._floor_ts) and not is_judged(self._resolved_ts, self._floor_ts):
+        if self._early is None and is_past(ts, self._floor_ts) and not has_shown_past(self._resolved_ts, self._floor_ts):
             self._early = (ts, offset)
 
     def add_chunk(self, shapes: list[Shape], shape: list[int], commit_ts: list[int], size: int) -> None:

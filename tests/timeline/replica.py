@@ -263,7 +263,7 @@ class Simulation:
         report, rows = report_of(range_id, events, self.coordinator.floor_ts, self.rng)
         self.cached[range_id] = rows
         times = self.coordinator.ddls_to_ask([report])
-        self.coordinator.know(key for key in self.sink.settled() if key.ts in times)
+        self.coordinator.add_settled(key for key in self.sink.settled() if key.ts in times)
         self.coordinator.report(report)
 
     def perform(self, step):
@@ -275,7 +275,7 @@ class Simulation:
             case ExecuteDdl():
                 self.execute(step)
             case NeedNames():
-                self.coordinator.named(step, {name.fold() for name in step.tables if name.table in self.sink.tables})
+                self.coordinator.answer_names(step, {name.fold() for name in step.tables if name.table in self.sink.tables})
             case Evict():
                 released = [self.cached.pop(range_id) for range_id in step.ranges]
                 kept = {place for rows in self.cached.values() for place in rows}

@@ -98,7 +98,7 @@ class Scenario:
                 self.coordinator.saved(step)
             case NeedNames():
                 self.asked = step.tables
-                self.coordinator.named(step, self.names)
+                self.coordinator.answer_names(step, self.names)
 
 
 def brief(step):

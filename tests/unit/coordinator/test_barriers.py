@@ -35,7 +35,7 @@ def test_what_the_dump_holds_and_what_the_ledger_has_settled_does_not_wait():
 def test_the_ledger_is_asked_only_about_ddls_below_the_checkpoint_that_are_not_known():
     found = waiting(settled=[identity(DROP)], start=2)
     assert found.times_to_ask([ddl(2, "DROP TABLE `a`"), ADD, DROP, ddl(6, "DROP TABLE `a`")], 6) == {3}
-    found.know([identity(ADD), identity(DROP)])
+    found.add_settled([identity(ADD), identity(DROP)])
     assert found.times_to_ask([ADD], 6) == set()
     assert found.admit(P0, DdlArrival(1, 0, ADD), 6) is None
 
@@ -70,7 +70,7 @@ def test_names_are_asked_for_where_two_topics_touch_the_same_ones():
     asked = found.first_at(3)
     assert isinstance(asked, NeedNames)
     assert folded("b", "c") <= {name.fold() for name in asked.tables}
-    found.name(())
+    found.answer_names(())
     assert found.first_at(3) == identity(create)
 
 

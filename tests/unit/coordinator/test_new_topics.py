@@ -22,29 +22,29 @@ def test_a_new_topic_is_known_when_every_partition_has_promised_more_than_the_ch
     topics = NewTopics(["other"])
     topics.join(P0, has_history=True)
     topics.join(P1, has_history=True)
-    topics.judge(report(P0, 6), 5)
-    topics.judge(report(P1, 5), 5)
+    topics.check(report(P0, 6), 5)
+    topics.check(report(P1, 5), 5)
     topics.listed()
     assert not topics.is_known("t")
-    topics.judge(report(P1, 6), 5)
+    topics.check(report(P1, 6), 5)
     assert not topics.is_known("t")
     topics.listed()
     assert topics.is_known("t")
 
 
-def test_an_event_below_the_checkpoint_stops_until_the_partition_was_judged():
+def test_an_event_below_the_checkpoint_stops_until_the_partition_was_checked():
     topics = NewTopics(())
     topics.join(P0, has_history=True)
-    topics.judge(report(P0, early_ts=5), 5)
+    topics.check(report(P0, early_ts=5), 5)
     with pytest.raises(NeedsOperator, match="missed its history") as caught:
-        topics.judge(report(P0, early_ts=4), 5)
+        topics.check(report(P0, early_ts=4), 5)
     assert (caught.value.facts["offset"], caught.value.facts["commit_ts"]) == (2, 4)
-    topics.judge(report(P0, resolved_ts=6), 5)
-    topics.judge(report(P0, early_ts=4), 5)
+    topics.check(report(P0, resolved_ts=6), 5)
+    topics.check(report(P0, early_ts=4), 5)
 
 
-def test_a_known_topic_is_not_judged():
+def test_a_known_topic_is_not_checked():
     topics = NewTopics(["other"])
     topics.join(OTHER, has_history=True)
-    topics.judge(report(OTHER, early_ts=1), 5)
+    topics.check(report(OTHER, early_ts=1), 5)
     assert topics.is_known("other")

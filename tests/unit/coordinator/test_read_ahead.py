@@ -147,7 +147,7 @@ def test_the_ledger_is_asked_before_a_ddl_below_the_checkpoint_is_taken_for_a_re
     (range_id,) = s.coordinator.plan()
     report, _ = report_of(range_id, s.log[P0], 5)
     assert s.coordinator.ddls_to_ask([report]) == (4,)
-    s.coordinator.know([identity(s.log[P0][0])])
+    s.coordinator.add_settled([identity(s.log[P0][0])])
     assert s.coordinator.ddls_to_ask([report]) == ()
     s.coordinator.report(report)
     assert s.coordinator.pending_ddls == ()

@@ -43,7 +43,7 @@ def test_another_tables_ddl_settles_nothing_here() -> None:
         (lambda ts: segment.is_behind_promise(Ts(ts), Ts(10)), True, False, False),
         (lambda ts: segment.has_advanced(Ts(ts), Ts(10)), False, False, True),
         (lambda ts: segment.is_ahead(ts, 10), False, False, True),
-        (lambda ts: segment.is_judged(ts, 10), False, False, True),
+        (lambda ts: segment.has_shown_past(ts, 10), False, False, True),
         (lambda ts: segment.has_reached(Ts(ts), 10), False, True, True),
         (lambda ts: segment.is_open(Ts(10), Ts(ts)), False, False, True),
         (lambda ts: segment.is_due(Ts(10), Ts(ts)), False, False, True),
