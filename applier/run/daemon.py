@@ -23,6 +23,7 @@ from applier.status.http_endpoint import HttpEndpoint
 from applier.telemetry import Observer, retries_noted
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor, MonitorSettings
+from applier.telemetry.retries import failure_facts
 from applier.telemetry.watchdog import Watchdog
 
 IDLE_S = 0.05
@@ -133,6 +134,7 @@ class Daemon:
     def _abort(self, error: Exception) -> None:
         """End the run at once, whatever the main thread waits for: another run owns the replica, or the heartbeat has failed."""
         self._monitor.unready()
+        self._monitor.note(LogEvent.OWNER_LOST, **failure_facts(error))
         self._shutdown.abort(error)
 
     def _cycle(self) -> None:

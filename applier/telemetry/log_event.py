@@ -68,6 +68,7 @@ class LogEvent(StrEnum):
     HTTP_LISTENING = "http_listening", logging.INFO, "metrics and status are served at `address`"
     HTTP_ADDRESS_IN_USE = "http_address_in_use", logging.WARNING, "the HTTP server waits until its address is free; the run continues"
     HTTP_REQUEST_FAILED = "http_request_failed", logging.WARNING, "an HTTP request ended with a defect of applier"
+    OWNER_LOST = "owner_lost", logging.WARNING, "another run owns the replica, or the heartbeat has failed: the run ends, for this `reason`"
     SHUTDOWN_REQUESTED = "shutdown_requested", logging.INFO, "a signal has asked the run to stop; it saves its progress first"
     SHUTDOWN_FORCED = "shutdown_forced", logging.WARNING, "the process ends at once; the next start continues from the checkpoint"
     SHUTDOWN_COMPLETE = "shutdown_complete", logging.INFO, "the run has saved its progress and ends"

@@ -23,11 +23,6 @@ from applier.telemetry.tally import Tally
 
 LOGGER = logging.getLogger(LOGGER_NAME)
 
-LOOK_S: Final = 0.5
-"""Streams are looked at so often at most: a look costs tens of microseconds for each of them, and cycles are short."""
-LOOK_SHARE: Final = 0.02
-"""With thousands of streams looks become rarer, so that they take no greater share of the time."""
-
 CHECKPOINT_LOG_S: Final = 10.0
 """The least time between two lines about the checkpoint: a window closes every second or so, for months."""
 
@@ -60,9 +55,8 @@ class Monitor:
         self._retries: Counter[str] = Counter()
         self._checkpoint_log = _CheckpointLog()
         now_s = self._clock.now_s()
-        self._look_at_s = now_s
+        self._activity = ("starting", "")
         self._has_failed = False
-        self._phase, self._ddl = "starting", ""
         self._updating = Lock()
         self._state = RunState(replica=settings.replica, started_at_s=self._clock.unix_s(), began_s=now_s, progress_s=now_s)
 
@@ -79,7 +73,7 @@ class Monitor:
     @contextmanager
     def during(self, phase: str, ddl: str = "") -> Iterator[None]:
         """Show ``phase`` for the time of the block, and what was before it afterwards."""
-        before = self._phase
+        before, _ = self._activity
         self._enter(phase, ddl)
         try:
             yield
@@ -87,7 +81,7 @@ class Monitor:
             self._enter(before, "")
 
     def _enter(self, phase: str, ddl: str) -> None:
-        self._phase, self._ddl = phase, ddl
+        self._activity = (phase, ddl)
         self.changed()
 
     def note(self, event: LogEvent, /, **facts: Any) -> None:
@@ -100,11 +94,11 @@ class Monitor:
 
     def changed(self) -> None:
         """Make a new state and show it: of the streams now and then, of everything else always."""
-        now_s, replica = self._clock.now_s(), self._replica
-        self._update(progress_s=now_s, phase=self._phase, current_ddl=self._ddl)
+        now_s, replica, (phase, ddl) = self._clock.now_s(), self._replica, self._activity
+        self._update(progress_s=now_s, phase=phase, current_ddl=ddl)
         if replica is None:
             return
-        if now_s >= self._look_at_s:
+        if self._collector.is_due(now_s):
             self._look(replica, now_s)
         counts, total = self.tally.counts, self._state.records_total
         self._update(
@@ -186,8 +180,7 @@ class Monitor:
         streams = self._collector.collect(replica.coordinator, replica.progress.checkpoint_ts, self.tally.durations.histograms(), now_s)
         self._note_stall(self._state.streams.stall, streams.stall)
         self._update(streams=streams)
-        looked_s = self._clock.now_s() - now_s
-        self._look_at_s = now_s + max(LOOK_S, looked_s / LOOK_SHARE)
+        self._collector.looked(now_s, self._clock.now_s())
 
     def _note_stall(self, before: Stall | None, stall: Stall | None) -> None:
         if stall is not None and before is not None and stall.stream == before.stream:

@@ -48,7 +48,7 @@ class Operator(SilentObserver):
             self._shutdown.request()
 
 
-def test_a_stream_that_stands_still_is_named_once_and_the_run_goes_on_when_it_resumes(tmp_path):
+def test_s13_a_silent_stream_is_named_once_and_the_run_continues_when_it_resumes(tmp_path):
     history = History(540, HistoryOptions(transactions=40))
     producer = Producer(history, ProducerOptions(seed=540, partitions=3))
     source, shutdown = HeldSource(producer.log()), Shutdown()

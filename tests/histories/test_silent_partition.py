@@ -93,7 +93,7 @@ def watch(engine, source, runner, ends):
     return most, of_others, checkpoints
 
 
-def test_an_hour_without_a_resolved_event_on_one_partition_keeps_few_ranges_and_then_goes_on(tmp_path):
+def test_s13_an_hour_without_a_resolved_event_on_one_partition_keeps_few_ranges_and_then_continues(tmp_path):
     feed, url = Feed().write(), f"sqlite:///{tmp_path}/replica.db"
     source = Source(feed.records, hidden=True, partitions={"feed": PARTITIONS})
     runner, monitor = LocalRunner(source.reader, source.decoder), Monitor(SilentObserver())

@@ -28,7 +28,7 @@ def test_a_topic_that_changes_before_anything_is_recorded_is_refused_too():
         identity.check({})
 
 
-def test_brokers_that_tell_no_ids_for_a_while_do_not_make_it_forget():
+def test_ids_are_kept_while_brokers_do_not_return_any():
     source = Topics(feed="old")
     identity = TopicIdentity(source)
     identity.check({})

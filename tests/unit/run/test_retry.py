@@ -44,7 +44,7 @@ def quickly(monkeypatch):
     "error",
     [RetryableSinkError("m"), UnknownOutcome("m"), JobAborted("m"), SparkSessionLost("m"), SourceError("m", kind="unreachable")],
 )
-def test_what_may_pass_is_transient(error):
+def test_errors_that_may_pass_are_transient(error):
     assert is_transient(error)
 
 
@@ -62,7 +62,7 @@ def test_what_may_pass_is_transient(error):
         ValueError("m"),
     ],
 )
-def test_what_would_fail_again_is_not(error):
+def test_errors_that_would_happen_again_are_not_transient(error):
     assert not is_transient(error)
 
 
@@ -97,16 +97,16 @@ def failing(shutdown, retry_for_s, error):
     return len(tries)
 
 
-def test_what_would_fail_again_comes_through_at_once():
+def test_an_error_that_would_happen_again_is_raised_at_once():
     assert failing(Shutdown(), 600, NeedsOperator("m")) == 1
 
 
-def test_the_last_error_comes_through_when_the_time_is_over(quickly):
+def test_the_last_error_is_raised_when_the_time_is_over(quickly):
     assert failing(Shutdown(), 0, RetryableSinkError("m")) == 1
     assert failing(Shutdown(), 0.05, RetryableSinkError("m")) > 1
 
 
-def test_nothing_is_tried_again_once_the_end_is_wished():
+def test_nothing_is_retried_after_a_shutdown_request():
     shutdown = Shutdown()
     shutdown.request()
     assert failing(shutdown, 600, RetryableSinkError("m")) == 1

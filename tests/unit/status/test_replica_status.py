@@ -58,13 +58,13 @@ def undecided(error=""):
     return LedgerEntry(identity=identity, ddl=ddl, state=DdlState.INTENT, before="{}", began_at=BEGAN, error=error)
 
 
-def test_the_stream_with_the_least_promise_holds_the_watermark():
+def test_the_stream_with_the_smallest_resolved_ts_holds_back_the_watermark():
     shown = as_object(standing(listing=Listing(EXTENTS)))
     assert (shown["holding_stream"], shown["watermark"], shown["watermark_time"]) == ("feed/1", W, "2023-11-14T22:13:21.500+00:00")
     assert [name for name, stream in shown["streams"].items() if stream["holds_watermark"]] == ["feed/1"]
 
 
-def test_where_all_streams_have_promised_the_same_none_holds_the_watermark():
+def test_streams_with_the_same_resolved_ts_do_not_hold_back_the_watermark():
     same = dict.fromkeys(FEED, StreamPosition(next_offset=Offset(1), resolved_ts=W))
     assert standing(replace(OVERVIEW, progress=replace(PROGRESS, positions=same))).holding_stream is None
 
@@ -119,7 +119,7 @@ def test_without_kafka_everything_else_is_shown():
     ]
 
 
-def test_a_replica_that_has_not_begun_is_said_to_have_not():
+def test_a_replica_that_no_run_has_started_is_shown_as_such():
     nothing = Overview(progress=None, updated_at=None, owner=None, undecided=(), quarantined=0)
     assert as_lines(standing(nothing)) == [
         "replica     replica in sqlite:///r.db",
@@ -136,13 +136,13 @@ def test_a_replica_that_has_not_begun_is_said_to_have_not():
     )
 
 
-def test_what_a_run_says_of_itself_is_added():
+def test_the_answer_of_the_run_is_added():
     lines = as_lines(standing(live=LIVE))
     assert "run         applying, catching up; 1,200 rows in 2 transactions, 1 DDL in 61 s, retries: 2" in lines
     assert "stalled     feed/1 holds back the watermark: no resolved event for 75 s" in lines
 
 
-def test_an_owner_that_does_not_live_is_said_to_be_replaced():
+def test_a_frozen_or_dead_owner_is_shown_with_what_the_next_run_does():
     for state, words in (
         (OwnerState.FROZEN, "frozen: its lease has expired, the next run takes over"),
         (OwnerState.DEAD, "dead: its lock is free, the next run takes over at once"),

@@ -55,7 +55,7 @@ def test_a_log_line_begins_with_the_time_in_utc_whatever_the_zone_of_the_machine
     assert capsys.readouterr().err == "2025-12-02 08:40:16.060Z INFO applier: begins\n"
 
 
-def test_what_py4j_says_of_a_jvm_that_is_gone_is_left_to_the_program(capsys):
+def test_tracebacks_of_py4j_about_an_ended_jvm_are_left_out(capsys):
     configure_logging(logging.INFO)
     facts = {"name": "root", "levelname": "ERROR", "levelno": logging.ERROR}
     logging.getLogger().handle(logging.makeLogRecord(facts | {"msg": "Exception while sending command.", "module": "java_gateway"}))
@@ -148,7 +148,7 @@ def kafka_record(text, created):
     return record
 
 
-def test_what_librdkafka_repeats_is_said_once_in_a_while():
+def test_repeated_lines_of_librdkafka_pass_once_in_a_while():
     passes = RepetitionFilter().filter
     assert [passes(kafka_record(f"b:1: refused (after {i}ms in state CONNECT)", 100.0 + i)) for i in range(12)] == [
         i in {0, 10} for i in range(12)
@@ -203,7 +203,7 @@ def test_a_retry_is_noted_with_class_code_and_reason_and_nothing_of_it_is_writte
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_another_library_says_of_a_failure_is_not_repeated(capsys):
+def test_the_message_of_another_librarys_error_is_not_logged(capsys):
     configure_logging(logging.INFO)
     fail_once(OSError("password=hunter2"))
     line = capsys.readouterr().err

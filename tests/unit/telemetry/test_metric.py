@@ -42,7 +42,7 @@ def test_lag_is_counted_to_the_moment_of_the_question():
     assert [sample.value for sample in families["applier_stream_lag_seconds"].samples] == [8.5, 10.0]
 
 
-def test_counters_retries_and_quarantine_are_told():
+def test_counters_retries_and_quarantine_are_exported():
     found = samples(STATE)
     assert found[("applier_rows_total",)] == 1000
     assert found[("applier_retries_total", ("error", "RetryableSinkError"))] == 2
@@ -61,7 +61,7 @@ def test_the_stream_that_holds_the_watermark_is_the_only_one_of_its_metric():
     assert [key for key in samples(STATE) if key[0] == "applier_watermark_held"] == [("applier_watermark_held", *labelled(SECOND))]
 
 
-def test_a_stall_is_there_only_while_it_lasts():
+def test_a_stall_has_a_sample_only_while_it_lasts():
     stalled = samples(with_streams(stall=Stall(SECOND, A, 75.0)))
     assert stalled[("applier_stalled_seconds", *labelled(SECOND))] == 75.0
     assert not [key for key in samples(STATE) if key[0] == "applier_stalled_seconds"]
@@ -75,7 +75,7 @@ def test_a_stream_that_is_gone_leaves_no_label_behind():
     assert 'partition="1"' not in after
 
 
-def test_what_is_not_known_is_not_told():
+def test_what_is_unknown_has_no_sample():
     found = samples(RunState(replica="new"))
     assert ("applier_lag_seconds",) not in found
     assert ("applier_quarantined",) not in found
@@ -109,7 +109,7 @@ def test_the_document_names_every_metric_with_its_labels_and_meaning():
     assert described == expected
 
 
-def test_the_document_speaks_of_no_metric_that_is_not_there():
+def test_the_document_names_no_other_metric():
     spoken = set(re.findall(r"\bapplier_\w+", DOCUMENT.read_text(encoding="utf-8")))
     told = {f"{metric.name}_total" for metric in COUNTERS} | {metric.name for metric in GAUGES} | {DURATION}
     assert spoken == told

@@ -9,8 +9,9 @@ import pytest
 from applier.model.position import NO_TS, Stream, Ts
 from applier.sinks.progress import Fence, Progress
 from applier.telemetry import LogEvent, SilentObserver
-from applier.telemetry.monitor import CHECKPOINT_LOG_S, LOOK_S, Clock, Monitor, MonitorSettings
+from applier.telemetry.monitor import CHECKPOINT_LOG_S, Clock, Monitor, MonitorSettings
 from applier.telemetry.run_state import Counts
+from applier.telemetry.streams import LOOK_S
 from tests.builders.run_state import status
 
 FEED = Stream("feed", 0)
@@ -74,20 +75,20 @@ def logged(world, message="checkpoint_advanced"):
     return [record for record in world.log.records if record.getMessage() == message]
 
 
-def test_before_the_replica_is_owned_there_is_nothing_to_see_and_nothing_is_missed(world):
+def test_before_the_replica_is_owned_the_state_is_starting_and_nothing_is_shown(world):
     world.monitor.changed()
     assert world.book.states == []
     assert (world.monitor.state().phase, world.monitor.state().epoch) == ("starting", None)
 
 
-def test_a_ddl_of_a_dead_run_that_is_settled_at_the_start_is_a_phase_already(world):
+def test_settling_a_ddl_of_an_earlier_run_at_the_start_is_a_phase(world):
     world.time.passes(3600)
     with world.monitor.during("ddl"):
         assert (world.monitor.state().phase, world.monitor.state().progress_s) == ("ddl", world.time.now_s)
     assert world.monitor.state().phase == "starting"
 
 
-def test_the_state_is_what_the_engine_and_its_coordinator_say(world):
+def test_the_state_is_made_of_the_tally_the_coordinator_and_the_progress(world):
     begun(world)
     world.monitor.tally.applied(12, 3)
     world.monitor.tally.rebuilt()
@@ -143,7 +144,7 @@ def test_retries_are_counted_by_class_and_seen_at_once(world):
     assert world.monitor.state().phase == "starting"
 
 
-def test_every_note_is_a_sign_of_life_and_reaches_observer_and_log(world):
+def test_every_event_counts_as_progress_and_reaches_observer_and_log(world):
     world.time.passes(50)
     world.monitor.note(LogEvent.REPLICA_RESUMED, checkpoint_ts=7, process=12)
     assert world.monitor.state().progress_s == 150.0
@@ -152,7 +153,7 @@ def test_every_note_is_a_sign_of_life_and_reaches_observer_and_log(world):
     assert (record.checkpoint_ts, record.process_) == (7, 12)
 
 
-def test_a_stall_is_told_once_and_its_end_once(world):
+def test_s13_a_stall_is_logged_once_and_its_end_once(world):
     for _ in range(200):
         begun(world, status(FEED, 5))
         world.monitor.changed()
@@ -180,7 +181,7 @@ def test_a_stall_that_moves_to_another_stream_is_over_for_the_first_one(world):
     ]
 
 
-def test_counts_of_replays_go_on_when_the_coordinator_is_rebuilt(world):
+def test_counts_of_replays_continue_after_a_reload(world):
     for replays, fallbacks in ((3, 1), (5, 1), (0, 0), (2, 4)):
         begun(world, replace(status(FEED, 5), replays=replays, fallbacks=fallbacks))
         world.monitor.changed()

@@ -19,14 +19,14 @@ def looks(rule, seconds, *, quiet=status(QUIET, 5), since=0.0):  # noqa: B008 - 
     return None
 
 
-def test_a_stream_that_promises_nothing_for_too_long_is_named_with_its_silence():
+def test_s13_a_stream_without_a_resolved_event_for_too_long_is_named_with_its_silence():
     rule = StallRule(LIMIT_S)
     assert looks(rule, 100) == 60
     stall = rule.observe([status(QUIET, 5)], QUIET, 61.0)
     assert (stall.stream, stall.resolved_ts, stall.silent_s) == (QUIET, 5, 61.0)
 
 
-def test_a_promise_ends_it():
+def test_a_resolved_event_ends_the_stall():
     rule = StallRule(LIMIT_S)
     looks(rule, 100)
     assert rule.observe([status(QUIET, 7)], QUIET, 101.0) is None
@@ -39,7 +39,7 @@ def test_a_silent_stream_that_does_not_hold_the_watermark_is_not_named():
     assert rule.observe([status(QUIET, 5), status(BUSY, 3)], BUSY, 100.0) is None
 
 
-def test_a_backlog_that_is_being_read_is_no_silence():
+def test_a_backlog_that_is_being_read_does_not_count_as_silence():
     rule = StallRule(LIMIT_S)
     assert looks(rule, 1000, quiet=status(QUIET, 5, read=10, end=1000)) is None
     # Read to where it ended then: from here on it is the stream that says nothing, though rows still arrive.
@@ -56,7 +56,7 @@ def test_a_stream_that_must_wait_for_another_one_is_not_silent():
     assert rule.silent_s(QUIET) < 2 * MAX_ROUND_S + 10
 
 
-def test_rows_that_keep_arriving_without_a_promise_are_a_silence():
+def test_rows_without_a_resolved_event_count_as_silence():
     rule = StallRule(LIMIT_S)
     named = [
         now for now in range(100) if rule.observe([status(QUIET, 5, read=10 + 7 * now, end=17 + 7 * now)], QUIET, float(now)) is not None
@@ -64,14 +64,14 @@ def test_rows_that_keep_arriving_without_a_promise_are_a_silence():
     assert named == list(range(60, 100))
 
 
-def test_the_time_in_which_nobody_looked_is_no_silence():
+def test_time_without_a_look_does_not_count_as_silence():
     rule = StallRule(LIMIT_S)
     rule.observe([status(QUIET, 5)], QUIET, 0.0)
     assert rule.observe([status(QUIET, 5)], QUIET, 3600.0) is None
     assert rule.silent_s(QUIET) == MAX_ROUND_S
 
 
-def test_promises_that_are_read_again_after_a_rebuild_are_no_news():
+def test_resolved_events_that_are_read_again_after_a_reload_do_not_end_a_stall():
     rule = StallRule(LIMIT_S)
     looks(rule, 50)
     rule.observe([status(QUIET, 3)], QUIET, 50.0)

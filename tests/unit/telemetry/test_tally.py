@@ -20,7 +20,7 @@ def test_all_activities_are_there_from_the_beginning():
     assert [histogram.activity for histogram in Durations().histograms()] == list(ACTIVITIES)
 
 
-def test_what_fails_is_counted_too():
+def test_a_failed_activity_is_timed_too():
     durations = Durations()
     with pytest.raises(ValueError, match="x"), durations.timed("listen"):
         raise ValueError("x")
