@@ -57,10 +57,7 @@ class FakeSource:
         self._seen: dict[Stream, int] = {}
         self._place = 0
         self.shown_offsets: dict[Stream, Offset] = {}
-        records: dict[Stream, list[LogRecord]] = {}
-        for record in self._log:
-            records.setdefault(record.stream, []).append(record)
-        self._records = {stream: tuple(some) for stream, some in records.items()}
+        self._records = _by_stream(self._log)
         if not hidden:
             self.advance(len(self._log))
 
@@ -78,6 +75,12 @@ class FakeSource:
     def exhausted(self) -> bool:
         """Whether everything can be seen."""
         return all(self._seen.get(stream, 0) == len(records) for stream, records in self._records.items())
+
+    def extend(self, log: Iterable[LogRecord]) -> None:
+        """Write more records behind the log, and show everything."""
+        self._log += tuple(log)
+        self._records = _by_stream(self._log)
+        self.advance(len(self._log))
 
     def advance(self, records: int) -> None:
         """Show the next ``records`` of the log, in the order of real time."""
@@ -135,3 +138,10 @@ class FakeSource:
     def __exit__(self, *_: object) -> None:
         """Close."""
         self.close()
+
+
+def _by_stream(log: Iterable[LogRecord]) -> dict[Stream, tuple[LogRecord, ...]]:
+    records: dict[Stream, list[LogRecord]] = {}
+    for record in log:
+        records.setdefault(record.stream, []).append(record)
+    return {stream: tuple(some) for stream, some in records.items()}

@@ -138,6 +138,8 @@ class KafkaSource:
 
     def offsets_at_time(self, streams: Collection[Stream], time_ms: int) -> Mapping[Stream, Offset]:
         """Ask for the first offsets whose record time is at or after ``time_ms``."""
+        if not streams:
+            return {}  # librdkafka calls an empty question an invalid argument
         asked = [TopicPartition(s.topic, s.partition, time_ms) for s in streams]
         try:
             found = self._consumer.offsets_for_times(asked, timeout=self._settings.unreachable_after_s)
