@@ -25,6 +25,7 @@ def serve() -> None:
     addresses = [f"{broker.host}:{broker.port}" for broker in metadata.brokers.values()]
     sys.stdout.write(",".join(addresses) + "\n")
     sys.stdout.flush()
+    # The pipe closes with the parent, however that ends: no broker outlives a killed test.
     sys.stdin.read()
 
 

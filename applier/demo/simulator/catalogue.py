@@ -62,6 +62,7 @@ class TableState:
 
     def is_free(self, row: Row, leaving: Sequence[Row] = ()) -> bool:
         """Tell whether ``row`` collides with no row except those ``leaving``."""
+        # A row that leaves in the same transaction makes room: values of a unique index may swap.
         going = {self.key_of(other) for other in leaving}
         for places, taken in zip(self._unique_places, self._taken, strict=True):
             holder = taken.get(self._fold(row, places))
@@ -81,6 +82,7 @@ class TableState:
     def _remove(self, row: Row) -> None:
         key = self.key_of(row)
         del self.rows[key]
+        # The last key takes the place of the removed one: pick() needs a list, and a list is slow to delete from.
         place, last = self._place.pop(key), self._keys.pop()
         if last != key:
             self._keys[place], self._place[last] = last, place

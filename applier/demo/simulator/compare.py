@@ -63,12 +63,14 @@ def canonical(kind: UpstreamType, value: Any) -> str:
     try:
         return _CANONICAL[kind.kind](kind, value)
     except (ValueError, TypeError, AttributeError, InvalidOperation, UnicodeDecodeError, struct.error) as error:
+        # A value of a wrong kind is a difference between the databases, not an error of the comparison.
         return f"not a {kind.sql}: {value!r} ({error})"
 
 
 def _number(kind: UpstreamType, value: Any) -> str:
     if isinstance(value, bytes) and kind.kind is TypeClass.BIT:
         return str(int.from_bytes(value))
+    # A float may print as the number and have lost digits all the same.
     if isinstance(value, float):
         raise TypeError("floating point")
     return str(int(value))
@@ -194,6 +196,7 @@ def _row_differences(name: TableName, expected: TableFacts, actual: TableFacts, 
     kinds = [column.type for column in table.columns]
     if len(kinds) != len(expected.columns):
         return [f"the history knows {len(kinds)} columns of {name}, the databases {len(expected.columns)}"]
+    # Counted, not a set: a table without a key may hold equal rows.
     want, got = (Counter(tuple(map(canonical, kinds, row)) for row in facts.rows) for facts in (expected, actual))
     missing, extra = want - got, got - want
     lines = [f"row of {name} is missing: {_shown(table, row)}" for row in list(missing)[:_SHOWN]]

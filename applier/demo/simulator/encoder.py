@@ -22,6 +22,7 @@ _STRING_CODES = frozenset({15, 253, 254})
 _BLOB_CODES = frozenset({249, 250, 251, 252})
 _FLOAT, _DOUBLE = 4, 5
 _ROW, _DDL, _RESOLVED = 1, 2, 3
+# 5 * MaxVarintLen32 + MaxVarintLen64 + 1: what tiflow allows for Kafka's own framing of a record.
 _RECORD_OVERHEAD = 36
 
 
@@ -42,6 +43,7 @@ class WireEvent(NamedTuple):
     @property
     def length(self) -> int:
         """Length by which producers cut batches."""
+        # 16: the two length prefixes of 8 bytes each.
         return len(self.key) + len(self.value) + 16
 
 
@@ -187,4 +189,5 @@ def frame(events: Sequence[WireEvent]) -> RecordBytes:
 
 def record_length(events: Sequence[WireEvent]) -> int:
     """Return the length that producers compare with max-message-bytes."""
+    # 8: the version in front of the key.
     return sum(event.length for event in events) + _RECORD_OVERHEAD + 8

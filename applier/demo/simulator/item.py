@@ -85,6 +85,7 @@ class ItemMaker:
     def items(self, step: UpstreamStep) -> list[Item]:
         """Return the rows of a step (deletes, updates, inserts), then its DDLs."""
         rows: list[RowItem] = [item for change in step.rows for item in self._row_items(step.ts, change)]
+        # Shuffled, then sorted by kind (a stable sort): producers promise no order among the events of one kind.
         self._rng.shuffle(rows)
         rows.sort(key=lambda item: item.kind)
         ddls: list[DdlItem] = []
@@ -95,6 +96,7 @@ class ItemMaker:
     def _row_items(self, ts: Ts, change: RowChange) -> list[RowItem]:
         table, before, after = change
         if before is not None and after is not None:
+            # Split, or two rows that swap unique values would collide on the way (open_protocol.md 3.6).
             if self._images.raw_updates or not changes_unique_value(change):
                 return [self._item(ts, table, RowClass.UPDATE, before, after)]
             return [self._item(ts, table, RowClass.DELETE, before, None), self._item(ts, table, RowClass.INSERT, None, after)]

@@ -1,4 +1,4 @@
-"""Plays a log onto a broker: each record to its own partition with its own time, in the order of the log."""
+"""Produces a log to a broker: each record to its own partition with its own time, in the order of the log."""
 
 import time
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ _KEPT_FOR_EVER = {"retention.ms": "-1"}
 
 
 def create_topic(bootstrap_servers: str, topic: str, partitions: int, **properties: Any) -> None:
-    """Create a topic, or let it be if it exists; SourceError if the broker cannot (a mock cluster cannot)."""
+    """Create a topic unless it exists; SourceError if the broker refuses (a mock cluster does)."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers} | properties)
     _settle(
         admin.create_topics([NewTopic(topic, num_partitions=partitions, replication_factor=1, config=_KEPT_FOR_EVER)]),
@@ -35,23 +35,23 @@ def create_topic(bootstrap_servers: str, topic: str, partitions: int, **properti
 
 
 def add_partitions(bootstrap_servers: str, topic: str, partitions: int, **properties: Any) -> None:
-    """Let a topic have ``partitions`` partitions; SourceError if the broker cannot."""
+    """Grow a topic to ``partitions`` partitions; SourceError if the broker refuses."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers} | properties)
     _settle(admin.create_partitions([NewPartitions(topic, partitions)]), topic)
     wait_until_shown(admin, topic, partitions)
 
 
 def wait_until_shown(admin: AdminClient, topic: str, partitions: int) -> None:
-    """Wait until the broker has heard from its controller, which has answered already, of all partitions; SourceError if it does not."""
-    give_up = time.monotonic() + _SHOWN_TIMEOUT_S
-    while time.monotonic() < give_up:
+    """Wait until the broker knows all partitions; SourceError if it never does. The controller answers earlier than its brokers know."""
+    deadline = time.monotonic() + _SHOWN_TIMEOUT_S
+    while time.monotonic() < deadline:
         with suppress(KafkaException):
             found = admin.list_topics(topic, timeout=_ADMIN_TIMEOUT_S).topics[topic].partitions
             if len(found) >= partitions:
                 _ask_for_ends(admin, topic, found)
                 return
         time.sleep(_SHOWN_POLL_S)
-    raise SourceError("the broker does not show a topic that was made", topic=topic)
+    raise SourceError("the broker does not show the new topic", topic=topic)
 
 
 def _ask_for_ends(admin: AdminClient, topic: str, partitions: Iterable[int]) -> None:
@@ -71,7 +71,7 @@ def _settle(futures: Any, topic: str, *, allowed: tuple[int, ...] = ()) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayPace:
-    """How fast a log is played. ``speed``: upstream seconds per second; 0: as fast as the broker takes it.
+    """How fast a log is produced. ``speed``: upstream seconds per second; 0: as fast as the broker accepts it.
 
     ``gap_limit_s`` cuts long silences of the log short.
     """
@@ -131,7 +131,7 @@ class LogProducer:
             self._errors.append(f"{message.topic()}/{message.partition()}: {error}")
 
     def _wait(self, seconds: float) -> None:
-        """Let time pass, with deliveries going on."""
+        """Wait while deliveries continue."""
         until = time.monotonic() + seconds
         if seconds > 0:
             self._client().flush(0)
@@ -141,7 +141,7 @@ class LogProducer:
 def produce_log(
     log: Iterable[LogRecord], bootstrap_servers: str, *, pace: ReplayPace | None = None, properties: dict[str, Any] | None = None
 ) -> int:
-    """Produce a log onto a broker and return the number of records; SourceError if one was not delivered.
+    """Produce a log to a broker and return the number of records; SourceError if one was not delivered.
 
     The topics' partitions must exist (``create_topic``, or a mock cluster's four).
     """

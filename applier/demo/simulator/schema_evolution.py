@@ -99,6 +99,7 @@ class SchemaEvolution:
         return [state for state in catalogue if state.table.name.schema.startswith(LAB_SCHEMA)]
 
     def _free_names(self, catalogue: Catalogue, schema: str = LAB_SCHEMA) -> list[TableName]:
+        # Tables and views share one namespace, and TiDB ignores the case of both.
         taken = {(name.schema, name.table.casefold()) for name in [*catalogue.tables, *catalogue.views]}
         return [TableName(schema, name) for name in LAB_NAMES if (schema, name.casefold()) not in taken]
 
@@ -122,6 +123,7 @@ class SchemaEvolution:
 
     def _recreate(self, catalogue: Catalogue) -> list[Ddl]:
         names = self._pick_lab(catalogue)
+        # Not at the same ts: the second half comes with the next DDL of the history.
         self._pending += [CreateTable(self._factory.new_table(name)) for name in names]
         return [DropTable(name) for name in names]
 

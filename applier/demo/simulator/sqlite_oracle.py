@@ -78,6 +78,7 @@ def _delete(connection: sqlite3.Connection, table: Table, row: Row) -> None:
     where = " AND ".join(f"{quote(column.name)} = ?" for column in columns)
     values = [bound(column.type, row[place]) for column, place in zip(columns, table.handle_places, strict=True)]
     if connection.execute(f"DELETE FROM {stored_name(table.name)} WHERE {where}", values).rowcount != 1:
+        # A history that deletes a missing row is a defect of the generator: everything after it would prove nothing.
         message = f"the oracle has no row of {table.name} with the key {values!r}"
         raise ValueError(message)
 
@@ -93,6 +94,7 @@ class SqliteOracle:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self._connection = sqlite3.connect(self.path, isolation_level=None)
+        # Nothing needs to survive a crash: an oracle is made again, never recovered.
         self._connection.execute("PRAGMA journal_mode = MEMORY")
         self._connection.execute("PRAGMA synchronous = OFF")
         self._connection.execute("PRAGMA legacy_alter_table = ON")  # views are not looked at when a table is rebuilt

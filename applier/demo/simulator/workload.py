@@ -10,6 +10,7 @@ from applier.demo.simulator.random_value import random_value
 from applier.demo.simulator.table_family import ACCOUNTS, ORDER_ITEMS, ORDERS, TRANSFERS, WALLETS
 from applier.model.events import TableName, Value
 
+# A table whose key has few values fills up, so a free row is not always found.
 _TRIES = 12
 _OPENING_BALANCE = 1000
 
@@ -193,6 +194,7 @@ class MoneyWork:
         if source is target and giver == taker:
             return
         amount = int(str(value_in(source, giver, "balance")))
+        # Some accounts stay, or there would be nothing to transfer.
         closes = closes and len(source.rows) > 2
         amount = amount if closes else self.rng.randint(0, max(amount, 1))
         self._move(work, (source, giver), -amount, closes=closes)

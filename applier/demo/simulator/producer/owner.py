@@ -36,6 +36,7 @@ class ChangefeedOwner:
 
     def next_resolved(self, stream: Stream, *, all_of_them: bool) -> list[Ts]:
         """Return what the stream gets now: nothing, one of the checkpoints that it has not got, or all up to that one."""
+        # Drawn once per stream. At 0.95 a stream gets one checkpoint in twenty, and holds back the watermark.
         delay = self._delay.setdefault(stream, self._rng.choice(_RESOLVED_DELAYS))
         last = self._resolved.get(stream, 0)
         waiting = [(number, ts) for number, ts in self.checkpoints if number > last]

@@ -57,6 +57,7 @@ class RecordWriter:
 
     def write(self, stream: Stream, record: RecordBytes) -> None:
         """Write one record, some milliseconds after the last one."""
+        # Record times never step back within a stream; commit timestamps do.
         self.now_ms += self._rng.randint(0, 3)
         self._written.append(LogRecord(stream, record.key, record.value, self.now_ms))
 

@@ -30,6 +30,7 @@ def _restart(state: ProducerState) -> None:
     state.writer.drop_batches()  # what was not acknowledged is sent again
     persisted, was = state.rng.choice(candidates), state.owner.flavour
     state.checkpoint = persisted
+    # The node that was sending a moved table died with its owner.
     state.moved.clear()
     if state.options.growth and state.rng.random() < 0.5 and state.topics.grow(state.rng):
         state.writer.count("growth")
@@ -47,6 +48,7 @@ def _restart(state: ProducerState) -> None:
 def _move_table(state: ProducerState) -> None:
     """A table moves to another node: some of its rows are sent again, among new ones."""
     state.writer.flush_all()
+    # By identity: two equal rows of two commits are two events.
     pending = {id(item) for item in state.owner.queues.items()}
     sent = [item for item in state.upstream.rows() if id(item) not in pending]
     if sent:

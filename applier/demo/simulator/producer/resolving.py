@@ -13,8 +13,10 @@ def advance_checkpoint(state: ProducerState) -> None:
         return
     state.writer.flush_all()
     step = state.upstream.next
+    # Nothing is waiting: the next commit may come at any moment, so one less is all that can be promised.
     idle = Ts(step.ts - 1) if step is not None else state.upstream.last_ts
     bound = state.owner.queues.bound(idle)
+    # A restarted owner has old items again. A checkpoint does not step back while its owner lives.
     if bound < state.checkpoint:
         return
     state.checkpoint = bound if state.rng.random() < 0.7 else Ts(state.rng.randint(state.checkpoint, bound))
@@ -39,6 +41,7 @@ def begin_open_tail(state: ProducerState) -> None:
     """Send the last resolved ts, which is no DDL's ts, to all streams. What follows is never resolved."""
     state.writer.flush_all()
     bound = state.owner.queues.bound(state.upstream.last_ts)
+    # W == T of a DDL would leave it pending for ever: no resolved event follows.
     if bound < state.promised or bound in {ddl.ts for ddl in state.upstream.ddls()}:
         return
     state.is_quiet = True

@@ -34,6 +34,7 @@ def _send_row(state: ProducerState, item: RowItem) -> None:
 
 def _send_ddl(state: ProducerState, item: DdlItem) -> None:
     """Send some of the copies of a DDL: other events may come in between."""
+    # Rows that were sent before the DDL must not stay behind it in an open batch.
     state.writer.flush_all()
     left = state.owner.copies.get(item)
     if left is None:

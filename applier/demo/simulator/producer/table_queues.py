@@ -68,6 +68,7 @@ class TableQueues:
             return True
         if item.previous is not None and not item.previous.sent:
             return False
+        # At the head of all its queues: whatever comes before it in any of its tables is sent first.
         if any(queue[0] is not item for queue in self._queues.values() if queue and item in queue):
             return False
         return not self._ordered or all(head.ts > item.ts or (isinstance(head, DdlItem) and head.ts == item.ts) for head in self.heads())
