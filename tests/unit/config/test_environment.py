@@ -1,4 +1,4 @@
-"""Where the values come from: what is text, what is JSON, and what is a file."""
+"""Variables of the environment: what is text, what is JSON, and which variable an error names."""
 
 import os
 
