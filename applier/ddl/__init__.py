@@ -1,6 +1,9 @@
-"""What a DDL's text says about names: which tables it needs, creates, drops, renames; and when two DDLs are the same.
+"""Reads MySQL's DDL, as TiDB prints it: what a statement names, what it changes, and what of it a sink runs. Pure.
 
-A text that is not wholly understood gives None, which everywhere means "it may touch everything". Forms: open_protocol.md 2.12, the
+One tokenizer (``tokens``), one cursor and one parser turn a statement into a tree; every reader asks the tree. Read ``parser`` first: it
+says who asks what, and why no library does it. Then ``tree`` and, for the ledger's identities, this file. Imports ``model`` only.
+
+A text that is not wholly understood names None, which everywhere means "it may touch everything". Forms: open_protocol.md 2.12, the
 statements that TiDB prints; unqualified names belong to the event's schema. The sink's dialect renders a statement, not this package.
 """
 
@@ -33,6 +36,8 @@ def identity(ddl: DdlEvent) -> DdlIdentity:
 
 def same_ddl(one: DdlIdentity, other: DdlIdentity) -> bool:
     """Tell whether two identities mean one DDL: the names touched count only where both statements were understood."""
+    # So the parser may learn new forms: what an old ledger has stored as None is still the same DDL. Names that were once understood must
+    # never change: tests/data/ddl_identities.jsonl holds them.
     if (one.ts, one.name) != (other.ts, other.name):
         return False
     return one.touches is None or other.touches is None or one.touches == other.touches

@@ -157,7 +157,7 @@ CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
 
 
 class Whole(NamedTuple):
-    """What is decided about elements, statements and kinds as a whole; carried out by ``clause_reader``, or left as it is."""
+    """What is decided about elements, statements and kinds as a whole; carried out by ``clause_rewriting``, or left as it is."""
 
     what: str
     decision: str

@@ -2,7 +2,4 @@
 
 from typing import Final
 
-BY_HAND: Final = (
-    "Make the change by hand in the sink, in its rows too, if there is one to make, and skip the DDL with "
-    "`applier ddl skip --ts … --table …`"
-)
+BY_HAND: Final = "Make the same change in the sink by hand (schema and rows), then skip the DDL with `applier ddl skip --ts … --table …`"

@@ -67,7 +67,7 @@ def read_definition(connection: sqlite3.Connection, entry: StoredObject) -> Tabl
         indexes = list(_indexes(connection, entry))
     except DdlSyntaxError as error:
         raise NeedsOperator(
-            f"the file's note about a table's MySQL definition cannot be read: {error}",
+            f"the MySQL definition that the file stores for a table cannot be read: {error}",
             remedy="Restore the /*: … */ comments in the table's CREATE statements (sqlite_master) from a backup, and start again",
             table=str(entry.name),
         ) from error

@@ -61,7 +61,7 @@ def mysql_comment(text: str) -> Sql:
     """Write MySQL's words as a comment of SQLite; NeedsOperator if they would end it early (only a quoted name could)."""
     if "*/" in text or "\0" in text:
         raise NeedsOperator(
-            "a name in an expression holds */ and cannot be kept in SQLite's schema", remedy="Rename it upstream", definition=text
+            "a name in an expression contains */, which SQLite's schema cannot keep", remedy="Rename it upstream", definition=text
         )
     return Sql(f"{MARK} {text} */")
 

@@ -1,4 +1,4 @@
-"""Changes a table's columns: by ALTER TABLE ADD COLUMN where SQLite can, else by building the table anew.
+"""Changes a table's columns: by ALTER TABLE ADD COLUMN where SQLite can, else by building the table again.
 
 The steps are those of sqlite.org/lang_altertable.html, section 7. Rows are kept exactly: values of a column whose type changes pass
 through ``conversion.py``; new columns take what MySQL gives existing rows. All of it happens in the caller's transaction.
@@ -34,7 +34,10 @@ class DdlTime:
 def change_columns(
     connection: sqlite3.Connection, old: TableDefinition, new: TableDefinition, columns: list[DraftColumn], moment: DdlTime
 ) -> bool:
-    """Bring the table from ``old`` to ``new``; return whether its indexes were made anew. ``columns``: the new ones with their sources."""
+    """Bring the table from ``old`` to ``new``; return whether its indexes were created again.
+
+    ``columns`` are the new ones with their sources.
+    """
     if old.columns == new.columns and old.primary_key == new.primary_key:
         return False
     if _can_append(old, new):
@@ -46,7 +49,7 @@ def change_columns(
 
 
 def _can_append(old: TableDefinition, new: TableDefinition) -> bool:
-    """SQLite appends nullable columns with a constant default in no time; others are built anew."""
+    """SQLite appends nullable columns with a constant default in no time; others make a rebuild."""
     return (
         new.columns[: len(old.columns)] == old.columns
         and old.primary_key == new.primary_key
@@ -134,7 +137,7 @@ def _guarded(convert: Conversion, column: str, reasons: list[str]) -> Conversion
 
 def _inexact(table: TableDefinition, reason: str) -> NeedsOperator:
     return NeedsOperator(
-        "existing rows cannot be converted so that they are certainly what upstream made of them",
+        "existing rows cannot be converted exactly as upstream converted them",
         remedy=BY_HAND,
         table=str(table.name),
         reason=reason,

@@ -35,11 +35,11 @@ from applier.sinks.sqlite.names import Sql, compose, index_name, quote, stored_n
 from applier.sinks.sqlite.rebuild import DdlTime, change_columns
 from applier.sinks.sqlite.view import create_view
 
-MAKE_TABLE: Final = "Create the table in the sink as it is upstream, with its rows, or begin anew from a dump (README)"
-SAME_ROWS: Final = "The sink's rows differ from upstream's: compare the two, and correct them; or begin anew from a dump (README)"
+MAKE_TABLE: Final = "Create the table in the sink with upstream's definition and rows, or start again from a dump (README)"
+SAME_ROWS: Final = "Compare the sink's rows with upstream's and correct them, or start again from a dump (README)"
 PARTITION_REMEDY: Final = (
-    "Partitions do not exist in SQLite. Where no row changes (ADD, REORGANIZE, PARTITION BY, REMOVE PARTITIONING): set the type to "
-    "skip under [ddl]. Where rows go or are exchanged: make the same change in the sink by hand first, and then skip it"
+    "If no row changes (ADD, REORGANIZE, PARTITION BY, REMOVE PARTITIONING), set the DDL's type to "
+    "skip under [ddl]. If rows are deleted or exchanged, make the same change in the sink by hand, then skip the DDL"
 )
 
 
@@ -64,12 +64,12 @@ def _refusal(error: sqlite3.Error | UnicodeError, facts: dict[str, Any]) -> Exce
     """Return what SQLite's refusal of a translated statement means; busy files and full disks stay what they are."""
     if isinstance(error, sqlite3.IntegrityError):
         return FatalSinkError(
-            "the rows of the sink do not allow the DDL that upstream's allowed", remedy=SAME_ROWS, reason=str(error), **facts
+            "the DDL fails on the sink's rows, although it ran on upstream's", remedy=SAME_ROWS, reason=str(error), **facts
         )
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     if isinstance(error, sqlite3.Error) and code & 0xFF != sqlite3.SQLITE_ERROR:
         return error
-    return NeedsOperator("SQLite cannot do what the DDL asks for", remedy=BY_HAND, reason=str(error), **facts)
+    return NeedsOperator("SQLite refused the translated DDL", remedy=BY_HAND, reason=str(error), **facts)
 
 
 class SchemaChange:
@@ -130,14 +130,14 @@ class SchemaChange:
     def _existing(self, name: TableName) -> StoredObject:
         entry = self._find(name)
         if entry is None:
-            raise FatalSinkError("the DDL needs a table that the sink does not have", remedy=MAKE_TABLE, missing=str(name))
+            raise FatalSinkError("the DDL's table does not exist in the sink", remedy=MAKE_TABLE, missing=str(name))
         return entry
 
     def _definition(self, name: TableName) -> TableDefinition:
         definition = read_definition(self._connection, self._existing(name))
         if definition is None:
             raise NeedsOperator(
-                "the table was not made by the applier, so the MySQL types of its columns are unknown",
+                "the applier did not create this table, so the MySQL types of its columns are unknown",
                 remedy=BY_HAND,
             )
         return definition
@@ -160,12 +160,13 @@ class SchemaChange:
                 self._connection.execute(statement)
         elif present.is_view or read_definition(self._connection, present) != new:
             raise FatalSinkError(
-                "the sink has a table of that name already, with another definition",
-                remedy="Rename it away if it is not upstream's (look at its rows first), or give it upstream's definition and rows",
+                "the sink already has a table of this name, with another definition",
+                remedy="Rename it if it is not upstream's (look at its rows first), or give it upstream's definition and rows",
             )
         elif tables_with_rows(self._connection, [name]):
             raise FatalSinkError(
-                "the sink has that table already, with rows in it", remedy="Compare them with upstream's; drop what is not"
+                "the sink already has this table, with rows in it",
+                remedy="Compare its rows with upstream's, and drop the table if they are not upstream's",
             )
 
     def _drop_tables(self, node: DropTablesStatement) -> None:
@@ -184,7 +185,9 @@ class SchemaChange:
         entry = self._existing(old)
         if old.fold() != new.fold() and new.fold() in find_objects(self._connection):
             raise FatalSinkError(
-                "the DDL gives a table a name that the sink has already", remedy="Compare the sink's tables with upstream's", taken=str(new)
+                "the DDL renames a table to a name that already exists in the sink",
+                remedy="Compare the sink's tables with upstream's",
+                taken=str(new),
             )
         definition = read_definition(self._connection, entry)
         if definition is not None:
@@ -202,14 +205,16 @@ class SchemaChange:
 
     def _alter(self, node: AlterTableStatement) -> None:
         if changes_partitions(node):
-            raise NeedsOperator("a DDL on partitions is not expressible in SQLite", remedy=PARTITION_REMEDY, statement=self._ddl.query)
+            raise NeedsOperator(
+                "SQLite has no partitions, so the DDL cannot be translated", remedy=PARTITION_REMEDY, statement=self._ddl.query
+            )
         old = self._definition(self._name(node.table))
         draft = TableDraft(old)
         alter(draft, self._tree, node)
         if draft.found and draft.freeze() == old:
             # Upstream's statement has made something, or there would be no event.
             raise FatalSinkError(
-                "the DDL changes nothing, because the sink has its columns already",
+                "the DDL changes nothing: the sink already has its columns",
                 remedy="Compare their definitions, and the values in old rows, with upstream's; then `applier skip --ts … --table …`",
                 columns=",".join(draft.found),
             )

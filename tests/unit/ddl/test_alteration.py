@@ -6,7 +6,7 @@ from applier.ddl.alteration import changes_partitions
 from applier.ddl.parser import parse
 from applier.ddl.table import TableDefinition
 from applier.ddl.tokens import DdlSyntaxError
-from applier.ddl.tree import AlterTable
+from applier.ddl.tree import AlterTableStatement
 from applier.model.errors import NeedsOperator
 from tests.builders.table_definition import altered, created
 
@@ -92,7 +92,7 @@ def test_a_clause_that_does_not_fit_the_table_needs_the_operator(clauses: str) -
 )
 def test_clauses_about_partitions_are_told_apart(clauses: str, *, wanted: bool) -> None:
     node = parse(f"ALTER TABLE t {clauses}").node
-    assert isinstance(node, AlterTable)
+    assert isinstance(node, AlterTableStatement)
     assert changes_partitions(node) is wanted
 
 

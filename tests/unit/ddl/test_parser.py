@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from applier.ddl.parser import parse
 from applier.ddl.tokens import DdlSyntaxError
-from applier.ddl.tree import AlterTable, ClauseKind, CreateTable, IndexStatement, Span, Tree
+from applier.ddl.tree import AlterTableStatement, ClauseKind, CreateTableStatement, IndexStatement, Span, Tree
 
 K = ClauseKind
 
@@ -18,7 +18,7 @@ def text_of(tree: Tree, span: Span) -> str:
 def test_a_table_is_cut_into_elements_options_and_partitioning() -> None:
     tree = parse("CREATE TABLE s.t (a INT /* , b */, KEY k (a, b), CHECK (a IN (1, 2))) ENGINE=x, COMMENT='(' PARTITION BY HASH (a) ;")
     node = tree.node
-    assert isinstance(node, CreateTable)
+    assert isinstance(node, CreateTableStatement)
     assert [text_of(tree, element.span) for element in node.elements] == ["a INT", "KEY k (a, b)", "CHECK (a IN (1, 2))"]
     assert text_of(tree, node.options) == "ENGINE=x, COMMENT='('"
     assert text_of(tree, node.partitioning) == "PARTITION BY HASH (a)"
@@ -40,7 +40,7 @@ def test_a_table_is_cut_into_elements_options_and_partitioning() -> None:
 def test_an_alter_is_cut_into_clauses(clauses: str, wanted: list[tuple[str, ClauseKind]]) -> None:
     tree = parse(f"ALTER TABLE t {clauses}")
     node = tree.node
-    assert isinstance(node, AlterTable)
+    assert isinstance(node, AlterTableStatement)
     assert node.is_understood
     assert [(text_of(tree, clause.span), clause.kind) for clause in node.clauses] == wanted
 
@@ -48,7 +48,7 @@ def test_an_alter_is_cut_into_clauses(clauses: str, wanted: list[tuple[str, Clau
 @pytest.mark.parametrize("clauses", ["SOMETHING", "ADD a INT, b INT", "RENAME a b", "EXCHANGE PARTITION p", ", ADD a INT"])
 def test_a_clause_that_may_name_any_table_is_not_understood(clauses: str) -> None:
     node = parse(f"ALTER TABLE t {clauses}").node
-    assert isinstance(node, AlterTable)
+    assert isinstance(node, AlterTableStatement)
     assert not node.is_understood
 
 
@@ -89,5 +89,5 @@ def test_any_text_gives_a_tree_or_the_one_error(text: str) -> None:
         tree = parse(text)
     except DdlSyntaxError:
         return
-    spans = [clause.span for clause in tree.node.clauses] if isinstance(tree.node, AlterTable) else []
+    spans = [clause.span for clause in tree.node.clauses] if isinstance(tree.node, AlterTableStatement) else []
     assert spans == sorted(spans)

@@ -168,7 +168,7 @@ def test_create_like_copies_columns_keys_and_indexes(file):
 @pytest.mark.parametrize("create", ["CREATE TABLE", "CREATE TABLE IF NOT EXISTS"])
 def test_the_very_same_table_may_be_there_already_and_another_may_not(file, create):
     file.ddl(ORDERS, ORDERS.replace("CREATE TABLE", create))
-    with pytest.raises(FatalSinkError, match="already, with another definition"):
+    with pytest.raises(FatalSinkError, match="already has a table of this name, with another definition"):
         file.ddl(f"{create} `T` (`x` INT)")
 
 
