@@ -4,16 +4,17 @@ It is the first record with a row >= A, a DDL >= A that the ledger has not settl
 reads again all that still matters, the watermark included: the promises that were read are not stored, they are read once more.
 """
 
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Collection
+from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from applier.model.events import DdlIdentity
 from applier.model.position import Offset, Ts
 from applier.model.range_report import HoldPoint
-from applier.model.segment import ddl_holds_offset, holds_offset
+from applier.model.segment import ddl_holds_offset, first_holding
 
+_VALUE: Final = attrgetter("value")
 MAX_HELD: Final = 1000
 """Ranges whose hold points are kept one by one; a stream that does not resolve for days has more."""
 
@@ -82,7 +83,7 @@ class StoredOffset:
 
 
 def _first_held(hold: HoldPoints, checkpoint_ts: Ts) -> Offset | None:
-    at = bisect_left(hold, 1, key=lambda point: int(holds_offset(point.value, checkpoint_ts)))
+    at = first_holding(hold, checkpoint_ts, _VALUE)
     return hold[at].offset if at < len(hold) else None
 
 

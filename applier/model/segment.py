@@ -8,7 +8,7 @@ so. The protocol's text says that rows < W are complete; both producers and the 
 that decides the same with the other sign loses or repeats a transaction at a boundary, which no test of one module sees.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -132,10 +132,13 @@ def steps_back(checkpoint_ts: Ts, stored_ts: Ts) -> bool:
     return checkpoint_ts < stored_ts
 
 
-def holds_offset(value: Ts, checkpoint_ts: Ts) -> bool:
-    """Whether a hold point (commit_ts of a row; ts - 1 of a resolved event) keeps the stored offset: rows >= A, resolved events > A."""
-    # With > instead, a delete at A is read again without its upsert, or the other way round.
-    return value >= checkpoint_ts
+def first_holding(points: Sequence[T], checkpoint_ts: Ts, value_of: Callable[[T], Ts]) -> int:
+    """Return the index of the first of some ascending hold points that keeps the stored offset: rows >= A, resolved events > A.
+
+    The value of a point is the commit_ts of a row, or ts - 1 of a resolved event.
+    """
+    # bisect_left is >=. With > instead, a delete at A is read again without its upsert, or the other way round.
+    return bisect_left(points, checkpoint_ts, key=value_of)
 
 
 def ddl_holds_offset(ddl_ts: Ts, checkpoint_ts: Ts) -> bool:

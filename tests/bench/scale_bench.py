@@ -90,8 +90,8 @@ def aligning(number):
         StartingPoint(checkpoint_ts=Ts(0), start_ts=Ts(0)), policy=Policy(range_records=10**9, required_partitions=None, segment_rows=10**9)
     )
     coordinator.list(listing)
-    for reading in coordinator._streams.values():
-        reading.pace.records = 10**9
+    for state in coordinator._streams:
+        state.size.records = 10**9
     coordinator.plan()
     began = time.process_time()
     for report in reports:

@@ -49,7 +49,7 @@ def test_another_tables_ddl_settles_nothing_here() -> None:
         (lambda ts: segment.is_due(Ts(10), Ts(ts)), False, False, True),
         (lambda ts: segment.moves_checkpoint(Ts(ts), Ts(10)), False, False, True),
         (lambda ts: segment.steps_back(Ts(ts), Ts(10)), True, False, False),
-        (lambda ts: segment.holds_offset(Ts(ts), Ts(10)), False, True, True),
+        (lambda ts: segment.first_holding([Ts(ts)], Ts(10), Ts) == 0, False, True, True),
         (lambda ts: segment.ddl_holds_offset(Ts(ts), Ts(10)), False, True, True),
         (lambda ts: segment.is_spent(Ts(ts), Ts(10)), True, False, False),
         (lambda ts: segment.is_in_segment(Ts(ts), Ts(10), Ts(20)), False, False, True),
