@@ -67,11 +67,14 @@ class Engine:
             return
         step = self.coordinator.progress_step()
         if step.positions == self.progress.positions and not step.rejected_events:
+            # An idle feed comes here every few seconds: nothing new, so no transaction.
             self.coordinator.withdraw(step)
             return
         try:
             self._reload_if(self._steps.perform(step))
         except Exception as error:
+            # The step stays open in the coordinator: without a reload the next cycle would find it there. A failed save
+            # alone is no doubt: it writes no rows.
             self.recovery.reload_for(error)
             raise
 
@@ -80,18 +83,25 @@ class Engine:
         self._listening.close()
 
     def _cycle(self) -> bool:
+        # The fencing token would refuse the next write anyway; asked here, the run ends with the name of the new owner instead.
         self._check_owner()
         if self.recovery.cause is not None:
             self._loader.reload(self.recovery.cause)
+        # A topic may be recreated while the run waits: for the database, in a long ALTER, for Kafka itself. Unchecked, the new
+        # topic would be read at the old offsets, and its rows below them would be lost.
         self._state.topics.check_if_due(self.progress.topic_ids)
         ranges = self.coordinator.plan()
         self._listening.start(ranges)
         try:
+            # One try for both: a reload after a failed step releases every cached range, those that are just being read
+            # included.
             is_performed = self._perform_due_steps()
             outcomes = self._listening.finish()
         except Exception as error:
             self.recovery.doubt(error)
             raise
+        # The listening job is not waited for: nothing of it is needed, and one without executors would last all of
+        # run.shutdown_timeout_s, so that nothing would be saved.
         if self._run.shutdown.is_requested:
             return is_performed
         self._reload_if(self._listening.take(outcomes))
@@ -116,6 +126,8 @@ class Engine:
         try:
             return self._run.components.source.listing()
         except SourceError:
+            # A missing topic is the one sure sign that it may be recreated. Taken for an unreachable broker, records of the
+            # new one could be applied until the next check, up to five seconds later.
             self._state.topics.doubt()
             raise
 

@@ -47,6 +47,7 @@ def refuse_later_events(source: Source, place: EventPlace, rows: Collection[Quar
     search = _NewerRowSearch(place, rows)
     for stream, extent in sorted(listing.extents.items()):
         start = starts.get(stream, extent.earliest)
+        # The broker returns the earliest record it still has for a time before it: older ones may have been about the row.
         if extent.earliest > 0 and start <= extent.earliest:
             raise NeedsOperator(
                 "records since the event's commit have expired: later events cannot be ruled out",
@@ -71,6 +72,8 @@ class _NewerRowSearch:
 
     def look(self, stream: Stream, offset: Offset, events: Sequence[tuple[int, Placed | Unplaced]]) -> None:
         """Refuse if one of the events is, or may be, a later version of one of the rows."""
+        # An event with a readable key and an unreadable image is placed twice: as a row, which can be compared, and as
+        # Unplaced.
         with_keys = {index for index, event in events if isinstance(event, PlacedRow)}
         for index, event in events:
             if (stream, offset) == self._place[:2] and self._place.event in {index, WHOLE_RECORD}:
@@ -84,6 +87,7 @@ class _NewerRowSearch:
         table = event.shape.name.fold()
         if table not in self._keys or not may_follow(event.commit_ts, self._since):
             return False
+        # Other key columns: the two keys cannot be compared, so the event counts as later.
         if key_names(event.shape) != self._keys[table]:
             return True
         version = self._versions.get((table, event.key))

@@ -34,12 +34,15 @@ class Listening:
 
     def take(self, outcomes: Sequence[ListenOutcome]) -> JobAborted | None:
         """Report what was read to the coordinator. Return why state must be reloaded at once, if it must; raise what ends the cycle."""
+        # Before any report is taken: a DDL below A that the ledger does not know stops the run with 6, one that it knows is a
+        # replay.
         self._report_settled(outcomes)
         errors = [error for outcome in outcomes if (error := self._take(outcome)) is not None]
         self._run.watcher.changed()
         if not errors:
             return None
         error = most_urgent(errors)
+        # The end of a shorter new topic looks like retention. The check raises the right error with the right remedy.
         if may_be_recreated(error):
             self._state.topics.check(self._state.progress.topic_ids)
         return self._state.recovery.after_listening(error)
@@ -66,7 +69,9 @@ class Listening:
         if isinstance(outcome, RangeFailure):
             coordinator.forget(found)
             return outcome.error if ends_listening(outcome.error, is_merge=is_merge) else None
+        # Only what a report says of the cached chunks: rows never pass through the driver (DESIGN.md 4).
         self._state.contents[found] = RangeContent.of(outcome)
+        # A merge reads again what was counted with its small ranges.
         if not is_merge:
             self._run.watcher.tally.read(found.stream, found.start, found.end, outcome.events)
         coordinator.report(outcome)

@@ -35,6 +35,7 @@ class StateLoader:
         progress = sink.load()
         if accept_gap:
             self._accepted = {stream: extent.earliest for stream, extent in listing.extents.items()}
+        # Before the replica is created: a refused start must not leave a progress row behind, which a later start would resume.
         self._check_gap(listing, progress.positions if progress else {}, progress.start_ts if progress else start_ts)
         if progress is None:
             progress = sink.begin(start_ts)
@@ -43,7 +44,9 @@ class StateLoader:
             watcher.note(LogEvent.REPLICA_RESUMED, checkpoint_ts=progress.checkpoint_ts, epoch=progress.fence.epoch)
         state.topics.check(progress.topic_ids)
         self._settle(progress.fence)
+        # Read again: a settled DDL has moved the fence and the positions.
         state.rebuild(state.load())
+        # Only now: before the first rebuild there is no coordinator to look at.
         watcher.watch(state)
         state.coordinator.list(listing)
 
@@ -52,6 +55,7 @@ class StateLoader:
         recovery = self._state.recovery
         wait_s = recovery.next_wait_s(cause)
         self._run.watcher.note(LogEvent.RETRY, **failure_facts(cause), attempt=recovery.reloads, wait_s=round(wait_s, 2))
+        # A shutdown ends the wait, not the reload: the progress that is saved at the end must not rest on state in doubt.
         self._run.shutdown.wait(wait_s)
         self.reload(cause)
 
@@ -60,10 +64,12 @@ class StateLoader:
         components, watcher, state = self._run.components, self._run.watcher, self._state
         watcher.tally.rebuilt()
         watcher.note(LogEvent.RECOVERING, **reason(cause))
+        # First: a job that still runs would cache ranges that the new coordinator plans again.
         self._listening.discard()
         # Raising the epoch comes before reading the progress: after that no write still in flight can change what is read (DESIGN.md 8).
         self._settle(components.sink.raise_epoch().fence)
         progress, listing = state.load(), components.source.listing()
+        # Before the offsets of this progress are used for anything.
         state.topics.check(progress.topic_ids)
         self._check_gap(listing, progress.positions, progress.start_ts)
         state.rebuild(progress)
@@ -79,6 +85,8 @@ class StateLoader:
     def _check_gap(self, listing: Listing, positions: Mapping[Stream, object], start_ts: Ts) -> None:
         """Refuse streams without a position whose expired records may matter. NeedsOperator names the gap."""
         source = self._run.components.source
+        # Offset 0 needs no check: nothing has expired before it. With start_ts the time of the earliest record decides: events'
+        # own timestamps prove nothing (DESIGN.md 3).
         late = [s for s in streams_that_begin_late(listing, positions) if listing.extents[s].earliest > self._accepted.get(s, 0)]
         times = {stream: source.record_time_ms(stream, listing.extents[stream].earliest) for stream in late} if start_ts else {}
         check_beginning(late, listing, start_ts, times)

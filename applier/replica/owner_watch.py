@@ -32,6 +32,7 @@ class OwnerWatch:
     def stop(self) -> None:
         """End the thread."""
         self._is_over.set()
+        # A thread that was never started cannot be joined.
         if self._thread.is_alive():
             self._thread.join()
 

@@ -38,12 +38,15 @@ class QuarantineRules:
         for rule in self._store.skip_rules():
             if rule.place is not None:
                 skipped[rule.place.stream][rule.place.offset, rule.place.event] = rule.said_by
+            # A transaction below A is applied or skipped already.
             elif not is_past(rule.commit_ts, progress.checkpoint_ts):
                 skipped_ts[rule.commit_ts, rule.table] = rule.said_by
         self._common = Tolerance(unreadable=self._unreadable, skipped_ts=skipped_ts)
         self._tolerances = {}
         for stream in stored.keys() | skipped.keys():
             position = progress.positions.get(stream)
+            # Places below the stored offset are not read again. Without this bound the tolerances that travel with each
+            # task grow for years.
             first = 0 if position is None else position.next_offset
             self._tolerances[stream] = replace(
                 self._common,

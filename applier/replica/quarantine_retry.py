@@ -43,6 +43,7 @@ class QuarantineRetry:
             raise InvariantViolation("the quarantine has entries, but the replica has no progress")
         rows = self._rows(place)
         if rows:
+            # Cheapest first: the last one reads the topics, which may take minutes.
             self._check_time(place, rows, progress)
             self._check_ledger(place, rows)
             refuse_later_events(self._source, place, rows)
@@ -112,6 +113,7 @@ class QuarantineRetry:
             return []
         tables = self._tables.describe(reported)
         times = [row.placed.commit_ts for row in rows]
+        # A window around the event's own transactions, so that the ordinary planner renders it.
         window = SegmentWindow(after_ts=Ts(min(times) - 1), upto_ts=Ts(max(times)), again=False, settled_tables=frozenset())
         planned = plan_bucket(
             [_chunk(place.stream, rows)],

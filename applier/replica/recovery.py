@@ -67,6 +67,7 @@ class Recovery:
             kind = JobAborted if isinstance(cause, JobAborted) else UnknownOutcome
             message = "Spark jobs or writes ended too often with an unknown outcome"
             raise kind(message, remedy=getattr(cause, "remedy", "") or REMEDY, cause=cause) from cause
+        # The first comes at once: most unknown outcomes are one lost connection, and every second of waiting is lag.
         if self.reloads == 1:
             return 0.0
         return random.uniform(0, min(0.1 * 2**self.reloads, MAX_WAIT_S))  # noqa: S311 - jitter
@@ -82,6 +83,7 @@ class Recovery:
 
 def unknown_write(outcome: WriteOutcome, fence: Fence) -> Exception | None:
     """Return why state must be reloaded after a write; None if it is committed. Fenced if another run owns the replica."""
+    # Not retried, and not restarted by the units that we ship: two supervised daemons would fence each other for ever.
     if outcome.state is WriteState.FENCED:
         raise Fenced("another run has taken over the replica", epoch=fence.epoch)
     if outcome.state is WriteState.REBUILD:
@@ -98,6 +100,7 @@ def checkpoint_mismatch(progress: Progress, commit: ProgressCommit) -> Exception
 
 def is_transient(error: BaseException) -> bool:
     """Tell whether an error may pass by itself."""
+    # By kind, not by class: a password that Kafka refuses is a SourceError as well, and would be refused for ever.
     if isinstance(error, SourceError):
         return error.facts.get("kind") in PASSING
     return isinstance(error, RetryableSinkError | SinkFull | UnknownOutcome | JobAborted | SparkSessionLost)
@@ -120,6 +123,7 @@ def most_urgent(errors: Collection[ApplierError]) -> ApplierError:
 
 
 def _rank(error: ApplierError) -> int:
+    # A lost session costs every cached range, a lost job those of one cycle, another error its own range only.
     if not is_transient(error):
         return 0
     return 1 if isinstance(error, SparkSessionLost) else 2 if isinstance(error, JobAborted) else 3
@@ -127,6 +131,7 @@ def _rank(error: ApplierError) -> int:
 
 def reason(cause: Exception) -> dict[str, Any]:
     """Return the facts that say why state is reloaded; the messages of other libraries may hold values of rows."""
+    # str(cause) of a driver may quote a statement with its values.
     if not isinstance(cause, ApplierError):
         return {"reason": type(cause).__name__}
     return {"reason": cause.message} | ({"cause": cause.facts["cause"]} if "cause" in cause.facts else {})

@@ -43,6 +43,7 @@ class SegmentWriter:
     def write(self, step: ApplySegment, contents: Mapping[RangeId, RangeContent], fence: Fence, commit: ProgressCommit) -> WriteOutcome:
         """Write a segment whose ranges hold ``contents``; one without rows starts no job."""
         if not step.ranges:
+            # A window of resolved events alone moves the checkpoint: no job for it.
             return self.save(fence, commit)
         plan = self._plan(step, contents, fence, commit)
         try:
@@ -58,6 +59,7 @@ class SegmentWriter:
     def _written(self, plan: ApplyPlan) -> WriteOutcome:
         try:
             return self._retried(lambda: self._runner.apply(plan))
+        # At most once per unique index: each round takes one out of the plan's tables.
         except NeedsOperator as error:
             if (explained := self._tables.explained(error, plan.tables)) is None:
                 raise
@@ -95,6 +97,8 @@ class SegmentWriter:
 
     def _retried(self, write: Callable[[], WriteOutcome]) -> WriteOutcome:
         """Retry a write whose transaction was rolled back, with jittered back-off; raise what must not be retried."""
+        # A transaction that was rolled back has changed nothing, so the same plan runs again under the same fencing token. An
+        # unknown outcome is a value here, not an error: it must not be retried.
         for attempt in stamina.retry_context(on=RetryableSinkError, attempts=self._rules.attempts, timeout=None, wait_max=MAX_WAIT_S):
             with attempt:
                 outcome = write()

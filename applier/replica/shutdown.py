@@ -61,6 +61,7 @@ def shutdown_on_signals(shutdown: Shutdown, *, timeout_s: float, end: Callable[[
     # The signals are read by a thread, from a pipe: Python runs handlers in the main thread only, which may be inside of a library's call
     # for half a minute.
     reading, writing = os.pipe()
+    # set_wakeup_fd refuses a blocking descriptor: a full pipe would block the interpreter inside of a signal.
     os.set_blocking(writing, False)
     handlers_before = {number: signal.signal(number, _caught) for number in SIGNALS}
     pipe_before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
@@ -92,6 +93,7 @@ def _listen(reading: int, shutdown: Shutdown, timeout_s: float, end: Callable[[i
         another = os.read(reading, 1)
         if not another:
             return
+        # A later signal comes from a person who does not want to wait.
         if time.monotonic() >= requested_at + ECHO_S:
             _end(end, another, f"another signal, {_name(another)}")
             return

@@ -42,6 +42,7 @@ class SinkTables:
     def executed(self, ddl: DdlEvent) -> None:
         """Forget the tables that a DDL has changed; they are described again when they are needed."""
         self._guard.learn(ddl)
+        # Every name that the statement touches, not only the event's: a RENAME event carries the new name alone (DESIGN.md 3).
         touched = touches(ddl)
         if touched is None:
             self._catalogue.clear()
@@ -58,6 +59,8 @@ class SinkTables:
     def describe(self, tables: Iterable[TableRows]) -> dict[FoldedName, TableDescription]:
         """Describe the tables that exist; the planner names a missing one with a row's place. NeedsOperator from the table check."""
         names = {table.name.fold(): table for table in tables}
+        # A segment describes only the tables that it writes, and each once until a DDL touches it: a catalogue may hold ten
+        # thousand.
         missing = [table for folded, table in names.items() if folded not in self._catalogue]
         if missing:
             self._guard.check(
@@ -105,12 +108,14 @@ class SinkTables:
         statement = parse_ddl(ddl)
         if statement is None:
             return self._new([ddl.name], progress)
+        # Recorded, not checked: a RENAME fails by itself if its new name is taken.
         renamed = frozenset(name.fold() for _, name in statement.renames)
         return self._new([ddl.name, *statement.sources, *statement.creates], progress) | renamed
 
     def _new(self, names: Sequence[TableName], progress: Progress) -> frozenset[FoldedName]:
         """Check, once per table, that the tables of a replica without start_ts are absent or empty. NeedsOperator if one holds rows."""
         new = unknown_tables(names, progress.known_tables)
+        # With start_ts the sink was loaded from a dump: its tables hold rows that are right.
         if new and not progress.start_ts:
             filled = self._sink.tables_with_rows(new)
             for table in new:

@@ -46,8 +46,10 @@ class ReplicaState:
         components, settings = self._run.components, self._run.settings
         self.progress = progress
         self.tables.forget()
+        # At each reload too: while the run waited somebody may have added a trigger or a unique index, which would lose rows.
         self.tables.check_known(progress.known_tables)
         self.contents.clear()
+        # Cached ranges belong to the coordinator that planned them; a new one starts from the stored offsets.
         components.runner.release_all()
         self.quarantine.reload(progress)
         self.coordinator = Coordinator(starting_point(components.sink, progress), policy=settings.policy, until_ts=settings.until_ts)

@@ -48,6 +48,8 @@ class StepRunner:
             known_tables=state.tables.new_with_rows(step.tables, state.progress),
             topic_ids=state.topics.ids,
         )
+        # The phase is shown before the write, not after: a segment that hung was shown as listening, and one behind a DDL as
+        # that DDL, for which /healthz answers 200 without limit.
         with watcher.during("applying"), watcher.tally.durations.timed("apply"):
             outcome = self._writer.write(step, state.contents, state.progress.fence, commit)
         if (cause := self._read_back(outcome, commit)) is not None:
@@ -55,6 +57,7 @@ class StepRunner:
         self._note_quarantined(outcome)
         watcher.tally.applied(outcome.rows, outcome.transactions)
         state.coordinator.applied(step)
+        # Not for every segment: rows at A that are applied again leave A where it is, and prove nothing about the next window.
         if moves_checkpoint(step.upto_ts, step.after_ts):
             state.recovery.moved()
         return None
@@ -62,6 +65,8 @@ class StepRunner:
     def _save(self, step: SaveProgress) -> Exception | None:
         state, watcher = self._state, self._run.watcher
         commit = ProgressCommit(checkpoint_ts=state.progress.checkpoint_ts, positions=step.positions, topic_ids=state.topics.ids)
+        # Rejected events are stored with the positions that pass them: an event is in the quarantine or read again, never
+        # neither.
         quarantined = state.quarantine.quarantined(step.rejected_events, self._run.components.source.reader)
         with watcher.during("applying"), watcher.tally.durations.timed("save"):
             outcome = self._writer.save(state.progress.fence, commit, quarantined)
@@ -78,17 +83,21 @@ class StepRunner:
         try:
             is_skipped = state.quarantine.skips(ddl) or ddl_rule.is_skipped(ddl, self._run.settings.ddl_policy)
             with watcher.during("ddl", ddl.query), watcher.tally.durations.timed("ddl"):
+                # A skipped DDL has no intent: nothing runs whose outcome could be unknown.
                 if is_skipped:
                     sink.skip_ddl(fence, step.identity, ddl, after=after)
                 else:
                     before = self._before(step)
                     sink.run_ddl(fence, step.identity, ddl, before=before, after=after)
         except UnknownOutcome as error:
+            # The intent may be written or not, the statement may run or not: a reload settles it from the ledger.
             return error
         except ApplierError as error:
             error.facts |= step.place.facts
             raise
+        # `before` holds the known tables, and a skipped DDL records none: it has touched nothing.
         state.progress = state.load(after if is_skipped else before)
+        # What the next segments are rendered from must be the catalogue as it is behind this DDL (DESIGN.md 4, Align).
         state.tables.executed(ddl)
         watcher.tally.settled_ddl()
         event = LogEvent.DDL_SKIPPED if is_skipped else LogEvent.DDL_APPLIED
@@ -107,6 +116,7 @@ class StepRunner:
         )
 
     def _evict(self, step: Evict) -> None:
+        # Release before the coordinator plans again: its budget of cached bytes counts them as free from then on.
         self._run.components.runner.release(step.ranges)
         for range_id in step.ranges:
             self._state.contents.pop(range_id, None)

@@ -27,6 +27,7 @@ class TopicIdentity:
     def check(self, recorded: Mapping[str, str]) -> None:
         """Compare Kafka's ids with those ``recorded`` in the sink and with earlier ones. NeedsOperator if a topic was recreated."""
         present = dict(self._source.topic_ids())
+        # Only topics that Kafka gives an id: old brokers and mock clusters have none, and then nothing is compared.
         for topic, topic_id in present.items():
             for known in (recorded.get(topic, topic_id), self.ids.get(topic, topic_id)):
                 if known != topic_id:
@@ -38,6 +39,7 @@ class TopicIdentity:
                         recorded_id=known,
                         present_id=topic_id,
                     )
+        # Merged, not replaced: a broker that does not answer with ids for a while must not make the run forget them.
         self.ids |= present
         self._checked_at = self._clock()
 

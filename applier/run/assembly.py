@@ -63,6 +63,7 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
 def open_components(config: Config, kafka: KafkaSettings, sink_settings: SinkSettings) -> Iterator[Components]:
     """Open source, sink and runner for one run, and close them at the end of the block."""
     with open_source(kafka) as source, open_sink(sink_settings) as sink:
+        # Spark starts with the first range: a run that waits for the replica lock, or is refused, starts no JVM.
         runner = OnDemandRunner(lambda: _start_spark(config, source))
         try:
             yield Components(source, sink, runner)
@@ -80,8 +81,10 @@ def _start_spark(config: Config, source: Source) -> SparkRunner:
 
 def begin(components: Components, engine: Engine, *, start_ts: Ts, take_over: bool = False, accept_gap: bool = False) -> Listing:
     """Own the replica and load its state from the sink; return the partitions as they were listed for that."""
+    # Kafka first: a misspelt topic must not leave bookkeeping tables behind.
     listing = components.source.listing()
     components.sink.migrate()
+    # Behind the migration: the heartbeat needs its table.
     components.sink.acquire(take_over=take_over)
     progress = components.sink.load()
     if progress is not None and start_ts not in {NO_TS, progress.start_ts}:

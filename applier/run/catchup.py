@@ -45,6 +45,7 @@ class CatchupResult:
 def catch_up(config: Config, options: CatchupOptions, observer: Observer) -> CatchupResult:
     """Bring the replica to the last common resolved ts of its topics, or to ``until_ts``. ApplierError if that fails."""
     config = as_submitted(config)
+    # Before anything is opened: the warning is about the configuration alone.
     warn_of_zone(config, Monitor(observer))
     with open_components(config, config.kafka_settings(), config.sink_settings()) as components:
         return Catchup(components, engine_settings(config, until_ts=options.until_ts), observer).run(
@@ -74,10 +75,12 @@ class Catchup:
     def _run(self, start_ts: Ts, options: CatchupOptions) -> CatchupResult:
         engine = self._engine
         listing = begin(self._components, engine, start_ts=start_ts, take_over=options.take_over, accept_gap=options.accept_gap)
+        # The ends of now: a feed that grows faster than it is read must not keep a catch-up from ending.
         self._ends = {stream: extent.end for stream, extent in listing.extents.items()}
         self._monitor.expect(sum(status.end_offset - status.read_offset for status in engine.coordinator.streams))
         while not engine.coordinator.is_caught_up(self._ends):
             engine.cycle()
+        # Exit code 0 must mean that the replica is there: a script goes on from here.
         self._check_moved(listing)
         engine.save_progress()
         return self._result()

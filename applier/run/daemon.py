@@ -63,7 +63,9 @@ def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shu
     with retries_noted(monitor), ignoring_retries_at_shutdown(shutdown, monitor), ExitStack() as stack:
         endpoint = stack.enter_context(HttpEndpoint(config.http, monitor))
         stack.callback(monitor.finish)
+        # From here on: opening may hang too (a database that accepts connections and does not answer).
         stack.enter_context(Watchdog(monitor))
+        # Before the replica is owned: a supervisor asks /healthz while the run waits for the replica lock.
         endpoint.open()
         warn_of_zone(config, monitor)
         for attempt in retrying(shutdown, options.retry_for_s, monitor):
@@ -72,6 +74,7 @@ def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shu
                 daemon = Daemon(components, settings, monitor, shutdown)
                 trial.callback(daemon.close)
                 daemon.begin(options)
+                # A failed attempt closes what it has opened; the first that owns the replica stays open until the end.
                 stack.push(trial.pop_all())
         daemon.follow(options.retry_for_s, meanwhile=endpoint.keep_open)
 
@@ -94,6 +97,7 @@ def _raising_abort(shutdown: Shutdown, monitor: Monitor) -> Iterator[None]:
         yield
     except ApplierError as error:
         monitor.unready()
+        # A lost replica lock breaks connections, so any error may come first; the reason is the lost lock.
         if shutdown.error is not None:
             raise shutdown.error from error
         raise
@@ -123,6 +127,7 @@ class Daemon:
                 for attempt in retrying(self._shutdown, retry_for_s, self._monitor):
                     with attempt:
                         self._cycle()
+        # Outside of the block: a run that is aborted must not write.
         self._save()
         self._monitor.note(LogEvent.SHUTDOWN_COMPLETE, checkpoint_ts=self._engine.progress.checkpoint_ts)
 
@@ -133,6 +138,7 @@ class Daemon:
 
     def _abort(self, error: Exception) -> None:
         """End the run at once, whatever the main thread waits for: another run owns the replica, or the heartbeat has failed."""
+        # Before the shutdown, which may take seconds: a supervisor must not send readers to a run that has lost its replica.
         self._monitor.unready()
         self._monitor.note(LogEvent.OWNER_LOST, **failure_facts(error))
         self._shutdown.abort(error)
@@ -149,6 +155,7 @@ class Daemon:
             if not is_busy:
                 self._shutdown.wait(IDLE_S)
                 return
+            # A step that is due does not wait: what is paced is reading, since small cycles cost as much as large ones.
             if not self._engine.coordinator.is_step_due:
                 self._shutdown.wait(max(0.0, began + PACE_S - time.monotonic()))
             if not self._engine.recovery.is_in_doubt:
@@ -156,6 +163,7 @@ class Daemon:
 
     def _save(self) -> None:
         self._engine.save_progress()
+        # As information only (DESIGN.md 4): a start reads the sink's positions, never the consumer group's.
         self._components.source.show_offsets({stream: position.next_offset for stream, position in self._engine.progress.positions.items()})
         self._monitor.quarantined(self._components.sink.quarantine.count())
         self._saved_at = time.monotonic()

@@ -35,6 +35,7 @@ def retrying(shutdown: Shutdown, retry_for_s: float, notes: Notes) -> Retrying:
         retry=retry_if_exception(is_transient),
         stop=stop_any(failing, stop_when_event_set(shutdown.event)),
         wait=wait_exponential_jitter(multiplier=FIRST_WAIT_S, jitter=JITTER_S, max=LONGEST_WAIT_S),
+        # A plain sleep would delay a shutdown by up to the longest wait.
         sleep=sleep_using_event(shutdown.event),
         before_sleep=note,
         reraise=True,
@@ -50,6 +51,7 @@ class _FailingFor(stop_base):
         self.failing_for_s = 0.0
 
     def __call__(self, retry_state: RetryCallState) -> bool:
+        # The monotonic time of the attempt's end: tenacity sets it before it asks whether to stop.
         now = retry_state.outcome_timestamp or 0.0
         if self._since is None:
             self._since = now

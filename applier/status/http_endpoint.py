@@ -57,6 +57,8 @@ class HttpEndpoint:
         try:
             self._start()
         except ConfigError as error:
+            # In use: perhaps by a run that owns the replica. The sink says so first, with the owner's name; this run must
+            # not end before that.
             if error.facts["kind"] != "in_use":
                 raise
 
@@ -65,6 +67,7 @@ class HttpEndpoint:
         try:
             self._start()
         except ConfigError as error:
+            # Called before each cycle, many times a second.
             if not self._is_reported:
                 self._is_reported = True
                 facts = {name: error.facts[name] for name in ("host", "port", "reason")}

@@ -50,9 +50,11 @@ class StatusQuery:
     def ask(self) -> ReplicaStatus:
         """Return the status of the replica. SinkError if the sink does not answer."""
         overview = self._sink.overview()
+        # Only after the sink has named the owner: whatever else listens at the address must not be taken for it.
         live = self._ask_run(overview)
         try:
             found = Findings(overview=overview, listing=self._source.listing(), kafka_problem="", live=live)
+        # Kafka only adds to the answer: during its outage the status is needed most.
         except SourceError as error:
             found = Findings(overview=overview, listing=None, kafka_problem=error.message, live=live)
         target = self._target
@@ -73,6 +75,7 @@ class StatusQuery:
             return None
         finally:
             connection.close()
+        # Believed by name and process, not by epoch: another replica's run may have the same one, and a reload raises it.
         is_it = isinstance(found, dict) and found.get("replica") == self._target.sink.name and found.get("process") == view.owner.process
         return found if is_it else None
 

@@ -65,6 +65,7 @@ class Findings:
 
 def build_status(replica: str, sink: str, found: Findings, unix_s: float, partitions: Mapping[str, int] | None) -> ReplicaStatus:
     """Build the status of what was found. ``partitions``: how many of each topic are required, as for a run (None: all)."""
+    # Partitions that source.partitions leaves out do not count, as for a run: an abandoned one would hold the watermark for ever.
     stored = found.overview.progress.positions if found.overview.progress else {}
     positions = {stream: position for stream, position in stored.items() if is_required(stream, partitions)}
     watermark = min((position.resolved_ts for position in positions.values()), default=NO_TS)
@@ -84,6 +85,7 @@ def build_status(replica: str, sink: str, found: Findings, unix_s: float, partit
 
 
 def _holding(positions: Mapping[Stream, StreamPosition], watermark: Ts) -> Stream | None:
+    # A stream holds back the watermark only if another is ahead of it.
     if all(position.resolved_ts == watermark for position in positions.values()):
         return None
     return min(stream for stream, position in positions.items() if position.resolved_ts == watermark)

@@ -11,6 +11,7 @@ from applier.telemetry.stall import Stall
 
 def run_document(state: RunState, *, unix_s: float, is_alive: bool) -> dict[str, Any]:
     """Return the object. Timestamps are exact TSOs, each with its time; offsets are those of the next record."""
+    # TSOs are integers of 59 bits and more: JavaScript and jq round them above 2**53, so each has its time beside it.
     streams, counts = state.streams, state.counts
     return {
         "replica": state.replica,

@@ -50,6 +50,7 @@ class _Server(ThreadingMixIn, WSGIServer):
         """Log our own defects only: a load balancer that connects and closes again is no error."""
         del request, client_address
         error = sys.exception()
+        # A health check that connects and resets gave sixteen lines of traceback every few seconds.
         if not isinstance(error, OSError):
             LOGGER.warning(LogEvent.HTTP_REQUEST_FAILED, exc_info=error)
 
@@ -82,9 +83,11 @@ class StatusApp:
         if environ["REQUEST_METHOD"] != "GET":
             return _answer(start_response, HTTPStatus.METHOD_NOT_ALLOWED, {"error": "only GET is allowed"})
         if path == "/metrics":
+            # The library's app negotiates the format and compresses.
             metrics: Iterable[bytes] = self._metrics(environ, start_response)
             return metrics
         state = self._state()
+        # Computed at the request: a loop that hangs makes no new state that could say so.
         is_alive = state.is_alive(time.monotonic(), self._unhealthy_after_s)
         match path:
             case "/healthz":

@@ -55,6 +55,8 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
+        # The entry comes last: a fact must not replace time, level or event. ASCII, since a fact may hold bytes of a wrong
+        # encoding.
         return json.dumps(_facts(record) | entry, default=str)
 
 
@@ -97,6 +99,7 @@ def is_not_of_py4j(record: logging.LogRecord) -> bool:
 def configure_logging(level: int = UNASKED) -> None:
     """Send the program's log lines of at least ``level`` to standard error, and quieten chatty libraries. May be repeated."""
     root = logging.getLogger()
+    # Replaced, not added: commands of one process would write each line twice.
     for handler in _handlers():
         root.removeHandler(handler)
     handler = StderrHandler()
@@ -107,6 +110,7 @@ def configure_logging(level: int = UNASKED) -> None:
     logging.getLogger(LOGGER_NAME).setLevel(level)
     for name in NOISY_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
+    # stamina installs its own hooks at the first retry unless others are set.
     log_retries()
 
 

@@ -193,6 +193,7 @@ class StateCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric with its samples."""
+        # Not the library's Gauge objects: they keep the labels of streams that are gone, and cost time in every cycle.
         state, unix_s = self._state(), self._unix_s()
         for kind, described in ((GaugeMetricFamily, GAUGES), (CounterMetricFamily, COUNTERS)):
             for metric in described:
@@ -213,6 +214,7 @@ def _durations(state: RunState) -> Metric:
 
 def registry_of(state: Callable[[], RunState]) -> CollectorRegistry:
     """Return a registry of its own with the run's metrics and those of its process."""
+    # Not the global registry: two runs in one process (the tests) would refuse each other's names.
     registry = CollectorRegistry()
     registry.register(StateCollector(state))
     ProcessCollector(registry=registry)

@@ -96,6 +96,7 @@ class Monitor:
         """Make a new state and show it: of the streams now and then, of everything else always."""
         now_s, replica, (phase, ddl) = self._clock.now_s(), self._replica, self._activity
         self._update(progress_s=now_s, phase=phase, current_ddl=ddl)
+        # Nothing is shown before the replica is owned: another run may own it, and its display would be contradicted.
         if replica is None:
             return
         if self._collector.is_due(now_s):
@@ -152,6 +153,7 @@ class Monitor:
         """Log that the run has made no step for ``silent_s``, and what it was about to do."""
         state = self._state
         facts: dict[str, Any] = {"phase": state.phase, "silent_s": round(silent_s, 1)}
+        # The statement names the table that another session may have locked.
         if state.current_ddl:
             facts["ddl"] = state.current_ddl
         self._pass_on(LogEvent.NO_PROGRESS, facts)
@@ -183,6 +185,7 @@ class Monitor:
         self._collector.looked(now_s, self._clock.now_s())
 
     def _note_stall(self, before: Stall | None, stall: Stall | None) -> None:
+        # A stall is logged once. One that moves to another stream is over for the first.
         if stall is not None and before is not None and stall.stream == before.stream:
             return
         if before is not None:

@@ -17,6 +17,7 @@ class ReadyRule:
 
     def observe(self, streams: Sequence[StreamStatus], checkpoint_ts: Ts) -> bool:
         """Look at the streams; tell whether the run has caught up with the ends that the first look showed."""
+        # Fixed at the first look: a feed that always grows would never count as ready.
         if self._ends is None:
             self._ends = {status.stream: status.end_offset for status in streams}
         if self._goal is None and all(status.read_offset >= self._ends.get(status.stream, status.read_offset) for status in streams):

@@ -26,6 +26,7 @@ def retries_noted(notes: Notes) -> Iterator[None]:
     def note(details: RetryDetails) -> None:
         notes.note(LogEvent.RETRY, **_retry_facts(details))
 
+    # Hooks are global to the process: restored, so that what comes after the run logs as before.
     before = get_on_retry_hooks()
     set_on_retry_hooks([note])
     try:

@@ -65,5 +65,6 @@ class _RunningTotals:
         last = self._last.get(stream, (0,) * len(now))
         total = self._total.get(stream, (0,) * len(now))
         self._last[stream] = now
+        # A count below the last one means a new coordinator: its count is added, not its difference.
         self._total[stream] = tuple(t + (n - b if n >= b else n) for t, n, b in zip(total, now, last, strict=True))
         return self._total[stream]

@@ -40,6 +40,7 @@ class Durations:
     def add(self, activity: str, seconds: float) -> None:
         """Count one that took ``seconds``."""
         with self._counting:
+            # bisect_left: a Prometheus bucket `le` includes its bound.
             self._counts[activity][bisect_left(BOUNDS_S, seconds)] += 1
             self._sums[activity] += seconds
 
@@ -57,6 +58,7 @@ class _ReadOffsets:
 
     def add(self, start: int, end: int) -> int:
         """Add the offsets from ``start`` to ``end`` (exclusive); return how many of them are new."""
+        # Ranges that only touch are merged as well: otherwise each cycle would add one for ever.
         touched = [(first, last) for first, last in self._ranges if first <= end and last >= start]
         new = end - start - sum(max(0, min(last, end) - max(first, start)) for first, last in touched)
         merged = (min([start, *(first for first, _ in touched)]), max([end, *(last for _, last in touched)]))
@@ -74,6 +76,7 @@ class Tally:
 
     def read(self, stream: Stream, start: int, end: int, events: int) -> None:
         """Count a range with its events; of one that was read before in part, the same part of the events."""
+        # After a reload ranges are read again: counted twice, a display of records read would pass its total.
         new = self._read[stream].add(start, end)
         counts = self.counts
         self.counts = replace(counts, records=counts.records + new, events=counts.events + events * new // max(1, end - start))

@@ -27,6 +27,7 @@ class ReportRule:
             return False
         if silent_s < self._next_s:
             return False
+        # A job that waits for executors over a night gets ten lines, not ten thousand.
         self._next_s *= 2
         return True
 

@@ -39,6 +39,7 @@ def moment(ts: Ts) -> str:
 
 def one_line(text: str) -> str:
     """Put a text on one line, without control characters, cut at ``WIDTH`` characters."""
+    # A statement is upstream's text: control characters in it could rewrite an operator's terminal.
     line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))
     return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
 
