@@ -43,7 +43,8 @@ coverage: env ## branch coverage of the fast tests
 bench: env ## measure; prints figures, asserts nothing
 	@for script in tests/bench/*_bench.py; do echo "== $$script"; PYTHONPATH=. $(PY) "$$script" || exit 1; done
 
-soak: env ## the daemon on a live feed for CYCLES windows: is its memory flat? (needs servers, as bench does)
+soak: env ## the long tests, on every server; then the daemon on a live feed for CYCLES windows: is its memory flat?
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal --soak $(PYTEST_ARGS)
 	@PYTHONPATH=. $(PY) tests/bench/soak.py $(or $(CYCLES),3000)
 
 chaos: env ## FAULTS faults from SEED (none begins after MINUTES), under a local master and on a cluster, on a DATABASE (mariadb, mysql) of its own

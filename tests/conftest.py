@@ -5,7 +5,10 @@ the run, where there is no Docker engine. Under xdist each worker starts servers
 restarts its server disturbs no other.
 
 A test that asks for a database runs on every server of the MySQL family (``tests.rig.database.Kind``), once each. What is slow and shows
-nothing of the server says so: ``@pytest.mark.on_one_server("mariadb", reason="…")``.
+nothing of the server says so: ``@pytest.mark.usually_on("mariadb", reason="…")`` runs it on the other one in ``make soak`` only. What
+exists on one of them only is marked ``on_one_server``.
+
+What is marked ``soak`` is long: ``--soak`` runs that, and nothing else.
 """
 
 import os
@@ -100,29 +103,43 @@ def mock_kafka() -> Iterator[str]:
         yield broker.bootstrap_servers
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--soak", action="store_true", help="run what is marked soak, and nothing else")
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Let a test that asks for a database run on each kind of server, or on the one that its mark names."""
     if "database_kind" in metafunc.fixturenames:
-        mark = metafunc.definition.get_closest_marker("on_one_server")
-        kinds = [_chosen(*mark.args, **mark.kwargs)] if mark else list(Kind)
-        metafunc.parametrize("database_kind", kinds, indirect=True, scope="session", ids=str)
+        metafunc.parametrize("database_kind", list(_kinds(metafunc.definition)), indirect=True, scope="session", ids=str)
+
+
+def _kinds(definition: pytest.Item) -> Iterator[object]:
+    only, usual = (definition.get_closest_marker(name) for name in ("on_one_server", "usually_on"))
+    for kind in Kind:
+        if only and kind is not _chosen(*only.args, **only.kwargs):
+            continue
+        is_soak = usual and kind is not _chosen(*usual.args, **usual.kwargs)
+        yield pytest.param(kind, marks=pytest.mark.soak(reason="one server is enough for every day") if is_soak else ())
 
 
 def _chosen(kind: str, *, reason: str) -> Kind:
     if not reason:
-        raise pytest.UsageError("on_one_server needs a reason")
+        raise pytest.UsageError("on_one_server and usually_on need a reason")
     return Kind(kind)
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test by its directory and its fixtures."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark each test by its directory and its fixtures; leave out what is long, or all that is not."""
     for item in items:
         tier = item.path.relative_to(TESTS).parts[0]
         if tier in TIERS:
             item.add_marker(tier)
         if SERVER_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker("integration")
+    left_out = [item for item in items if bool(item.get_closest_marker("soak")) is not config.getoption("soak")]
+    items[:] = [item for item in items if bool(item.get_closest_marker("soak")) is config.getoption("soak")]
+    config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -53,6 +53,7 @@ def go_on_until_the_end(program, leaders):
     return json.loads(program.wait().stdout or "null")
 
 
+@pytest.mark.soak(reason="a cluster; the same failed fetch as that of the files, test_spark_submit.py kills a worker of a cluster")
 def test_an_executor_that_holds_rendered_statements_dies_before_they_are_written(tmp_path):
     with (
         running_cluster_in(tmp_path / "cluster", environment_with(sys.executable) | {"PYTHONPATH": str(ROOT)}, workers=2) as cluster,

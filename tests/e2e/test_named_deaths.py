@@ -8,7 +8,10 @@ import pytest
 from tests.rig.program import catchup, daemon, run, write_config
 from tests.rig.upstream import clear_sink, differences_now, fence_of, small_upstream
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usually_on("mariadb", reason="tests/integration/test_deaths_around_ddls.py has the deaths on each server"),
+]
 
 DDL = ("ddl.before_intent", "ddl.after_statement", "ddl.before_done", "ddl.after_done")
 STATEMENT_IN_DOUBT = {"ddl.after_statement", "ddl.before_done"}
@@ -51,22 +54,41 @@ def real_world(kafka):
     return world
 
 
-def test_a_driver_that_dies_at_each_point_of_a_ddl_in_turn_ends_identical_in_a_file(tmp_path, mock_kafka, mock_world):
+@pytest.mark.parametrize(
+    "points",
+    [
+        ("ddl.after_statement",),
+        pytest.param(DDL, marks=pytest.mark.soak(reason="tests/histories/test_deaths_around_ddls.py dies at each point of each DDL")),
+    ],
+    ids="|".join,
+)
+def test_a_driver_that_dies_at_points_of_a_ddl_in_turn_ends_identical_in_a_file(points, tmp_path, mock_kafka, mock_world):
     url = f"sqlite:///{tmp_path}/replica.db"
     config = write_config(tmp_path, servers=mock_kafka, url=url, topics=list(mock_world.topics))
-    for point in DDL:
+    for point in points:
         die_at(catchup, config, point)
         assert differences_now(mock_world.history, url) == [], point
     assert run(config).result["checkpoint_ts"] == mock_world.final_ts
     assert mock_world.wrong_in(url) == []
 
 
-def test_a_daemon_that_dies_at_each_point_of_a_ddl_in_turn_ends_identical_on_a_server(
-    tmp_path, kafka, mysql_url, least_privileged_url, real_world
+@pytest.mark.parametrize(
+    "points",
+    [
+        ("ddl.after_intent", "ddl.after_statement"),
+        pytest.param(
+            ("ddl.after_intent", *DDL),
+            marks=pytest.mark.soak(reason="tests/integration/test_deaths_around_ddls.py dies at each point of each type of DDL"),
+        ),
+    ],
+    ids="|".join,
+)
+def test_a_daemon_that_dies_at_points_of_a_ddl_in_turn_ends_identical_on_a_server(
+    points, tmp_path, kafka, mysql_url, least_privileged_url, real_world
 ):
     clear_sink(mysql_url)
     config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=list(real_world.topics))
-    for point in ("ddl.after_intent", *DDL):
+    for point in points:
         die_at(daemon, config, point)
         if point not in STATEMENT_IN_DOUBT:
             assert differences_now(real_world.history, mysql_url) == [], point
@@ -74,7 +96,10 @@ def test_a_daemon_that_dies_at_each_point_of_a_ddl_in_turn_ends_identical_on_a_s
     assert real_world.wrong_in(mysql_url) == []
 
 
-@pytest.mark.parametrize("point", WRITER)
+@pytest.mark.parametrize(
+    "point",
+    [WRITER[0], pytest.param(WRITER[1], marks=pytest.mark.soak(reason="what a file does then, it does before the commit too"))],
+)
 def test_writers_that_die_at_a_commit_are_replaced_and_the_file_ends_identical(point, tmp_path, mock_kafka, mock_world):
     url = f"sqlite:///{tmp_path}/replica.db"
     lose_writers_at(write_config(tmp_path, servers=mock_kafka, url=url, topics=list(mock_world.topics)), mock_world, url, point)

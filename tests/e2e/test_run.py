@@ -16,7 +16,10 @@ from tests.rig.process_tree import Role, processes
 from tests.rig.program import daemon, write_config
 from tests.rig.upstream import NAME, clear_sink, fence_of, small_upstream
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usually_on("mariadb", reason="what a daemon does beside its writes is the same on each server"),
+]
 
 FENCED = 5
 RETRY = "error=RetryableSinkError"

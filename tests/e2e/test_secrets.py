@@ -25,7 +25,10 @@ from tests.rig.port import free_port
 from tests.rig.program import APPLIER, PROCESSES, Program, catchup, daemon, write_config
 from tests.rig.upstream import NAME, clear_sink, small_upstream
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usually_on("mariadb", reason="tests/integration/test_encrypted_database.py has the errors of each server"),
+]
 
 CONFIG, SOURCE, SINK = 2, 3, 4
 MARK = "marked-secret"

@@ -19,7 +19,10 @@ from tests.rig.local_replica import Replica
 from tests.rig.program import catchup, run, write_config
 from tests.rig.upstream import NAME, clear_sink
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usually_on("mariadb", reason="tests/integration/test_mysql_writer.py stores rejected rows on each server"),
+]
 
 LATE_MS = 600_000
 LATE = LATE_MS << 18

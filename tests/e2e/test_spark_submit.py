@@ -45,7 +45,7 @@ def test_a_file_of_the_drivers_machine_is_refused_under_a_master_that_is_not_loc
     assert not (tmp_path / "replica.db").exists()
 
 
-@pytest.mark.on_one_server("mariadb", reason="what dies is a worker of Spark; a cluster takes a minute to start")
+@pytest.mark.usually_on("mariadb", reason="what dies is a worker of Spark; a cluster takes a minute to start")
 def test_a_worker_that_dies_in_mid_run_changes_nothing(submission, tmp_path, kafka, mysql_url, least_privileged_url):
     world = small_upstream(32, f"cluster-{uuid4().hex[:8]}", transactions=100)
     world.create_topics(kafka.bootstrap_servers)

@@ -7,7 +7,10 @@ import pytest
 from tests.rig.program import catchup, in_contention, run, write_config
 from tests.rig.upstream import clear_sink, fence_of, small_upstream
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usually_on("mariadb", reason="tests/integration/test_mysql_ownership.py has two owners on each server"),
+]
 
 FENCED = 5
 HOUR_S = 3600

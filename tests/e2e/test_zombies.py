@@ -17,7 +17,10 @@ from tests.rig.process_tree import Role, processes, session
 from tests.rig.program import daemon, write_config
 from tests.rig.upstream import NAME, clear_sink, fence_of, upstream
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usually_on("mariadb", reason="tests/integration/test_mysql_ownership.py has frozen owners and writers on each server"),
+]
 
 FENCED = 5
 STOPPED = "T"
@@ -100,7 +103,13 @@ def catch_up(url, world):
         assert checkpoint.passes(world.final_ts, DEADLINE_S), "the second run does not get to the end"
 
 
-@pytest.mark.parametrize("point", [MID_TRANSACTION, BEFORE_FIRST_STATEMENT])
+@pytest.mark.parametrize(
+    "point",
+    [
+        MID_TRANSACTION,
+        pytest.param(BEFORE_FIRST_STATEMENT, marks=pytest.mark.soak(reason="less is at stake than in mid-transaction")),
+    ],
+)
 def test_a_writer_that_wakes_after_its_daemon_was_restarted_writes_nothing(point, url, configure, world):
     config = configure()
     with with_a_stopped_writer(config, point) as (first, writer):
@@ -120,7 +129,13 @@ def test_a_writer_that_wakes_after_its_daemon_was_restarted_writes_nothing(point
     assert world.wrong_in(url) == []
 
 
-@pytest.mark.parametrize(("lease_s", "options"), [(LEASE_S, ()), (LONG_LEASE_S, ("--take-over",))], ids=["after the lease", "at once"])
+@pytest.mark.parametrize(
+    ("lease_s", "options"),
+    [
+        pytest.param(LEASE_S, (), id="after the lease", marks=pytest.mark.soak(reason="test_mysql_ownership.py waits for a lease")),
+        pytest.param(LONG_LEASE_S, ("--take-over",), id="at once"),
+    ],
+)
 def test_a_frozen_daemon_is_taken_over_and_exits_5_when_it_wakes(lease_s, options, url, configure, world):
     config = configure(lease_s)
     with with_a_stopped_writer(config, MID_TRANSACTION) as (first, _):

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Engine, NullPool, create_engine, text
@@ -17,6 +18,7 @@ from applier.sinks.mysql.writer import MysqlWriter
 from applier.sinks.progress import Fence, ProgressCommit
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteOutcome
+from tests.rig.clean_server import clean_server
 
 SHOP = "applier_test_shop"
 LEASE_S = 2.0
@@ -27,8 +29,9 @@ def settings(url: str, **changes: Any) -> SinkSettings:
     return replace(SinkSettings(url=url, lease_s=LEASE_S, lock_timeout_s=2.0, lock_wait_timeout_s=3, retries=4), **changes)
 
 
+@cache
 def engine(url: str) -> Engine:
-    """Return a way to look at the database from outside."""
+    """Return a way to look at the database from outside: each use is a session of its own."""
     return create_engine(url, poolclass=NullPool)
 
 
@@ -46,8 +49,8 @@ def read(url: str, query: str) -> list[tuple[Any, ...]]:
 
 
 def clean(url: str) -> None:
-    """Drop what these tests make."""
-    run(url, "DROP SCHEMA IF EXISTS applier", f"DROP SCHEMA IF EXISTS {SHOP}")
+    """Take away what these tests make."""
+    clean_server(url, SHOP)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from applier.model.errors import NeedsOperator, RowRefused
 from tests.builders.handwritten import KEY, ONE, everywhere, log_of, resolved, row
 from tests.builders.wire import column
 from tests.integration.mysql_replica import read, run
+from tests.rig.clean_server import clean_server
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import Replica
 
@@ -17,10 +18,9 @@ NULLABLE, BINARY = 64, 1
 
 @pytest.fixture
 def url(mysql_url: str) -> Iterator[str]:
-    clear = ("DROP SCHEMA IF EXISTS applier", "DROP SCHEMA IF EXISTS shop")
-    run(mysql_url, *clear)
+    clean_server(mysql_url, "shop")
     yield mysql_url
-    run(mysql_url, *clear)
+    clean_server(mysql_url, "shop")
 
 
 def written(url, sql_type, mysql_type, value, flags=NULLABLE):

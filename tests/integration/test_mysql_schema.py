@@ -9,15 +9,16 @@ from applier.model.errors import FatalSinkError
 from applier.model.events import TableName
 from applier.sinks.mysql.sink import MysqlSink
 from applier.sinks.write_outcome import WriteState
-from tests.integration.mysql_replica import SHOP, Replica, clean, read, replica, run, settings
+from tests.integration.mysql_replica import SHOP, Replica, read, replica, run, settings
+from tests.rig.clean_server import drop_bookkeeping
 from tests.rig.least_privilege import make_user, statements_of
 
 
 @pytest.fixture
 def url(mysql_url: str) -> Iterator[str]:
-    clean(mysql_url)
+    drop_bookkeeping(mysql_url, SHOP)
     yield mysql_url
-    clean(mysql_url)
+    drop_bookkeeping(mysql_url, SHOP)
 
 
 def definitions(url: str) -> dict[str, str]:

@@ -13,7 +13,8 @@ from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, ddl, everywhere, log_of, resolved, row
 from tests.builders.wire import column
-from tests.integration.mysql_replica import read, run
+from tests.integration.mysql_replica import read
+from tests.rig.clean_server import clean_server
 from tests.rig.local_replica import Replica
 
 NAME = "skipping"
@@ -22,9 +23,9 @@ REFUSED = ddl(20, "ALTER TABLE orders ADD COLUMN x NO_SUCH_TYPE", t=5)
 
 @pytest.fixture
 def url(mysql_url, least_privileged_url):
-    run(mysql_url, "DROP SCHEMA IF EXISTS applier", "DROP SCHEMA IF EXISTS shop")
+    clean_server(mysql_url, "shop")
     yield least_privileged_url
-    run(mysql_url, "DROP SCHEMA IF EXISTS applier", "DROP SCHEMA IF EXISTS shop")
+    clean_server(mysql_url, "shop")
 
 
 @pytest.mark.parametrize("by", ["place", "timestamp"])

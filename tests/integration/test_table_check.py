@@ -13,6 +13,7 @@ from applier.sinks.settings import SinkSettings
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, STRING_KEY, ddl, everywhere, log_of, resolved, row
 from tests.builders.wire import column
 from tests.integration.mysql_replica import read, run
+from tests.rig.clean_server import clean_server
 from tests.rig.fake_source import FakeSource
 from tests.rig.least_privilege import make_user
 from tests.rig.local_replica import Replica
@@ -24,9 +25,9 @@ NULLABLE, UNIQUE_TEXT = 64, 80
 
 @pytest.fixture
 def url(mysql_url: str) -> Iterator[str]:
-    run(mysql_url, "DROP SCHEMA IF EXISTS applier", "DROP SCHEMA IF EXISTS shop")
+    clean_server(mysql_url, "shop")
     yield mysql_url
-    run(mysql_url, "DROP SCHEMA IF EXISTS applier", "DROP SCHEMA IF EXISTS shop")
+    clean_server(mysql_url, "shop")
 
 
 def order(ts, number, code, n=0, code_flags=NULLABLE, **more):

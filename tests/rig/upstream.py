@@ -8,7 +8,6 @@ from applier.demo.comparison import durable_state, steps_until
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.kafka_log import create_topic, produce_log
 from applier.demo.simulator.mysql_oracle import DEFAULT_PREFIX, MysqlOracle, connect, read_schemas
-from applier.demo.simulator.mysql_text import quote_name
 from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.oracle import Oracle, compare, open_oracle
 from applier.demo.simulator.producer import LogRecord, Producer, ProducerOptions
@@ -17,6 +16,7 @@ from applier.model.position import Ts
 from applier.sinks.factory import open_sink
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.settings import SinkSettings
+from tests.rig.clean_server import drop, forget_replicas
 
 NAME = "e2e"
 
@@ -101,11 +101,12 @@ def differences_now(history: History, url: str) -> list[str]:
 
 
 def clear_sink(url: str) -> None:
-    """Drop everything from a shared server: bookkeeping, replicated schemas, oracles."""
+    """Take everything from a shared server: what the bookkeeping holds, replicated schemas, oracles."""
     with closing(connect(url)) as connection, connection.cursor() as cursor:
         oracles = [DEFAULT_PREFIX + name for name in read_schemas(connection, DEFAULT_PREFIX)]
-        for schema in ["applier", *read_schemas(connection, ""), *oracles]:
-            cursor.execute(f"DROP DATABASE IF EXISTS {quote_name(schema)}")
+        drop(cursor, [*read_schemas(connection, ""), *oracles])
+        forget_replicas(cursor)
+        connection.commit()
 
 
 def fence_of(url: str) -> tuple[int, int]:
