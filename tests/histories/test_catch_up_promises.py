@@ -13,6 +13,7 @@ from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator, Sou
 from applier.model.position import Stream
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
+from tests.rig.seeds import seeds
 
 RESOLVED = b'"t":3}'
 
@@ -46,7 +47,7 @@ def differences(history, upto_ts, url):
         oracle.close()
 
 
-@pytest.mark.parametrize("seed", range(100, 106))
+@pytest.mark.parametrize("seed", seeds(range(100, 106), daily=3))
 def test_an_open_tail_is_not_applied_and_a_second_run_applies_exactly_it_once_it_is_closed(seed, tmp_path):
     history = history_of(seed)
     producer, log = log_of(history, open_tail=False)
@@ -76,7 +77,7 @@ def test_a_second_catch_up_changes_nothing(tmp_path):
     assert replica.ledger() == ledger
 
 
-@pytest.mark.parametrize("seed", range(110, 116))
+@pytest.mark.parametrize("seed", seeds(range(110, 116), daily=3))
 def test_a_sink_loaded_from_a_dump_in_mid_history_ends_identical_with_its_start_ts(seed, tmp_path):
     history = history_of(seed)
     producer, log = log_of(history)

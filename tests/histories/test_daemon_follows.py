@@ -22,6 +22,7 @@ from applier.telemetry import SilentObserver
 from tests.rig.fake_source import FakeSource, MemoryReader
 from tests.rig.faulty_sink import Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica
+from tests.rig.seeds import seeds
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +81,7 @@ def assert_identical(replica, history, producer):
     assert len(replica.done_ddls()) == sum(len(step.ddls) for step in history if step.ts < producer.final_ts)
 
 
-@pytest.mark.parametrize("seed", range(500, 506))
+@pytest.mark.parametrize("seed", seeds(range(500, 506), daily=3))
 def test_a_log_that_grows_is_followed_to_its_end_and_the_offsets_are_shown(seed, tmp_path):
     history, producer, log = world(seed)
     source = LiveSource(log)
@@ -90,7 +91,7 @@ def test_a_log_that_grows_is_followed_to_its_end_and_the_offsets_are_shown(seed,
     assert source.shown_offsets.keys() == {record.stream for record in log}
 
 
-@pytest.mark.parametrize("seed", range(510, 514))
+@pytest.mark.parametrize("seed", seeds(range(510, 514), daily=2))
 def test_refused_writes_lost_answers_and_an_absent_broker_are_survived(seed, tmp_path):
     history, producer, log = world(seed)
     faults = Faults(seed, rate=0.1)

@@ -14,6 +14,7 @@ from applier.sinks.ledger_entry import DdlState
 from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import DeathError, Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica
+from tests.rig.seeds import seeds
 
 CREATE_VIEW, DROP_VIEW = 21, 24
 
@@ -44,7 +45,7 @@ def assert_identical_and_each_ddl_once(replica, history, upto_ts):
     assert len(done) == expected
 
 
-@pytest.mark.parametrize("seed", range(200, 215))
+@pytest.mark.parametrize("seed", seeds(range(200, 215), daily=5))
 def test_deaths_at_any_commit_and_restarts_lose_and_repeat_nothing(seed, tmp_path):
     history, producer, log = world(seed)
     source = FakeSource(log)
@@ -60,7 +61,7 @@ def test_deaths_at_any_commit_and_restarts_lose_and_repeat_nothing(seed, tmp_pat
     assert_identical_and_each_ddl_once(replica, history, producer.final_ts)
 
 
-@pytest.mark.parametrize("seed", range(220, 232))
+@pytest.mark.parametrize("seed", seeds(range(220, 232), daily=4))
 def test_refused_writes_and_lost_answers_are_neither_repeated_nor_lost(seed, tmp_path):
     history, producer, log = world(seed)
     faults = Faults(seed, rate=0.25)
@@ -92,7 +93,7 @@ def test_a_beginning_that_expires_before_anything_is_durable_stops_what_is_rebui
     assert (caught.value.facts["kind"], caught.value.facts["missing_offsets"]) == ("gap", "0..11")
 
 
-@pytest.mark.parametrize("seed", range(240, 248))
+@pytest.mark.parametrize("seed", seeds(range(240, 248), daily=3))
 def test_a_log_that_grows_while_it_is_read_with_deaths_between_ends_identical(seed, tmp_path):
     history, producer, log = world(seed)
     source = FakeSource(log, hidden=True)

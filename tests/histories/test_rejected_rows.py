@@ -13,6 +13,7 @@ from tests.builders.wire import column, head, record
 from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import Faults, FaultySink
 from tests.rig.local_replica import STRICT, sqlite_replica
+from tests.rig.seeds import seeds
 
 REJECTED = frozenset({"rejected"})
 ENUM = 247
@@ -195,7 +196,7 @@ def test_more_refused_rows_than_an_accident_makes_stop_the_replica(tmp_path):
     assert (rows_of(tmp_path), replica.quarantine()) == ([], {})
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(range(6), daily=3))
 def test_faults_store_each_refused_row_once(seed, tmp_path):
     faults = Faults(seed, rate=0.4)
     rows = [(stream, order(20 + n, 2 * n + stream.partition, 100 if n % 7 == 3 else n)) for n in range(40) for stream in (ONE, TWO)]

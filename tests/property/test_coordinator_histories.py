@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rig.seeds import seeds
 from tests.timeline import upstream
 from tests.timeline.replica import Simulation
 
@@ -74,7 +75,7 @@ def test_two_schedules_end_with_the_same_tables(seed, one, other):
 
 
 @pytest.mark.skipif(not MODEL.is_dir(), reason="the executable model of the rules does not lie beside the repository")
-@pytest.mark.parametrize("block", range(20))
+@pytest.mark.parametrize("block", seeds(range(20), daily=4))
 def test_the_histories_of_the_executable_model_hold(block, monkeypatch):
     monkeypatch.syspath_prepend(str(MODEL))
     import check  # noqa: PLC0415

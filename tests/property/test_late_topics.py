@@ -70,7 +70,7 @@ def world_of(seed):
     return next(world for world in worlds if any(topic == 1 for topic, _ in world.streams))
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(SEEDS, SEEDS, st.integers(1, 9), st.sampled_from((0.0, 0.1, 0.25)))
 def test_a_late_topic_joins_whole_or_stops_the_replica(seed, schedule, late_ts, crash_rate):
     simulation = LateTopic(world_of(seed), schedule, late_ts=late_ts, crash_rate=crash_rate)

@@ -8,9 +8,10 @@ import pytest
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.oracle import SqliteOracle, compare, run_translated
 from applier.demo.simulator.sqlite_oracle import write_rows
+from tests.rig.seeds import seeds
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(range(40), daily=15))
 def test_translated_ddl_leaves_what_the_oracle_has(seed, tmp_path):
     path = tmp_path / "sink.db"
     with SqliteOracle(tmp_path / "oracle.db") as oracle, closing(sqlite3.connect(path, isolation_level=None)) as sink:
