@@ -1,4 +1,4 @@
-"""The bookkeeping's tables, and whole replicas, in SQLite, in MariaDB and in MySQL, new for each test."""
+"""The bookkeeping's tables, and whole replicas, in SQLite, in MariaDB and in MySQL, empty for each test."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +11,7 @@ from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.factory import open_sink
 from tests.contract.replica_on_database import CREATE, SHOP, DatabaseReplica, clean, settings
+from tests.rig.clean_server import clean_server
 from tests.rig.database import Kind
 
 BOOKS_BY_DIALECT = {"sqlite": Bookkeeping("replica", "sqlite"), "mysql": Bookkeeping("replica", "mysql")}
@@ -24,16 +25,16 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     if request.param == "sqlite":
         engine = create_engine(f"sqlite:///{tmp_path}/replica.db", poolclass=NullPool)
     else:
-        engine = create_engine(request.getfixturevalue("databases").plain(request.param).least_privileged_url, poolclass=NullPool)
+        url = request.getfixturevalue("databases").plain(request.param).least_privileged_url
+        clean_server(url)
+        engine = create_engine(url, poolclass=NullPool)
         with engine.begin() as connection:
-            connection.execute(text("DROP SCHEMA IF EXISTS applier"))
-            connection.execute(text("CREATE SCHEMA applier CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"))
+            connection.execute(text("CREATE SCHEMA IF NOT EXISTS applier CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"))
     with engine.begin() as connection:
         migration.upgrade(connection)
     yield engine
     if request.param != "sqlite":
-        with engine.begin() as connection:
-            connection.execute(text("DROP SCHEMA applier"))
+        clean_server(url)
 
 
 @pytest.fixture

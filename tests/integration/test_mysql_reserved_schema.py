@@ -14,6 +14,7 @@ from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql.ownership import lock_name
 from applier.sinks.mysql.sink import MysqlSink
 from tests.integration.mysql_replica import SHOP, clean, commit_at, read, replica, run, settings
+from tests.rig.clean_server import drop_bookkeeping
 
 BOOKS = "applier_test_books"
 
@@ -66,6 +67,7 @@ def test_a_drop_of_the_bookkeeping_that_an_older_applier_has_begun_is_not_run_ag
 
 
 def test_the_bookkeeping_lies_where_the_configuration_says(url: str) -> None:
+    drop_bookkeeping(url)
     with replica(url, schema=BOOKS) as shop:
         shop.ddl("CREATE TABLE t (id INT PRIMARY KEY)", "t")
         assert shop.write(f"REPLACE INTO {SHOP}.t VALUES (1)").state == "committed"

@@ -5,11 +5,11 @@ from collections.abc import Collection
 from contextlib import closing
 from functools import cache
 
-from applier.sinks.bookkeeping.data import path
 from pymysql.cursors import Cursor
 
 from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.mysql_text import quote_name
+from applier.sinks.bookkeeping.carried_files import path
 from tests.rig.least_privilege import statements_of
 
 MADE = re.compile(r"CREATE TABLE applier\.(\w+)")
