@@ -10,8 +10,8 @@ from applier.model.position import NO_TS
 from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.factory import open_sink
-from tests.contract.replica_on_database import CREATE, SHOP, DatabaseReplica, clean, settings
-from tests.rig.clean_server import clean_server
+from tests.contract.replica_on_database import CREATE, SHOP, DatabaseReplica, settings
+from tests.rig.clean_server import clean_server, drop_bookkeeping
 from tests.rig.database import Kind
 
 BOOKS_BY_DIALECT = {"sqlite": Bookkeeping("replica", "sqlite"), "mysql": Bookkeeping("replica", "mysql")}
@@ -49,26 +49,34 @@ def books(engine: Engine) -> Bookkeeping:
 
 
 @pytest.fixture(params=EVERY_DATABASE, ids=str)
-def fresh(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DatabaseReplica]:
-    """A database without bookkeeping, and the sink on it."""
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DatabaseReplica]:
+    """A database on which no replica has begun, and the sink on it."""
     if request.param == "sqlite":
         url = root_url = f"sqlite:///{tmp_path}/replica.db"
     else:
         database = request.getfixturevalue("databases").plain(request.param)
         url, root_url = database.least_privileged_url, database.url
-        clean(root_url)
+        clean_server(root_url, SHOP)
     with open_sink(settings(url)) as sink:
         yield DatabaseReplica(sink, url, root_url)
     if request.param != "sqlite":
-        clean(root_url)
+        clean_server(root_url, SHOP)
 
 
 @pytest.fixture
-def owned(fresh: DatabaseReplica) -> DatabaseReplica:
+def fresh(opened: DatabaseReplica) -> DatabaseReplica:
+    """A database without bookkeeping."""
+    if not opened.is_file:
+        drop_bookkeeping(opened.root_url)
+    return opened
+
+
+@pytest.fixture
+def owned(opened: DatabaseReplica) -> DatabaseReplica:
     """A replica that this run owns; it has not begun."""
-    fresh.sink.migrate()
-    fresh.sink.acquire()
-    return fresh
+    opened.sink.migrate()
+    opened.sink.acquire()
+    return opened
 
 
 @pytest.fixture

@@ -120,10 +120,3 @@ class DatabaseReplica:
         with create_engine(self.root_url, poolclass=NullPool).begin() as connection:
             connection.execute(text("SELECT * FROM applier.progress FOR UPDATE"))
             yield
-
-
-def clean(root_url: str) -> None:
-    """Drop what a test left on a server."""
-    with create_engine(root_url, poolclass=NullPool).begin() as connection:
-        for schema in ("applier", SHOP):
-            connection.execute(text(f"DROP SCHEMA IF EXISTS {schema}"))
