@@ -7,7 +7,7 @@ import pytest
 
 from applier.model.errors import FatalSinkError
 from applier.sinks.ledger_entry import DdlState
-from tests.integration.mysql_replica import SHOP, Replica, clean, read, replica, run
+from tests.integration.mysql_replica import SHOP, Replica, clean, read, run
 
 
 @pytest.fixture
@@ -16,12 +16,6 @@ def url(mysql_url: str) -> Iterator[str]:
     run(mysql_url, f"CREATE SCHEMA {SHOP} DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
     yield mysql_url
     clean(mysql_url)
-
-
-@pytest.fixture
-def shop(url: str, least_privileged_url: str) -> Iterator[Replica]:
-    with replica(least_privileged_url) as opened:
-        yield opened
 
 
 def prepare(url: str, statements: list[str]) -> None:

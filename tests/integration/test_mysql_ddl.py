@@ -43,20 +43,6 @@ HISTORY: list[tuple[str, str]] = [
 ]
 
 
-@pytest.fixture
-def url(mysql_url: str) -> Iterator[str]:
-    clean(mysql_url)
-    yield mysql_url
-    clean(mysql_url)
-
-
-@pytest.fixture
-def shop(url: str, least_privileged_url: str) -> Iterator[Replica]:
-    run(url, f"CREATE SCHEMA {SHOP}")
-    with replica(least_privileged_url) as opened:
-        yield opened
-
-
 def definitions(url: str) -> dict[str, str]:
     tables = [row[0] for row in read(url, f"SHOW TABLES FROM {SHOP}")]
     return {table: str(read(url, f"SHOW CREATE TABLE {SHOP}.{table}")[0][1]) for table in tables}

@@ -1,6 +1,5 @@
 """DDLs on a real server: what upstream ignores makes no difference to the sink."""
 
-from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -8,21 +7,7 @@ import pytest
 from applier.demo.simulator.mysql_oracle import connect
 from applier.model.errors import NeedsOperator
 from applier.sinks.ledger_entry import DdlState
-from tests.integration.mysql_replica import SHOP, Replica, clean, read, replica, run
-
-
-@pytest.fixture
-def url(mysql_url: str) -> Iterator[str]:
-    clean(mysql_url)
-    yield mysql_url
-    clean(mysql_url)
-
-
-@pytest.fixture
-def shop(url: str, least_privileged_url: str) -> Iterator[Replica]:
-    run(url, f"CREATE SCHEMA {SHOP}")
-    with replica(least_privileged_url) as opened:
-        yield opened
+from tests.integration.mysql_replica import SHOP, Replica, read, replica, run
 
 
 def engines(url: str) -> dict[str, str]:

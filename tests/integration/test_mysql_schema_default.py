@@ -6,16 +6,9 @@ import pytest
 
 from applier.model.errors import NeedsOperator
 from applier.sinks.ledger_entry import DdlState
-from tests.integration.mysql_replica import SHOP, Replica, clean, read, replica, run
+from tests.integration.mysql_replica import SHOP, Replica, read, replica, run
 
 ON_BOB = f"REPLACE INTO {SHOP}.t (name) VALUES ('bob'), ('Bob')"
-
-
-@pytest.fixture
-def url(mysql_url: str) -> Iterator[str]:
-    clean(mysql_url)
-    yield mysql_url
-    clean(mysql_url)
 
 
 @pytest.fixture

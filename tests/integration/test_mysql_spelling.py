@@ -6,14 +6,7 @@ import pytest
 
 from applier.model.errors import NeedsOperator
 from applier.sinks.ledger_entry import DdlState
-from tests.integration.mysql_replica import SHOP, Replica, clean, read, replica, run
-
-
-@pytest.fixture
-def url(mysql_url: str) -> Iterator[str]:
-    clean(mysql_url)
-    yield mysql_url
-    clean(mysql_url)
+from tests.integration.mysql_replica import SHOP, Replica, read, replica, run
 
 
 @pytest.fixture
