@@ -39,7 +39,7 @@ def test_an_unknown_topic(without_broker, tmp_path, mock_kafka):
     assert_told(new_stage(tmp_path, mock_kafka, "nothing-here").refusal(), SOURCE, "the topic does not exist", "topic: nothing-here")
 
 
-def test_a_topic_without_resolved_events(tmp_path, mock_kafka):
+def test_s13_a_topic_without_resolved_events(tmp_path, mock_kafka):
     topic = f"silent-{uuid4().hex[:8]}"
     stage = new_stage(tmp_path, mock_kafka, topic)
     stage.produce([record for record in stage.world.log if not record.key.endswith(RESOLVED)])
@@ -54,7 +54,7 @@ def test_a_topic_without_resolved_events(tmp_path, mock_kafka):
     ],
     ids=["malformed", "unsupported protocol version"],
 )
-def test_a_record_that_cannot_be_read(damage, words, stage):
+def test_s23_a_record_that_cannot_be_read(damage, words, stage):
     place = first_row(stage.late)
     bad = stage.late[place]
     offset = sum(record.stream == bad.stream for record in stage.world.log[: -len(stage.late)])

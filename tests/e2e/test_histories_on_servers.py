@@ -50,7 +50,7 @@ def test_a_history_ends_identical_on_a_real_server(seed, kafka, mysql_url, least
 
 @pytest.mark.usually_on("mariadb", reason="the histories in this process show each server")
 @pytest.mark.parametrize("seed", ON_SPARK)
-def test_a_history_ends_identical_through_spark_and_no_reader_ever_sees_another_total(
+def test_s1_a_history_ends_identical_through_spark_and_no_reader_ever_sees_another_total(
     seed, tmp_path, kafka, mysql_url, least_privileged_url
 ):
     world = played(seed, kafka.bootstrap_servers)

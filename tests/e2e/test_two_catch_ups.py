@@ -60,12 +60,12 @@ def real_world(kafka):
     return world
 
 
-def test_of_two_on_one_file_one_works_and_the_other_exits_5(tmp_path, mock_kafka, mock_world):
+def test_s24_of_two_on_one_file_one_works_and_the_other_exits_5(tmp_path, mock_kafka, mock_world):
     url = f"sqlite:///{tmp_path}/replica.db"
     contend(write_config(tmp_path, servers=mock_kafka, url=url, topics=list(mock_world.topics), lease_s=LIVING_S), mock_world, url)
 
 
-def test_of_two_on_one_server_one_works_and_the_other_exits_5(tmp_path, kafka, mysql_url, least_privileged_url, real_world):
+def test_s24_of_two_on_one_server_one_works_and_the_other_exits_5(tmp_path, kafka, mysql_url, least_privileged_url, real_world):
     clear_sink(mysql_url)
     topics = list(real_world.topics)
     config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=topics, lease_s=LIVING_S)

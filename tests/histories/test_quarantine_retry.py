@@ -88,7 +88,7 @@ def test_a_row_that_the_sink_still_refuses_goes_on_waiting(tmp_path):
     assert rows_of(tmp_path) == []
 
 
-def test_a_change_of_key_is_applied_whole(tmp_path):
+def test_s20_a_change_of_key_is_applied_whole(tmp_path):
     change = head(30), {"u": order(30, 2, 100)[1]["u"], "p": order(30, 1, 5)[1]["u"]}
     replica = replica_of(tmp_path, (TWO, order(20, 1, 5)), (ONE, change), *everywhere(resolved(40)))
     assert rows_of(tmp_path) == []

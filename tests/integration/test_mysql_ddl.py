@@ -388,6 +388,7 @@ def test_a_statement_with_characters_of_four_bytes_is_seen_as_long_as_it_runs(ur
         assert running.done() or running.exception(1) is None
 
 
+@pytest.mark.usually_on("mariadb", reason="the wait is ours: the test before looks at each server's list of sessions")
 def test_waiting_for_the_statement_of_a_dead_run_logs_few_lines(url: str, shop: Replica, caplog: pytest.LogCaptureFixture) -> None:
     left = "DO SLEEP(15)"
     with ThreadPoolExecutor() as pool:

@@ -186,7 +186,7 @@ def make_tables(session: Connection, arrangement: str) -> Iterator[tuple[Key, Ta
 
 
 @pytest.mark.parametrize("arrangement", ARRANGEMENTS)
-def test_what_was_written_is_deleted_by_its_key_and_nothing_else_is(
+def test_s17_s18_s19_what_was_written_is_deleted_by_its_key_and_nothing_else_is(
     session: Connection, arrangement: str, subtests: pytest.Subtests
 ) -> None:
     for key, table in make_tables(session, arrangement):

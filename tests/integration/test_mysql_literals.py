@@ -188,7 +188,7 @@ def insert(connection: Connection, table: TableDescription, rows: list[str]) -> 
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["row", "columns"])
-def test_a_value_is_stored_exactly(session: Connection, subtests: pytest.Subtests, *, whole: bool) -> None:
+def test_s17_s18_s19_a_value_is_stored_exactly(session: Connection, subtests: pytest.Subtests, *, whole: bool) -> None:
     for case in CASES:
         with subtests.test(str(case)):
             table = create(session, f"id int NOT NULL PRIMARY KEY, v {case.sql_type} NULL DEFAULT NULL")

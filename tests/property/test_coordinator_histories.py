@@ -22,7 +22,7 @@ def world_of(seed, most=9):
 
 @settings(max_examples=150)
 @given(SEEDS, SEEDS, st.sampled_from((0.0, 0.03, 0.1, 0.25)))
-def test_any_interleaving_any_ranges_and_any_crashes_give_upstream_at_every_checkpoint(seed, schedule, crash_rate):
+def test_s6_any_interleaving_any_ranges_and_any_crashes_give_upstream_at_every_checkpoint(seed, schedule, crash_rate):
     Simulation(world_of(seed), upstream, schedule, crash_rate=crash_rate).run()
 
 
@@ -36,7 +36,7 @@ def test_a_replica_loaded_from_a_dump_goes_on_from_there(seed, schedule, data):
 
 @settings(max_examples=60)
 @given(SEEDS, SEEDS, st.data())
-def test_any_replayed_suffix_of_any_stream_changes_nothing(seed, schedule, data):
+def test_s22_any_replayed_suffix_of_any_stream_changes_nothing(seed, schedule, data):
     world = world_of(seed)
     plain = Simulation(world_of(seed), upstream, schedule)
     plain.run()

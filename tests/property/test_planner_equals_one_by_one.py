@@ -91,7 +91,7 @@ def one_by_one(table: Table, events: list[Row]) -> None:
 
 
 @given(history=histories(), data=st.data(), keyed=st.booleans())
-def test_a_planned_segment_leaves_the_state_that_one_by_one_leaves(
+def test_s2_a_planned_segment_leaves_the_state_that_one_by_one_leaves(
     *, history: tuple[Table, list[Row], Table], data: st.DataObject, keyed: bool
 ) -> None:
     start, events, upstream = history

@@ -24,7 +24,7 @@ def test_a_column_that_the_sink_lacks_stops_with_column_table_and_commit_ts() ->
     assert caught.value.remedy
 
 
-def test_a_partial_image_needs_the_operator_and_never_resets_a_column() -> None:
+def test_s16_a_partial_image_needs_the_operator_and_never_resets_a_column() -> None:
     with pytest.raises(NeedsOperator, match="lacks columns that the sink") as caught:
         plan(packed(put(5, 1, "x")), tables=[sink_table("id", "name", "extra", "more")])
     assert caught.value.facts["columns"] == "extra,more"

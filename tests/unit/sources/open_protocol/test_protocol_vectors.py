@@ -73,7 +73,7 @@ def test_malformed_record_is_refused_with_its_kind_and_place(vector):
 
 
 @pytest.mark.parametrize("vector", WITH_OBJECTS, ids=named)
-def test_claim_check_object_gives_the_announced_row_or_is_refused(vector):
+def test_s15_claim_check_object_gives_the_announced_row_or_is_refused(vector):
     (announced,) = decode_record(vector.key, vector.value)
     assert isinstance(announced, RowEvent)
     content = vector.line["object"]["content"].encode()
