@@ -1,4 +1,4 @@
-"""Looking at records without applying them: the present content of chosen streams, stream by stream. Moves nothing, stores nothing."""
+"""Reads the present records of chosen streams without applying them, stream by stream. Changes no offset and stores nothing."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ def _chosen(streams: Collection[Stream], choice: PeekChoice) -> list[Stream]:
     chosen = sorted(s for s in streams if choice.topic in {None, s.topic} and choice.partition in {None, s.partition})
     if not chosen:
         raise SourceError(
-            "there is no such partition",
+            "the partition does not exist",
             remedy=f"The partitions are: {', '.join(map(str, sorted(streams)))}",
             kind="unknown_partition",
             topic=choice.topic,
@@ -47,7 +47,7 @@ def _range(stream: Stream, extent: PartitionExtent, start: Offset | None) -> Ran
     """Begin at ``start``: past the end there is simply nothing yet, before the beginning something is missing."""
     if start is not None and start < extent.earliest:
         raise SourceError(
-            "the records from there on are gone from kafka",
+            "the records at this offset are gone",
             remedy=f"The partition now begins at offset {extent.earliest}",
             kind="retention",
             topic=stream.topic,

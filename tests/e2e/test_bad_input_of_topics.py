@@ -89,4 +89,4 @@ def test_offsets_expired_by_retention(tmp_path, kafka):
 
 
 def test_a_broker_that_is_down(without_broker):
-    assert_told(without_broker.result(120), SOURCE, "kafka does not answer", f"bootstrap_servers: {NOBODY}")
+    assert_told(without_broker.result(120), SOURCE, "Kafka does not answer", f"bootstrap_servers: {NOBODY}")

@@ -157,7 +157,7 @@ def failures(place):
         (place.write("sink-away", url=f"mysql+pymysql://applier:{MARK}-3@{NOBODY}/"), SINK, "Can't connect", "Check host and port"),
         (place.write("kafka-password", kafka=kafka), SOURCE, "invalid credentials", "sasl.password"),
         (place.write("kafka-authority", kafka={"ssl.ca.location": stranger}), SOURCE, "certificate verify failed", "ssl.ca.location"),
-        (place.write("kafka-away", servers=NOBODY), SOURCE, "kafka does not answer", "source.bootstrap_servers"),
+        (place.write("kafka-away", servers=NOBODY), SOURCE, "Kafka does not answer", "source.bootstrap_servers"),
         (place.write("mechanism", kafka={"sasl.mechanism": f"{MARK}-4"}), CONFIG, "sasl.mechanism", "CONFIGURATION.md"),
         (place.write("key", kafka={"ssl.key.pem": f"{MARK}-5"}), CONFIG, "ssl.key.pem", "CONFIGURATION.md"),
         (place.write("twice", sink={"password": f"{MARK}-6"}), CONFIG, "password_file", "Leave one of them out"),

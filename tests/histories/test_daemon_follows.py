@@ -43,7 +43,7 @@ class LiveSource(FakeSource):
     def listing(self):
         self._looks += 1
         if self._looks in self._away:
-            raise SourceError("kafka does not answer", kind="unreachable")
+            raise SourceError("Kafka does not answer", kind="unreachable")
         self.advance(self._pace)
         return super().listing()
 
@@ -409,7 +409,7 @@ class QuietSource(FakeSource):
 
     def listing(self):
         if self.is_away:
-            raise SourceError("kafka does not answer", kind="unreachable")
+            raise SourceError("Kafka does not answer", kind="unreachable")
         return super().listing()
 
 

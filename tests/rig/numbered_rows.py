@@ -39,7 +39,7 @@ class NumberedRows:
             with self.log.open("a", encoding="utf-8") as log:
                 log.write(f"{partition}\n")
         if self.silent is not None and self.silent.exists():
-            raise SourceError("kafka does not answer", kind="unreachable", topic="feed", partition=partition, offset=range_id.start)
+            raise SourceError("Kafka does not answer", kind="unreachable", topic="feed", partition=partition, offset=range_id.start)
         if partition == self.expired:
             raise SourceError("the records are gone", kind="retention", topic="feed", partition=partition, offset=range_id.start)
         for first in range(range_id.start, range_id.end, BATCH):

@@ -18,26 +18,26 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from applier.model.errors import SourceError
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, Place, Stream
-from applier.sources.kafka.complaint import PATIENCE_S, Complaints
-from applier.sources.kafka.failure import failed
+from applier.sources.kafka.connection_error import PATIENCE_S, ConnectionErrors
+from applier.sources.kafka.error_meaning import failed
 from applier.sources.kafka.reader import KafkaRangeReader
-from applier.sources.kafka.refusal import refusals_as_config_errors
+from applier.sources.kafka.refused_property import refusals_as_config_errors
 from applier.sources.kafka.settings import LOGGER, KafkaSettings, unreachable
 from applier.sources.open_protocol.decoder import OPEN_PROTOCOL
 from applier.sources.port import Decoder, RangeReader
 
 CLOSE_TIMEOUT_S = 10.0
-"""How long the consumer may take to close: as long as a broker takes to answer that offsets are shown."""
+"""How long the consumer may take to close: a broker may take that long to confirm the last shown offsets."""
 
-HEARING_S = 0.2
-"""For hearing why the cluster was not asked; it also keeps a question that fails at once from being asked without a pause."""
+ERROR_POLL_S = 0.2
+"""How long errors are polled for after a failed request; also the pause before the next one, since a request may fail at once."""
 
 TOPIC_ID_TIMEOUT_S = 5.0
-"""Topic ids guard against a topic that was made anew; a broker that does not tell them in this time is one that cannot."""
+"""Topic ids show that a topic was recreated. A broker that does not answer in this time has none."""
 
 
 MOCK_CLUSTER = "mockCluster"
-"""How librdkafka's mock cluster calls itself: it has no controller to ask for topic ids."""
+"""The cluster id of librdkafka's mock cluster begins so. It has no controller to ask for topic ids."""
 
 
 STALE: Final = frozenset(
@@ -48,24 +48,27 @@ STALE: Final = frozenset(
         KafkaError._NOENT,  # noqa: SLF001 - librdkafka's codes: it knows no leader
     }
 )
-"""What an admin client hears who asks by an old picture of the cluster. It asks so until the picture expires, which takes minutes."""
+"""Errors of an admin client with stale metadata. Unlike a consumer it does not refresh them; they expire only after minutes."""
 
 _EARLIEST, _LATEST = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 
-class _Shown:
-    """Hears whether offsets were shown, and logs each new reason why not. It does not know the source, which so ends when it is let go."""
+class _CommitResults:
+    """Logs each new reason why offsets could not be shown to lag tools.
+
+    It has no reference to the source: a cycle through librdkafka's callback would keep a source alive that nobody uses any more.
+    """
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
-        self._not_because: str | None = None
+        self._reason: str | None = None
 
-    def hear(self, error: KafkaError | None, partitions: Collection[TopicPartition]) -> None:
+    def add(self, error: KafkaError | None, partitions: Collection[TopicPartition]) -> None:
         refused = next((f"{p.topic}/{p.partition}: {p.error}" for p in partitions if p.error is not None), None)
         reason = None if error is None and refused is None else str(error or refused)
-        if reason not in {None, self._not_because}:
+        if reason not in {None, self._reason}:
             LOGGER.warning("offsets_not_shown", extra={"reason": self._settings.masked(str(reason))})
-        self._not_because = reason
+        self._reason = reason
 
 
 class KafkaSource:
@@ -73,9 +76,9 @@ class KafkaSource:
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
-        self._complaints = Complaints(settings)
+        self._errors = ConnectionErrors(settings)
         with refusals_as_config_errors(settings):
-            heard = {"error_cb": self._complaints.hear, "on_commit": _Shown(settings).hear}
+            heard = {"error_cb": self._errors.add, "on_commit": _CommitResults(settings).add}
             self._consumer = Consumer(settings.consumer() | heard)
             self._admin = AdminClient(settings.client())
         self._has_listed = False
@@ -104,7 +107,7 @@ class KafkaSource:
         try:
             return self._described_ids()
         except SourceError:
-            # The broker that is asked may be gone: an admin client does not look for another one by itself.
+            # The broker that was asked may be gone: an admin client does not look for another one by itself.
             self._metadata(self._settings.topics[0], self._admin)
         return self._described_ids()
 
@@ -154,14 +157,14 @@ class KafkaSource:
         By the consumer: an admin client whose request to a group's coordinator times out as the broker dies aborts the whole process
         (librdkafka issue 4605, an assertion in rd_kafka_enq_once_del_source_return).
         """
-        self._consumer.poll(0)  # nothing is assigned: what can come is how the earlier ones fared
+        self._consumer.poll(0)  # nothing is assigned: only results of earlier commits can come
         if partitions := [TopicPartition(stream.topic, stream.partition, offset) for stream, offset in offsets.items()]:
             self._consumer.commit(offsets=partitions, asynchronous=True)
 
     def close(self) -> None:
         """Close the consumer, once the last offsets are shown; the admin client ends with its last reference.
 
-        It is left to itself if that takes too long: librdkafka waits without end for the answer of a broker that has died meanwhile.
+        In a thread, and not for ever: librdkafka waits without a time-out for a broker that has died meanwhile.
         """
         closing = Thread(target=self._consumer.close, name="applier-kafka-close", daemon=True)
         closing.start()
@@ -180,14 +183,14 @@ class KafkaSource:
         give_up = time.monotonic() + self._settings.unreachable_after_s
         while True:
             try:
-                metadata = asked.list_topics(topic, timeout=min(PATIENCE_S, max(give_up - time.monotonic(), HEARING_S)))
+                metadata = asked.list_topics(topic, timeout=min(PATIENCE_S, max(give_up - time.monotonic(), ERROR_POLL_S)))
             except KafkaException as error:
-                asked.poll(HEARING_S)  # nothing is assigned: complaints are all that can come
-                self._complaints.check()
+                asked.poll(ERROR_POLL_S)  # nothing is assigned: only connection errors can come
+                self._errors.check()
                 if time.monotonic() >= give_up:
-                    raise unreachable(self._settings, f"metadata of {topic}", self._complaints.latest or error) from error
+                    raise unreachable(self._settings, f"metadata of {topic}", self._errors.latest or error) from error
             else:
-                self._complaints.forget()
+                self._errors.clear()
                 return metadata
 
     def _streams(self) -> list[Stream]:
@@ -218,8 +221,8 @@ class KafkaSource:
                 cause = error.__cause__
                 if not isinstance(cause, KafkaException) or cause.args[0].code() not in STALE or time.monotonic() >= give_up:
                     raise
-            # A broker was started again, or a leader is being elected: unlike a consumer, an admin client does not look again by itself.
-            time.sleep(HEARING_S)
+            # A broker was restarted, or a leader is being elected.
+            time.sleep(ERROR_POLL_S)
             for topic in sorted({stream.topic for stream in streams}):
                 self._metadata(topic, self._admin)
 

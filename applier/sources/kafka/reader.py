@@ -1,6 +1,6 @@
-"""Reading one offset range on an executor: an own consumer, manual assignment, no group, no rebalance.
+"""Reads one offset range on an executor: a consumer of its own, manual assignment, no group, no rebalance.
 
-One consumer lives in each worker process; a range that begins where the last one ended goes on with what is already fetched.
+Each worker process keeps one consumer. A range that begins where the last one ended continues with what is already fetched.
 """
 
 import time
@@ -13,9 +13,9 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from applier.model.errors import SourceError
 from applier.model.position import Offset, Place, Stream
 from applier.model.range_report import RangeId
-from applier.sources.kafka.complaint import PATIENCE_S, Complaints
-from applier.sources.kafka.failure import failed
-from applier.sources.kafka.refusal import refusals_as_config_errors
+from applier.sources.kafka.connection_error import PATIENCE_S, ConnectionErrors
+from applier.sources.kafka.error_meaning import failed
+from applier.sources.kafka.refused_property import refusals_as_config_errors
 from applier.sources.kafka.settings import KafkaSettings, unreachable
 from applier.sources.port import Record
 
@@ -32,15 +32,15 @@ TRANSIENT: Final = frozenset(
         KafkaError.REQUEST_TIMED_OUT,
     }
 )
-"""Errors after which librdkafka itself goes on trying: reading fails only when nothing has come for unreachable_after_s."""
+"""Errors after which librdkafka itself retries: reading fails only when nothing has come for unreachable_after_s."""
 
 
 @dataclass(slots=True)
 class _Assigned:
-    """The consumer of this process and where it stands (None: somewhere unknown)."""
+    """The consumer of this process and its position (``stream`` is None where the position is not known)."""
 
     consumer: Consumer
-    complaints: Complaints
+    errors: ConnectionErrors
     stream: Stream | None = None
     position: int = 0
 
@@ -51,7 +51,7 @@ class _Assigned:
         self.stream = None
 
     def stay(self, range_id: RangeId) -> None:
-        """Go on fetching behind a range that was read whole, but not at the end of the stream: it would ask for nothing, all the time."""
+        """Keep fetching behind a range that was read whole. Not at the end of the stream: it would poll the broker for nothing."""
         _, end = self.consumer.get_watermark_offsets(_place(range_id.stream, range_id.end), cached=True)
         if end > range_id.end:
             self.stream = range_id.stream
@@ -64,8 +64,8 @@ def _place(stream: Stream, offset: int) -> TopicPartition:
 
 
 def _connected(settings: KafkaSettings) -> _Assigned:
-    complaints = Complaints(settings)
-    return _Assigned(Consumer(settings.consumer() | {"error_cb": complaints.hear}), complaints)
+    errors = ConnectionErrors(settings)
+    return _Assigned(Consumer(settings.consumer() | {"error_cb": errors.add}), errors)
 
 
 _consumers: Final[dict[KafkaSettings, _Assigned]] = {}
@@ -95,16 +95,16 @@ class KafkaRangeReader:
                 yield records
             if assigned.position > position:
                 heard = time.monotonic()
-                assigned.complaints.forget()
+                assigned.errors.clear()
             else:
                 self._judge_silence(assigned, range_id, time.monotonic() - heard)
 
     def _judge_silence(self, assigned: _Assigned, range_id: RangeId, silent_s: float) -> None:
         if silent_s >= PATIENCE_S:
-            assigned.complaints.check()
+            assigned.errors.check()
         if silent_s >= self.settings.unreachable_after_s:
             what = f"range {range_id.stream}@{assigned.position}..{range_id.end}"
-            raise unreachable(self.settings, what, assigned.complaints.latest or "time-out")
+            raise unreachable(self.settings, what, assigned.errors.latest or "time-out")
 
     def _take(self, assigned: _Assigned, messages: list[Message], range_id: RangeId) -> list[Record]:
         records = []
@@ -127,8 +127,8 @@ class KafkaRangeReader:
         place = Place(range_id.stream, Offset(position)).facts
         if error.code() in {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}:  # noqa: SLF001
             return SourceError(
-                "records are gone from kafka before they were read",
-                remedy="Retention has removed them: lengthen the topic's retention, and make the replica anew; `applier catchup` says how",
+                "Kafka deleted records before the applier read them",
+                remedy="Lengthen the topic's retention, and create the sink again; `applier catchup` says how",
                 kind="retention",
                 **place,
             )

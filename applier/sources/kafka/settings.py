@@ -21,14 +21,14 @@ OWNED_PROPERTIES: Mapping[str, str] = {
 """Properties that the applier sets, with the reason why an operator may not."""
 
 SECRET = re.compile(r"password|secret|token|key|jaas|oauthbearer\.config")
-"""Names of properties whose values are nobody's business."""
+"""Names of properties whose values are never shown."""
 
 PREFETCH_KBYTES = 16 * 1024
 """Per consumer: a reader that is not polled holds at most this (librdkafka's own default is 64 MB)."""
 
 FETCH_WAIT_MS = 10
-"""How long a broker may wait for records that are not there yet. What a reader asks for is there; but a request that waits at the end of
-one partition holds up the next one, for another partition, on the same connection (measured: half a second a range by default)."""
+"""How long a broker may wait for records that are not there yet. What a reader asks for is there. But a request that waits at the end of
+one partition delays the next one, for another partition, on the same connection (measured: half a second per range with the default)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class KafkaSettings:
 def unreachable(settings: KafkaSettings, what: str, cause: object) -> SourceError:
     """Make the error for a broker that does not answer."""
     return SourceError(
-        f"kafka does not answer: {what}",
+        f"Kafka does not answer: {what}",
         remedy="Check source.bootstrap_servers, the brokers, and source.kafka (TLS, SASL)",
         kind="unreachable",
         bootstrap_servers=settings.bootstrap_servers,

@@ -123,7 +123,7 @@ def test_a_partition_that_does_not_exist_is_3(config, capsys):
 
 def test_a_broker_that_does_not_answer_is_an_error_of_the_source(config):
     settings = load_config(Path(config), {"source": {"bootstrap_servers": "127.0.0.1:1"}}, environment={})
-    with pytest.raises(SourceError, match="kafka does not answer") as caught:
+    with pytest.raises(SourceError, match="Kafka does not answer") as caught:
         list(read(settings, PeekChoice(), patience_s=0.5))
     assert "source.bootstrap_servers" in caught.value.remedy
 

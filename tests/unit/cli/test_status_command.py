@@ -72,7 +72,7 @@ def test_the_sink_alone_suffices(configured, owned, capsys):
     assert (found["checkpoint_ts"], found["epoch"], found["quarantined"], found["undecided_ddls"]) == (TS, 1, 0, [])
     assert (found["owner"]["state"], found["owner"]["process"], found["owner"]["host"]) == ("alive", os.getpid(), socket.gethostname())
     assert (found["streams"]["status/0"]["next_offset"], found["streams"]["status/0"]["end_offset"]) == (0, None)
-    assert found["kafka_problem"].startswith("kafka does not answer")
+    assert found["kafka_problem"].startswith("Kafka does not answer")
     assert found["daemon"] is None
 
 

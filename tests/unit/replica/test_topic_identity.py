@@ -42,7 +42,7 @@ def test_a_doubt_makes_the_next_check_due_until_kafka_has_answered():
         def topic_ids(self):
             self.asked += 1
             if self.asked == 2:
-                raise SourceError("kafka does not answer", kind="unreachable")
+                raise SourceError("Kafka does not answer", kind="unreachable")
             return self.ids
 
     source = Away(feed="old")

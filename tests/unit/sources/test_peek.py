@@ -1,4 +1,4 @@
-"""Peeking: the records that are there now, stream by stream, and nothing moved."""
+"""Peeking: the present records, stream by stream; no offset changes."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_from_begins_at_an_offset_even_if_it_is_a_gap():
     assert places(start=Offset(5), partition=0, topic="feed") == [(ONE, 7), (ONE, 8)]
 
 
-def test_past_the_end_there_is_nothing_yet():
+def test_an_offset_behind_the_end_gives_no_records():
     assert places(start=Offset(99), topic="feed", partition=1) == []
 
 
@@ -63,7 +63,7 @@ def test_an_offset_that_is_gone_is_named_with_the_one_where_the_partition_begins
     assert "offset 3" in caught.value.remedy
 
 
-def test_a_partition_that_does_not_exist_is_answered_with_those_that_do():
+def test_for_an_unknown_partition_the_error_names_the_known_ones():
     with pytest.raises(SourceError) as caught:
         places(topic="feed", partition=7)
     assert caught.value.remedy == "The partitions are: feed/0, feed/1, other/0"

@@ -105,13 +105,13 @@ def test_a_partition_that_counts_no_more_neither_holds_the_watermark_nor_is_show
 
 
 def test_without_kafka_everything_else_is_shown():
-    lines = as_lines(standing(problem="kafka does not answer: metadata of feed"))
+    lines = as_lines(standing(problem="Kafka does not answer: metadata of feed"))
     assert lines == [
         "replica     replica in sqlite:///r.db",
         f"checkpoint  2023-11-14 22:13:20.000Z (ts {A}), 4.0 s behind",
         "watermark   2023-11-14 22:13:21.500Z, held back by feed/1",
         "owner       process 42 on box since 2023-11-14 22:00:00Z, heartbeat 0.4 s ago, alive",
-        "kafka       kafka does not answer: metadata of feed: the end offsets are unknown",
+        "kafka       Kafka does not answer: metadata of feed: the end offsets are unknown",
         "",
         "stream  next offset  end  behind  resolved                    lag",
         "feed/0        1,200    ?       ?  2023-11-14 22:13:22.500Z  1.5 s",

@@ -237,9 +237,9 @@ def test_the_error_names_the_range_that_is_missing(plan, cached):
 def test_the_cached_failure_of_a_range_is_not_its_content_and_it_is_read_again(plan, cached, path):
     large = plan()
     *chunks, report = cached[0]
-    lost_race = [chunks[0], RangeFailure(report.range, SourceError("kafka does not answer", kind="unreachable"))]
+    lost_race = [chunks[0], RangeFailure(report.range, SourceError("Kafka does not answer", kind="unreachable"))]
     outcome = committed(large, rendered(large, selected(large, [lost_race, *cached[1:]])))
-    assert (outcome.state, type(outcome.error), outcome.error.facts["cause"]) == (WriteState.REBUILD, JobAborted, "kafka does not answer")
+    assert (outcome.state, type(outcome.error), outcome.error.facts["cause"]) == (WriteState.REBUILD, JobAborted, "Kafka does not answer")
     assert rows_of(path) == 0
 
 

@@ -58,7 +58,7 @@ def test_an_unknown_topic_is_named(broker):
     assert caught.value.facts == {"kind": "unknown_topic", "topic": "no-such-topic"}
 
 
-def test_a_topic_that_was_there_and_is_not_known_any_more_may_come_back(source):
+def test_a_topic_that_was_listed_before_may_come_back(source):
     source.listing()
     assert source._refused(TOPIC, KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)).facts["kind"] == "unreachable"
 
@@ -86,7 +86,7 @@ def test_secrets_in_properties_are_never_shown():
     assert secret.consumer()["sasl.password"] == "hunter2"
 
 
-def test_a_source_that_is_let_go_leaves_nothing_behind(broker):
+def test_a_closed_source_is_freed_without_the_garbage_collector(broker):
     gc.collect()
     gc.disable()
     try:

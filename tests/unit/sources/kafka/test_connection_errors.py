@@ -1,4 +1,4 @@
-"""What librdkafka complains of: which of it ends the waiting, and what of it is told."""
+"""Connection errors of librdkafka: which of them end the wait, and what an operator sees of them."""
 
 import pickle
 
@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError
 
 from applier.model.errors import SourceError
 from applier.replica.recovery import is_transient
-from applier.sources.kafka.complaint import Complaints
+from applier.sources.kafka.connection_error import ConnectionErrors
 from applier.sources.kafka.settings import KafkaSettings, unreachable
 
 SECRET = "hunter-2"  # noqa: S105 - a mark that is looked for
@@ -25,18 +25,18 @@ DOWN = KafkaError(
 ALL_DOWN = KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down")
 
 
-def heard(*errors: KafkaError) -> Complaints:
-    complaints = Complaints(SETTINGS)
+def heard(*errors: KafkaError) -> ConnectionErrors:
+    found = ConnectionErrors(SETTINGS)
     for error in errors:
-        complaints.hear(error)
-    return complaints
+        found.add(error)
+    return found
 
 
 @pytest.mark.parametrize(
     ("error", "cause", "remedy"),
     [(WRONG_PASSWORD, "b:1: SASL authentication error: no", "sasl.password"), (NO_TRUST, "b:1: SSL handshake failed", "ssl.ca.location")],
 )
-def test_who_is_refused_again_and_again_need_not_wait(error, cause, remedy):
+def test_repeated_refusals_end_the_wait(error, cause, remedy):
     with pytest.raises(SourceError) as caught:
         heard(error, ALL_DOWN, DOWN, error).check()
     told = pickle.loads(pickle.dumps(caught.value))  # noqa: S301 - our own bytes
@@ -46,28 +46,28 @@ def test_who_is_refused_again_and_again_need_not_wait(error, cause, remedy):
     assert not is_transient(told)
 
 
-def test_a_broker_that_goes_away_in_a_handshake_is_waited_for():
+def test_a_broker_that_dies_in_a_handshake_is_waited_for():
     heard(NO_TRUST, ALL_DOWN, DOWN).check()
     heard(*[DOWN] * 5).check()
 
 
-def test_who_was_served_in_between_is_not_refused():
-    complaints = heard(WRONG_PASSWORD)
-    complaints.forget()
-    assert complaints.latest == ""
-    complaints.hear(WRONG_PASSWORD)
-    complaints.check()
+def test_refusals_before_an_answer_do_not_count():
+    errors = heard(WRONG_PASSWORD)
+    errors.clear()
+    assert errors.latest == ""
+    errors.add(WRONG_PASSWORD)
+    errors.check()
 
 
-def test_the_newest_complaint_that_says_something_is_told():
+def test_the_newest_error_that_names_a_reason_is_kept():
     assert heard(DOWN, ALL_DOWN).latest == "b:1: Connect failed: Connection refused"
     assert heard(ALL_DOWN).latest == ""
 
 
 def test_secrets_that_a_broker_repeats_are_masked_and_names_are_not():
-    complaints = heard(*[KafkaError(KafkaError._AUTHENTICATION, f"user us with {SECRET}: no")] * 2)
-    assert complaints.latest == "user us with ***: no"
+    errors = heard(*[KafkaError(KafkaError._AUTHENTICATION, f"user us with {SECRET}: no")] * 2)
+    assert errors.latest == "user us with ***: no"
     with pytest.raises(SourceError) as caught:
-        complaints.check()
+        errors.check()
     assert SECRET not in str(caught.value)
     assert unreachable(SETTINGS, "x", KafkaError(KafkaError._FAIL, f"{SECRET}!")).facts["cause"].endswith('str="***!"}')

@@ -1,4 +1,4 @@
-"""What Kafka's answers mean: the few that no patience helps with, told for what they are; all others may pass by themselves."""
+"""What Kafka's error codes mean: the few that a retry cannot help have a message of their own; all others count as "does not answer"."""
 
 from typing import Any, Final, NamedTuple
 
@@ -9,7 +9,7 @@ from applier.sources.kafka.settings import KafkaSettings, unreachable
 
 
 class KafkaErrorMeaning(NamedTuple):
-    """What a code means, and what to do."""
+    """What a code means, and what to do about it."""
 
     kind: str
     message: str
@@ -18,13 +18,13 @@ class KafkaErrorMeaning(NamedTuple):
 
 _DAMAGED: Final = KafkaErrorMeaning(
     "damaged",
-    "records cannot be read from kafka: they are damaged",
-    "See the log of the partition's leader, and check its files with kafka-dump-log; another replica of the partition may be whole. If "
-    "none is, make the replica anew from a dump (README)",
+    "Kafka returned damaged records",
+    "See the log of the partition's leader, and check its files with kafka-dump-log. Another replica of the partition may be intact. If "
+    "none is, create the sink again from a dump (README)",
 )
 MEANINGS: Final = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: KafkaErrorMeaning(
-        "unauthorized", "the topic may not be read", "Grant READ on the topic to this user"
+        "unauthorized", "the user has no permission to read the topic", "Grant READ on the topic to this user"
     ),
     KafkaError.INVALID_MSG: _DAMAGED,  # the broker has found it so
     KafkaError._BAD_MSG: _DAMAGED,  # noqa: SLF001 - librdkafka's own codes begin with an underscore
@@ -33,7 +33,7 @@ MEANINGS: Final = {
 
 
 def failed(settings: KafkaSettings, what: str, cause: KafkaError | KafkaException, **place: Any) -> SourceError:
-    """Make the error for what Kafka has answered when it was asked for ``what``; ``place`` are its facts, if it is final."""
+    """Return the error for a request for ``what`` that failed; ``place`` are its facts where a retry cannot help."""
     error = cause.args[0] if isinstance(cause, KafkaException) else cause
     meaning = MEANINGS.get(error.code())
     if meaning is None:

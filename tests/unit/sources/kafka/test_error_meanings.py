@@ -1,4 +1,4 @@
-"""What Kafka's answers mean: what no patience helps with is told for what it is, at once; everything else may pass."""
+"""Kafka's error codes: those that a retry cannot help have a message of their own; every other one may be transient."""
 
 import pickle
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from applier.model.errors import SourceError
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.replica.recovery import is_transient
-from applier.sources.kafka.failure import failed
+from applier.sources.kafka.error_meaning import failed
 from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.settings import KafkaSettings
 
@@ -26,7 +26,7 @@ FINAL = [
 
 @pytest.mark.parametrize("wrapped", [KafkaError, lambda *told: KafkaException(KafkaError(*told))], ids=["error", "exception"])
 @pytest.mark.parametrize(("code", "kind", "remedy"), FINAL)
-def test_what_no_patience_helps_with_ends_the_run_with_its_own_words_and_its_place(code, kind, remedy, wrapped):
+def test_an_error_that_a_retry_cannot_help_has_its_own_message_and_its_place(code, kind, remedy, wrapped):
     error = pickle.loads(pickle.dumps(failed(SETTINGS, "it", wrapped(code, f"so it is, {SECRET}"), topic="t", offset=7)))  # noqa: S301
     assert error.facts == {"kind": kind, "topic": "t", "offset": 7, "cause": "so it is, ***"}
     assert remedy in error.remedy
@@ -37,9 +37,9 @@ def test_what_no_patience_helps_with_ends_the_run_with_its_own_words_and_its_pla
 @pytest.mark.parametrize(
     "code", [KafkaError._TRANSPORT, KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.KAFKA_STORAGE_ERROR, KafkaError.UNKNOWN]
 )
-def test_everything_else_may_pass_by_itself(code):
+def test_every_other_error_is_transient(code):
     error = failed(SETTINGS, "range t/0@7..9", KafkaError(code), topic="t")
-    assert (error.facts["kind"], error.message) == ("unreachable", "kafka does not answer: range t/0@7..9")
+    assert (error.facts["kind"], error.message) == ("unreachable", "Kafka does not answer: range t/0@7..9")
     assert is_transient(error)
 
 
@@ -61,7 +61,7 @@ class Refused:
 
 
 @pytest.mark.parametrize(("code", "kind"), [(code, kind) for code, kind, _ in FINAL])
-def test_a_reader_that_is_told_so_does_not_wait_and_names_where_it_stands(code, kind):
+def test_a_reader_with_such_an_error_does_not_wait_and_names_its_position(code, kind):
     with pytest.raises(SourceError) as caught:
         KafkaRangeReader(SETTINGS)._take(At(7), [Refused(code)], RangeId(Stream("t", 3), Offset(5), Offset(9)))
     facts = caught.value.facts

@@ -1,7 +1,7 @@
-"""What librdkafka says when it refuses the operator's properties, told without their values.
+"""The operator's properties that librdkafka refuses: named, without their values.
 
-Its own words may hold a secret, whole or cut ("Unrecognized sasl.oauthbearer.config beginning at: …"), so they are never passed on:
-only the names of properties that stand in them are.
+Its own messages may hold a secret, whole or cut ("Unrecognized sasl.oauthbearer.config beginning at: …"). So they are not passed on: an
+error names the properties that occur in them.
 """
 
 import re
@@ -34,22 +34,22 @@ def _refusal(properties: Mapping[str, str], reason: str) -> ConfigError:
     mentioned = dict.fromkeys(NAME.findall(reason))
     named = [name for name in properties if name in mentioned]
     if reason.startswith("No such configuration property") and named:
-        message = f"librdkafka knows no property {named[0]!r}"
-        return ConfigError(message, remedy=f"{REMEDY} for the names that there are", key=_key(named[0]))
+        message = f"librdkafka has no property {named[0]!r}"
+        return ConfigError(message, remedy=f"{REMEDY} for the names", key=_key(named[0]))
     missing = [name for name in mentioned if _is_missing(name, properties)]
     if missing:
-        message = f"librdkafka needs {_keys(missing)} beside the other properties of source.kafka"
-        return ConfigError(message, remedy="Set what is missing under [source.kafka]", key=_key(missing[0]))
+        message = f"librdkafka also needs {_keys(missing)}"
+        return ConfigError(message, remedy="Set it under [source.kafka]", key=_key(missing[0]))
     # Some reasons hold the value and not the name ("Unsupported SASL mechanism: x"), some neither.
     refused = named or [name for name, value in properties.items() if value and value in reason] or list(properties)
     if not refused:
         return ConfigError(f"librdkafka refuses the configuration: {reason}", remedy="Check source.bootstrap_servers", key="source")
     what = "value" if len(refused) == 1 else "values"
-    return ConfigError(f"librdkafka refuses the {what} of {_keys(refused)}", remedy=f"{REMEDY} for what it may hold", key=_key(refused[0]))
+    return ConfigError(f"librdkafka refuses the {what} of {_keys(refused)}", remedy=f"{REMEDY} for its values", key=_key(refused[0]))
 
 
 def _is_missing(name: str, properties: Mapping[str, str]) -> bool:
-    """Tell whether it is the name of a property that is not set, and not a piece of a value."""
+    """Whether it is the name of a property that is not set, and not a piece of a value."""
     return name.startswith(SECURITY) and name not in properties and not any(name in value for value in properties.values())
 
 
