@@ -1,4 +1,4 @@
-"""The edge: one module per command. Commands import what they need when they run, so that ``--help`` waits for nothing.
+"""The command line: one module per command, imported when the command is called. Nothing imports this package.
 
-May import everything. Read ``main`` first.
+May import everything. Read ``main`` first (exit codes, errors), then ``command_group`` (which commands there are).
 """

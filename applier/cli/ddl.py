@@ -25,12 +25,11 @@ DdlTs = Annotated[int | None, typer.Option("--ts", metavar="TSO", min=0, max=MAX
 TABLE_HELP: Final = "Table that the DDL's event names; SCHEMA. for a DDL of a schema."
 DdlTable = Annotated[str | None, typer.Option("--table", metavar="SCHEMA.TABLE", help=TABLE_HELP)]
 SKIPPED_UNREAD: Final = "/* skipped by the operator before it was read */"
-DONE_HELP: Final = "Record that an unfinished DDL is done: the sink has its result."
 
 
 @ddl.command("list")
 def list_ddls(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTable = None, as_json: AsJson = False) -> None:
-    """Show the DDLs of the ledger in the order of their commit timestamps."""
+    """List the DDLs of the ledger by commit timestamp."""
     with open_sink_of(read_config(config)) as sink:
         entries = chosen(_ledger(sink), ts, table)
     if as_json:
@@ -43,9 +42,9 @@ def list_ddls(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: D
         print_line("the ledger has no such DDL")
 
 
-@ddl.command("done", help=DONE_HELP)
+@ddl.command("done")
 def done(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTable = None) -> None:
-    """Record that an unfinished DDL is done."""
+    """Record that an unfinished DDL is done: the sink has its result."""
     with open_sink_of(read_config(config)) as sink:
         _resolve(sink, ts, table, DdlState.DONE)
 

@@ -16,7 +16,9 @@ DEFAULT_CONFIG: Final = Path("applier.toml")
 
 ConfigPath: TypeAlias = Annotated[
     Path,
-    typer.Option("--config", "-c", help="Configuration file (TOML). APPLIER_… environment variables override it.", show_default=True),
+    typer.Option(
+        "--config", "-c", metavar="FILE", help="Configuration file (TOML). APPLIER_… environment variables override it.", show_default=True
+    ),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Write JSON to standard output, for programs.")]
 TAKE_OVER_HELP: Final = "Take over from the run that owns the replica, even if that run is alive."

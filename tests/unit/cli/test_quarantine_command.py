@@ -36,7 +36,7 @@ BROKEN = row(20, id=column(3, KEY, 3), n=column(3, PLAIN, "not a number"))
 
 
 @dataclass
-class Stage:
+class Deployment:
     """A replica of a topic of its own, and the command line beside it."""
 
     directory: Path
@@ -86,24 +86,26 @@ class Stage:
 
 
 @pytest.fixture
-def stage(tmp_path, mock_kafka):
+def deployment(tmp_path, mock_kafka):
     topic = f"bad-{uuid4().hex[:8]}"
     (tmp_path / "applier.toml").write_text(
         f'[source]\nbootstrap_servers = "{mock_kafka}"\ntopics = ["{topic}"]\n[sink]\nurl = "sqlite:///{tmp_path}/replica.db"\n'
         f"{ACCEPT}[run]\nlock_timeout_s = 0.2\n"
     )
-    return Stage(tmp_path, mock_kafka, topic)
+    return Deployment(tmp_path, mock_kafka, topic)
 
 
 @pytest.fixture
-def held(stage):
+def held(deployment):
     """One row was refused, one record could not be read, and one row could be applied."""
-    stage.produce(*BEGINNING)
-    stage.catch_up()
-    stage.execute("CREATE TRIGGER strict BEFORE INSERT ON \"shop.orders\" WHEN NEW.n >= 100 BEGIN SELECT RAISE(ABORT, 'too much'); END")
-    stage.produce((ONE, order(20, 1, 100)), (ONE, order(21, 2, 2)), (ONE, BROKEN), *everywhere(resolved(30)))
-    stage.catch_up("unreadable", "rejected")
-    return stage
+    deployment.produce(*BEGINNING)
+    deployment.catch_up()
+    deployment.execute(
+        "CREATE TRIGGER strict BEFORE INSERT ON \"shop.orders\" WHEN NEW.n >= 100 BEGIN SELECT RAISE(ABORT, 'too much'); END"
+    )
+    deployment.produce((ONE, order(20, 1, 100)), (ONE, order(21, 2, 2)), (ONE, BROKEN), *everywhere(resolved(30)))
+    deployment.catch_up("unreadable", "rejected")
+    return deployment
 
 
 def test_what_waits_is_listed_for_people_and_for_programs(held, capsys):
@@ -169,71 +171,71 @@ def test_an_event_that_is_not_there_is_a_mistake_of_usage(command, held, capsys)
     assert "TOPIC/PARTITION" in capsys.readouterr().err
 
 
-def test_a_sink_without_bookkeeping_is_4_and_looking_creates_nothing(stage, capsys):
-    assert stage.run("quarantine list") == SINK
+def test_a_sink_without_bookkeeping_is_4_and_looking_creates_nothing(deployment, capsys):
+    assert deployment.run("quarantine list") == SINK
     assert "applier migrate" in capsys.readouterr().err
-    assert not (stage.directory / "replica.db").exists() or stage.execute("SELECT * FROM sqlite_master") == []
+    assert not (deployment.directory / "replica.db").exists() or deployment.execute("SELECT * FROM sqlite_master") == []
 
 
 # Skipping
 
 
-def test_the_record_that_stops_the_replica_is_skipped_by_its_place(stage, capsys):
-    stage.produce(*BEGINNING, (ONE, BROKEN), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+def test_the_record_that_stops_the_replica_is_skipped_by_its_place(deployment, capsys):
+    deployment.produce(*BEGINNING, (ONE, BROKEN), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
     with pytest.raises(ProtocolError):
-        stage.catch_up()
-    assert stage.run("skip", *stage.at(3)) == 0
+        deployment.catch_up()
+    assert deployment.run("skip", *deployment.at(3)) == 0
     assert "unreadable (value_type)" in capsys.readouterr().out
-    stage.catch_up()
-    assert stage.rows == [(2, 2)]
-    ((place, entry),) = stage.replica.quarantine().items()
-    assert (place, entry.event.state) == (f"{stage.topic}/0@3#0", QuarantineState.SKIPPED)
+    deployment.catch_up()
+    assert deployment.rows == [(2, 2)]
+    ((place, entry),) = deployment.replica.quarantine().items()
+    assert (place, entry.event.state) == (f"{deployment.topic}/0@3#0", QuarantineState.SKIPPED)
     assert "@" in entry.event.error, "who said so"
 
 
-def test_a_ddl_that_stops_the_replica_is_skipped_in_the_ledger_by_its_place(stage, capsys):
+def test_a_ddl_that_stops_the_replica_is_skipped_in_the_ledger_by_its_place(deployment, capsys):
     alter = ddl(20, "ALTER TABLE orders ADD COLUMN g GEOMETRY", t=5)
-    stage.produce(*BEGINNING, *everywhere(alter), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    deployment.produce(*BEGINNING, *everywhere(alter), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
     with pytest.raises(NeedsOperator):
-        stage.catch_up()
-    assert stage.run("skip", *stage.at(3)) == 0
-    assert stage.run("skip", *stage.at(3, partition=1)) == 0
+        deployment.catch_up()
+    assert deployment.run("skip", *deployment.at(3)) == 0
+    assert deployment.run("skip", *deployment.at(3, partition=1)) == 0
     assert "already skipped" in capsys.readouterr().out
-    stage.catch_up()
-    assert stage.rows == [(2, 2)]
-    assert [entry.state for entry in stage.replica.ledger() if entry.ddl.commit_ts == 20] == [DdlState.SKIPPED]
-    assert stage.replica.quarantine() == {}
+    deployment.catch_up()
+    assert deployment.rows == [(2, 2)]
+    assert [entry.state for entry in deployment.replica.ledger() if entry.ddl.commit_ts == 20] == [DdlState.SKIPPED]
+    assert deployment.replica.quarantine() == {}
 
 
-def test_the_environment_counts_for_all_of_a_skip_by_place(stage, monkeypatch):
+def test_the_environment_counts_for_all_of_a_skip_by_place(deployment, monkeypatch):
     alter = ddl(20, "ALTER TABLE orders ADD COLUMN g GEOMETRY", t=5)
-    stage.produce(*BEGINNING, (ONE, BROKEN), *everywhere(alter), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    deployment.produce(*BEGINNING, (ONE, BROKEN), *everywhere(alter), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
     with pytest.raises(ProtocolError):
-        stage.catch_up()
-    assert stage.run_from_environment(monkeypatch, "skip", *stage.at(3)) == 0
-    assert stage.run_from_environment(monkeypatch, "skip", *stage.at(4)) == 0
-    stage.catch_up()
-    assert stage.rows == [(2, 2)]
-    assert [entry.state for entry in stage.replica.ledger() if entry.ddl.commit_ts == 20] == [DdlState.SKIPPED]
+        deployment.catch_up()
+    assert deployment.run_from_environment(monkeypatch, "skip", *deployment.at(3)) == 0
+    assert deployment.run_from_environment(monkeypatch, "skip", *deployment.at(4)) == 0
+    deployment.catch_up()
+    assert deployment.rows == [(2, 2)]
+    assert [entry.state for entry in deployment.replica.ledger() if entry.ddl.commit_ts == 20] == [DdlState.SKIPPED]
 
 
 @pytest.mark.parametrize("command", ["skip", "ddl skip"])
-def test_the_environment_counts_for_all_of_a_skip_by_timestamp(command, stage, monkeypatch):
-    stage.produce(*BEGINNING)
-    stage.catch_up()
-    assert stage.run_from_environment(monkeypatch, command, "--ts", 20, "--table", "shop.orders") == 0
-    stage.produce(*everywhere(ddl(20, "ALTER TABLE orders ADD COLUMN m INT", t=5)), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
-    stage.catch_up()
-    assert stage.rows == [(2, 2)]
+def test_the_environment_counts_for_all_of_a_skip_by_timestamp(command, deployment, monkeypatch):
+    deployment.produce(*BEGINNING)
+    deployment.catch_up()
+    assert deployment.run_from_environment(monkeypatch, command, "--ts", 20, "--table", "shop.orders") == 0
+    deployment.produce(*everywhere(ddl(20, "ALTER TABLE orders ADD COLUMN m INT", t=5)), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    deployment.catch_up()
+    assert deployment.rows == [(2, 2)]
 
 
 @pytest.mark.parametrize("command", ["skip", "ddl skip"])
-def test_the_environment_counts_for_all_of_the_word_on_an_unfinished_ddl(command, stage, monkeypatch):
-    stage.produce(*BEGINNING)
-    stage.catch_up()
-    stage.execute("UPDATE applier_ddl_ledger SET state = 'intent', ended_at = NULL WHERE table_name = 'orders'")
-    assert stage.run_from_environment(monkeypatch, command, "--ts", 10, "--table", "shop.orders") == 0
-    assert [entry.state for entry in stage.replica.ledger() if entry.ddl.table == "orders"] == [DdlState.SKIPPED]
+def test_the_environment_counts_for_all_of_the_word_on_an_unfinished_ddl(command, deployment, monkeypatch):
+    deployment.produce(*BEGINNING)
+    deployment.catch_up()
+    deployment.execute("UPDATE applier_ddl_ledger SET state = 'intent', ended_at = NULL WHERE table_name = 'orders'")
+    assert deployment.run_from_environment(monkeypatch, command, "--ts", 10, "--table", "shop.orders") == 0
+    assert [entry.state for entry in deployment.replica.ledger() if entry.ddl.table == "orders"] == [DdlState.SKIPPED]
 
 
 def test_the_environment_counts_for_all_of_a_retry(held, monkeypatch):
@@ -259,35 +261,35 @@ def test_what_was_passed_or_is_not_there_cannot_be_skipped(held, capsys):
 
 
 @pytest.mark.parametrize("command", ["skip", "ddl skip"])
-def test_a_word_on_a_table_without_its_schema_is_refused(command, stage, capsys):
-    stage.produce(*BEGINNING)
-    stage.catch_up()
-    assert stage.run(command, "--ts", 20, "--table", "orders") == CONFIG
+def test_a_word_on_a_table_without_its_schema_is_refused(command, deployment, capsys):
+    deployment.produce(*BEGINNING)
+    deployment.catch_up()
+    assert deployment.run(command, "--ts", 20, "--table", "orders") == CONFIG
     assert "SCHEMA.TABLE" in capsys.readouterr().err
-    assert [entry.ddl.commit_ts for entry in stage.replica.ledger()] == [5, 10]
-    assert stage.execute("SELECT COUNT(*) FROM applier_skip_word") == [(0,)]
+    assert [entry.ddl.commit_ts for entry in deployment.replica.ledger()] == [5, 10]
+    assert deployment.execute("SELECT COUNT(*) FROM applier_skip_word") == [(0,)]
 
 
 @pytest.mark.parametrize("command", ["skip", "ddl skip"])
-def test_a_ddl_of_a_schema_is_skipped_by_the_schema_with_a_dot(command, stage):
-    stage.produce(*BEGINNING)
-    stage.catch_up()
-    assert stage.run(command, "--ts", 20, "--table", "Other.") == 0
+def test_a_ddl_of_a_schema_is_skipped_by_the_schema_with_a_dot(command, deployment):
+    deployment.produce(*BEGINNING)
+    deployment.catch_up()
+    assert deployment.run(command, "--ts", 20, "--table", "Other.") == 0
     bad = (head(20, "other", table="", t=2), {"q": "CREATE DATABASE other CHARACTER SET of_none", "t": 1})
-    stage.produce(*everywhere(bad), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
-    stage.catch_up()
-    assert stage.rows == [(2, 2)]
-    (entry,) = [entry for entry in stage.replica.ledger() if entry.ddl.commit_ts == 20]
+    deployment.produce(*everywhere(bad), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    deployment.catch_up()
+    assert deployment.rows == [(2, 2)]
+    (entry,) = [entry for entry in deployment.replica.ledger() if entry.ddl.commit_ts == 20]
     assert entry.state is DdlState.SKIPPED
-    stage.execute("UPDATE applier_ddl_ledger SET state = 'intent', ended_at = NULL WHERE lower(schema_name) = 'other'")
-    assert stage.run("ddl done", "--ts", 20, "--table", "other.") == 0
+    deployment.execute("UPDATE applier_ddl_ledger SET state = 'intent', ended_at = NULL WHERE lower(schema_name) = 'other'")
+    assert deployment.run("ddl done", "--ts", 20, "--table", "other.") == 0
 
 
-def test_everything_of_a_timestamp_and_table_is_skipped_by_the_next_run(stage, capsys):
-    stage.produce(*BEGINNING)
-    stage.catch_up()
-    assert stage.run("skip", "--ts", 20, "--table", "Shop.Orders") == 0
+def test_everything_of_a_timestamp_and_table_is_skipped_by_the_next_run(deployment, capsys):
+    deployment.produce(*BEGINNING)
+    deployment.catch_up()
+    assert deployment.run("skip", "--ts", 20, "--table", "Shop.Orders") == 0
     assert "effective from the next start" in capsys.readouterr().out
-    stage.produce((ONE, order(20, 1, 1)), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
-    stage.catch_up()
-    assert stage.rows == [(2, 2)]
+    deployment.produce((ONE, order(20, 1, 1)), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    deployment.catch_up()
+    assert deployment.rows == [(2, 2)]
