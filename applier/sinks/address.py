@@ -1,8 +1,8 @@
-"""The URL of a sink: what it may say, and in which words the rest is refused. Nothing here quotes a part that may be a password.
+"""The URL of a sink: which URLs are allowed, and why others are refused. No message here quotes a part that may be a password.
 
-SQLAlchemy hands the options of a URL to the driver as texts. PyMySQL takes some of them for true whatever they say
-(``autocommit=false`` switches it on), and others change what a session writes or how long it waits. So the list of options is one of
-those that are harmless, and everything else is set by the applier.
+SQLAlchemy hands the options of a URL to the driver as texts. PyMySQL takes some of them for true whatever their text is
+(``autocommit=false`` switches it on), and others change what a session writes or how long it waits. So only options on a list of
+harmless ones are allowed; the applier sets everything else.
 """
 
 import re
@@ -26,7 +26,7 @@ QUOTED: Final = (
 
 CONNECT_TIMEOUT: Final = "connect_timeout"
 MAX_CONNECT_TIMEOUT_S: Final = 60
-"""Longer, and neither a retry nor a shutdown would come in time."""
+"""With a longer one, neither a retry nor a shutdown would come in time."""
 HARMLESS: Final = frozenset({"bind_address", CONNECT_TIMEOUT, "program_name", "unix_socket"})
 """How the server is reached, and what it shows of the session."""
 
@@ -67,7 +67,7 @@ Options: TypeAlias = list[tuple[str, str]]
 
 
 class BadAddress(ValueError):
-    """What is wrong with a URL, in words that follow its name, and the remedy."""
+    """What is wrong with a URL (a text that follows the URL's name in a message), and the remedy."""
 
     def __init__(self, problem: str, remedy: str) -> None:
         super().__init__(problem)
@@ -90,7 +90,7 @@ def read_address(text: str) -> URL:
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
-        # Not chained: the library's words may hold the password.
+        # Not chained: the library's message may hold the password.
         raise BadAddress("is not a URL of a database", f"{URL_FORM}. {QUOTED}" if "@" in text else URL_FORM) from None
     # The library leaves out the options that have no value.
     options = parse_qsl(text.rpartition("@")[2].partition("?")[2], keep_blank_values=True)
@@ -137,7 +137,7 @@ def _nearest(option: str) -> str:
 
 def _check_file(url: URL, options: Options) -> None:
     if url.host or url.username or url.password or url.port:
-        raise BadAddress("names a host, which a file has not", FILE_FORM)
+        raise BadAddress("names a host, but a file has none", FILE_FORM)
     if not url.database or url.database == ":memory:" or ("mode", "memory") in options:
         raise BadAddress("names no file", f"Progress must outlive the process. {FILE_FORM}")
     if url.database.startswith("file:"):

@@ -1,4 +1,4 @@
-"""Named points at which a test lets the process die: ``APPLIER_FAILPOINT=name`` or ``name:3`` (the third time); ``name:3:stop`` freezes it.
+"""Named points at which a test kills the process: ``APPLIER_FAILPOINT=name`` or ``name:3`` (the third time); ``name:3:stop`` freezes it.
 
 Faults are injected, not imagined; without the variable, reaching a point costs one dictionary lookup.
 """
@@ -13,7 +13,7 @@ _reached: Counter[str] = Counter()
 
 
 def reach(point: str) -> None:
-    """Kill this process (SIGKILL), or stop it (SIGSTOP), if ``point`` is the one that the environment names."""
+    """Kill this process (SIGKILL), or stop it (SIGSTOP), if the environment names ``point``."""
     wanted = os.environ.get(VARIABLE)
     if wanted is None:
         return

@@ -27,10 +27,10 @@ class Writer(Protocol):
     def write(
         self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, quarantined: Quarantined | None = None
     ) -> WriteOutcome:
-        """Lock the progress row, check the fence, run the statements in order, store what is set aside, move the progress, COMMIT.
+        """Lock the progress row, check the fence, run the statements in order, store what is quarantined, move the progress, COMMIT.
 
         A consumed iterable cannot be retried here: a retryable error is reported and the driver repeats the job.
-        Raises nothing of the database; every error comes back in the outcome. A statement that raises warnings is rolled back.
+        Raises no error of the database: each one comes back in the outcome. A statement that raises warnings is rolled back.
         """
         ...
 
@@ -64,7 +64,7 @@ class Sink(Protocol):
     def load(self, *, known_tables: frozenset[FoldedName] | None = None) -> Progress | None:
         """Read the progress; None before the first ``begin``. ``known_tables`` are taken as they are, if given: they only ever grow.
 
-        Fenced if another run has become the owner since ``acquire``: its epoch must not be taken for ours.
+        Fenced if another run has become the owner since ``acquire``: this run must not write under the other run's epoch.
         """
         ...
 
@@ -92,7 +92,7 @@ class Sink(Protocol):
         ...
 
     def save(self, fence: Fence, commit: ProgressCommit, quarantined: Quarantined | None = None) -> WriteOutcome:
-        """Write progress without rows, under the fence, with what is set aside."""
+        """Write progress without rows, under the fence, with what is quarantined."""
         ...
 
     def ledger(self) -> Sequence[LedgerEntry]:
@@ -124,11 +124,11 @@ class Sink(Protocol):
         ...
 
     def settle(self, fence: Fence) -> Fence:
-        """Settle every intent that a dead run left: compare the tables, then done or run again; NeedsOperator if it cannot be decided."""
+        """Settle every intent that a dead run left: compare the tables, then write done or run again. NeedsOperator: undecidable."""
         ...
 
     def resolve_ddl(self, ts: Ts, schema: str, table: str, state: DdlState | None) -> int:
-        """Carry out the operator's word (``applier ddl done|skip|retry``) on matching intents; return how many there were.
+        """Apply the operator's decision (``applier ddl done|skip|retry``) to matching intents; return how many there were.
 
         Their state becomes ``state``; with None, ``before`` is cleared, so that the statement runs again.
         """
@@ -136,13 +136,13 @@ class Sink(Protocol):
 
     @property
     def quarantine(self) -> QuarantineStore:
-        """The events that were set aside, and the operator's words about events to skip. Needs no ownership."""
+        """The quarantined events, and the operator's rules about events to skip. Needs no ownership."""
         ...
 
     def overview(self) -> Overview:
-        """Look at the replica from outside: needs neither ownership nor more than the privilege to read the bookkeeping.
+        """Read the state of the replica from outside. Needs no ownership, only the privilege to read the bookkeeping.
 
-        FatalSinkError if the bookkeeping is not there, or that of another version.
+        FatalSinkError if the bookkeeping is missing, or has another version.
         """
         ...
 
@@ -152,7 +152,7 @@ class Sink(Protocol):
 
     @property
     def heartbeat_error(self) -> Exception | None:
-        """Why this run may not go on, as far as the heartbeat knows. Any thread may ask, as often as it likes: nobody else is asked."""
+        """Why this run must stop, as far as the heartbeat knows; None: no reason. Any thread may read it: it costs no statement."""
         ...
 
     def close(self) -> None:

@@ -28,7 +28,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressCommit:
-    """How a transaction moves the progress. ``known_tables`` are recorded in it. ``topic_ids``: Kafka's ids, where it tells them."""
+    """How a transaction moves the progress. ``known_tables`` are recorded in it. ``topic_ids``: Kafka's ids of topics, if known."""
 
     checkpoint_ts: Ts
     positions: dict[Stream, StreamPosition]

@@ -25,8 +25,9 @@ class Settlement(NamedTuple):
 class Quarantined:
     """What a transaction stores in the quarantine beside its rows. Not picklable: it never leaves the process that makes it.
 
-    ``record_of`` reads the record of an event from Kafka; SourceError if it is gone. ``takes_refused``: rows that the database refuses
-    are stored too; otherwise they stop the transaction. ``at_most`` limits the events that are new to the quarantine (None: no limit).
+    ``record_of`` reads the record of an event from Kafka; SourceError if Kafka no longer has it. ``takes_refused``: rows that the
+    database refuses are stored too; otherwise they stop the transaction. ``at_most`` limits the events that
+    are new to the quarantine (None: no limit).
     """
 
     record_of: Callable[[RejectedEvent], KeptRecord]

@@ -17,10 +17,10 @@ SYSTEM_SCHEMAS: Final = frozenset({"mysql", "information_schema", "performance_s
 """Of MySQL, MariaDB and TiDB. TiCDC never sends events on them."""
 
 _ELSEWHERE: Final = (
-    'Let the bookkeeping lie elsewhere ([sink] schema = "…"; docs/operations.md), or leave the schema out of the '
-    "changefeed and this event out with `applier skip`"
+    'Move the bookkeeping to another schema ([sink] schema = "…"; docs/operations.md), or exclude the schema from the '
+    "changefeed and skip this event with `applier skip`"
 )
-_LEAVE_OUT: Final = "Leave the schema out of the changefeed, and this event out with `applier skip`"
+_LEAVE_OUT: Final = "Exclude the schema from the changefeed, and skip this event with `applier skip`"
 
 
 class Reserved(NamedTuple):
@@ -53,10 +53,10 @@ class Reserved(NamedTuple):
         own = self.bookkeeping.casefold()
         names = {schema.casefold() for schema in schemas}
         if own and own in names | {schema.casefold() for schema in mentions}:
-            message = "an event of upstream is about the schema in which the applier keeps its bookkeeping"
+            message = "an upstream event touches the schema of the applier's bookkeeping"
             raise NeedsOperator(message, remedy=_ELSEWHERE, schema=self.bookkeeping, **facts)
         for schema in sorted(names & self.system):
-            message = "an event of upstream is about a schema of the database itself"
+            message = "an upstream event touches a system schema of the sink's database"
             raise NeedsOperator(message, remedy=_LEAVE_OUT, schema=schema, **facts)
 
 

@@ -13,13 +13,13 @@ class TlsMode(StrEnum):
 
     DISABLED = "disabled"
     PREFERRED = "preferred"
-    """With TLS where the server offers it; who sits in between can prevent it."""
+    """With TLS where the server offers it; an attacker on the way can prevent it."""
     REQUIRED = "required"
-    """With TLS, to whoever answers."""
+    """With TLS, without checking who answers."""
     VERIFY_CA = "verify_ca"
     """With TLS, to a server with a certificate of the CA."""
     VERIFY_IDENTITY = "verify_identity"
-    """With TLS, to the very server that the certificate of the CA names."""
+    """With TLS, to the server that the certificate of the CA names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,4 +48,4 @@ class SinkSettings:
     silence_s: int = 120
     """Beyond ``lock_wait_timeout_s``: a server that is silent for longer counts as lost."""
     retries: int = 8
-    """How often a retryable failure is repeated before it becomes fatal."""
+    """How often a retryable failure is retried before it becomes fatal."""

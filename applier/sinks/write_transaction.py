@@ -20,9 +20,9 @@ from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.progress_table import FenceState, ProgressTable
 from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.failpoint import reach
-from applier.sinks.guarded import Guard
 from applier.sinks.progress import Fence, ProgressCommit
 from applier.sinks.quarantine import Quarantined
+from applier.sinks.refused_rows import RefusedRows
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 
 T = TypeVar("T")
@@ -91,10 +91,10 @@ class WriteTransaction:
             session.release()
             return WriteOutcome(state=refusal)
         try:
-            guard = self._guard(session, quarantined)
-            guard.begin()
-            rows = _run(guard, statements)
-            stored = self._store(session, quarantined, guard.refused)
+            refused_rows = self._refused_rows(session, quarantined)
+            refused_rows.count_planned()
+            rows = _run(refused_rows, statements)
+            stored = self._store(session, quarantined, refused_rows.refused)
             _translated(session, "moving the progress", lambda: ProgressTable(self.bookkeeping).advance(session.connection, fence, commit))
         except ApplierError as error:
             session.discard()
@@ -105,16 +105,16 @@ class WriteTransaction:
         reach("write.before_commit")
         return _commit(session, WriteOutcome(state=WriteState.COMMITTED, rows=rows, quarantined=stored))
 
-    def _guard(self, session: WriteSession, quarantined: Quarantined | None) -> Guard:
+    def _refused_rows(self, session: WriteSession, quarantined: Quarantined | None) -> RefusedRows:
         quarantine = Quarantine(self.bookkeeping)
 
         def stored(places: Iterable[EventPlace]) -> frozenset[EventPlace]:
             return _translated(session, "reading the quarantine", lambda: quarantine.stored(session.connection, places))
 
-        return Guard(
+        return RefusedRows(
             lambda statement: _execute(session, statement),
-            savepoint=lambda: _translated(session, "guarding rows", lambda: session.control("SAVEPOINT applier_rows")),
-            roll_back=lambda: _translated(session, "guarding rows", lambda: session.control("ROLLBACK TO SAVEPOINT applier_rows")),
+            savepoint=lambda: _translated(session, "setting a savepoint", lambda: session.control("SAVEPOINT applier_rows")),
+            roll_back=lambda: _translated(session, "setting a savepoint", lambda: session.control("ROLLBACK TO SAVEPOINT applier_rows")),
             quarantined=quarantined,
             stored=stored,
         )
@@ -124,13 +124,13 @@ class WriteTransaction:
         return _translated(session, "writing to the quarantine", lambda: quarantine.store_all(session.connection, quarantined, refused))
 
 
-def _run(guard: Guard, statements: Iterable[Statement]) -> int:
+def _run(refused_rows: RefusedRows, statements: Iterable[Statement]) -> int:
     """Run the statements in order and return how many rows were written."""
     rows = 0
     replaced: set[str] = set()
     for statement in statements:
         _check_order(statement, replaced)
-        rows += guard.run(statement)
+        rows += refused_rows.run(statement)
     return rows
 
 

@@ -83,7 +83,7 @@ def test_bookkeeping_of_a_newer_version_is_not_read(world: World, connection: Co
     version = "applier_schema_version" if world.engine.dialect.name == "sqlite" else "applier.schema_version"
     connection.execute(text(f"UPDATE {version} SET version_num = '9999'"))
     connection.commit()
-    with pytest.raises(FatalSinkError, match="newer applier"):
+    with pytest.raises(FatalSinkError, match="newer version"):
         world.look()
 
 

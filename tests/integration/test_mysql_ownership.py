@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy import text
 
 from applier.model.errors import Fenced, RetryableSinkError
-from applier.sinks.mysql import ownership
-from applier.sinks.mysql.ownership import LOCK_SLICE_S
+from applier.sinks.mysql import lock_wait, ownership
+from applier.sinks.mysql.lock_wait import LOCK_SLICE_S
 from applier.sinks.mysql.registry import end_holder
 from applier.sinks.mysql.session import discard
 from applier.sinks.mysql.sink import MysqlSink
@@ -152,7 +152,7 @@ def test_a_server_that_takes_its_time_to_end_the_owners_session_is_waited_for(ur
 def test_a_run_whose_session_does_not_end_may_try_again_and_is_not_its_own_rival(
     url: str, least_privileged_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ownership, "ENDING_S", 0)
+    monkeypatch.setattr(lock_wait, "ENDING_S", 0)
     with replica(least_privileged_url, lock_timeout_s=0.0) as shop:
         with lingering(url, shop), pytest.raises(RetryableSinkError, match="still ending"):
             shop.sink._ownership.retake()

@@ -1,7 +1,7 @@
-"""The ledger of one replica: every DDL that was begun, done or skipped. It is never pruned.
+"""The ledger of one replica: every DDL that began, is done or was skipped. It is never pruned.
 
-Keyed by the identity of a DDL (ts, folded name, names touched), so that copies, replays and other wordings collapse and the
-pieces of a RENAME chain do not. Like ``bookkeeping.py``: statements inside the caller's transaction.
+Its key is the identity of a DDL (ts, folded name, names touched). So copies, replays and other wordings of a DDL are one entry, and the
+pieces of a RENAME chain are several (DESIGN.md section 3). Statements inside the caller's transaction.
 """
 
 import json
@@ -19,7 +19,7 @@ from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, moment
 from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
 
 MAX_LISTED: Final = 1_000
-"""Timestamps in one statement."""
+"""Timestamps in one statement: SQLite takes some 32,000 values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Ledger:
         return found
 
     def intents(self, connection: Connection) -> list[LedgerEntry]:
-        """Return the DDLs that were begun and not ended, in the order in which they have to run."""
+        """Return the DDLs that began and did not end, in the order in which they have to run."""
         return self._entries(connection, "ledger_intents")
 
     def intent(self, connection: Connection, identity: DdlIdentity, ddl: DdlEvent, before: str) -> None:
@@ -65,7 +65,7 @@ class Ledger:
         connection.execute(self.bookkeeping.query("ledger_intent"), values | {"before_state": before})
 
     def settled(self, connection: Connection, identity: DdlIdentity, ddl: DdlEvent, state: DdlState) -> None:
-        """Write a DDL that has no intent: skipped, or done in this very transaction (where DDL is transactional)."""
+        """Write a DDL that has no intent: skipped, or done in this transaction (where DDL is transactional)."""
         values = self._values(identity, ddl)
         connection.execute(self.bookkeeping.query("ledger_settled"), values | {"state": state.value})
 
@@ -73,7 +73,7 @@ class Ledger:
         """Turn an intent into done or skipped; InvariantViolation if there is no such intent."""
         values = self._key(identity) | {"state": state.value}
         if connection.execute(self.bookkeeping.query("ledger_end"), values).rowcount != 1:
-            message = "a DDL ended that was not begun"
+            message = "a DDL ended without an intent in the ledger"
             raise InvariantViolation(message, ddl_ts=identity.ts, table=identity.name)
 
     def describe(self, connection: Connection, identity: DdlIdentity, before: str) -> None:
@@ -81,11 +81,11 @@ class Ledger:
         connection.execute(self.bookkeeping.query("ledger_before"), self._key(identity) | {"before_state": before})
 
     def refused(self, connection: Connection, identity: DdlIdentity, error: str) -> None:
-        """Write that the server has refused the statement, and why; its intent stays, and is not compared with anything."""
+        """Write that the server refused the statement, and why. The intent stays; it has not run, so nothing is compared."""
         connection.execute(self.bookkeeping.query("ledger_refused"), self._key(identity) | {"error": error})
 
     def resolve(self, connection: Connection, ts: Ts, name: TableName, state: DdlState | None) -> int:
-        """Carry out the operator's word on the intents at ``ts`` of ``name``; return how many there were.
+        """Apply the operator's decision to the intents at ``ts`` of ``name``; return how many there were.
 
         ``state`` done or skipped ends them; None lets them run again without a comparison.
         """
@@ -133,7 +133,7 @@ def _check_text(ddl: DdlEvent) -> None:
     try:
         (ddl.schema + ddl.table + ddl.query).encode()
     except UnicodeEncodeError as error:
-        message = "the text of a DDL is not UTF-8 and cannot be kept in the ledger"
+        message = "the ledger cannot store a DDL: its text is not UTF-8"
         remedy = "Change the sink by hand, its rows included, and skip the DDL with `applier ddl skip --ts … --table …`"
         raise NeedsOperator(message, remedy=remedy, ddl_ts=ddl.commit_ts, query=ascii(ddl.query)) from error
 

@@ -23,7 +23,7 @@ class BookkeepingPlace(NamedTuple):
 def upgrade(connection: Connection, schema: str = SCHEMA) -> tuple[str, ...]:
     """Upgrade to the newest revision and return the revisions applied, oldest first; none: nothing was changed.
 
-    The caller has made the schema where there are schemas, keeps other migrations away, and commits. FatalSinkError if the
+    The caller has created the schema where there are schemas, holds a lock against other migrations, and commits. FatalSinkError if the
     tables belong to a newer applier; database errors come through as SQLAlchemy's.
     """
     with path("migrations") as directory:
@@ -38,11 +38,11 @@ def upgrade(connection: Connection, schema: str = SCHEMA) -> tuple[str, ...]:
 
 
 def check(connection: Connection, schema: str = SCHEMA) -> None:
-    """Raise FatalSinkError unless the bookkeeping tables are those of this applier."""
+    """Raise FatalSinkError unless the bookkeeping tables have this applier's version."""
     with path("migrations") as directory:
         missing = _missing(ScriptDirectory(str(directory)), current(connection, schema))
     if missing:
-        message = "the bookkeeping tables are missing or old"
+        message = "the bookkeeping tables are missing or have an older version"
         raise FatalSinkError(message, remedy="Run `applier migrate`", schema=schema, missing_revisions=" ".join(missing))
 
 
@@ -62,6 +62,6 @@ def _missing(script: ScriptDirectory, present: str | None) -> tuple[str, ...]:
     if present is None:
         return tuple(known)
     if present not in known:
-        message = "the bookkeeping tables belong to a newer applier"
-        raise FatalSinkError(message, remedy="Install that version, or a newer one", revision=present)
+        message = "the bookkeeping tables have a newer version than this applier"
+        raise FatalSinkError(message, remedy="Install the applier that wrote them, or a newer one", revision=present)
     return tuple(known[known.index(present) + 1 :])

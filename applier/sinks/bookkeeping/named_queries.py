@@ -17,7 +17,7 @@ _TABLE = re.compile(r"\bapplier\.(\w+)")
 _SCHEMA = re.compile(r"\bapplier\b")
 _NAMED = re.compile(r"^-- (?P<name>\w+): .+\n(?P<body>[^;]+);", re.MULTILINE)
 _LISTED = re.compile(r"\bIN :(\w+)")
-# What SQLite writes differently. It has no schemas, no row locks, and its own words for the time.
+# What SQLite writes differently. It has no schemas, no row locks (BEGIN IMMEDIATE locks the file), and other functions of time.
 _SQLITE = (
     (re.compile(r"\s+FOR UPDATE$"), ""),
     (re.compile(r"UTC_TIMESTAMP\(6\)"), "STRFTIME('%Y-%m-%d %H:%M:%f', 'now')"),
@@ -26,7 +26,7 @@ _SQLITE = (
 
 @cache
 def load_queries(dialect: str, file: str = BOOKKEEPING, schema: str = SCHEMA) -> Mapping[str, TextClause]:
-    """Return the statements of ``file`` by name, for ``sqlite`` or for the MySQL family (any other word).
+    """Return the statements of ``file`` by name, for ``sqlite`` or for the MySQL family (any other name).
 
     ``schema`` is where the bookkeeping lies: the prefix of its tables in SQLite. Values are bound as ``:name``; one behind IN takes a list.
     """

@@ -15,17 +15,17 @@ _PRESENT: Final = {
     "sqlite": text("SELECT COUNT(*) FROM sqlite_master WHERE name = 'applier_progress'"),
     "mysql": text("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'applier' AND TABLE_NAME = 'progress'"),
 }
-"""The user may not be allowed to look at the default schema: then it is not the place that this user has written to."""
+"""A user without privileges on the default schema sees no table there: then this user's progress is not there either."""
 
 
 def refuse_other_schema(connection: Connection, books: Bookkeeping) -> None:
-    """Raise NeedsOperator if a replica that has not begun in ``books`` has begun in the default schema."""
+    """Raise NeedsOperator if the replica has progress in the default schema. The caller has seen that ``books`` has none."""
     if books.schema == SCHEMA or not connection.execute(_PRESENT[books.dialect]).scalar_one():
         return
     left = connection.execute(Bookkeeping(books.name, books.dialect).query("progress_read"), {"name": books.name}).one_or_none()
     if left is not None:
         raise NeedsOperator(
-            "the replica's bookkeeping lies in another schema than [sink] schema says",
+            "the replica's bookkeeping lies in another schema than [sink] schema names",
             remedy="Set [sink] schema back, or move the tables (docs/operations.md)",
             replica=books.name,
             configured=books.schema,

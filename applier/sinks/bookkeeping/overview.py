@@ -1,4 +1,4 @@
-"""A look at one replica from outside: what its bookkeeping says, without owning it, changing it or waiting for it."""
+"""Reads the state of one replica from its bookkeeping, without owning it, changing it or waiting for a writer."""
 
 from collections.abc import Callable
 
@@ -14,9 +14,9 @@ from applier.sinks.overview import Overview, OwnerView
 
 
 def look(connection: Connection, ledger: Ledger, judge: Callable[[OwnerRow], OwnerView]) -> Overview:
-    """Read the bookkeeping of one replica; FatalSinkError if the tables are missing, or not those of this applier.
+    """Read the bookkeeping of one replica; FatalSinkError if the tables are missing, or have another version.
 
-    ``judge`` knows how one sees in this database whether the owner lives.
+    ``judge`` decides, as this database shows it, whether the owner lives.
     """
     books = ledger.bookkeeping
     migration.check(connection, books.schema)

@@ -59,8 +59,8 @@ class ProgressTable:
         ``known_tables``, if given, are not read: a replica has ten thousand of them, and each commit reads the progress back.
         RetryableSinkError if a writer commits again and again in between.
         """
-        # Two reads of the row with the same fence enclose one state: each commit increments window_id. A snapshot of the database
-        # would do the same, but a writer's READ COMMITTED session, which calls this too, has none.
+        # Two reads of the row with the same fence enclose one state: each commit increments window_id. A snapshot would do
+        # the same, but the sessions of servers are READ COMMITTED, which gives each statement a snapshot of its own.
         for _ in range(MAX_READS):
             row = self.row(connection)
             if row is None:

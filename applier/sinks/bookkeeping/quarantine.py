@@ -43,7 +43,7 @@ class Quarantine:
     def store_all(
         self, connection: Connection, quarantined: Quarantined | None, refused: Sequence[RejectedEvent] = ()
     ) -> tuple[RejectedEvent, ...]:
-        """Store what a transaction sets aside, reading one record at a time; return what was not there before.
+        """Store what a transaction quarantines, reading one record at a time; return what was not there before.
 
         ``refused``: rows that the database has refused in it.
         """
@@ -52,7 +52,9 @@ class Quarantine:
         for settlement in quarantined.settled:
             if not self.settle(connection, *settlement):
                 raise FatalSinkError(
-                    "the entry was settled by somebody else meanwhile", remedy="See: applier quarantine list --all", place=settlement.place
+                    "another operator has settled the entry",
+                    remedy="See: applier quarantine list --all",
+                    place=settlement.place,
                 )
         events = {event.place: event for event in (*refused, *quarantined.events)}
         known = self.stored(connection, events)
@@ -65,7 +67,7 @@ class Quarantine:
         return tuple(new)
 
     def stored(self, connection: Connection, places: Iterable[EventPlace]) -> frozenset[EventPlace]:
-        """Tell which events are there already, whatever has become of them: a statement per stream and ``MAX_LISTED`` records."""
+        """Return those of the events that are stored, in any state: a statement per stream and ``MAX_LISTED`` records."""
         offsets: dict[Stream, set[Offset]] = defaultdict(set)
         for stream, offset, _ in places:
             offsets[stream].add(offset)
@@ -79,7 +81,7 @@ class Quarantine:
         return frozenset(found)
 
     def store(self, connection: Connection, event: RejectedEvent, record: KeptRecord) -> bool:
-        """Store an event; False if it is there already, whatever has become of it. The caller holds the progress row."""
+        """Store an event; False if it is stored already, in any state. The caller holds the progress row."""
         if event.place in self.stored(connection, [event.place]):
             return False
         self._insert(connection, event, _encode(record))
@@ -104,7 +106,7 @@ class Quarantine:
         return [_entry(row) for row in connection.execute(self.bookkeeping.query("quarantine_read"), {"name": self.bookkeeping.name})]
 
     def places(self, connection: Connection) -> list[EventPlace]:
-        """Return the places of the entries that a run may meet again, whatever has become of them: at or behind the stored offsets."""
+        """Return the places of the entries that a run may read again, in any state: at or behind the stored offsets."""
         return [_place(row) for row in connection.execute(self.bookkeeping.query("quarantine_places"), {"name": self.bookkeeping.name})]
 
     def record(self, connection: Connection, place: EventPlace) -> KeptRecord:
@@ -119,7 +121,7 @@ class Quarantine:
         return int(connection.execute(self.bookkeeping.query("quarantine_count"), {"name": self.bookkeeping.name}).scalar_one())
 
     def settle(self, connection: Connection, place: EventPlace, state: QuarantineState, by: str) -> bool:
-        """Write what has become of an entry that waited; False if it did not wait (any more)."""
+        """Store the new state of an entry that waited; False if it did not wait (any more)."""
         values = self._key(place) | {"state": state.value, "settled_by": by}
         return connection.execute(self.bookkeeping.query("quarantine_settle"), values).rowcount > 0
 

@@ -21,15 +21,15 @@ class ErrorVerdict(Enum):
     """What follows from an error."""
 
     RETRY = "retry"
-    """The transaction was rolled back, and a repetition may succeed."""
+    """The transaction was rolled back, and a retry may succeed."""
     LOST = "lost"
-    """The connection is gone: what was sent last may or may not have been done."""
+    """The connection is lost: the outcome of what was sent last is unknown."""
     FULL = "full"
     """The server has no room; what was sent last was rolled back, and may be sent again once there is room."""
     ALREADY_SO = "already so"
-    """A DDL found its result in place (or its object gone); whether that is so the catalogue tells."""
+    """A DDL found its result in place (or its object missing); the catalogue decides whether that is so."""
     FATAL = "fatal"
-    """A repetition would fail again. Unknown codes are fatal."""
+    """A retry would fail again. Unknown codes are fatal."""
 
 
 class ErrorMeaning(NamedTuple):
@@ -56,12 +56,12 @@ _SHAPE_AND_VALUES = f"{_SHAPE}. A column that was missing needs upstream's value
 _MISSING_TABLE = "Create the table in the sink as it is upstream, with its rows, or restore the sink"
 _MISSING_SCHEMA = "Create the schema in the sink as it is upstream, with tables and rows, or run `applier migrate` for the bookkeeping"
 _OTHER_CHARSET = "Use a server that has the charset, or change the sink by hand, its rows included, then `applier ddl done`"
-_WRITABLE = "Point [sink] url at a server that takes writes"
+_WRITABLE = "Set [sink] url to a server that accepts writes"
 _ALREADY = "Compare the sink's table with upstream's, then `applier ddl done` or `applier ddl retry`"
 
 _ROOM = (
-    "Free space on the disks of the sink's server (data, logs, temporary files), or raise the limit of its tablespace: a daemon goes on by "
-    "itself within run.retry_for_s, and so does the next start"
+    "Free space on the disks of the sink's server (data, logs, temporary files), or raise the limit of its tablespace: a daemon "
+    "retries by itself for run.retry_for_s, and so does the next start"
 )
 _MEMORY = "Give the sink's server more memory, or lower max_transaction_rows"
 _DAMAGED = "See the server's log: check its disk, and repair the table or restore the sink"
@@ -72,7 +72,7 @@ _WRONG_VALUE = ErrorMeaning(ErrorVerdict.FATAL, _SHAPE, of_rows=True)
 _ALREADY_SO = ErrorMeaning(ErrorVerdict.ALREADY_SO, _ALREADY, shows_names=True)
 
 MEANINGS: Final[dict[int, ErrorMeaning]] = {
-    # Rolled back, and free to try again.
+    # Rolled back: a retry may succeed.
     1020: _RETRY,  # record changed since last read
     1040: _RETRY,  # too many connections
     1047: _RETRY,  # Galera node not ready
@@ -81,7 +81,7 @@ MEANINGS: Final[dict[int, ErrorMeaning]] = {
     1213: _RETRY,  # deadlock
     1412: _RETRY,  # table definition changed
     1637: _RETRY,  # too many transactions
-    3032: _RETRY,  # offline mode (MySQL): the server is being served
+    3032: _RETRY,  # offline mode (MySQL): the server is under maintenance
     3101: _RETRY,  # the group's certification rolled back (MySQL Group Replication)
     2002: ErrorMeaning(ErrorVerdict.RETRY, _REACH, shows_names=True),
     2003: ErrorMeaning(ErrorVerdict.RETRY, _REACH, shows_names=True),
@@ -96,7 +96,7 @@ MEANINGS: Final[dict[int, ErrorMeaning]] = {
     9004: _RETRY,  # TiDB: resolve lock timeout
     9005: _RETRY,  # TiDB: region unavailable
     9007: _RETRY,  # TiDB: write conflict
-    # The connection is gone.
+    # The connection is lost.
     0: _LOST,  # PyMySQL: used after it was closed
     1053: _LOST,  # server shutdown
     1152: _LOST,
@@ -142,14 +142,14 @@ MEANINGS: Final[dict[int, ErrorMeaning]] = {
     1142: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
     1143: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
     1227: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
-    1251: ErrorMeaning(ErrorVerdict.FATAL, "Use an authentication plugin that PyMySQL knows", shows_names=True),
+    1251: ErrorMeaning(ErrorVerdict.FATAL, "Use an authentication plugin that PyMySQL supports", shows_names=True),
     1298: ErrorMeaning(ErrorVerdict.FATAL, "Load the zone tables (mysql_tzinfo_to_sql), or give time_zone as an offset", shows_names=True),
     1370: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
     1410: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
     1698: ErrorMeaning(ErrorVerdict.FATAL, _LOGIN, shows_names=True),
     2026: ErrorMeaning(ErrorVerdict.FATAL, _TLS, shows_names=True),
     3159: ErrorMeaning(
-        ErrorVerdict.FATAL, "This server takes connections with TLS only: set tls_ca, or tls_mode, of [sink]", shows_names=True
+        ErrorVerdict.FATAL, "Set tls_ca or tls_mode of [sink]: this server accepts connections with TLS only", shows_names=True
     ),
     1290: ErrorMeaning(ErrorVerdict.FATAL, _WRITABLE, shows_names=True),
     1665: ErrorMeaning(ErrorVerdict.FATAL, "Set binlog_format = ROW on the server", shows_names=True),
@@ -201,14 +201,14 @@ MEANINGS: Final[dict[int, ErrorMeaning]] = {
     3157: _WRONG_VALUE,  # JSON that is too deep (MySQL)
     3819: ErrorMeaning(ErrorVerdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True, of_rows=True),
     4025: ErrorMeaning(ErrorVerdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True, of_rows=True),
-    # DDL that this server does not take.
+    # DDL that this server does not support.
     1115: ErrorMeaning(ErrorVerdict.FATAL, _OTHER_CHARSET, shows_names=True),
     1235: ErrorMeaning(ErrorVerdict.FATAL, "Change the sink by hand, with its rows, then `applier ddl done`", shows_names=True),
     1273: ErrorMeaning(
         ErrorVerdict.FATAL, "Use a server that has the collation, or change the sink by hand, then `applier ddl done`", shows_names=True
     ),
     1286: ErrorMeaning(ErrorVerdict.FATAL, "Change the sink by hand, with its rows, then `applier ddl done`", shows_names=True),
-    6136: ErrorMeaning(ErrorVerdict.FATAL, "Give the sink's column the type LONGTEXT: MySQL takes no text for a VECTOR", shows_names=True),
+    6136: ErrorMeaning(ErrorVerdict.FATAL, "Make the sink's column a LONGTEXT: MySQL does not convert text to VECTOR", shows_names=True),
     3750: ErrorMeaning(
         ErrorVerdict.FATAL, "Set sql_require_primary_key = OFF on the server, or give the sink's user SESSION_VARIABLES_ADMIN"
     ),
@@ -247,7 +247,7 @@ def is_database_error(error: BaseException) -> bool:
 
 
 def meaning_of(error: BaseException) -> ErrorMeaning:
-    """Look the error up."""
+    """Return the meaning of an error."""
     code = code_of(error)
     if code == TIDB_GENERIC and _TIDB_STALE_SCHEMA.search(_server_text(error)):
         return _RETRY
@@ -257,7 +257,7 @@ def meaning_of(error: BaseException) -> ErrorMeaning:
 
 
 def meaning_of_code(code: int) -> ErrorMeaning:
-    """Look the code of an error or a warning up."""
+    """Return the meaning of the code of an error or a warning."""
     return MEANINGS.get(code, UNKNOWN)
 
 
@@ -269,7 +269,7 @@ def is_known(error: BaseException) -> bool:
 def translate(error: BaseException, doing: str, *, shows_text: bool = False, **facts: Any) -> SinkError:
     """Return our error for one of the database: retryable or fatal, with remedy and facts, without row values.
 
-    ``doing`` completes "the database refused …"; ``shows_text`` lets the server's words through whatever they are (DDL).
+    ``doing`` completes "the database failed at …"; ``shows_text`` passes the server's message on, whatever it holds (DDL).
     """
     meaning = meaning_of(error)
     code = code_of(error)

@@ -1,6 +1,6 @@
 """The heartbeat of a run: a thread with a session of its own, because the owner's session may be busy with a DDL for hours.
 
-It decides nothing: it renews, notices, and remembers what the main thread has to know.
+It decides nothing: it renews the heartbeat and records errors and a lost lock for the main thread.
 """
 
 from threading import Event, Thread
@@ -38,17 +38,17 @@ class Heartbeat:
         self.is_lock_lost = False
 
     def start(self, owner_session: int) -> None:
-        """Begin to beat; ``owner_session`` is the session that holds the lock."""
+        """Start the heartbeat; ``owner_session`` is the session that holds the lock."""
         self._owner_session = owner_session
         self._thread.start()
 
     def watch(self, owner_session: int) -> None:
-        """The lock is held again, by this session."""
+        """The session ``owner_session`` holds the lock again."""
         self._owner_session = owner_session
         self.is_lock_lost = False
 
     def stop(self) -> None:
-        """Beat no more; returns once the thread has ended (within the lease, however silent the server)."""
+        """Stop; returns when the thread has ended (within the lease, even if the server does not answer)."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -60,10 +60,10 @@ class Heartbeat:
                 connection = connection or open_session(self._settings, Purpose.BEAT)
                 self._beat(connection)
             except (RetryableSinkError, SinkFull):
-                # The database is away, or has no room. Writers notice by themselves and give up in the end; a beat is simply tried again.
+                # The database is unreachable or full. Writers find that out themselves and stop after their retries; a beat is retried.
                 discard(connection)
                 connection = None
-            except Exception as error:  # noqa: BLE001 -- a thread has nobody above it: the main thread raises it
+            except Exception as error:  # noqa: BLE001 -- nothing catches the errors of a thread: the main thread raises this one
                 self.error = error
         discard(connection)
 

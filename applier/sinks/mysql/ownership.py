@@ -1,4 +1,4 @@
-"""Owning a replica (DESIGN.md section 8): a named lock, a heartbeat, an epoch; waiting for, and taking over from, another run.
+"""Owning a replica (DESIGN.md section 8): a named lock, a heartbeat, an epoch. How a run waits for the lock: ``lock_wait``.
 
 The lock (``GET_LOCK``) is held by one session that never reconnects by itself and that also runs the DDLs: while the server still
 executes a dead run's DDL, the lock is not free. If that session is lost, ``retake`` takes the lock again and makes sure that no other
@@ -7,10 +7,7 @@ run has become the owner in between. The lock keeps honest runs apart; the epoch
 
 import os
 import socket
-import time
-from datetime import datetime
 from hashlib import sha256
-from itertools import chain, repeat
 from uuid import uuid4
 
 import stamina
@@ -20,39 +17,18 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.model.errors import ApplierError, InvariantViolation, RetryableSinkError
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.epochs import Epochs
-from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable, SessionTable, fenced
+from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable, SessionTable
 from applier.sinks.mysql.errors import translate
-from applier.sinks.mysql.heartbeat import STILL_BEATS, Heartbeat, interval_s
-from applier.sinks.mysql.registry import SessionRegistry, end_holder, lock_holder, release_lock, take_lock
+from applier.sinks.mysql.heartbeat import Heartbeat
+from applier.sinks.mysql.lock_wait import LockWait
+from applier.sinks.mysql.registry import SessionRegistry, end_holder, lock_holder
 from applier.sinks.mysql.session import Purpose, discard, open_session, session_id, transaction
 from applier.sinks.overview import OwnerState, OwnerView
 from applier.sinks.settings import SCHEMA, SinkSettings
-from applier.sinks.waiting import tell_wait
-
-LOCK_SLICE_S = 1
-"""Seconds for which the server waits for the lock before we look at the owner's heartbeat again."""
-ENDING_S = 30
-"""Seconds at least that a session which was ended gets to be gone."""
-
-
-class _Stillness:
-    """Whether a heartbeat was seen to stand still for ``limit_s``, whatever the database's clock does: it may have been set back."""
-
-    def __init__(self, limit_s: float) -> None:
-        self._limit_s = limit_s
-        self._beat: datetime | None = None
-        self._since_s = 0.0
-
-    def is_seen(self, owner: OwnerRow | None, now_s: float) -> bool:
-        """Look once more; ``now_s`` is of our own clock, which never steps back."""
-        beat = None if owner is None else owner.owner.heartbeat_at
-        if beat != self._beat:
-            self._beat, self._since_s = beat, now_s
-        return beat is not None and now_s - self._since_s > self._limit_s
 
 
 def lock_name(settings: SinkSettings) -> str:
-    """Return the name of a replica's lock. Such names have at most 64 characters and ignore case; a replica's may be longer and does not.
+    """Return the name of a replica's lock: a hash, because lock names have at most 64 characters and ignore case.
 
     Replicas of one name in two bookkeeping schemas are two. Some servers ignore the case of a schema's name.
     """
@@ -68,6 +44,7 @@ class Ownership:
         self._registry = SessionRegistry(bookkeeping)
         self.run_id = uuid4().hex
         self._lock_name = lock_name(settings)
+        self._wait = LockWait(settings, bookkeeping, self._lock_name)
         self._heartbeat = Heartbeat(settings, bookkeeping, self.run_id, self._lock_name)
         self._connection: Connection | None = None
         self._token = ""
@@ -80,7 +57,7 @@ class Ownership:
         """The session that holds the lock, for DDL. InvariantViolation before ``acquire``; errors of ``retake`` if it was lost."""
         if self._connection is None:
             if not self._token:
-                message = "the replica was not acquired"
+                message = "the replica is used before this run has acquired it"
                 raise InvariantViolation(message, replica=self._settings.name)
             self.retake()
         return self._required()
@@ -95,7 +72,7 @@ class Ownership:
         """Become the owner and return the epoch. Fenced if another run is alive and keeps the lock for ``lock_timeout_s``."""
         self._open()
         try:
-            self._wait_for_lock(take_over=take_over)
+            self._wait.for_other_run(self._required(), self._token, take_over=take_over)
             epoch = self._claim()
         except (SQLAlchemyError, OSError) as error:
             self._drop()
@@ -107,13 +84,13 @@ class Ownership:
         return epoch
 
     def lost(self) -> Exception | None:
-        """Return why this run may not go on; None if it is the owner. A lock that was lost is taken again here."""
+        """Return why this run must stop; None if it is the owner. A lock that was lost is taken again here."""
         if self._heartbeat.error is not None or not self._heartbeat.is_lock_lost:
             return self._heartbeat.error
         try:
             self.retake()
         except RetryableSinkError:
-            # The database is away: the heartbeat will tell again, and every write checks the epoch.
+            # The database cannot be reached: the heartbeat reports the lock again, and every write checks the epoch.
             return None
         except ApplierError as error:
             return error
@@ -121,7 +98,7 @@ class Ownership:
 
     @property
     def heartbeat_error(self) -> Exception | None:
-        """What the heartbeat has found out; for any thread."""
+        """The error of the heartbeat; for any thread."""
         return self._heartbeat.error
 
     def ensure(self) -> None:
@@ -144,10 +121,10 @@ class Ownership:
         try:
             for token in self._former:
                 end_holder(self._required(), token)
-            self._wait_for_own_lock()
+            self._wait.for_own_session(self._required(), self.run_id)
         except (SQLAlchemyError, OSError) as error:
             self._drop()
-            raise translate(error, "taking the replica's lock again", replica=self._settings.name) from error
+            raise translate(error, "taking the replica lock again", replica=self._settings.name) from error
         except BaseException:
             self._drop()
             raise
@@ -164,13 +141,13 @@ class Ownership:
     def view(self, connection: Connection, row: OwnerRow) -> OwnerView:
         """Judge, on any session, whether the run that owns the replica lives: a dead one has lost its lock too."""
         if lock_holder(connection, self._lock_name) is None:
-            state = OwnerState.DEAD if self._is_dead(row) else OwnerState.ALIVE
+            state = OwnerState.DEAD if self._wait.is_dead(row) else OwnerState.ALIVE
         else:
             state = OwnerState.FROZEN if row.silent_s > self._settings.lease_s else OwnerState.ALIVE
         return OwnerView(owner=row.owner, silent_s=row.silent_s, state=state)
 
     def release(self) -> None:
-        """Stop the heartbeat, say that the run ended in good order, and give the lock back."""
+        """Stop the heartbeat, delete the owner's row, and release the lock."""
         self._heartbeat.stop()
         if self._connection is None:
             return
@@ -196,58 +173,6 @@ class Ownership:
     def _drop(self) -> None:
         discard(self._connection)
         self._connection = None
-
-    def _wait_for_lock(self, *, take_over: bool) -> None:
-        connection, settings = self._required(), self._settings
-        # However short the timeout, it suffices to see that a dead run's heartbeat stands still.
-        deadline = time.monotonic() + max(settings.lock_timeout_s, (STILL_BEATS + 1) * interval_s(settings.lease_s))
-        is_ending = False
-        still = _Stillness(STILL_BEATS * interval_s(settings.lease_s))
-        for wait_s in chain([0], repeat(LOCK_SLICE_S)):
-            is_last = time.monotonic() > deadline  # however long this look lasts, what it sees counts
-            is_taken = take_lock(connection, self._lock_name, wait_s)
-            owner = self._owner()
-            if is_taken and (take_over or self._is_dead(owner) or still.is_seen(owner, time.monotonic())):
-                return
-            if is_taken:
-                # Its owner lives and has only lost the lock: it must be able to take it again.
-                release_lock(connection, self._lock_name)
-                time.sleep(interval_s(settings.lease_s) / 2)
-            elif take_over or (owner is not None and owner.silent_s > settings.lease_s):
-                if not is_ending:
-                    is_ending, is_last, deadline = True, False, time.monotonic() + self._ending_s
-                self._registry.end_others(connection, self._token)
-                end_holder(connection, self._lock_name)
-            if is_last:
-                raise fenced(settings.name, owner)
-            if wait_s == 0:
-                tell_wait(fenced(settings.name, owner))
-
-    def _is_dead(self, owner: OwnerRow | None) -> bool:
-        return owner is None or owner.silent_s > STILL_BEATS * interval_s(self._settings.lease_s)
-
-    def _wait_for_own_lock(self) -> None:
-        deadline = time.monotonic() + self._ending_s
-        is_taken = False
-        while not is_taken:
-            is_last = time.monotonic() > deadline  # however long this look lasts, what it sees counts
-            is_taken = take_lock(self._required(), self._lock_name, LOCK_SLICE_S)
-            owner = self._owner()
-            if owner is None or owner.run_id != self.run_id:
-                raise fenced(self._settings.name, owner)
-            if is_last and not is_taken:
-                message = "the server is still ending the session with which this run owned the replica"
-                remedy = "Wait until it has rolled back what that session did"
-                raise RetryableSinkError(message, remedy=remedy, replica=self._settings.name)
-
-    @property
-    def _ending_s(self) -> float:
-        """Seconds for a session that was ended: the server needs a moment, or for a DDL longer, until it has rolled back."""
-        return max(self._settings.lock_timeout_s, ENDING_S)
-
-    def _owner(self) -> OwnerRow | None:
-        with transaction(self._required()) as connection:
-            return OwnerTable(self._bookkeeping).read(connection)
 
     def _claim(self) -> int:
         """Raise the epoch. A writer of the old run may hold the progress row: its session is ended first."""

@@ -1,4 +1,4 @@
-"""Knows the sessions of a replica, so that a take-over can end those of a dead or frozen run.
+"""Registers the sessions of a replica, so that a take-over can end those of a dead or frozen run.
 
 Each session holds a named lock under a token of its own and writes the token into ``owner_session``. A session's number alone would
 prove nothing: servers reuse them. The lock does: it is free once the session has ended, and names the session while it lives.
@@ -28,12 +28,12 @@ class SessionRegistry:
     bookkeeping: Bookkeeping
 
     def register(self, connection: Connection) -> str:
-        """Register the session ``connection`` and return its token. Sessions that have ended are forgotten."""
+        """Register the session ``connection`` and return its token. Deletes sessions that have ended."""
         token = f"applier:{uuid4().hex}"
         # The lock comes first: a row without a lock is a session that has ended.
         if not take_lock(connection, token, 0):
-            message = "a new session cannot take a lock of its own"
-            raise FatalSinkError(message, remedy="Use a server that has GET_LOCK with several locks per session")
+            message = "the server refuses a lock to a new session"
+            raise FatalSinkError(message, remedy="Use a server whose GET_LOCK allows several locks per session")
         with transaction(connection):
             for session in SessionTable(self.bookkeeping).read(connection):
                 if lock_holder(connection, session.token) is None:
@@ -50,17 +50,17 @@ class SessionRegistry:
 
 
 def take_lock(connection: Connection, lock_name: str, timeout_s: float) -> bool:
-    """Take a named lock within ``timeout_s``; it is held until given back or the session ends."""
+    """Take a named lock within ``timeout_s``; the session holds it until it is released or the session ends."""
     return bool(connection.execute(QUERIES["lock_get"], {"lock_name": lock_name, "timeout_s": timeout_s}).scalar_one())
 
 
 def release_lock(connection: Connection, lock_name: str) -> None:
-    """Give a named lock back."""
+    """Release a named lock."""
     connection.execute(QUERIES["lock_release"], {"lock_name": lock_name})
 
 
 def lock_holder(connection: Connection, lock_name: str) -> int | None:
-    """Return the number of the session that holds a named lock; None: it is free."""
+    """Return the number of the session that holds a named lock; None if it is free."""
     holder = connection.execute(QUERIES["lock_holder"], {"lock_name": lock_name}).scalar_one()
     return None if holder is None else int(holder)
 

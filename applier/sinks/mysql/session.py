@@ -1,6 +1,6 @@
 """Sessions of MySQL, MariaDB and TiDB: opened with fixed settings, so that a server's defaults never change what is written.
 
-There is no pool: each session has one purpose and one owner, and a broken one is thrown away.
+There is no pool: each session has one purpose and one owner, and a broken one is discarded.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ QUERIES = load_queries("mysql", FILE)
 
 SQL_MODE: Final = "ONLY_FULL_GROUP_BY,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION"
 """The whole list. Not strict: a strict server refuses ENUM ordinal 0 and the lossy DDLs that upstream has run; that no *row* is altered
-silently is seen to by the writer, which stops at every warning. Zero and invalid dates are values. Not IGNORE_SPACE, which turns the
+silently is the writer's task: it stops at every warning. Zero and invalid dates are values. Not IGNORE_SPACE, which turns the
 names of functions into reserved words."""
 
 CONNECT_TIMEOUT_S = 10
@@ -50,7 +50,7 @@ class Purpose(Enum):
     OWN = "own"
     """Holds the replica's lock and runs DDL: no read timeout, and it may idle for ever."""
     BEAT = "beat"
-    """Renews the heartbeat: gives up before the lease ends."""
+    """Renews the heartbeat: times out before the lease ends."""
 
 
 def open_session(settings: SinkSettings, purpose: Purpose) -> Connection:
@@ -173,7 +173,7 @@ def _engine(url: str, tls: Tls, purpose: Purpose, read_timeout_s: int, lease_s: 
     if purpose is Purpose.BEAT:
         timeout_s = max(2, lease_s)
         connect_timeout_s = min(connect_timeout_s, max(2, int(lease_s)))
-    # These stand over the options of the URL, which `sink_url` has let through only where they do no harm.
+    # These override the options of the URL; `sink_url` allows only harmless ones.
     forced: dict[str, Any] = {
         "autocommit": False,
         "charset": "utf8mb4",
@@ -197,8 +197,8 @@ def _fix(connection: Connection, settings: SinkSettings, purpose: Purpose) -> No
     remaining = _different(connection, {name: wanted[name] for name in different}) if different else {}
     for name, found in remaining.items():
         raise FatalSinkError(
-            "the server does not keep a setting of the session",
-            remedy="Connect to the server itself and not to a proxy that shares its sessions; look for limits that the server sets",
+            "the server changed a setting of the session",
+            remedy="Connect to the server directly, not through a proxy that shares sessions. Check the limits that the server sets",
             variable=name,
             wanted=wanted[name],
             found=found,
@@ -229,7 +229,7 @@ def _is_equal(present: str, wanted: str | float) -> bool:
 
 
 def _set(connection: Connection, name: str, value: str | float) -> bool:
-    """Return False where MySQL lets only administrators set a variable that the sink can do without."""
+    """Return False where MySQL allows only administrators to set a variable that the sink does not need."""
     try:
         connection.execute(QUERIES[f"set_{name}"], {"value": value})
     except SQLAlchemyError as error:

@@ -20,7 +20,7 @@ from applier.sinks.mysql import catalogue
 from applier.sinks.mysql.ddl.runner import DdlRunner
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.errors import translate
-from applier.sinks.mysql.owned import commit_owned
+from applier.sinks.mysql.owner_transaction import commit_owned
 from applier.sinks.mysql.ownership import Ownership
 from applier.sinks.mysql.registry import release_lock, take_lock
 from applier.sinks.mysql.session import FILE, QUERIES, Purpose, discard, limits, open_session, transaction
@@ -74,12 +74,12 @@ class MysqlSink(SqlSink):
                 message = "another applier is migrating the bookkeeping tables"
                 raise RetryableSinkError(message, remedy="Try again in a moment")
             try:
-                # Not asked for where it exists: the user may lack the privilege then.
+                # Only where it is missing: the user may lack the privilege to create one.
                 schema = self._settings.schema
                 if not connection.execute(QUERIES["schema_exists"], {"schema_name": schema}).scalar_one():
                     connection.execute(load_queries("mysql", FILE, schema)["schema_create"])
                 applied = migration.upgrade(connection, schema)
-                connection.commit()  # before the lock goes: who waits for it must see the revision
+                connection.commit()  # before the lock is released: the next one to hold it must see the revision
                 return applied
             finally:
                 release_lock(connection, MIGRATION_LOCK)
@@ -88,7 +88,7 @@ class MysqlSink(SqlSink):
 
     def acquire(self, *, take_over: bool = False) -> None:
         """Own the replica. Fenced names the owner; FatalSinkError if the bookkeeping tables are missing or old."""
-        self._read(lambda connection: migration.check(connection, self._settings.schema), "looking for the bookkeeping tables")
+        self._read(lambda connection: migration.check(connection, self._settings.schema), "reading the version of the bookkeeping tables")
         self._epoch = self._ownership.acquire(take_over=take_over)
 
     def begin(self, start_ts: Ts) -> Progress:
@@ -132,12 +132,12 @@ class MysqlSink(SqlSink):
         return self._ddl.settle(fence)
 
     def heartbeat_lost(self) -> Exception | None:
-        """Return why this run may not go on; a lock that was lost is taken again."""
+        """Return why this run must stop; a lock that was lost is taken again."""
         return self._ownership.lost()
 
     @property
     def heartbeat_error(self) -> Exception | None:
-        """Why this run may not go on, as far as the heartbeat knows."""
+        """Why this run must stop, as far as the heartbeat knows."""
         return self._ownership.heartbeat_error
 
     def close(self) -> None:

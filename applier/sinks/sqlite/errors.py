@@ -19,7 +19,7 @@ _FATAL: Final = {
         "Restore it from a backup: progress and rows are in it, so the applier continues there",
     ),
     "SQLITE_IOERR": ("the database file cannot be read or written", "See the system's log for errors of the disk"),
-    "SQLITE_TOOBIG": ("a value or statement is longer than SQLite takes", "Use another sink for this table"),
+    "SQLITE_TOOBIG": ("a value or statement is longer than SQLite allows", "Use another sink for this table"),
     "SQLITE_CONSTRAINT": ("the sink's table refuses a row", "Compare the sink's table with upstream's: it is stricter"),
     "SQLITE_MISMATCH": ("the sink's column has another type than the rows", "Compare the sink's table with upstream's"),
     "SQLITE_ERROR": ("the statement is refused", "Compare the sink's tables with upstream's"),
@@ -27,17 +27,18 @@ _FATAL: Final = {
 _FULL: Final = "SQLITE_FULL"
 _IOERR_SHMSIZE: Final = 4874
 """SQLITE_IOERR_SHMSIZE: there is no room for the index of the write-ahead log. Python has no name for it before 3.11.5."""
-_ROOM: Final = "Free space on the disk of the file: a daemon goes on by itself within run.retry_for_s, and so does the next start"
+_ROOM: Final = "Free space on the disk of the file: a daemon retries by itself for run.retry_for_s, and so does the next start"
 _OF_ROWS: Final = frozenset({"SQLITE_CONSTRAINT", "SQLITE_MISMATCH", "SQLITE_TOOBIG"})
-"""What is wrong with some rows and not with their table as a whole."""
+"""Errors of single rows, not of their table as a whole."""
 _MISSING_REMEDY: Final = (
-    "Make the sink's table as it is upstream, with upstream's values in the rows that are there already, or begin anew from a dump (README)"
+    "Make the sink's table as it is upstream, with upstream's values in the rows that are there already, or start again from a dump "
+    "(README)"
 )
 _MISSING: Final = ("no such table", "no such column", "has no column")
 
 
 def translate(error: sqlite3.Error | DBAPIError, **facts: Any) -> ApplierError:
-    """Return the error of ours for one of SQLite's. Its words name tables and columns, never values."""
+    """Return our error for one of SQLite's, whose messages name tables and columns, never values."""
     original = error.orig if isinstance(error, DBAPIError) else error
     name = _primary_name(original)
     reason = str(original)
@@ -45,7 +46,7 @@ def translate(error: sqlite3.Error | DBAPIError, **facts: Any) -> ApplierError:
         return RetryableSinkError("the database is busy", remedy="Look for another program that writes to the file", reason=reason, **facts)
     if name == _FULL or getattr(original, "sqlite_errorcode", None) == _IOERR_SHMSIZE:
         return SinkFull("the disk of the sink is full", remedy=_ROOM, reason=reason, code=_FULL, **facts)
-    message, remedy = _FATAL.get(name, ("SQLite failed", "See the reason"))
+    message, remedy = _FATAL.get(name, ("SQLite failed", "Read the reason, and SQLite's list of result codes"))
     if any(words in reason for words in _MISSING):
         message, remedy = "a table or column is missing in the sink", _MISSING_REMEDY
     kind = RowRefused if name in _OF_ROWS else FatalSinkError
@@ -53,14 +54,14 @@ def translate(error: sqlite3.Error | DBAPIError, **facts: Any) -> ApplierError:
 
 
 def commit_failed(error: sqlite3.Error | DBAPIError) -> SinkFull | UnknownOutcome:
-    """Return the error for a COMMIT that failed: it may have reached the disk. What is tried again must name the obstacle.
+    """Return our error for a COMMIT that failed: it may have reached the disk, except where the disk is full.
 
-    Without room the write-ahead log was not written to its end; and were it otherwise, the fence would tell whoever writes again.
+    On a full disk the write-ahead log was not written to its end. If it was, the retry finds its fence moved (ALREADY).
     """
     known = translate(error)
     if isinstance(known, SinkFull):
         return known
-    message = f"COMMIT failed, and may have reached the disk or not: {known.message}"
+    message = f"COMMIT failed with an unknown outcome: {known.message}"
     return UnknownOutcome(message, remedy=known.remedy, **known.facts)
 
 

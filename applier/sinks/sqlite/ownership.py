@@ -1,8 +1,8 @@
 """Who owns the file: an OS lock on ``<file>.lock`` beside the database, which dies with its process, however that ends.
 
-The lock file tells who holds it, and its time of modification is the heartbeat. A taker that must not wait for a frozen owner puts a new
-lock file in the old one's place: the old owner still holds a lock, but on a file that has no name any more, and finds out at its next
-heartbeat; until then the epoch in the database keeps it from writing.
+The lock file names its holder, and its time of modification is the heartbeat. To take over from a frozen owner, a run replaces the lock
+file by a new one: the old owner still holds a lock, but on a file that has no name any more, and finds that out at its next heartbeat.
+Until then the epoch in the database keeps it from writing.
 """
 
 import fcntl
@@ -19,17 +19,17 @@ from typing import Final
 
 from applier.model.errors import FatalSinkError, Fenced
 from applier.sinks.bookkeeping.owner_table import OwnerRow
+from applier.sinks.lock_wait_log import log_lock_wait
 from applier.sinks.overview import OwnerState, OwnerView
-from applier.sinks.waiting import tell_wait
 
 _RETRY_S: Final = 0.1
 _NAMING_S: Final = 2.0
-"""Who has just taken the lock is about to write who it is."""
+"""A run that has just taken the lock gets this long to write its name into the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """What the lock file tells about its holder."""
+    """What the lock file says about its holder."""
 
     host: str
     process: int
@@ -54,10 +54,10 @@ class FileLock:
         return self._lost
 
     def acquire(self, *, take_over: bool) -> None:
-        """Take the lock. Fenced names the holder if it cannot be had in time and the holder's heartbeat is alive."""
+        """Take the lock. Fenced names the holder if its heartbeat is alive and it does not release the lock in time."""
         deadline = time.monotonic() + self._timeout_s
         unnamed_deadline = max(deadline, time.monotonic() + _NAMING_S)
-        is_told = False
+        is_logged = False
         while not self._try():
             holder = self.holder()
             if take_over or (holder is not None and holder.silent_s > self._lease_s):
@@ -65,9 +65,9 @@ class FileLock:
             elif time.monotonic() >= (unnamed_deadline if holder is None else deadline):
                 raise _fenced(self.path, holder)
             else:
-                if not is_told:
-                    tell_wait(_fenced(self.path, holder))
-                    is_told = True
+                if not is_logged:
+                    log_lock_wait(_fenced(self.path, holder))
+                    is_logged = True
                 time.sleep(_RETRY_S)
         self._announce()
         self._stopped.clear()
@@ -75,7 +75,7 @@ class FileLock:
         self._thread.start()
 
     def holder(self) -> Holder | None:
-        """Read who holds the lock; None if nobody does, or it says nothing."""
+        """Read who holds the lock; None if nobody does, or the file names nobody."""
         try:
             facts = json.loads(self.path.read_text(encoding="utf-8"))
             silent_s = time.time() - self.path.stat().st_mtime
@@ -88,15 +88,15 @@ class FileLock:
         holder = self.holder()
         if holder is None or holder.process != row.owner.process:
             return OwnerView(owner=row.owner, silent_s=row.silent_s, state=OwnerState.DEAD)
-        return OwnerView(owner=row.owner, silent_s=holder.silent_s, state=self._fate(holder))
+        return OwnerView(owner=row.owner, silent_s=holder.silent_s, state=self._state_of(holder))
 
-    def _fate(self, holder: Holder) -> OwnerState:
+    def _state_of(self, holder: Holder) -> OwnerState:
         if not _is_alive(holder):
             return OwnerState.DEAD
         return OwnerState.FROZEN if holder.silent_s > self._lease_s else OwnerState.ALIVE
 
     def release(self) -> None:
-        """Stop the heartbeat and let the lock go; the file stays, empty, because others may be waiting on it."""
+        """Stop the heartbeat and release the lock; the file stays, empty, because others may be waiting on it."""
         self._stopped.set()
         if self._thread is not None:
             self._thread.join()
@@ -133,7 +133,7 @@ class FileLock:
             ) from error
 
     def _is_named(self, descriptor: int) -> bool:
-        """Tell whether the file that was locked is still the one that has the name."""
+        """Tell whether the locked file still has the name: a take-over replaces the file."""
         try:
             return os.path.samestat(os.fstat(descriptor), self.path.stat())
         except FileNotFoundError:
@@ -153,7 +153,7 @@ class FileLock:
     def _beat(self) -> None:
         descriptor = self._held()
         while not self._stopped.wait(self._lease_s / 3):
-            # What fails is tried again: the lock is still held, and who takes over a lease that has passed is seen at the next beat.
+            # A beat that fails is retried: the lock is still held, and the next beat finds out whether another run took over.
             with suppress(OSError):
                 if not self._is_named(descriptor):
                     self._lost = _fenced(self.path, self.holder())

@@ -1,6 +1,6 @@
 """Opens the file: one kind of connection for driver and executors.
 
-WAL lets readers go on while the applier writes; ``synchronous = FULL`` makes every COMMIT durable. Python's own transaction control is off:
+With WAL, readers do not wait while the applier writes; ``synchronous = FULL`` makes every COMMIT durable. Python's transactions are off:
 ``BEGIN IMMEDIATE`` takes the write lock before the fence is read, so two writers never decide on the same progress row.
 """
 
@@ -57,13 +57,13 @@ def _set_up(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
 
 
 def _write_ahead(cursor: DBAPICursor) -> None:
-    """Of two that make the file at once SQLite refuses one without waiting."""
-    give_up = time.monotonic() + WRITE_AHEAD_PATIENCE_S
+    """Switch to WAL. Of two processes that create the file at once, SQLite refuses one without waiting."""
+    deadline = time.monotonic() + WRITE_AHEAD_PATIENCE_S
     while True:
         try:
             cursor.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & PRIMARY_CODE != sqlite3.SQLITE_BUSY or time.monotonic() >= give_up:
+            if error.sqlite_errorcode & PRIMARY_CODE != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
                 raise
             time.sleep(WRITE_AHEAD_PAUSE_S)
         else:

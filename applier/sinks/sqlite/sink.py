@@ -63,7 +63,7 @@ class SqliteSink(SqlSink):
 
     @property
     def reserved(self) -> Reserved:
-        """Nothing: names of upstream's tables have a dot in the file, those of the bookkeeping and of SQLite have none."""
+        """None: names of upstream's tables have a dot in the file, those of the bookkeeping and of SQLite have none."""
         return Reserved("", frozenset())
 
     @property
@@ -108,7 +108,7 @@ class SqliteSink(SqlSink):
 
     @property
     def heartbeat_error(self) -> Exception | None:
-        """Why this run may not go on, as far as the heartbeat knows."""
+        """Why this run must stop, as far as the heartbeat knows."""
         return self._lock.lost
 
     # Catalogue

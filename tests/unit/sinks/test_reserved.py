@@ -53,7 +53,7 @@ def test_a_ddl_in_the_bookkeepings_schema_stops(query: str) -> None:
 @pytest.mark.parametrize("schema", sorted(SYSTEM_SCHEMAS))
 def test_a_ddl_on_a_schema_of_the_database_itself_stops(schema: str) -> None:
     for query in (f"DROP DATABASE {schema.upper()}", f"DROP TABLE `{schema}`.user", f"CREATE TABLE t LIKE {schema}.user"):
-        with pytest.raises(NeedsOperator, match="database itself"):
+        with pytest.raises(NeedsOperator, match="system schema"):
             RESERVED.refuse_ddl(ddl(query))
 
 

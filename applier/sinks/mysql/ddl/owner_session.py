@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from applier.sinks.mysql.owned import commit_owned
+from applier.sinks.mysql.owner_transaction import commit_owned
 from applier.sinks.mysql.ownership import Ownership
 
 T = TypeVar("T")

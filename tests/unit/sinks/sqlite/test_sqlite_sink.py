@@ -65,7 +65,7 @@ def test_a_commit_that_fails_is_an_unknown_outcome_and_the_sink_tells_what_holds
     with start(left, "full") as process:
         state, _, told = process.stdout.read().decode().strip().partition(" UnknownOutcome ")
         assert state == "rebuild"
-        assert told == "COMMIT failed, and may have reached the disk or not: the database file cannot be read or written"
+        assert told == "COMMIT failed with an unknown outcome: the database file cannot be read or written"
         assert process.wait() == 0
     assert contents(left) == [(1, "old")]
     with SqliteSink(settings(left)) as sink:

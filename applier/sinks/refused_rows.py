@@ -1,7 +1,7 @@
-"""Runs a statement that knows its rows so that the rows which the database refuses are found: set aside, or the first one is named.
+"""Finds the rows that the database refuses, in a statement that knows its rows: they are quarantined, or the first one is named.
 
-Each try stands behind a savepoint. A statement that is refused is halved until single rows are left: for n rows and few bad ones, about
-2 log2(n) further statements per bad row.
+Each try runs behind a savepoint. A refused statement is halved until single rows are left: for n rows and few refused ones, about
+2 log2(n) further statements per refused row. Row by row would be n statements, and a savepoint per row costs every good segment.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,13 +15,12 @@ from applier.sinks.quarantine import Quarantined
 
 
 @dataclass(slots=True)
-class Guard:
-    """Collects what the database refuses in one transaction.
+class RefusedRows:
+    """Collects the rows that the database refuses in one transaction.
 
-    ``execute`` runs a statement (RowRefused: none of its effects must stay); ``savepoint`` sets the one that ``roll_back`` goes back to;
-    ``aside``: what the transaction sets aside besides. If that may be refused rows, they are collected, and all others are written;
-    otherwise the first such row is the transaction's end. ``stored`` tells which events the quarantine has already: rows at the
-    checkpoint are applied again after a restart, and refused again.
+    ``execute`` runs a statement; after a RowRefused, ``roll_back`` undoes it back to the last ``savepoint``. If ``quarantined`` takes
+    refused rows, they are collected and all others are written; otherwise the first refused row ends the transaction. ``stored`` returns
+    the events that the quarantine has already: rows at the checkpoint are applied again after a restart, and refused again.
     """
 
     execute: Callable[[Statement], None]
@@ -38,15 +37,15 @@ class Guard:
         """What takes refused rows; None if nothing does."""
         return self.quarantined if self.quarantined is not None and self.quarantined.takes_refused else None
 
-    def begin(self) -> None:
-        """Count what the planner has set aside. FatalSinkError if that is more than an accident makes."""
+    def count_planned(self) -> None:
+        """Count the events that the planner quarantines. FatalSinkError if they are more than ``at_most``."""
         for event in self.quarantined.events if self.quarantined is not None else ():
             self._count(event)
 
     def run(self, statement: Statement) -> int:
         """Run a statement and return how many rows were written.
 
-        RowRefused if it does not know its rows, and with the row's place if nothing is to be set aside.
+        RowRefused if the statement does not know its rows; with the row's place if nothing takes refused rows.
         """
         source = statement.source_rows
         if source is None:
@@ -62,7 +61,7 @@ class Guard:
                 return 0
             rows = sum(map(self.run, source.halves()))
             if self._taker is None:
-                raise  # each half was taken alone; that no row can be named is no reason to go on
+                raise  # the database took each half alone: no row can be named, but the statement was refused
             return rows
         return statement.rows
 
@@ -74,7 +73,7 @@ class Guard:
         self._count(self.refused[-1])
 
     def _count(self, event: RejectedEvent) -> None:
-        """Count a bad row. Only where all of them would be too many the quarantine is asked which of them it has."""
+        """Count a rejected event. The quarantine is asked which of them it has only where all of them would be too many."""
         at_most = None if self.quarantined is None else self.quarantined.at_most
         self._uncounted.append(event)
         if at_most is None or self._unexpected + len(self._uncounted) <= at_most:
@@ -84,9 +83,8 @@ class Guard:
         self._uncounted.clear()
         if self._unexpected > at_most:
             raise FatalSinkError(
-                f"more than {at_most} rows of one transaction would be set aside",
-                remedy="So many are no accident: compare the sink's tables with upstream's. "
-                "`applier skip --ts … --table …` leaves out one upstream transaction",
+                f"the database refuses more than {at_most} rows of one transaction",
+                remedy="Compare the sink's tables with upstream's. `applier skip --ts … --table …` leaves out one upstream transaction",
                 reason=event.error,
                 **event.facts,
             )

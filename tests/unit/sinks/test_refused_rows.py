@@ -8,11 +8,11 @@ from applier.model.errors import FatalSinkError, RetryableSinkError, RowRefused
 from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, RejectedEvent
 from applier.planner.statement import Phase, StatementRows
-from applier.sinks.guarded import Guard
 from applier.sinks.quarantine import Quarantined
+from applier.sinks.refused_rows import RefusedRows
 from tests.builders.planning import ORDERS_TABLE, PlainDialect
 
-STORED = Quarantined(lambda _: pytest.fail("a guard reads no records"))
+STORED = Quarantined(lambda _: pytest.fail("this test reads no records"))
 NOT_STORED = replace(STORED, takes_refused=False)
 
 
@@ -30,7 +30,7 @@ class Database:
         if self.refused & set(texts):
             raise RowRefused("too long", column="name", table="shop.orders", min_ts=1)
 
-    def guard(self, quarantined=STORED):
+    def refused_rows(self, quarantined=STORED):
         def savepoint():
             self.kept = len(self.rows)
 
@@ -41,7 +41,7 @@ class Database:
             self.asked += 1
             return {place for place in places if place.offset in self.stored}
 
-        return Guard(self.execute, savepoint=savepoint, roll_back=roll_back, quarantined=quarantined, stored=stored)
+        return RefusedRows(self.execute, savepoint=savepoint, roll_back=roll_back, quarantined=quarantined, stored=stored)
 
 
 def statement_of(number):
@@ -67,31 +67,31 @@ def statement_of(number):
 @pytest.mark.parametrize("refused", [set(), {0}, {63}, {31, 32}, set(range(20, 40)), set(range(64))])
 def test_exactly_the_refused_rows_are_found(refused):
     database = Database(refused)
-    guard = database.guard()
-    assert guard.run(statement_of(64)) == 64 - len(refused)
+    refused_rows = database.refused_rows()
+    assert refused_rows.run(statement_of(64)) == 64 - len(refused)
     assert database.rows == [n for n in range(64) if n not in refused]
-    assert [row.place.offset for row in guard.refused] == sorted(refused)
-    assert {row.error for row in guard.refused} <= {"too long [column=name]"}
+    assert [row.place.offset for row in refused_rows.refused] == sorted(refused)
+    assert {row.error for row in refused_rows.refused} <= {"too long [column=name]"}
 
 
 def test_one_bad_row_costs_a_logarithm_of_statements():
     database = Database({17})
-    database.guard().run(statement_of(64))
+    database.refused_rows().run(statement_of(64))
     assert database.tries == 1 + 2 * 6
 
 
 def test_a_statement_that_does_not_know_its_rows_is_refused_as_a_whole():
     database = Database({3})
     with pytest.raises(RowRefused):
-        database.guard().run(statement_of(8)._replace(source_rows=None))
+        database.refused_rows().run(statement_of(8)._replace(source_rows=None))
 
 
 @pytest.mark.parametrize("quarantined", [NOT_STORED, None], ids=["by policy", "there is no quarantine"])
 @pytest.mark.parametrize("refused", [{0}, {63}, {31, 32}, set(range(64))])
 def test_where_nothing_is_set_aside_the_first_refused_row_is_named(refused, quarantined):
-    guard = Database(refused).guard(quarantined)
+    refused_rows = Database(refused).refused_rows(quarantined)
     with pytest.raises(RowRefused, match="too long") as caught:
-        guard.run(statement_of(64))
+        refused_rows.run(statement_of(64))
     first = min(refused)
     assert caught.value.facts == {
         "topic": "feed",
@@ -103,7 +103,7 @@ def test_where_nothing_is_set_aside_the_first_refused_row_is_named(refused, quar
         "key_columns": "id",
         "column": "name",
     }
-    assert guard.refused == []
+    assert refused_rows.refused == []
 
 
 @pytest.mark.parametrize("quarantined", [STORED, NOT_STORED])
@@ -114,12 +114,12 @@ def test_a_statement_that_is_refused_whole_and_taken_in_halves_goes_through_only
         database.refused = frozenset({3} if statement.rows == 8 else ())
         database.execute(statement)
 
-    guard = replace(database.guard(quarantined), execute=execute)
+    refused_rows = replace(database.refused_rows(quarantined), execute=execute)
     if quarantined is STORED:
-        assert guard.run(statement_of(8)) == 8
+        assert refused_rows.run(statement_of(8)) == 8
         return
     with pytest.raises(RowRefused) as caught:
-        guard.run(statement_of(8))
+        refused_rows.run(statement_of(8))
     assert "offset" not in caught.value.facts
 
 
@@ -127,7 +127,7 @@ def test_other_errors_come_through_at_once():
     def execute(_):
         raise RetryableSinkError("deadlock")
 
-    guard = Guard(
+    refused_rows = RefusedRows(
         execute,
         savepoint=lambda: None,
         roll_back=lambda: pytest.fail("the transaction is gone"),
@@ -135,13 +135,13 @@ def test_other_errors_come_through_at_once():
         stored=lambda _: set(),
     )
     with pytest.raises(RetryableSinkError):
-        guard.run(statement_of(8))
+        refused_rows.run(statement_of(8))
 
 
 def test_more_refused_rows_than_an_accident_makes_are_an_error():
     database = Database(range(200))
     with pytest.raises(FatalSinkError, match=str(MAX_QUARANTINED)) as caught:
-        database.guard().run(statement_of(200))
+        database.refused_rows().run(statement_of(200))
     assert not isinstance(caught.value, RowRefused)
     assert caught.value.facts["offset"] == MAX_QUARANTINED
 
@@ -149,7 +149,7 @@ def test_more_refused_rows_than_an_accident_makes_are_an_error():
 def test_rows_that_the_planner_has_set_aside_count_too():
     planned = statement_of(MAX_QUARANTINED - 1).source_rows.rows
     with pytest.raises(FatalSinkError, match=str(MAX_QUARANTINED)) as caught:
-        run(Database({0, 3}).guard(replace(STORED, events=planned)), statement_of(8))
+        run(Database({0, 3}).refused_rows(replace(STORED, events=planned)), statement_of(8))
     assert caught.value.facts["offset"] == 3
 
 
@@ -157,28 +157,28 @@ def test_more_rows_than_an_accident_makes_stop_before_the_first_statement():
     planned = statement_of(MAX_QUARANTINED + 1).source_rows.rows
     database = Database(set())
     with pytest.raises(FatalSinkError, match=str(MAX_QUARANTINED)):
-        run(database.guard(replace(STORED, events=planned)), statement_of(8))
+        run(database.refused_rows(replace(STORED, events=planned)), statement_of(8))
     assert database.tries == 0
 
 
 def test_rows_that_the_quarantine_has_already_do_not_count():
     planned = statement_of(180).source_rows.rows
     database = Database(range(200), stored=range(150))
-    guard = run(database.guard(replace(STORED, events=planned[:60])), statement_of(200))
-    assert len(guard.refused) == 200
+    refused_rows = run(database.refused_rows(replace(STORED, events=planned[:60])), statement_of(200))
+    assert len(refused_rows.refused) == 200
     assert database.asked <= 5
     with pytest.raises(FatalSinkError) as caught:
-        run(Database(range(300), stored=range(150)).guard(), statement_of(300))
+        run(Database(range(300), stored=range(150)).refused_rows(), statement_of(300))
     assert caught.value.facts["offset"] == 150 + MAX_QUARANTINED
 
 
 def test_the_quarantine_is_not_asked_about_few_rows():
     database = Database(range(MAX_QUARANTINED))
-    run(database.guard(), statement_of(MAX_QUARANTINED))
+    run(database.refused_rows(), statement_of(MAX_QUARANTINED))
     assert database.asked == 0
 
 
-def run(guard, statement):
-    guard.begin()
-    guard.run(statement)
-    return guard
+def run(refused_rows, statement):
+    refused_rows.count_planned()
+    refused_rows.run(statement)
+    return refused_rows

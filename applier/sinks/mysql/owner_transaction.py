@@ -1,4 +1,4 @@
-"""Transactions on the session that holds the replica's lock: repeated where that is safe, reported where it is not known."""
+"""Transactions on the session that holds the replica lock: retried where that is safe, reported where the outcome is unknown."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ T = TypeVar("T")
 def commit_owned(ownership: Ownership, retries: int, work: Callable[[Connection], T], doing: str, **facts: Any) -> T:
     """Run ``work`` and COMMIT on the owner's session; return what ``work`` returned.
 
-    What was rolled back is repeated, at most ``retries`` times, on a new session if the old one is lost. UnknownOutcome if the answer to
+    What was rolled back is retried, at most ``retries`` times, on a new session if the old one is lost. UnknownOutcome if the answer to
     COMMIT was lost; Fenced if another run has become the owner; other errors of ``work`` come through.
     """
     for attempt in stamina.retry_context(on=RetryableSinkError, attempts=retries + 1, timeout=None):
