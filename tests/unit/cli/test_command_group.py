@@ -29,3 +29,10 @@ def test_the_list_of_commands_shows_the_first_sentence_of_each_help(command, cap
     text = capsys.readouterr().out
     assert text.startswith(f"Usage: applier {command} ")
     assert text.partition("\n\n  ")[2].startswith(COMMANDS[command])
+
+
+@pytest.mark.parametrize("command", ["", "ddl", "quarantine"])
+def test_a_list_of_commands_cuts_no_line_short(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run([*command.split(), "--help"]) == 0
+    assert "..." not in capsys.readouterr().out.partition("Commands:")[2]

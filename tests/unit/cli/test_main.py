@@ -125,7 +125,6 @@ def test_help_advertises_what_there_is_and_nothing_else(capsys, monkeypatch):
     run(["--help"])
     commands = capsys.readouterr().out.partition("Commands:")[2].splitlines()[1:]
     assert [line.split()[0] for line in commands] == ["demo", "run", "catchup", "status", "inspect", "migrate", "skip", "ddl", "quarantine"]
-    assert not any("..." in line for line in commands)
 
 
 @pytest.mark.parametrize(
