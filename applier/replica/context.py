@@ -31,7 +31,7 @@ class EngineSettings:
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """The ports of one run, opened by whoever assembles it."""
+    """The ports of one run, opened by ``run.assembly``."""
 
     source: Source
     sink: Sink

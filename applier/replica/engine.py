@@ -51,7 +51,7 @@ class Engine:
         self._loader.begin(listing, start_ts=start_ts, accept_gap=accept_gap)
 
     def cycle(self) -> bool:
-        """Listen to the next ranges while the steps that are due are performed; tell whether anything was read or done.
+        """Listen to the next ranges while due steps are performed; return whether anything was read or done.
 
         After an error it may be called again: if the outcome of a step is unknown, it reloads state first.
         """

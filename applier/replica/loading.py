@@ -1,4 +1,4 @@
-"""Brings a run to where the sink says that the replica is: at its start, and again after a failure with an unknown outcome.
+"""Loads a run's state from the sink: at its start, and again after a failure with an unknown outcome.
 
 Both ways settle what an earlier run (or this one) may have left, and check that the topics still hold what the replica needs: retention
 does not wait for a commit, and a topic may be recreated while the run waits.

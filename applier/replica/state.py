@@ -29,7 +29,7 @@ class ReplicaState:
         self.coordinator: Coordinator
 
     def load(self, commit: ProgressCommit | None = None) -> Progress:
-        """Read the progress from the sink. ``commit``: what this run has committed since the last time. NeedsOperator: it is gone."""
+        """Read the progress from the sink. ``commit``: what this run has committed since the last time. NeedsOperator if it is missing."""
         # The known tables are not read again after a commit of our own: there may be thousands, and they only grow.
         known = None if commit is None else self.progress.known_tables
         if commit is not None and commit.known_tables and known is not None:

@@ -80,7 +80,7 @@ class Catchup:
         self._monitor.expect(sum(status.end_offset - status.read_offset for status in engine.coordinator.streams))
         while not engine.coordinator.is_caught_up(self._ends):
             engine.cycle()
-        # Exit code 0 must mean that the replica is there: a script goes on from here.
+        # Exit code 0 must mean that the replica has caught up: scripts rely on it.
         self._check_moved(listing)
         engine.save_progress()
         return self._result()

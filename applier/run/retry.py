@@ -29,7 +29,7 @@ def retrying(shutdown: Shutdown, retry_for_s: float, notes: Notes) -> Retrying:
     failing = _FailingFor(retry_for_s)
 
     def note(state: RetryCallState) -> None:
-        notes.note(LogEvent.RETRY, **_facts(state), failing_for_s=round(failing.failing_for_s, 1), gives_up_after_s=retry_for_s)
+        notes.note(LogEvent.RETRY, **_facts(state), failing_for_s=round(failing.failing_for_s, 1), stops_after_s=retry_for_s)
 
     return Retrying(
         retry=retry_if_exception(is_transient),

@@ -36,7 +36,7 @@ class StreamSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaStatus:
-    """One replica. ``live`` is what the daemon's ``/status`` says; ``kafka_problem`` is why the ends are not known, or ""."""
+    """One replica. ``live`` is the answer of the daemon's ``/status``; ``kafka_problem``: why the end offsets are unknown, or ""."""
 
     replica: str
     sink: str
@@ -55,7 +55,7 @@ class ReplicaStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What the query has collected. ``listing`` is None if Kafka does not answer (``kafka_problem`` says why)."""
+    """What the query has collected. ``listing`` is None if Kafka does not answer, for the reason in ``kafka_problem``."""
 
     overview: Overview
     listing: Listing | None

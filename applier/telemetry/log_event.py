@@ -29,7 +29,7 @@ class LogEvent(StrEnum):
         "everything up to `checkpoint_ts` is durable in the sink: one line every 10 seconds at most, and one at the end",
     )
     DDL_APPLIED = "ddl_applied", logging.INFO, "a DDL has run on the sink"
-    DDL_SKIPPED = "ddl_skipped", logging.INFO, "a DDL was left out: `[ddl]` of the configuration or `applier skip` says so"
+    DDL_SKIPPED = "ddl_skipped", logging.INFO, "a DDL was not run, because of `[ddl]` in the configuration or of `applier skip`"
     DDL_BLOCKED = "ddl_blocked", logging.WARNING, "a DDL waits for a lock that the sessions in `blocked_by` hold; it will be retried"
     WAITING_FOR_DDL = (
         "waiting_for_ddl",
