@@ -8,6 +8,8 @@ from applier.ddl.element_parser import read_condition, read_element, read_elemen
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import AlterClause, ClauseKind, NamePlace, Span
 
+# Words may be added: a DDL that an old ledger holds as not understood stays the same DDL (`same_ddl`). None may go: then a DDL would
+# wait for all tables instead of its own.
 CLAUSE_WORDS: Final = frozenset(
     """ADD ALGORITHM ALTER ANALYZE ATTRIBUTES AUTO_ID_CACHE AUTO_INCREMENT AUTO_RANDOM_BASE AUTOEXTEND_SIZE AVG_ROW_LENGTH CACHE CHANGE
     CHARACTER CHARSET CHECK CHECKSUM COALESCE COLLATE COMMENT COMPRESSION CONNECTION CONVERT DEFAULT DELAY_KEY_WRITE DISABLE DROP ENABLE
@@ -18,6 +20,7 @@ CLAUSE_WORDS: Final = frozenset(
     UNION WITH WITHOUT""".split()  # noqa: SIM905 - a hundred quotes would hide the words
 )
 """The words that a clause of ALTER TABLE may begin with (MySQL and TiDB). Another word may name any table: not understood."""
+# FIRST, LAST, MERGE FIRST and SPLIT MAXVALUE are of TiDB's INTERVAL partitioning.
 _PARTITIONING: Final = (
     ("TRUNCATE", "PARTITION"), ("COALESCE", "PARTITION"), ("REORGANIZE", "PARTITION"), ("PARTITION", "BY"), ("REMOVE", "PARTITIONING"),
     ("REBUILD", "PARTITION"), ("FIRST", "PARTITION"), ("LAST", "PARTITION"), ("MERGE", "FIRST"), ("SPLIT", "MAXVALUE"),
@@ -35,10 +38,12 @@ def read_clauses(cursor: Cursor) -> tuple[tuple[AlterClause, ...], bool]:
         head = part.keyword()
         if head in CLAUSE_WORDS:
             spans.append((part.at, part.last))
+            # Both name a table: a comma behind them begins a clause, whatever stood before.
             if head not in {"EXCHANGE", "RENAME"}:
                 in_list = head == "ORDER" or part.keyword(1) == "PARTITION"
         else:
             is_understood &= in_list
+            # It goes with the clause before it, so that the rewriting takes it for no clause of its own.
             if spans:
                 spans[-1] = (spans[-1][0], part.last)
             elif not part.is_done:
@@ -56,6 +61,7 @@ def _read_clause(part: Cursor) -> AlterClause | None:
             part.next()
             return read(part, span)
     except DdlSyntaxError:
+        # The other clauses name a table behind REFERENCES only, which is looked for without reading them.
         if head in {"RENAME", "EXCHANGE"}:
             return None
     is_partitioning = any(part.part(*span).sees(*words) for words in _PARTITIONING)
@@ -119,6 +125,7 @@ def _change(part: Cursor, span: Span) -> AlterClause:
 def _rename(part: Cursor, span: Span) -> AlterClause:
     what = part.accept_any("COLUMN", "INDEX", "KEY")
     if not what:
+        # TiDB prints AS, MySQL's manual has TO, and both take the bare name.
         part.accept_any("TO", "AS", "=")
         table = read_table_name(part)
         part.finish()

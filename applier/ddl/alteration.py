@@ -46,6 +46,7 @@ class _Alteration:
         """Apply one clause, and look that nothing of it is left."""
         cursor = self._tree.part(clause.body, clause.span[1])
         _APPLY[clause.kind](self, clause, cursor)
+        # What is left over was not understood, and may change what was: then none of it is applied.
         cursor.finish("a clause that can be translated")
 
     def add(self, clause: AlterClause, cursor: Cursor) -> None:
@@ -92,6 +93,7 @@ class _Alteration:
     def redefine(self, clause: AlterClause, cursor: Cursor) -> None:
         """MODIFY and CHANGE."""
         old = _name(clause)
+        # IF EXISTS: a column that is not there is no error.
         column = self._draft.find(old)
         if column is None and clause.condition is not None:
             cursor.skip_rest()
@@ -127,6 +129,7 @@ class _Alteration:
 
     def take_options(self, clause: AlterClause, cursor: Cursor) -> None:
         """Take options of the table and of ALTER TABLE; several may stand in one clause, without commas. None changes a row or a key."""
+        # The one table of options (clause.py) decides here too: what TiDB does not act on changes nothing in SQLite either.
         reader, last = ClauseReader(self._tree.tokens), clause.span[1]
         while not cursor.is_done:
             found = reader.option(cursor.at, last)

@@ -11,6 +11,7 @@ from applier.ddl.edit import Action, Mark
 from applier.ddl.tokens import Token
 from applier.ddl.tree import Span
 
+# BTREE is not among them: it stays, because it is what every server makes anyway.
 _KINDS: Final = frozenset({"HASH", "RTREE", "HYPO", "INVERTED"})
 _VISIBILITY: Final = {
     "VISIBLE": "/*!80000 VISIBLE */ /*M!100600 NOT IGNORED */",
@@ -24,6 +25,7 @@ def _by_first_word(place: ClausePlace) -> dict[str, list[tuple[tuple[str, ...], 
     for clause in CLAUSES[place]:
         words = tuple(clause.words.split())
         found.setdefault(words[0], []).append((words, clause))
+    # The longer clause first: DEFAULT CHARACTER SET before DEFAULT.
     return {word: sorted(clauses, key=lambda pair: -len(pair[0])) for word, clauses in found.items()}
 
 
@@ -107,6 +109,7 @@ class ClauseReader:
             case Decision.VISIBILITY:
                 yield Mark(first, last, Action.REPLACE, _VISIBILITY[clause.words])
             case Decision.ENGINE:
+                # InnoDB in its place would make the sink rebuild the table, for a change that upstream has not made.
                 if alters:
                     yield Mark(first, last, Action.DROP)
                 elif self.tokens[last].text.strip("'\"").casefold() != "innodb":
@@ -134,6 +137,7 @@ class ClauseReader:
             case Extent.REFERENCES:
                 end = self._references(at)
             case Extent.TTL:
+                # TTL = `c` + INTERVAL 1 DAY: four tokens behind the column.
                 end = self._value(at) + len(("+", "INTERVAL", "number", "unit"))
             case Extent.METHOD:
                 end = self._method(at)
@@ -148,7 +152,9 @@ class ClauseReader:
         if self.word(at) == "(":
             return self.closing(at)
         at += self.word(at) in {"-", "+"}
+        # COMMENT _utf8mb4'x' is one value.
         at += self.word(at).startswith("_") and self.word(at + 1) == "string"
+        # 0.5 and s.t are three tokens.
         while self.word(at + 1) == ".":
             at += 2
         return at

@@ -72,6 +72,7 @@ class _Definition:
         whole = (0, len(self._tree.tokens) - 1)
         if node.ignore is not None:
             yield from self._listed([whole], [Mark(*node.ignore, Action.DROP)])
+        # Edits of different lists: the comma that one takes is never another's.
         yield from self._listed([whole], self._condition(node.condition))
         marks = [mark for clause in node.clauses for mark in self._clause(clause)]
         yield from self._listed([clause.span for clause in node.clauses], marks)
@@ -96,6 +97,7 @@ class _Definition:
         match clause.kind:
             case ClauseKind.DROP_CONSTRAINT | ClauseKind.ALTER_CONSTRAINT:
                 yield Mark(first, last, Action.DROP)
+            # ADD goes with what it would have added.
             case ClauseKind.ADD if not clause.is_list and self._is_dropped(clause.elements[0]):
                 yield Mark(first, last, Action.DROP)
             case _:
@@ -146,6 +148,7 @@ class _Definition:
         """Edit PARTITION BY with its definitions, or the definitions of ADD and REORGANIZE PARTITION."""
         reader = self._reader
         begins = [n for n in range(first, last) if reader.sees(n, "(", "PARTITION")]
+        # PARTITION BY HASH (a) PARTITIONS 4 has no definitions.
         end = begins[0] - 1 if begins else last
         yield from self._listed([(first, last)], reader.marks(ClausePlace.PARTITION, first, end))
         if begins:
@@ -154,6 +157,7 @@ class _Definition:
 
     def _partition(self, first: int, last: int) -> Iterator[Mark]:
         reader = self._reader
+        # Behind PARTITION and its name.
         yield from reader.marks(ClausePlace.PARTITION, first + 2, last)
         for at in range(first, last):
             if reader.sees(at, "(", "SUBPARTITION"):

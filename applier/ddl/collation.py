@@ -51,6 +51,7 @@ def _outer_tokens(tree: Tree, span: Span) -> list[Token]:
     """Return the tokens of a part outside of parentheses."""
     found, depth = list[Token](), 0
     for token in tree.tokens[span[0] : span[1] + 1]:
+        # The inside of CAST(… AS CHAR CHARACTER SET x) is an expression, which has no collation to complete.
         depth -= token.kind == ")"
         if depth <= 0:
             found.append(token)
@@ -60,6 +61,7 @@ def _outer_tokens(tree: Tree, span: Span) -> list[Token]:
 
 def _completed(tokens: list[Token]) -> Iterator[Edit]:
     words = [token.keyword for token in tokens]
+    # Wherever it stands: COLLATE x CHARSET y is one definition, in either order.
     if "COLLATE" in words or _is_binary(tokens):
         return
     for name in _charsets(tokens):

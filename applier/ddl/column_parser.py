@@ -10,6 +10,7 @@ from applier.ddl.literal import quote_text
 from applier.ddl.table import ColumnDefinition, Default, DefaultKind, IndexPart
 from applier.ddl.type_parser import parse_charset, parse_type, with_charset
 
+# Synonyms (manual, "Date and Time Functions"). LOCALTIME and LOCALTIMESTAMP need no parentheses, NOW does; TiDB prints the first.
 _NOW: Final = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
 
 
@@ -47,6 +48,7 @@ def _options(cursor: Cursor, column: ParsedColumn) -> ParsedColumn:
 
 
 def _option(cursor: Cursor, column: ParsedColumn) -> ParsedColumn:
+    # KEY alone means PRIMARY KEY in a column's definition (manual, "CREATE TABLE").
     if cursor.accept("PRIMARY", "KEY") or cursor.accept("KEY") or cursor.accept("PRIMARY"):
         return replace(column, is_primary=True)
     if cursor.accept("UNIQUE"):
@@ -87,10 +89,12 @@ def _ignored_option(cursor: Cursor) -> None:
     elif cursor.accept_any("COMMENT", "COLLATE", "COLUMN_FORMAT", "STORAGE", "SRID", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE"):
         cursor.accept("=")
         _value(cursor)
+    # The rows on the wire carry the value that ON UPDATE has given.
     elif cursor.accept("ON", "UPDATE"):
         cursor.next()
         cursor.skip_parenthesis()
     elif cursor.accept("CONSTRAINT"):
+        # A constraint may have no name.
         if not cursor.sees("CHECK"):
             cursor.name()
     elif cursor.accept_any("CHECK", "AUTO_RANDOM"):
@@ -142,6 +146,7 @@ def _current_time(cursor: Cursor) -> Default:
 
 def _default_expression(inside: Cursor) -> Default:
     """Read a default in parentheses, which may be a plain literal or the current time all the same."""
+    # TEXT, BLOB and JSON take a default in parentheses only, a literal too (manual, "Data Type Default Values").
     literal = inside.literal_ahead()
     if literal is not None and literal.last == inside.last:
         return Default(DefaultKind.LITERAL, _literal(inside))
@@ -192,6 +197,7 @@ def _parts(inside: Cursor) -> Iterator[IndexPart]:
         else:
             name = inside.name()
             yield IndexPart(name, inside.parenthesis().integer() if inside.sees("(") else 0)
+        # The order of an index decides which rows are found fast, never which are unique.
         inside.accept_any("ASC", "DESC")
         if not inside.is_done:
             inside.expect(",")

@@ -61,6 +61,7 @@ _FAMILIES: Final = {
     "vector": TypeFamily.VECTOR,
 }
 _INTEGER_BITS: Final = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+# Bytes, not characters (manual, "String Type Storage Requirements").
 _TEXT_BYTES: Final = {"tinytext": 255, "text": 65_535, "mediumtext": 2**24 - 1, "longtext": 2**32 - 1}
 _BLOB_BYTES: Final = {"tinyblob": 255, "blob": 65_535, "mediumblob": 2**24 - 1, "longblob": 2**32 - 1}
 _TO_BINARY: Final = {
@@ -107,6 +108,7 @@ class ColumnType:
             case TypeFamily.BIT:
                 return (1 << (self.arguments[0] if self.arguments else 1)) - 1
             case TypeFamily.YEAR:
+                # 1901 to 2155, and 0000 (manual, "The YEAR Type").
                 return 2155
             case _:
                 bits = _INTEGER_BITS[self.base]

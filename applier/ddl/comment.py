@@ -7,6 +7,7 @@ a comment for TiDB. TiDB's own (``/*T!``) stay: a sink that is a TiDB executes t
 import re
 from typing import Final
 
+# Names and strings come first: what looks like a comment inside of them is text.
 _PIECE: Final = re.compile(
     r"""
       (?P<kept>`(?:[^`]|``)*+` | '(?:[^'\\]|\\.|'')*+' | "(?:[^"\\]|\\.|"")*+")
@@ -27,6 +28,7 @@ def as_tidb_reads(text: str) -> str:
     for match in _PIECE.finditer(text):
         kind = match.lastgroup
         if kind in {"begins", "foreign"} or (kind == "ends" and is_open):
+            # Blanks and not nothing: a token's place is then its place in the text as upstream wrote it, where edits are made.
             pieces += [text[at : match.start()], " " * len(match.group())]
             at, is_open = match.end(), kind == "begins" or (is_open and kind == "foreign")
     return "".join([*pieces, text[at:]])

@@ -97,6 +97,7 @@ class Cursor:
 
     def literal_ahead(self) -> Literal | None:
         """Return the literal that comes next without taking it; None if another token comes."""
+        # 1.5 is three tokens: the literal must not reach beyond the part.
         found = None if self.is_done else literal_at(self.text, self.tokens, self.at)
         return None if found is None or found.last >= self._end else found
 
@@ -164,6 +165,7 @@ class Cursor:
         pieces, end = [], -1
         for at in range(self.at, self._end):
             token = self.tokens[at]
+            # MySQL keeps expressions in its catalogue without introducers, and SQLite has none.
             if not (at < self.last and is_introducer(self.text, self.tokens, at)):
                 pieces.append(("" if token.start == end else " ") + self.text[token.start : token.end])
                 end = token.end

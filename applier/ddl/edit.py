@@ -46,6 +46,7 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
 def list_edits(text: str, tokens: Sequence[Token], items: Sequence[Span], marks: Iterable[Mark]) -> Iterator[Edit]:
     """Edit a list with commas between its items. An item that goes as a whole takes one comma with it, so that the list stays one."""
     fates = list(_with_marks(items, marks))
+    # Commas: an item that goes takes the one before it, and the first items take the one behind, until one has stayed.
     last_that_stays = max((index for index, item in enumerate(fates) if item.whole is not Action.DROP), default=-1)
     is_first = True
     for index, item in enumerate(fates):
@@ -57,6 +58,7 @@ def list_edits(text: str, tokens: Sequence[Token], items: Sequence[Span], marks:
         commas = (", ", "") if not is_first else ("", " ," if is_followed else "")
         yield from _whole_edits(text, tokens, item, commas)
         comma = item.span[0] - 1 if not is_first else item.span[1] + 1
+        # The only item of a list has no comma to take.
         if not is_first or index + 1 < len(fates):
             yield Edit(tokens[comma].start, tokens[comma].end, "")
 

@@ -21,8 +21,10 @@ def read_elements(inside: Cursor) -> tuple[Element, ...]:
 def read_element(part: Cursor) -> Element:
     """Read one element. Never raises: what it does not know is a column, whose name may be missing."""
     span, constraint = (part.at, part.last), None
+    # The name may be missing: CONSTRAINT CHECK (…).
     if part.accept("CONSTRAINT") and part.keyword() not in _CONSTRAINTS and part.is_at_name():
         constraint = part.name_token()
+    # CHECK without a parenthesis is no MySQL, and a column of that name is quoted.
     if part.sees("CHECK", "("):
         part.next()
         return Element(span=span, kind=ElementKind.CHECK, body=part.at, constraint=constraint)

@@ -14,6 +14,7 @@ _DIGITS: Final = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+# \% and \_ keep their backslash outside of patterns. TiDB prints statements as they are read without NO_BACKSLASH_ESCAPES.
 _BACKSLASH: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "'": "''", "\0": "\\0", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"})
 
@@ -51,6 +52,7 @@ def is_introducer(text: str, tokens: Sequence[Token], at: int) -> bool:
     if token.kind != "word" or following is None or token.text[0] not in "_nN":
         return False
     is_adjacent = token.end == following.start
+    # _utf8mb4 may stand apart from its literal; N, as in N'x', must touch it (manual, "Character Set Introducers").
     if not (token.text[0] == "_" or (len(token.text) == 1 and is_adjacent)):
         return False
     match = _DIGITS.match(text, following.start)
@@ -58,6 +60,7 @@ def is_introducer(text: str, tokens: Sequence[Token], at: int) -> bool:
 
 
 def _whole_bytes(digits: str, base: int) -> str:
+    # Where half a byte is missing, MySQL puts a zero in front (manual, "Hexadecimal Literals").
     plain = digits if base == 16 else f"{int(digits or '0', base):x}"
     return plain.lower().rjust(len(plain) + len(plain) % 2, "0")
 

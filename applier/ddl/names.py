@@ -49,6 +49,7 @@ class _Names:
 
     def statement(self) -> DdlStatement:
         """Return the names by role; DdlSyntaxError if there may be others."""
+        # Two statements in one event: the names in the second would be lost.
         if any(token.kind == ";" for token in self._tree.tokens):
             raise DdlSyntaxError("one statement", ";")
         node = self._tree.node
@@ -103,6 +104,7 @@ class _Names:
         if node.like is not None:
             return replace(made, kind=DdlKind.CREATE_TABLE_LIKE, needs=(self._table(node.like),))
         body = self._tree.part(node.body)
+        # CREATE TABLE … AS SELECT reads other tables. TiDB has none, so its names are not worth a grammar.
         if any(token.keyword == "SELECT" for token in body.rest):
             raise DdlSyntaxError("no query", "SELECT")
         return replace(made, mentions=tuple(self._references(body)))
@@ -130,6 +132,7 @@ class _Names:
                 exchanged = self._table(clause.table)
             has_others = True
             if clause.kind not in {ClauseKind.RENAME_COLUMN, ClauseKind.RENAME_INDEX}:
+                # The table behind WITH TABLE is taken already.
                 first = clause.body if clause.kind is ClauseKind.EXCHANGE_PARTITION else clause.span[0]
                 mentions += self._references(self._tree.part(first, clause.span[1]))
         renames = () if renamed is None else ((table, renamed),)
@@ -165,6 +168,7 @@ class _Names:
                 return
 
     def _recover_table(self, node: RecoverTableStatement) -> DdlStatement:
+        # BY JOB 53: only the event says which table that was.
         name = self._ddl.name if node.table is None else self._table(node.table)
         if node.new is not None:
             name = self._table(node.new)

@@ -38,7 +38,9 @@ from applier.ddl.tree import (
     TruncateTableStatement,
 )
 
+# The last two are TiDB's; they say how a primary key lies in its storage.
 _INDEX_KINDS: Final = ("UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "COLUMNAR", "HYBRID", "CLUSTERED", "NONCLUSTERED")
+# Behind ALTER DATABASE the name may be missing: then one of these follows.
 _SCHEMA_OPTIONS: Final = frozenset({"DEFAULT", "CHARACTER", "CHARSET", "COLLATE", "ENCRYPTION", "PLACEMENT", "SET", "READ"})
 
 _CONDITIONS: Final = {"CREATE": ("IF", "NOT", "EXISTS"), "DROP": ("IF", "EXISTS"), "ALTER": ()}
@@ -78,6 +80,7 @@ def _create_options(cursor: Cursor) -> set[str]:
         if option in {"ALGORITHM", "DEFINER"}:
             cursor.accept("=")
             cursor.next()
+        # 'user'@'host', CURRENT_USER or CURRENT_USER().
         if option == "DEFINER" and not cursor.accept("(", ")") and cursor.accept("@"):
             cursor.next()
         if option == "SQL":
@@ -135,6 +138,7 @@ def _closing(cursor: Cursor) -> int:
 
 def _options_and_partitioning(tail: Cursor) -> tuple[Span, Span]:
     first, last = tail.at, tail.last
+    # PARTITION BY ends the options: what follows has engines and comments of its own.
     while not tail.is_done and not tail.sees("PARTITION", "BY"):
         tail.next()
     return (first, tail.at - 1), (tail.at, last)
@@ -184,6 +188,7 @@ def _drop_tables(cursor: Cursor, *, is_view: bool) -> DropTablesStatement:
     tables = [read_table_name(cursor)]
     while cursor.accept(","):
         tables.append(read_table_name(cursor))
+    # They do nothing, in MySQL and in TiDB (manual, "DROP TABLE").
     cursor.accept_any("RESTRICT", "CASCADE")
     cursor.finish()
     return DropTablesStatement(tables=tuple(tables), is_view=is_view, if_exists=if_exists)

@@ -49,6 +49,7 @@ def _of_clause(tree: Tree, clause: AlterClause) -> list[Postcondition]:
         case ClauseKind.ADD:
             return [_added(element) for element in clause.elements]
         case ClauseKind.ADD_PARTITION:
+            # ADD PARTITION PARTITIONS 4 names none: then the structures are compared, and their number differs.
             pairs = pairwise(tree.part(clause.body, clause.span[1]).rest)
             return [Postcondition("partition", name.text, is_present=True) for word, name in pairs if word.keyword == "PARTITION"]
         case ClauseKind.DROP_PARTITION:
@@ -67,6 +68,7 @@ def _of_name(clause: AlterClause, name: str) -> list[Postcondition]:
         what = "index" if clause.kind is ClauseKind.DROP_INDEX else "column"
         return [Postcondition(what, name, is_present=False)]
     new_name = clause.new_name.text
+    # A CHANGE that keeps the name is a MODIFY: it can run again.
     return [] if name.casefold() == new_name.casefold() else [Postcondition("column", new_name, is_present=True, formerly=name)]
 
 

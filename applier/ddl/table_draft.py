@@ -52,6 +52,7 @@ class TableDraft:
 
     def freeze(self) -> TableDefinition:
         """Return the definition as it is now; NeedsOperator if two columns or indexes have one name."""
+        # The columns of a primary key are NOT NULL, whatever their definitions say (manual, "CREATE TABLE").
         for part in self._primary.parts:
             if part.column is not None:
                 part.column.definition = replace(part.column.definition, nullable=False)
@@ -105,10 +106,12 @@ class TableDraft:
         """Drop a column, also out of its indexes; an index without columns goes with it."""
         column = self._existing(name)
         self.columns.remove(column)
+        # MySQL refuses it too (error 1090): so upstream's table has other columns than ours.
         if not self.columns:
             raise self._misfit("a table cannot lose its only column", name)
         for index in (*self._indexes, self._primary):
             index.parts = [part for part in index.parts if part.column is not column]
+        # MySQL drops an index with its last column (manual, "ALTER TABLE").
         self._indexes = [index for index in self._indexes if index.parts]
 
     def _place(self, column: DraftColumn, position: Position | None) -> None:
@@ -190,6 +193,7 @@ class TableDraft:
     def _anonymous_name(self, parts: tuple[IndexPart, ...]) -> str:
         """Name an index after its first column, with _2, _3 … behind it where that is taken (TiDB, GetName4AnonymousIndex)."""
         base = "expression_index" if any(part.expression for part in parts) else parts[0].column
+        # PRIMARY is no name for another index.
         name, number = base, 2
         while self.has_index(name) or name.casefold() == PRIMARY.casefold():
             name, number = f"{base}_{number}", number + 1

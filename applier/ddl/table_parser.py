@@ -11,6 +11,7 @@ from applier.model.events import TableName
 
 def parse_table(tree: Tree, node: CreateTableStatement, name: TableName) -> TableDefinition:
     """Read the table that a CREATE TABLE makes: the elements under the table's character set; DdlSyntaxError if it is not all known."""
+    # It must close: a text that was cut off must not give a table with fewer columns.
     tree.part(node.body).parenthesis()
     charset = _table_charset(tree.part(*node.options))
     columns = [_column(tree, element, charset) for element in node.elements if element.kind is ElementKind.COLUMN]
@@ -50,6 +51,7 @@ def _table_charset(options: Cursor) -> str:
     """Read the table's options for the character set; all others change no value."""
     found = ""
     while not options.is_done:
+        # Its columns would come from a query that cannot run here.
         if options.sees("AS") or options.sees("SELECT"):
             raise options.unexpected("no query (CREATE TABLE … AS SELECT)")
         if not (charset := parse_charset(options)):
@@ -101,6 +103,7 @@ def _parse_parts(cursor: Cursor, index_kind: str) -> tuple[IndexPart, ...]:
     if cursor.accept_any("USING", "TYPE"):
         cursor.next()
     parts = _vector_parts(cursor) if index_kind in ("VECTOR", "COLUMNAR") else parse_index_parts(cursor)
+    # A partial index: without its condition, a unique one would refuse rows that upstream holds.
     if any(token.keyword == "WHERE" for token in cursor.rest):
         raise cursor.unexpected("an index without a condition")
     return parts

@@ -48,6 +48,7 @@ class Token(NamedTuple):
 # (`literal.py`), as MySQL's own lexer decides it.
 TOKEN = re.compile(
     r"""
+      # MySQL wants a blank behind -- (manual, "Comments"): 5--3 is arithmetic.
       (?P<blank>[ \t\r\n\f\v]+ | /\*.*?\*/ | --(?=[ \t\r\n\f\v]|$)[^\n]* | \#[^\n]*)
     | (?P<quoted>`(?:[^`]|``)*+`)
     | (?P<string>'(?:[^'\\]|\\.|'')*+' | "(?:[^"\\]|\\.|"")*+")
@@ -73,6 +74,7 @@ def scan(text: str) -> list[Token]:
             tokens.append(Token(kind, found, start, end))
         elif kind != "blank":
             tokens.append(Token(found if kind == "mark" else kind, found, start, end))
+    # A statement may come with the semicolon that its client has typed.
     while tokens and tokens[-1].kind == ";":
         tokens.pop()
     return tokens

@@ -9,6 +9,7 @@ from applier.ddl.cursor import Cursor
 
 _ALIASES: Final = {
     "integer": "int", "int1": "tinyint", "int2": "smallint", "int3": "mediumint", "middleint": "mediumint", "int4": "int", "int8": "bigint",
+    # REAL is DOUBLE unless sql_mode holds REAL_AS_FLOAT, which no event tells.
     "numeric": "decimal", "dec": "decimal", "fixed": "decimal", "real": "double", "float8": "double", "float4": "float",
     "character": "char", "nchar": "char", "varcharacter": "varchar", "nvarchar": "varchar", "bool": "tinyint", "boolean": "tinyint",
 }  # fmt: skip
@@ -36,6 +37,7 @@ def _base(cursor: Cursor) -> str:
     if base == "long":
         base = "mediumblob" if cursor.accept("VARBINARY") else "mediumtext"
         cursor.accept_any("VARCHAR", "CHAR")
+    # DOUBLE PRECISION.
     if base == "double":
         cursor.accept("PRECISION")
     if base in ("char", "character", "nchar") and cursor.accept("VARYING"):
@@ -51,8 +53,10 @@ def _base(cursor: Cursor) -> str:
 def _normal(base: str, arguments: tuple[int, ...]) -> ColumnType:
     if base == "bool":
         return ColumnType(base="tinyint", arguments=(1,))
+    # FLOAT(p): single precision up to 24 bits, double from 25 on, and the number itself is not kept (manual, "Floating-Point Types").
     if base == "float" and len(arguments) == 1:
         return ColumnType(base="double" if arguments[0] > 24 else "float")
+    # DECIMAL is DECIMAL(10,0), and DECIMAL(5) is DECIMAL(5,0) (manual, "Fixed-Point Types").
     if base == "decimal" and not arguments:
         arguments = (10, 0)
     if base == "decimal" and len(arguments) == 1:
@@ -78,11 +82,13 @@ def _attributes(cursor: Cursor, column: ColumnType) -> ColumnType:
         if cursor.accept("UNSIGNED"):
             column = replace(column, unsigned=True)
         elif cursor.accept("ZEROFILL"):
+            # MySQL adds UNSIGNED by itself (manual, "Numeric Type Attributes").
             column = replace(column, unsigned=True, zerofill=True)
         elif cursor.accept("BYTE"):
             column = column.as_binary()
         elif charset := parse_charset(cursor):
             column = with_charset(column, charset)
+        # BINARY chooses a collation here, ASCII and UNICODE a character set that is a part of UTF-8's.
         elif not cursor.accept_any("SIGNED", "BINARY", "ASCII", "UNICODE"):
             return column
 
@@ -107,4 +113,5 @@ def with_charset(column: ColumnType, charset: str) -> ColumnType:
         return column
     if charset == "binary":
         return column.as_binary()
+    # TiCDC sends all text as UTF-8. Only a charset that cannot hold all of it says something about the values.
     return replace(column, charset="" if charset in UTF8_CHARSETS else charset)

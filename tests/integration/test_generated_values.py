@@ -5,7 +5,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
 from applier.sinks.mysql.session import SQL_MODE
-from tests.unit.sinks.sqlite.test_sqlite_generated import EXPRESSED, ROW, TABLE
+from tests.unit.sinks.sqlite.test_expression import EXPRESSED, ROW, TABLE
 
 SCHEMA = "applier_test_generated"
 

@@ -35,6 +35,7 @@ def create_table(table: TableDefinition, stored: str = "") -> Sql:
 def _rowid_alias(table: TableDefinition, key: list[str]) -> str | None:
     """Name the column that may be the rowid itself, which saves a second tree: the only key column, of a signed integer type."""
     column = table.column(key[0]) if len(key) == 1 else None
+    # ANY PRIMARY KEY is no alias of the rowid, and a generated column cannot be a key.
     if column is None or affinity(column.type) != "INTEGER" or column.generated:
         return None
     return column.name
@@ -70,6 +71,7 @@ def stored_indexes(table: TableDefinition) -> list[IndexDefinition]:
     """Return the indexes that are made by CREATE INDEX: the primary key is among them if its parts have prefixes."""
     indexes = list(table.indexes)
     if any(part.prefix for part in table.primary_key):
+        # A primary key over a prefix: SQLite's PRIMARY KEY takes columns only.
         indexes.append(IndexDefinition(PRIMARY, table.primary_key, unique=True))
     return indexes
 
@@ -95,6 +97,7 @@ def _index_part(table: TableDefinition, part: IndexPart) -> Sql:
     if part.expression:
         return compose("({part})", part=translate(part.expression, {column.name.casefold(): column.type for column in table.columns}))
     column = table.column(part.column)
+    # A prefix counts characters of text and bytes of binary types, as substr() does.
     if part.prefix and column is not None and column.type.family in (TypeFamily.CHARACTER, TypeFamily.BINARY):
         return compose("substr({column},1,{length})", column=quote(part.column), length=Sql(str(part.prefix)))
     return quote(part.column)

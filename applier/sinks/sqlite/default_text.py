@@ -63,6 +63,7 @@ def plain_time(text: str) -> str:
     hours_of_all, minute, second = parts
     if hours_of_all > _MAX_HOURS or minute > 59 or second > 59:
         raise Inexact("out of range for time")
+    # MySQL has no -00:00:00.
     sign = sign if any(parts) or fraction.strip(".0") else ""
     return f"{sign}{hours_of_all:02}:{minute:02}:{second:02}{fraction}"
 

@@ -106,6 +106,7 @@ def _column(node: exp.Expr, columns: Columns) -> Rendered:
         return None
     if column.zerofill:
         return None  # as text it has zeros in front, which SQLite does not keep
+    # BIGINT UNSIGNED is stored as text above 2^63-1: SQLite would calculate with a REAL.
     if column.family is TypeFamily.INTEGER and affinity(column) == "INTEGER":
         return quote(node.name), _NUMBER
     return (quote(node.name), _TEXT) if column.family in _TEXT_FAMILIES else None
@@ -114,6 +115,7 @@ def _column(node: exp.Expr, columns: Columns) -> Rendered:
 def _literal(node: exp.Expr, _columns: Columns) -> Rendered:
     if node.is_string:
         return "'" + node.name.replace("'", "''") + "'", _TEXT
+    # A greater number, or one with a fraction, is a REAL in SQLite and a DECIMAL in MySQL.
     return (node.name, _NUMBER) if node.name.isdecimal() and int(node.name) < 2**63 else None
 
 

@@ -170,4 +170,5 @@ def _now(column: ColumnType, commit_ts: Ts, zone: str) -> Stored:
     """Return the physical time of the DDL in whole seconds: TiDB drops the fraction of CURRENT_TIMESTAMP for existing rows."""
     moment: datetime = moment_of(commit_ts).astimezone(ZoneInfo(zone))
     text = f"{moment:%Y-%m-%d %H:%M:%S}" + ("." + "0" * column.scale if column.scale else "")
+    # A DATE keeps the day in the wire's zone.
     return text[:10] if column.family is TypeFamily.DATE else text

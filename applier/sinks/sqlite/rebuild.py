@@ -54,6 +54,7 @@ def _can_append(old: TableDefinition, new: TableDefinition) -> bool:
         new.columns[: len(old.columns)] == old.columns
         and old.primary_key == new.primary_key
         and all(
+            # ADD COLUMN of NOT NULL wants a DEFAULT, which our columns do not carry (create_statement.py).
             column.nullable and not column.generated and (column.default is None or column.default.kind is DefaultKind.LITERAL)
             for column in new.columns[len(old.columns) :]
         )
@@ -81,6 +82,7 @@ def _rebuild(
     connection: sqlite3.Connection, old: TableDefinition, new: TableDefinition, columns: list[DraftColumn], moment: DdlTime
 ) -> None:
     stored = stored_name(old.name)
+    # No index yet: SQLite fills a table without indexes faster, and their names are still taken by the old table's.
     connection.execute(create_table(new, _SCRATCH))
     _copy(connection, old, [column for column in columns if not column.definition.generated], moment)
     connection.execute(compose("DROP TABLE {table}", table=quote(stored)))
@@ -119,6 +121,7 @@ def _source(
     convert = conversion(before.type, column.definition.type)
     if convert is same:
         return quote(before.name), None
+    # Named by number: a column's own name may hold what no function's name may.
     name = f"applier_convert_{len(old.columns)}_{old.columns.index(before)}"
     connection.create_function(name, 1, _guarded(convert, before.name, reasons), deterministic=True)
     return compose("{function}({column})", function=Sql(name), column=quote(before.name)), None
@@ -129,6 +132,7 @@ def _guarded(convert: Conversion, column: str, reasons: list[str]) -> Conversion
         try:
             return None if value is None else convert(value)
         except (Inexact, ValueError) as error:
+            # SQLite passes on that a function failed, and not why.
             reasons.append(f"column {column}: {error}")
             raise
 

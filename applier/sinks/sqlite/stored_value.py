@@ -58,6 +58,7 @@ def floating(number: float, new: ColumnType) -> float:
     if new.family is TypeFamily.DOUBLE:
         return number
     single = single_precision(number)
+    # Nine digits are enough for 32 bits; the loop ends with the first that reads back as the same value.
     return next(float(text) for digits in range(1, 18) if single_precision(float(text := f"{single:.{digits}g}")) == single)
 
 
@@ -85,6 +86,7 @@ def binary(data: bytes, new: ColumnType) -> bytes:
     longest = new.max_characters if new.max_characters is not None else new.max_bytes
     if longest is not None and len(data) > longest:
         raise Inexact(f"too long for {new}")
+    # MySQL fills BINARY(n) with zero bytes, and shows them (manual, "The BINARY and VARBINARY Types").
     return data.ljust(new.max_characters or 0, b"\0") if new.base == "binary" else data
 
 

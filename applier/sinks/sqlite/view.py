@@ -32,6 +32,7 @@ def create_view(connection: sqlite3.Connection, name: TableName, cursor: Cursor,
     )
     try:
         connection.execute(statement)
+        # CREATE VIEW does not look at its tables; only preparing a query does.
         connection.execute(compose("EXPLAIN SELECT * FROM {name}", name=quote(stored_name(name))))
     except sqlite3.OperationalError as error:
         raise cursor.unexpected(f"a query that SQLite understands ({error})") from error
@@ -62,6 +63,7 @@ def _rename_tables(tree: exp.Expr, schema: str, present: dict[FoldedName, Stored
     common = {cte.alias.casefold() for cte in tree.find_all(exp.CTE)}
     for table in list(tree.find_all(exp.Table)):
         if table.db or table.name.casefold() not in common:
+            # Columns of the query say t.a, while the table is called shop.t in the file.
             alias = table.alias or table.name
             name = TableName(table.db or schema, table.name)
             stored = present[name.fold()].stored if name.fold() in present else stored_name(name)
