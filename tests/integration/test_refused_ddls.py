@@ -172,6 +172,13 @@ def test_another_wording_of_the_same_definition_is_no_change(url: str, least_pri
     assert read(url, f"SELECT c FROM {SHOP}.t") == [(7,)]
 
 
+def test_an_index_that_was_dropped_before_the_crash_is_not_dropped_again(url: str, least_privileged_url: str) -> None:
+    run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY, v INT, KEY k (v))")
+    killed_at("ddl.after_statement", least_privileged_url, "DROP INDEX k ON t")
+    settle(least_privileged_url)
+    assert read(url, f"SHOW INDEX FROM {SHOP}.t WHERE Key_name = 'k'") == []
+
+
 def test_no_scratch_table_is_left_behind(url: str, least_privileged_url: str) -> None:
     run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY, v INT)")
     killed_at("ddl.after_statement", least_privileged_url, ADD)

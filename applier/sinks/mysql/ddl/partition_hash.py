@@ -9,7 +9,8 @@ from typing import Final
 from sqlalchemy import Connection, text
 
 from applier.ddl import DdlKind, parse_ddl
-from applier.ddl.tokens import Token, scan
+from applier.ddl.parser import parse
+from applier.ddl.tree import AlterTableStatement
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
 from applier.sinks.mysql.names import spellings
@@ -25,7 +26,7 @@ def refuse_other_rows(connection: Connection, ddl: DdlEvent) -> None:
         return
     # DROP PARTITION needs no check: TiDB has it for RANGE and LIST only.
     is_exchange = statement.kind is DdlKind.EXCHANGE_PARTITION
-    if not is_exchange and not (statement.kind is DdlKind.ALTER_TABLE and _truncates(scan(ddl.query))):
+    if not is_exchange and not (statement.kind is DdlKind.ALTER_TABLE and _truncates(ddl.query)):
         return
     actual = spellings(connection, statement.needs[:1]).get(statement.needs[0].fold())
     if actual is None:
@@ -44,6 +45,7 @@ def refuse_other_rows(connection: Connection, ddl: DdlEvent) -> None:
         )
 
 
-def _truncates(tokens: list[Token]) -> bool:
-    words = [token.keyword for token in tokens]
-    return any(words[at : at + 2] == ["TRUNCATE", "PARTITION"] for at in range(len(words)))
+def _truncates(query: str) -> bool:
+    tree = parse(query)
+    clauses = tree.node.clauses if isinstance(tree.node, AlterTableStatement) else ()
+    return any([token.keyword for token in tree.tokens[clause.span[0] :][:2]] == ["TRUNCATE", "PARTITION"] for clause in clauses)

@@ -5,7 +5,7 @@
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -14,7 +14,9 @@ from sqlalchemy import Connection, text
 from applier.ddl import DdlKind, parse_ddl
 from applier.ddl.collation import TIDB_DEFAULTS
 from applier.ddl.comment import as_tidb_reads
-from applier.ddl.tokens import Token, scan
+from applier.ddl.parser import parse
+from applier.ddl.tokens import Token
+from applier.ddl.tree import SchemaStatement
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
 from applier.sinks.mysql.dialect import quote_identifier
@@ -80,7 +82,9 @@ def schema_as_upstreams(connection: Connection, ddl: DdlEvent) -> Iterator[None]
 def default_of(query: str) -> SchemaDefault:
     """Return what a CREATE DATABASE gives its schema upstream."""
     # /*!40100 DEFAULT CHARACTER SET … */ is code for TiDB, and SHOW CREATE DATABASE prints it so.
-    tokens = scan(as_tidb_reads(query))
+    tree = parse(as_tidb_reads(query))
+    first, last = tree.node.options if isinstance(tree.node, SchemaStatement) else (0, -1)
+    tokens = tree.tokens[first : last + 1]
     words = [token.keyword for token in tokens]
     character_set = collation = ""
     for at, word in enumerate(words):
@@ -94,7 +98,7 @@ def default_of(query: str) -> SchemaDefault:
     return SchemaDefault(character_set, collation or TIDB_DEFAULTS.get(character_set, ""))
 
 
-def _value(tokens: list[Token], at: int) -> str:
+def _value(tokens: Sequence[Token], at: int) -> str:
     at += 2 if tokens[at + 1 : at + 2] and tokens[at + 1].kind == "=" else 1
     name = tokens[at].text.strip("'\"").casefold() if at < len(tokens) else ""
     return name if _NAME.fullmatch(name) else ""

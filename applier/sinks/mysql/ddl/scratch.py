@@ -14,9 +14,9 @@ from typing import Final
 
 from sqlalchemy import Connection, insert, text
 
-from applier.ddl.tokens import TOKEN
 from applier.model.events import DdlEvent, TableName
 from applier.sinks.failpoint import reach
+from applier.sinks.mysql.ddl.retarget import retargeted, with_default
 from applier.sinks.mysql.ddl.statement import as_in_sink, send
 from applier.sinks.mysql.dialect import quote_table
 from applier.sinks.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of
@@ -26,7 +26,6 @@ from applier.sinks.mysql.structure.model import TableStructure
 from applier.sinks.mysql.structure.reader import given_name, read_structures
 
 _PREFIX: Final = "scratch_"
-_IS_LIKE: Final = re.compile(r"^[^()]*\(?\s*LIKE\b", re.IGNORECASE)
 _DEFAULT: Final = text(
     "SELECT DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = :schema"
 )
@@ -66,7 +65,7 @@ class Scratch:
         self._drop()
         try:
             with _refusals():
-                execute_text(self.connection, retargeted(definition, self.name))
+                execute_text(self.connection, self._own(definition))
             reach("ddl.scratch")
             yield
         finally:
@@ -78,7 +77,7 @@ class Scratch:
         self._drop()
         # A table takes its collation from its schema, and the scratch table lies in the bookkeeping's.
         there = as_in_sink(self.connection, ddl)
-        statement = with_default(retargeted(there.query, self.name), self._default_of(there.schema))
+        statement = with_default(self._own(there.query), self._default_of(there.schema))
         try:
             with _refusals():
                 send(self.connection, there, statement)
@@ -91,7 +90,7 @@ class Scratch:
         """Run upstream's statement on it. ScratchRefused."""
         there = as_in_sink(self.connection, ddl)
         with _refusals():
-            send(self.connection, there, retargeted(there.query, self.name))
+            send(self.connection, there, self._own(there.query))
 
     def alter(self, clause: str) -> None:
         """Run an ALTER TABLE of our own on it. ScratchRefused."""
@@ -111,6 +110,14 @@ class Scratch:
         found = read_structures(self.connection, [self.name])[self.name.fold()]
         return _as_of(found, self.name, actual)
 
+    def _own(self, statement: str) -> str:
+        """Return the statement with this table in place of its own. ScratchRefused."""
+        found = retargeted(statement, self.name)
+        if found is None:
+            reason = "the applier cannot find the table in the statement"
+            raise ScratchRefused(reason)
+        return found
+
     def _default_of(self, schema: str) -> str:
         """Return the options that a table takes over from its schema."""
         name = schema_spelling(self.connection, schema)
@@ -124,36 +131,6 @@ class Scratch:
 def own_structure(connection: Connection, actual: TableName) -> TableStructure:
     """Return the structure of a table as ``Scratch.structure`` returns it."""
     return _as_of(read_structures(connection, [actual])[actual.fold()], actual, actual)
-
-
-def retargeted(statement: str, name: TableName) -> str:
-    """Replace the table of a CREATE TABLE, ALTER TABLE, CREATE INDEX or DROP INDEX by ``name``. ScratchRefused."""
-    matches = [match for match in TOKEN.finditer(statement) if match.lastgroup != "blank"]
-    words = [match.group().upper() if match.lastgroup == "word" else match.group() for match in matches]
-    try:
-        at = words.index("TABLE") if "INDEX" not in words[:3] else words.index("ON")
-        at += 1
-        for skipped in ("IF", "NOT", "EXISTS"):
-            at += words[at] == skipped
-        last = at + 2 if words[at + 1] == "." else at
-        return statement[: matches[at].start()] + quote_table(*name) + statement[matches[last].end() :]
-    except (ValueError, IndexError) as error:
-        reason = "the applier cannot find the table in the statement"
-        raise ScratchRefused(reason) from error
-
-
-def with_default(statement: str, default: str) -> str:
-    """Give a CREATE TABLE without a character set its schema's: the scratch table lies in another schema."""
-    depth, end, options = 0, 0, set[str]()
-    for match in TOKEN.finditer(statement):
-        depth += (match.group() == "(") - (match.group() == ")")
-        if depth == 0 and match.group() == ")" and not end:
-            end = match.end()
-        elif depth == 0 and end and match.lastgroup == "word":
-            options.add(match.group().upper())
-    # LIKE takes the other table's collation and allows no options.
-    is_named = not options.isdisjoint({"CHARSET", "CHARACTER", "CHAR", "COLLATE"})
-    return statement if is_named or not end or _IS_LIKE.search(statement) else statement[:end] + default + statement[end:]
 
 
 def _as_of(found: TableStructure, name: TableName, actual: TableName) -> TableStructure:

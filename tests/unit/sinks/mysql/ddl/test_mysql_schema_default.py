@@ -24,6 +24,10 @@ def test_the_statement_says_the_default_or_tidb_does(options: str, wanted: tuple
     assert default_of(f"CREATE DATABASE `shop`{options}") == SchemaDefault(*wanted)
 
 
+def test_a_schema_whose_name_is_a_word_of_the_options_has_the_default() -> None:
+    assert default_of("CREATE DATABASE charset COLLATE latin1_bin") == SchemaDefault("latin1", "latin1_bin")
+
+
 def test_both_names_of_utf8mb3_are_one() -> None:
     assert SchemaDefault("utf8", "utf8_bin").is_same_as(SchemaDefault("utf8mb3", "utf8mb3_bin"))
     assert not SchemaDefault("utf8", "utf8_bin").is_same_as(SchemaDefault("utf8mb4", "utf8mb4_bin"))
