@@ -4,7 +4,6 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-import stamina
 
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.oracle import compare, open_oracle
@@ -16,14 +15,9 @@ from tests.rig.faulty_sink import DeathError, Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.seeds import seeds
 
+pytestmark = pytest.mark.usefixtures("without_waiting")
+
 CREATE_VIEW, DROP_VIEW = 21, 24
-
-
-@pytest.fixture(autouse=True)
-def without_waiting():
-    stamina.set_testing(True, attempts=100)
-    yield
-    stamina.set_testing(False)
 
 
 def world(seed):

@@ -4,7 +4,6 @@ import time
 from threading import Thread
 
 import pytest
-import stamina
 
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.oracle import compare, open_oracle
@@ -16,15 +15,10 @@ from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.small_disk import small_disk
 
+pytestmark = pytest.mark.usefixtures("without_waiting")
+
 STARTED = 400_000
 """Bytes that suffice to begin a replica, and not for its rows."""
-
-
-@pytest.fixture(autouse=True)
-def without_waiting():
-    stamina.set_testing(True, attempts=100)
-    yield
-    stamina.set_testing(False)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import logging
 from dataclasses import replace
 
-import pytest
 import stamina
 
 from applier.demo.simulator.history import History, HistoryOptions
@@ -33,13 +32,6 @@ class NoteBook:
     @property
     def messages(self):
         return [message for message, _ in self.notes]
-
-
-@pytest.fixture
-def without_waiting():
-    stamina.set_testing(True, attempts=100)
-    yield
-    stamina.set_testing(False)
 
 
 def replica_of(seed, tmp_path, **more):

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from applier.model.errors import NeedsOperator
 from applier.model.listing import Listing
 from tests.timeline import upstream
-from tests.timeline.replica import Broken, Crash, Simulation
+from tests.timeline.memory_sink import Broken, Crash
+from tests.timeline.replica import Simulation
 
 SEEDS = st.integers(0, 2**32)
 LATE = "t1"

@@ -6,7 +6,7 @@ from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl, NeedNames,
 from applier.model.events import DdlEvent, FoldedName
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Stream, StreamPosition
-from tests.timeline.replica import report_of
+from tests.timeline.report import report_of
 
 P0, P1, P2 = Stream("t", 0), Stream("t", 1), Stream("t", 2)
 OTHER = Stream("other", 0)

@@ -3,7 +3,7 @@
 from applier.coordinator.cache import Cache
 from applier.coordinator.checkpoint_group import CheckpointGroup
 from applier.model.range_report import RangeId
-from tests.timeline.replica import report_of
+from tests.timeline.report import report_of
 from tests.timeline.scenario import P0, folded, row
 
 

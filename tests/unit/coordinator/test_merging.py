@@ -6,7 +6,7 @@ from applier.coordinator import Policy
 from applier.coordinator.merging import FAN
 from applier.coordinator.step import Evict
 from applier.model.range_report import RangeId
-from tests.timeline.replica import report_of
+from tests.timeline.report import report_of
 from tests.timeline.scenario import P0, Scenario, resolved, row
 
 

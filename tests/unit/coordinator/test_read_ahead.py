@@ -4,7 +4,7 @@ from applier.coordinator import Policy
 from applier.coordinator.step import Evict, SaveProgress
 from applier.ddl import identity
 from applier.model.range_report import RangeId
-from tests.timeline.replica import report_of
+from tests.timeline.report import report_of
 from tests.timeline.scenario import P0, P1, P2, Scenario, ddl, positions, resolved, row
 
 

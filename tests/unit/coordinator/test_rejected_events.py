@@ -5,7 +5,7 @@ from dataclasses import replace
 from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl, SaveProgress
 from applier.model.position import Offset, Place
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, RejectedEvent
-from tests.timeline.replica import report_of
+from tests.timeline.report import report_of
 from tests.timeline.scenario import P0, P1, Scenario, ddl, resolved, row
 
 

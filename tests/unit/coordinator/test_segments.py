@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from applier.coordinator import Policy
-from tests.timeline.replica import report_of
+from tests.timeline.report import report_of
 from tests.timeline.scenario import P0, P1, Scenario, resolved, row
 
 
