@@ -1,8 +1,9 @@
-"""Hand-overs between tasks, whole or not at all: every stream of elements ends with a marker that counts what came before it.
+"""Data between tasks arrives whole or not at all: every stream of elements ends with a marker that counts what came before it.
 
-The end of an input proves nothing. When the JVM fails while it feeds a Python worker (a shuffle block that is gone, a lost executor, a
+The end of an input proves nothing. When the JVM fails while it feeds a Python worker (a missing shuffle block, a lost executor, a
 corrupt file), it closes the socket, and PySpark's serializers take that for the end of the data. A frame that breaks off is dropped
-with all of its elements.
+with all of its elements. Before the markers existed, 39,914 and 9,960 of 60,000 rows were committed, and the repeated task found the
+segment applied already.
 
 Listeners end a range with its ``RangeReport``. A select task sends each reducer, as its last element, what it has sent it, and of which
 ranges (``Dealt``): a reducer must hear of every range of the plan exactly once. A reducer ends with what it has rendered (``Rendered``):
@@ -23,7 +24,7 @@ from applier.planner.statement import Statement
 
 T = TypeVar("T")
 
-REMEDY = "The segment is applied again. If this goes on, see the logs of the executors: a lost executor, a full or failing disk"
+REMEDY = "The segment is applied again. If this repeats, see the logs of the executors: a lost executor, a full or failing disk"
 
 
 class RangeContent(NamedTuple):
@@ -40,7 +41,7 @@ class RangeContent(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """What kept a task from its work."""
+    """Why a task could not do its work."""
 
     error: ApplierError
 
@@ -60,11 +61,11 @@ class Rendered(NamedTuple):
     statements: int
     rows: int
     others: int
-    """Sets of transactions and bad events."""
+    """Sets of transactions and rejected events."""
 
 
 def received(elements: Iterable[T]) -> Iterator[T]:
-    """Yield what has arrived. An input that breaks off within a frame ends as one that breaks off between two does: without its marker."""
+    """Yield what has arrived. An input that is cut within a frame ends like one that is cut between two: without its marker."""
     try:
         yield from elements
     except (EOFError, struct.error, UnpicklingError):
@@ -87,7 +88,7 @@ class Dealing:
         return reducer, data
 
     def fail(self, error: ApplierError) -> Iterator[tuple[int, Failure]]:
-        """Tell every reducer, so that none of them says only that something is missing."""
+        """Send the error to every reducer: otherwise some would only report that something is missing."""
         for reducer in range(self.reducers):
             yield reducer, Failure(error)
 
@@ -100,27 +101,27 @@ class Dealing:
 def whole_bucket(elements: Iterable[tuple[int, bytes | Dealt | Failure]], ranges: Sequence[RangeId]) -> list[bytes]:
     """Return all chunks that one reducer was sent. IncompleteInput unless they are as many as announced, with every range announced once.
 
-    What has kept a select task from its work is raised.
+    The error of a select task that failed is raised.
     """
     chunks: list[bytes] = []
-    heard: Counter[int] = Counter()
+    ended: Counter[int] = Counter()
     announced = size = 0
     for _, element in received(elements):
         if isinstance(element, Failure):
             raise element.error
         if isinstance(element, Dealt):
-            heard.update(element.ranges)
+            ended.update(element.ranges)
             announced, size = announced + element.chunks, size + element.bytes
         else:
             chunks.append(element)
-    wrong = [range_id for number, range_id in enumerate(ranges) if heard[number] != 1]
+    wrong = [range_id for number, range_id in enumerate(ranges) if ended[number] != 1]
     if wrong or (announced, size) != (len(chunks), sum(map(len, chunks))):
         raise _cut("rendering", _places(wrong), chunks=len(chunks), announced=announced)
     return chunks
 
 
 def _places(wrong: Sequence[RangeId]) -> dict[str, object]:
-    """Name the first range whose end was not heard once."""
+    """Name the first range that has not ended exactly once."""
     if not wrong:
         return {}
     stream, start, end = wrong[0]
@@ -131,11 +132,10 @@ def _places(wrong: Sequence[RangeId]) -> dict[str, object]:
 class Arrival:
     """Compares what reaches the writer with what the reducers have announced.
 
-    Markers sort in front of the statements, and a reducer sends its marker last. So where all markers are there, nothing that was sent
-    after the first element is missing from what other tasks have sent, and the first statement may run (``check_markers``). What
-    the writer's own sort has spilled to disk comes back while statements run already: it is counted as it passes, and ``check_end``
-    stands before COMMIT. To hold all texts in memory, or to spool them once more, only to count them earlier would change nothing that
-    anybody can see: the transaction is rolled back.
+    Markers sort in front of the statements, and a reducer sends its marker last. So if all markers are there, every reducer has sent all
+    that it had, and the first statement may run (``check_markers``). What the writer's own sort has spilled to disk comes back while
+    statements already run: it is counted as it passes, and compared before COMMIT (``counted``). To hold all texts in memory only to
+    count them earlier would make no difference: the transaction is rolled back.
     """
 
     reducers: int
@@ -152,10 +152,10 @@ class Arrival:
 
     def check_markers(self) -> None:
         """Raise IncompleteInput unless every reducer has ended once, with all that goes in front of the statements."""
-        heard = sorted(marker.reducer for marker in self._markers)
+        ended = sorted(marker.reducer for marker in self._markers)
         announced = sum(marker.others for marker in self._markers)
-        if heard != list(range(self.reducers)) or announced != self._others:
-            raise _cut("writing", {"reducers": len(heard), "of": self.reducers}, found=self._others, announced=announced)
+        if ended != list(range(self.reducers)) or announced != self._others:
+            raise _cut("writing", {"reducers": len(ended), "of": self.reducers}, found=self._others, announced=announced)
 
     def counted(self, statements: Iterable[Statement]) -> Iterator[Statement]:
         """Yield the statements; raise IncompleteInput at their end unless they and their rows are as many as announced."""
@@ -170,4 +170,4 @@ class Arrival:
 
 
 def _cut(task: str, place: dict[str, object], **counts: int) -> IncompleteInput:
-    return IncompleteInput("the input of a spark task ended early", remedy=REMEDY, task=task, **place, **counts)
+    return IncompleteInput("the input of a Spark task is incomplete", remedy=REMEDY, task=task, **place, **counts)

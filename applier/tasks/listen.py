@@ -83,7 +83,7 @@ class _Listener:
     def __init__(self, task: ListenTask, decoder: Decoder) -> None:
         self._task = task
         stream, tolerance = task.range.stream, task.tolerance
-        self._placer = decoder.placer(stream) if tolerance.is_none else TolerantPlacer(stream, tolerance, decoder)
+        self._placer = decoder.placer(stream) if tolerance.is_strict else TolerantPlacer(stream, tolerance, decoder)
         self._open = [_OpenChunk() for _ in range(task.buckets)]
         self._full: list[PackedChunk] = []
         self.summary = RangeSummary(task.range, task.floor_ts, tolerance.stored)

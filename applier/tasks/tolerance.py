@@ -1,9 +1,9 @@
-"""What a listener may pass by instead of stopping: events that cannot be read, by policy, and events that the operator wants skipped.
+"""Which events a listener rejects instead of stopping: unreadable ones, by policy, and those that a skip rule of the operator names.
 
-What is passed by becomes a ``BadEvent`` of the range's report; the driver stores it.
+A rejected event becomes a ``RejectedEvent`` of the range's report; the driver stores it in the quarantine.
 
-An event that is skipped counts as never written. One that cannot be read holds the place of its row, so that no older version of the row
-takes it (``Placer.place_each``). DDLs are not skipped here: the ledger and the engine see to them.
+A skipped event counts as never written. An unreadable one leaves a marker for each row whose key can be read (``Placer.place_each``): an
+older version of that row must not become its final image (DESIGN.md 11). DDLs are not skipped here: the ledger and the engine do that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,17 +16,17 @@ from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, QuarantineState, RejectedEvent, key_text, reason_of
 from applier.sources.port import Decoder, Placed, Unplaced
 
-WAS_DDL: Final = "; it is a DDL: unless another partition holds it readable, the sink lacks its effect, and rows after it may not fit"
-MAYBE_DDL: Final = "; what it held is not known: had it been a DDL, rows after it may not fit the sink's tables"
+WAS_DDL: Final = "; it is a DDL: unless another partition has a readable copy, the sink lacks its effect, and later rows may not fit"
+MAYBE_DDL: Final = "; its content is not known: if it was a DDL, later rows may not fit the sink's tables"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
-    """What may be passed by in one stream.
+    """What is rejected in one stream instead of stopping.
 
-    ``unreadable``: whatever cannot be read. ``stored``: (offset, event) of what the quarantine has already, whatever has become of it.
-    ``skipped``: (offset, event) -> who said so, ``WHOLE_RECORD`` for every event there. ``skipped_ts``: (commit_ts, table, None for any)
-    -> who said so.
+    ``unreadable``: every unreadable event. ``stored``: (offset, event) of the events that the quarantine has already, in any state.
+    ``skipped``: (offset, event), with ``WHOLE_RECORD`` for all events of a record, -> who decided it. ``skipped_ts``: (commit_ts, table
+    or None for all) -> who decided it.
     """
 
     unreadable: bool = False
@@ -35,8 +35,8 @@ class Tolerance:
     skipped_ts: Mapping[tuple[Ts, FoldedName | None], str] = field(default_factory=dict)
 
     @property
-    def is_none(self) -> bool:
-        """Whether nothing may be passed by."""
+    def is_strict(self) -> bool:
+        """Whether nothing is rejected: then the source's own placer is used, which is faster."""
         return not (self.unreadable or self.stored or self.skipped or self.skipped_ts)
 
 
@@ -45,7 +45,7 @@ Tolerated: TypeAlias = Placed | RejectedEvent
 
 
 class TolerantPlacer:
-    """Places as ``Placer`` does; what may be passed by comes out as a ``BadEvent``."""
+    """Places as ``Placer`` does; a rejected event comes out as a ``RejectedEvent``."""
 
     def __init__(self, stream: Stream, tolerance: Tolerance, decoder: Decoder) -> None:
         self._stream, self._tolerance, self._decoder = stream, tolerance, decoder
@@ -57,7 +57,7 @@ class TolerantPlacer:
         """As those of ``Placer``."""
 
     def place(self, offset: int, key: bytes | None, value: bytes | None) -> list[Tolerated]:
-        """Return the events of one record. ProtocolError for what cannot be read and may not be passed by."""
+        """Return the events of one record. ProtocolError for an unreadable one that is not tolerated."""
         try:
             placed = self._placer.place(offset, key, value)
         except ProtocolError:
@@ -70,18 +70,20 @@ class TolerantPlacer:
     def _place_each(self, offset: int, key: bytes | None, value: bytes | None) -> list[Tolerated]:
         found = self._placer.place_each(offset, key, value)
         self.indices = [index for index, _ in found]
-        words = {index: word for index, event in found if (word := self._word(offset, index, event)) is not None}
-        return [self._tolerated(EventPlace(self._stream, Offset(offset), index), event, words.get(index)) for index, event in found]
+        # First all rules, then all events: an update that changes the key is two rows of one event, and a rule that names the table of
+        # either skips both.
+        skipped = {index: said_by for index, event in found if (said_by := self._skipped_by(offset, index, event)) is not None}
+        return [self._tolerated(EventPlace(self._stream, Offset(offset), index), event, skipped.get(index)) for index, event in found]
 
-    def _word(self, offset: int, index: int, event: Placed | Unplaced) -> str | None:
-        """Return who has said that the event is to be skipped."""
+    def _skipped_by(self, offset: int, index: int, event: Placed | Unplaced) -> str | None:
+        """Return who decided that the event is skipped; None if nobody did."""
         if isinstance(event, DdlEvent):
             return None
         skipped, skipped_ts = self._tolerance.skipped, self._tolerance.skipped_ts
-        word = skipped.get((offset, WHOLE_RECORD)) or skipped.get((offset, index))
-        if word is None and skipped_ts and (ts := _ts_of(event)) is not None:
-            word = skipped_ts.get((ts, _table_of(event).fold())) or skipped_ts.get((ts, None))
-        return word
+        said_by = skipped.get((offset, WHOLE_RECORD)) or skipped.get((offset, index))
+        if said_by is None and skipped_ts and (ts := _ts_of(event)) is not None:
+            said_by = skipped_ts.get((ts, _table_of(event).fold())) or skipped_ts.get((ts, None))
+        return said_by
 
     def _tolerated(self, place: EventPlace, event: Placed | Unplaced, said_by: str | None) -> Tolerated:
         if said_by is not None:
