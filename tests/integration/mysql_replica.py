@@ -13,6 +13,7 @@ from applier.ddl import identity
 from applier.model.events import DdlEvent
 from applier.model.position import Ts
 from applier.planner.statement import Phase, Statement
+from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql.sink import MysqlSink
 from applier.sinks.mysql.writer import MysqlWriter
 from applier.sinks.progress import Fence, ProgressCommit
@@ -100,3 +101,14 @@ def rows(statement: str, ts: Ts) -> Statement:
 def commit_at(ts: Ts) -> ProgressCommit:
     """Make a commit of progress without positions."""
     return ProgressCommit(checkpoint_ts=ts, positions={})
+
+
+def definitions(url: str) -> dict[str, str]:
+    """Return the statement that makes each table of the schema."""
+    tables = [row[0] for row in read(url, f"SHOW TABLES FROM {SHOP}")]
+    return {table: str(read(url, f"SHOW CREATE TABLE {SHOP}.{table}")[0][1]) for table in tables}
+
+
+def states(shop: Replica) -> list[DdlState]:
+    """Return the states of the ledger's entries, in order."""
+    return [entry.state for entry in shop.sink.ledger()]
