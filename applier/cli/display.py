@@ -16,7 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from applier.cli.output import fact
-from applier.telemetry import LogEvent, Observer, RunState, SilentObserver
+from applier.telemetry.log_event import LogEvent
+from applier.telemetry.observer import Observer, SilentObserver
+from applier.telemetry.run_state import RunState
 from applier.telemetry.wording import count, duration, moment, one_line
 
 PLAIN_INTERVAL_S: Final = 5.0

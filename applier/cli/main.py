@@ -19,8 +19,8 @@ from applier import __version__
 from applier.cli.command_group import CommandGroup
 from applier.cli.output import fact, stderr_console
 from applier.model.errors import ApplierError
-from applier.telemetry import LogEvent, configure_logging
-from applier.telemetry.log import LOGGER_NAME, UNASKED, extra_of, is_json
+from applier.telemetry.log import LOGGER_NAME, UNASKED, configure_logging, extra_of, is_json
+from applier.telemetry.log_event import LogEvent
 
 DEBUG_VARIABLE: Final = "APPLIER_DEBUG"
 UNEXPECTED: Final = 1

@@ -12,8 +12,8 @@ from applier.cli.output import stderr_console
 from applier.config import LogConfig
 from applier.replica.shutdown import Shutdown, shutdown_on_signals
 from applier.run.daemon import follow
-from applier.telemetry import Observer
 from applier.telemetry.log import level_of, use_level
+from applier.telemetry.observer import Observer
 
 
 def run(

@@ -11,7 +11,7 @@ from applier.replica.shutdown import Shutdown
 from applier.sinks.port import Sink
 from applier.sources.port import Source
 from applier.tasks.port import Runner
-from applier.telemetry import Watcher
+from applier.telemetry.observer import Watcher
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

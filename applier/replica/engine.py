@@ -18,7 +18,7 @@ from applier.replica.shutdown import Shutdown
 from applier.replica.state import ReplicaState
 from applier.replica.step_runner import StepRunner
 from applier.sinks.progress import Progress
-from applier.telemetry import Watcher
+from applier.telemetry.observer import Watcher
 
 
 class Engine:

@@ -14,7 +14,7 @@ from applier.replica.listening import Listening
 from applier.replica.recovery import reason
 from applier.replica.state import ReplicaState
 from applier.sinks.progress import Fence
-from applier.telemetry import LogEvent
+from applier.telemetry.log_event import LogEvent
 from applier.telemetry.retries import failure_facts
 
 

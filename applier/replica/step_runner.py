@@ -12,7 +12,7 @@ from applier.replica.segment_writer import SegmentWriter, WriteRules
 from applier.replica.state import ReplicaState
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.write_outcome import WriteOutcome
-from applier.telemetry import LogEvent
+from applier.telemetry.log_event import LogEvent
 
 
 class StepRunner:

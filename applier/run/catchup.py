@@ -14,8 +14,9 @@ from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
 from applier.replica.shutdown import Shutdown
 from applier.run.assembly import as_submitted, begin, engine_settings, open_components, warn_of_zone
-from applier.telemetry import Observer, retries_noted
 from applier.telemetry.monitor import Monitor
+from applier.telemetry.observer import Observer
+from applier.telemetry.retries import retries_noted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,10 +20,10 @@ from applier.replica.shutdown import Shutdown
 from applier.run.assembly import as_submitted, begin, engine_settings, open_components, warn_of_zone
 from applier.run.retry import retrying
 from applier.status.http_endpoint import HttpEndpoint
-from applier.telemetry import Observer, retries_noted
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor, MonitorSettings
-from applier.telemetry.retries import failure_facts
+from applier.telemetry.observer import Observer
+from applier.telemetry.retries import failure_facts, retries_noted
 from applier.telemetry.watchdog import Watchdog
 
 IDLE_S = 0.05

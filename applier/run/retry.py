@@ -11,8 +11,8 @@ from tenacity.stop import stop_base
 from applier.model.errors import SourceError
 from applier.replica.recovery import is_transient
 from applier.replica.shutdown import Shutdown
-from applier.telemetry import Notes
 from applier.telemetry.log_event import LogEvent
+from applier.telemetry.notes import Notes
 from applier.telemetry.retries import failure_facts
 
 FIRST_WAIT_S: Final = 0.25

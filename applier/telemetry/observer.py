@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from applier.coordinator import Coordinator
 from applier.sinks.progress import Progress
 from applier.telemetry.log_event import LogEvent
+from applier.telemetry.notes import Notes
 from applier.telemetry.run_state import RunState
 from applier.telemetry.tally import Tally
 
@@ -33,14 +34,6 @@ class Watched(Protocol):
     @property
     def progress(self) -> Progress:
         """The progress as it was read from the sink last."""
-        ...
-
-
-class Notes(Protocol):
-    """Takes events for the log. Called from the engine's thread: must be quick and must not raise."""
-
-    def note(self, event: LogEvent, /, **facts: Any) -> None:
-        """Take an event that must not be missed."""
         ...
 
 

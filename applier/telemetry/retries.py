@@ -9,7 +9,7 @@ from stamina.instrumentation import RetryDetails, get_on_retry_hooks, set_on_ret
 
 from applier.model.errors import ApplierError
 from applier.telemetry.log_event import LogEvent
-from applier.telemetry.observer import Notes
+from applier.telemetry.notes import Notes
 
 LOGGER = logging.getLogger("applier")
 

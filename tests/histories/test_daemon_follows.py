@@ -12,7 +12,7 @@ from applier.replica.shutdown import Shutdown
 from applier.run import daemon
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
-from applier.telemetry import SilentObserver
+from applier.telemetry.observer import SilentObserver
 from tests.rig.absent_database import AbsentDatabase
 from tests.rig.fake_source import FakeSource, MemoryReader
 from tests.rig.faulty_sink import Faults, FaultySink

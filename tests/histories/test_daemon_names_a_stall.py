@@ -5,8 +5,8 @@ from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.position import Ts
 from applier.replica.shutdown import Shutdown
-from applier.telemetry import SilentObserver
 from applier.telemetry.monitor import MonitorSettings
+from applier.telemetry.observer import SilentObserver
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 

@@ -10,7 +10,7 @@ from applier.replica import recovery
 from applier.replica.shutdown import Shutdown
 from applier.run import daemon
 from applier.sinks.write_outcome import WriteOutcome, WriteState
-from applier.telemetry import SilentObserver
+from applier.telemetry.observer import SilentObserver
 from tests.rig.absent_database import AbsentDatabase
 from tests.rig.faulty_sink import Faults, FaultySink
 from tests.rig.followed_feed import LiveSource, assert_identical, follow, world

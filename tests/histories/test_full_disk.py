@@ -10,7 +10,7 @@ from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.errors import SinkFull
 from applier.replica.shutdown import Shutdown
-from applier.telemetry import SilentObserver
+from applier.telemetry.observer import SilentObserver
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.small_disk import small_disk

@@ -18,8 +18,8 @@ from applier.replica.shutdown import Shutdown
 from applier.run.assembly import begin
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
-from applier.telemetry import SilentObserver
 from applier.telemetry.monitor import Monitor
+from applier.telemetry.observer import SilentObserver
 from tests.rig.fake_source import FakeSource, MemoryReader
 from tests.rig.live_log import LiveLog
 from tests.rig.local_runner import LocalRunner

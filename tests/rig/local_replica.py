@@ -18,8 +18,8 @@ from applier.sinks.port import Sink
 from applier.sinks.quarantine import SkipRule
 from applier.sinks.settings import SinkSettings
 from applier.sources.port import Source
-from applier.telemetry import Observer, SilentObserver
 from applier.telemetry.monitor import Monitor, MonitorSettings
+from applier.telemetry.observer import Observer, SilentObserver
 from tests.rig.local_runner import LocalRunner
 
 SMALL = Policy(segment_rows=40, range_records=37, ranges_per_stream=3, lead_ranges=8, merge_ranges=8)

@@ -1,7 +1,7 @@
 """Both programs over a replica in this process, for tests that must hold in each: the catch-up, and the daemon until it is idle."""
 
 from applier.replica.shutdown import Shutdown
-from applier.telemetry import SilentObserver
+from applier.telemetry.observer import SilentObserver
 
 
 class RequestsShutdown(SilentObserver):

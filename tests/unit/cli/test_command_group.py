@@ -8,7 +8,7 @@ import pytest
 from applier.cli.command_group import COMMANDS
 from applier.cli.main import run
 
-HEAVY = ("pyspark", "confluent_kafka", "sqlalchemy", "alembic", "sqlglot", "applier.config")
+HEAVY = ("pyspark", "confluent_kafka", "sqlalchemy", "alembic", "sqlglot", "applier.config", "applier.coordinator", "applier.sinks")
 
 
 def loaded_by(arguments):

@@ -7,8 +7,9 @@ from rich.console import Console
 
 from applier.cli.display import PLAIN_INTERVAL_S, LiveObserver, PlainObserver, observer_for, picture, summary
 from applier.model.position import NO_TS, Stream, Ts
-from applier.telemetry import LogEvent, RunState, SilentObserver
-from applier.telemetry.run_state import Counts, StreamsView
+from applier.telemetry.log_event import LogEvent
+from applier.telemetry.observer import SilentObserver
+from applier.telemetry.run_state import Counts, RunState, StreamsView
 
 CHECKPOINT = Ts(1_700_000_000_123 << 18)
 STATE = RunState(

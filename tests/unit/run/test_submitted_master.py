@@ -7,7 +7,7 @@ from applier.config import load_config
 from applier.model.errors import ConfigError
 from applier.run.assembly import engine_settings
 from applier.run.catchup import CatchupOptions, catch_up
-from applier.telemetry import SilentObserver
+from applier.telemetry.observer import SilentObserver
 
 CLUSTER = "spark://host:7077"
 

@@ -8,8 +8,8 @@ import pytest
 from applier.model.errors import ConfigError
 from applier.status.http_endpoint import HttpEndpoint
 from applier.status.server import StatusApp, StatusServer
-from applier.telemetry import SilentObserver
 from applier.telemetry.monitor import Monitor
+from applier.telemetry.observer import SilentObserver
 from tests.builders.run_state import STATE
 from tests.rig.http_client import get
 

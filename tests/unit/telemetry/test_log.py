@@ -13,8 +13,11 @@ import stamina
 from stamina.instrumentation import get_on_retry_hooks, set_on_retry_hooks
 
 from applier.model.errors import RetryableSinkError
-from applier.telemetry import LogEvent, RunState, SilentObserver, configure_logging, retries_noted
-from applier.telemetry.log import NOISY_LOGGERS, RepetitionFilter, StderrHandler, use_format, use_level
+from applier.telemetry.log import NOISY_LOGGERS, RepetitionFilter, StderrHandler, configure_logging, use_format, use_level
+from applier.telemetry.log_event import LogEvent
+from applier.telemetry.observer import SilentObserver
+from applier.telemetry.retries import retries_noted
+from applier.telemetry.run_state import RunState
 
 TS = 470625449688432640
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from applier.telemetry import LogEvent
+from applier.telemetry.log_event import LogEvent
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / "docs" / "log_events.md"

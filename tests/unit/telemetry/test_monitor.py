@@ -8,8 +8,9 @@ import pytest
 
 from applier.model.position import NO_TS, Stream, Ts
 from applier.sinks.progress import Fence, Progress
-from applier.telemetry import LogEvent, SilentObserver
+from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import CHECKPOINT_LOG_S, Clock, Monitor, MonitorSettings
+from applier.telemetry.observer import SilentObserver
 from applier.telemetry.run_state import Counts
 from applier.telemetry.streams import LOOK_S
 from tests.builders.run_state import status
