@@ -103,9 +103,9 @@ def test_a_sink_without_bookkeeping_is_4_and_looking_creates_nothing(config, dat
         assert connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone() == (0,)
 
 
-@pytest.mark.parametrize("word", [("done", "done", "done"), ("skip", "skipped", "skipped"), ("retry", "intent", "will run again")])
-def test_the_operators_word_settles_the_one_unfinished_ddl(ledger, config, database, capsys, word):
-    command, state, text = word
+@pytest.mark.parametrize("decision", [("done", "done", "done"), ("skip", "skipped", "skipped"), ("retry", "intent", "will run again")])
+def test_the_operators_decision_settles_the_one_unfinished_ddl(ledger, config, database, capsys, decision):
+    command, state, text = decision
     unfinish(database, "items")
     assert run(["ddl", command, "--config", config]) == 0
     assert capsys.readouterr().out == f"{text}: CREATE TABLE `items` (`id` INT PRIMARY KEY) (ts {SECOND})\n"

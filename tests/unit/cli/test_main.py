@@ -73,7 +73,7 @@ def test_an_expected_error_names_place_and_remedy_without_a_traceback(capsys):
     assert capsys.readouterr().err == "error: the rows are gone\n  topic: feed\n  offset: 5\n  remedy: Take a [dump].\n"
 
 
-def test_a_timestamp_is_told_with_its_time(capsys):
+def test_a_timestamp_is_printed_with_its_time(capsys):
     run([], commands_raising(NeedsOperator("m", commit_ts=470625449688432640)))
     assert capsys.readouterr().err == "error: m\n  commit_ts: 470625449688432640 (2026-11-21 20:40:16.060Z)\n"
 
@@ -115,7 +115,7 @@ def test_a_collector_gets_an_unexpected_error_as_one_object_with_its_traceback(c
     assert entry["traceback"].endswith("ZeroDivisionError: the cause")
 
 
-def test_the_version_is_told(capsys):
+def test_the_version_is_printed(capsys):
     assert run(["--version"]) == 0
     assert capsys.readouterr().out == f"applier {applier.__version__}\n"
 

@@ -108,7 +108,7 @@ def held(deployment):
     return deployment
 
 
-def test_what_waits_is_listed_for_people_and_for_programs(held, capsys):
+def test_undecided_events_are_listed_for_people_and_for_programs(held, capsys):
     assert held.run("quarantine list") == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition("  ")[0] for line in lines[::2]] == [f"{held.topic}/0@3#0", f"{held.topic}/0@5#0"]
@@ -230,7 +230,7 @@ def test_the_environment_counts_for_all_of_a_skip_by_timestamp(command, deployme
 
 
 @pytest.mark.parametrize("command", ["skip", "ddl skip"])
-def test_the_environment_counts_for_all_of_the_word_on_an_unfinished_ddl(command, deployment, monkeypatch):
+def test_the_environment_counts_for_all_of_the_decision_about_an_unfinished_ddl(command, deployment, monkeypatch):
     deployment.produce(*BEGINNING)
     deployment.catch_up()
     deployment.execute("UPDATE applier_ddl_ledger SET state = 'intent', ended_at = NULL WHERE table_name = 'orders'")
@@ -261,7 +261,7 @@ def test_what_was_passed_or_is_not_there_cannot_be_skipped(held, capsys):
 
 
 @pytest.mark.parametrize("command", ["skip", "ddl skip"])
-def test_a_word_on_a_table_without_its_schema_is_refused(command, deployment, capsys):
+def test_a_skip_rule_for_a_table_without_its_schema_is_refused(command, deployment, capsys):
     deployment.produce(*BEGINNING)
     deployment.catch_up()
     assert deployment.run(command, "--ts", 20, "--table", "orders") == CONFIG

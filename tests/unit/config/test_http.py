@@ -15,7 +15,7 @@ def load(tmp_path, text, **environment):
     return load_config(path, environment=environment)
 
 
-def test_it_answers_on_loopback_unless_told_otherwise():
+def test_it_answers_on_loopback_by_default():
     assert HttpConfig().listen == Listen("127.0.0.1", 9464)
 
 
@@ -53,7 +53,7 @@ def test_a_server_on_all_addresses_is_reached_on_loopback(host, reached_at):
     assert Listen(host, 1).reached_at == reached_at
 
 
-def test_the_log_is_text_of_level_info_unless_told_otherwise(tmp_path):
+def test_the_log_is_text_of_level_info_by_default(tmp_path):
     assert LogConfig() == LogConfig(format="text", level="info")
     with pytest.raises(ConfigError, match=r"log\.level is invalid"):
         load(tmp_path, '[log]\nlevel = "loud"\n')

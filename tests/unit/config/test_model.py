@@ -68,7 +68,7 @@ def test_the_bookkeeping_does_not_lie_in_a_schema_that_a_sink_could_not_take(tmp
     assert "schema" in error.remedy or "letters" in error.remedy
 
 
-def test_a_misspelled_schema_is_told_its_right_name(tmp_path):
+def test_a_misspelled_key_of_the_schema_is_corrected(tmp_path):
     assert "sink.schema" in refusal(tmp_path, with_key("sink", 'shema = "books"')).remedy
 
 

@@ -55,7 +55,7 @@ def test_a_difference_at_the_end_is_not_hidden(files):
     assert "This is a defect" in text
 
 
-def test_the_second_run_says_where_it_went_on():
+def test_the_second_run_is_reported_with_its_checkpoint():
     result = {"rows": 10, "transactions": 1, "ddls": 2, "seconds": 3.0}
     end = DurableState(checkpoint_ts=HISTORY.last_ts(), epoch=2, window_id=20, ddls_at_checkpoint=0)
     text = shown(lambda report: report.resumed(KILLED, end, result))
