@@ -11,7 +11,6 @@ from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from applier.coordinator.ddl_order import is_covered
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Stream, Ts
 from applier.model.range_report import RangeId, RangeReport, TableRows
@@ -247,7 +246,7 @@ def _is_wanted(table: TableRows, after_ts: Ts, upto_ts: Ts, settled: frozenset[F
 
 def _is_at(ts: Ts, table: TableRows, settled: frozenset[FoldedName]) -> bool:
     """Whether a table may have rows at the checkpoint that may be applied again: not without a key, not after a DDL there."""
-    return bool(table.handle_key) and may_hold(ts, table.min_ts, table.max_ts) and not is_covered(table.name.fold(), settled)
+    return bool(table.handle_key) and may_hold(ts, table.min_ts, table.max_ts) and not table.name.fold().is_covered(settled)
 
 
 def _joined(one: TableRows, other: TableRows) -> TableRows:

@@ -51,7 +51,7 @@ class _Group:
     def of(cls, queue: Queue, ddls: Mapping[DdlIdentity, DdlEvent]) -> "_Group":
         touched = [touches(ddls[key]) for key in queue]
         names = {name for some in touched if some is not None for name in some}
-        return cls([queue], names, {FoldedName(name.schema, "") for name in names}, None in touched)
+        return cls([queue], names, {name.schema_name for name in names}, None in touched)
 
     def meets(self, other: "_Group") -> bool:
         """Whether a name is in both, itself or through its schema."""
@@ -65,11 +65,6 @@ class _Group:
         self.names |= other.names
         self.schemas |= other.schemas
         self.every |= other.every
-
-
-def is_covered(name: FoldedName, touched: frozenset[FoldedName]) -> bool:
-    """Whether a table is among the names touched, itself or through its schema."""
-    return name in touched or FoldedName(name.schema, "") in touched
 
 
 def tables_to_ask(queues: Iterable[Queue], ddls: Mapping[DdlIdentity, DdlEvent]) -> tuple[TableName, ...]:
@@ -148,7 +143,7 @@ def perform(statement: DdlStatement, key: DdlIdentity, names: dict[FoldedName, M
         return None
     # Upstream accepted the statement: an interleaving in which a database would refuse it did not happen.
     for name in created:
-        if (name in names and not statement.or_replace) or FoldedName(name.schema, "") not in names:
+        if (name in names and not statement.or_replace) or name.schema_name not in names:
             return None
     # What a statement makes of a table depends on what the tables that it reads were: CREATE … LIKE before or after an ALTER.
     shapes = tuple(names[name] for name in needed)

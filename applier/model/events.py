@@ -45,7 +45,7 @@ class RowOperation(StrEnum):
 
 
 class FoldedName(NamedTuple):
-    """Identity of a table: casefolded schema and table. A schema-level object has table ''."""
+    """Identity of a table: casefolded schema and table. A schema has table ''."""
 
     schema: str
     table: str
@@ -53,6 +53,15 @@ class FoldedName(NamedTuple):
     def __str__(self) -> str:
         """Spell the name as ``schema.table``."""
         return f"{self.schema}.{self.table}" if self.table else self.schema
+
+    @property
+    def schema_name(self) -> "FoldedName":
+        """The name that stands for all tables of the schema."""
+        return FoldedName(self.schema, "")
+
+    def is_covered(self, touched: frozenset["FoldedName"]) -> bool:
+        """Whether the table is among some names that a DDL touched, itself or through its schema."""
+        return self in touched or self.schema_name in touched
 
 
 class TableName(NamedTuple):

@@ -196,11 +196,8 @@ class SegmentWindow:
 
     def floor(self, table: FoldedName, *, keyed: bool) -> int:
         """Return the bound below which rows of ``table`` are out: floor < commit_ts <= ``upto_ts`` are in (``inside``)."""
-        if not self.again or not keyed:
-            return self.after_ts
-        if table in self.settled_tables or FoldedName(table.schema, "") in self.settled_tables:
-            return self.after_ts
-        return self.after_ts - 1
+        is_again = self.again and keyed and not table.is_covered(self.settled_tables)
+        return self.after_ts - 1 if is_again else self.after_ts
 
     def may_select(self, min_ts: int, max_ts: int) -> bool:
         """Whether rows between two commit_ts (inclusive) may be in; those at ``after_ts`` whatever their table."""

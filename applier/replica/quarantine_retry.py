@@ -6,7 +6,6 @@ So every row of the event must be due (its commit_ts is at or below the checkpoi
 
 from collections.abc import Sequence
 
-from applier.coordinator.ddl_order import is_covered
 from applier.model.chunk import Chunk, pack
 from applier.model.errors import Fenced, InvariantViolation, NeedsOperator, UnknownOutcome
 from applier.model.events import DdlEvent, FoldedName, PlacedRow, Shape
@@ -87,7 +86,7 @@ class QuarantineRetry:
             since[name] = min(since.get(name, ts), ts)
         for (ts, _, touches), _ in self._sink.ledger_since(Ts(min(since.values()))):
             for name, row_ts in since.items():
-                if may_follow(ts, row_ts) and (touches is None or is_covered(name, touches)):
+                if may_follow(ts, row_ts) and (touches is None or name.is_covered(touches)):
                     remedy = f"{CORRECT_BY_HAND}. The DDL: applier ddl list --ts {ts}"
                     raise NeedsOperator("a DDL has touched the table since", remedy=remedy, place=place, table=str(name), ddl_ts=ts)
 

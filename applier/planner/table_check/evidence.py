@@ -55,7 +55,7 @@ class Evidence:
                 names |= earlier
                 waiting += earlier
             if with_schema:
-                yield from self._by_name.get(FoldedName(name.schema, ""), ())
+                yield from self._by_name.get(name.schema_name, ())
 
 
 def _given(statement: DdlStatement) -> set[FoldedName]:

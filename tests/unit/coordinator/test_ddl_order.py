@@ -4,7 +4,6 @@ import pytest
 
 from applier.coordinator import ddl_order
 from applier.model.errors import NeedsOperator
-from applier.model.events import FoldedName
 from applier.model.position import Stream
 from tests.timeline.scenario import OTHER, P0, P1, Scenario, ddl, folded, resolved
 
@@ -138,8 +137,3 @@ def test_what_each_statement_needs_and_leaves(first, second, names, expected):
         refusal(*topics, names=names)
     else:
         assert run(*topics, names=names)[0] == (first, second)[expected]
-
-
-def test_a_schema_name_covers_its_tables():
-    assert ddl_order.is_covered(FoldedName("s", "a"), folded(""))
-    assert not ddl_order.is_covered(FoldedName("r", "a"), folded("", "a"))

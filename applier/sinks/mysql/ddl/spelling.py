@@ -75,7 +75,7 @@ def _names(sites: tuple[Site, ...], spelled: Spellings) -> Iterator[TableName]:
     renamed: FoldedName | None = None
     for site in sites:
         folded = site.name.fold()
-        schema = spelled.get(FoldedName(folded.schema, ""))
+        schema = spelled.get(folded.schema_name)
         as_written = TableName(schema.schema if schema else site.name.schema, site.name.table)
         # RENAME TABLE a TO A: the new spelling is what upstream asks for, so the sink's spelling of the old name must not replace it.
         if site.is_new_name and renamed is not None:
