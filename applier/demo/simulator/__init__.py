@@ -1,10 +1,10 @@
 """A small upstream: seeded transactions and DDLs, the records that producers make of them, and oracles that execute them.
 
-May import ``model`` and the sinks' settings; never the applier's decoders. Read ``history`` first, then ``producer``, then ``oracle``:
+Imports ``model``, and for dumps the SQLite sink's translator; never the applier's decoders. Read ``history`` first, then ``producer``:
 
-- what happens upstream: ``history`` over ``workload`` (rows) and ``schema_evolution`` (DDLs, with ``table_factory`` and ``alter_clauses``), on
-  the tables of ``table_family``; ``catalogue`` is the present state, ``operation`` and ``schema`` are its values;
-- what a changefeed writes: ``producer``, with ``item``, ``dispatch`` and ``encoder`` (``json_text``, ``go_quote``); ``bulk_history`` writes much of it;
-- where it goes: ``kafka_log`` to a broker, ``broker`` is one of our own;
-- what must come out: ``oracle`` (``sqlite_oracle``, ``mysql_oracle``), compared by ``compare``.
+- what happens upstream: ``history`` draws rows (``workload``) and DDLs (``schema_evolution``) for the tables of ``table_family``;
+  ``catalogue`` is the present state, ``operation`` and ``schema`` are its values;
+- what a changefeed writes: ``producer``, with ``item``, ``dispatch`` and ``encoder``; ``bulk_history`` for large logs;
+- where it goes: ``kafka_log`` to any broker, ``broker`` is an embedded one;
+- what must come out: ``oracle`` executes the same history, ``compare`` finds every difference.
 """
