@@ -9,7 +9,7 @@
 CREATE USER IF NOT EXISTS 'applier'@'%' IDENTIFIED BY 'choose-a-password';
 
 -- Bookkeeping, in the schema that [sink] schema names (default: applier). CREATE, ALTER, INDEX, DROP and REFERENCES are for migrations,
--- and for a scratch table: with it the applier tells whether a DDL has run, or whether the sink has its result already. Without them such
+-- and for a scratch table: with it the applier decides whether a DDL has run, or whether the sink has its result already. Without them such
 -- a DDL stops the applier and an operator decides.
 GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX, DROP, REFERENCES ON applier.* TO 'applier'@'%';
 

@@ -46,7 +46,7 @@ SET SESSION default_storage_engine = :value;
 -- set_explicit_defaults_for_timestamp: a plain TIMESTAMP column has no magic defaults in TiDB
 SET SESSION explicit_defaults_for_timestamp = :value;
 
--- set_sql_auto_is_null: "key IS NULL" means just that
+-- set_sql_auto_is_null: "key IS NULL" finds NULL only
 SET SESSION sql_auto_is_null = :value;
 
 -- set_max_error_count: every warning is shown, so every warning is judged (MySQL: for administrators only)
@@ -55,7 +55,7 @@ SET SESSION max_error_count = :value;
 -- set_sql_notes: silent roundings are notes
 SET SESSION sql_notes = :value;
 
--- set_max_statement_time: a DDL takes as long as it takes (MariaDB)
+-- set_max_statement_time: no limit for a DDL (MariaDB)
 SET SESSION max_statement_time = :value;
 
 -- set_max_execution_time: the same for SELECT (MySQL)
@@ -64,7 +64,7 @@ SET SESSION max_execution_time = :value;
 -- set_sql_select_limit: what is read is read whole
 SET SESSION sql_select_limit = :value;
 
--- set_sql_safe_updates: the server shall not refuse a DELETE because of the plan it made
+-- set_sql_safe_updates: no DELETE is refused because of its plan
 SET SESSION sql_safe_updates = :value;
 
 -- set_unique_checks: a REPLACE finds every row that it collides with

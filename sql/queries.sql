@@ -19,7 +19,7 @@ VALUES (:name, :epoch, 0, :start_ts, :start_ts, UTC_TIMESTAMP(6));
 UPDATE applier.progress SET window_id = window_id + 1, checkpoint_ts = :checkpoint_ts, updated_at = UTC_TIMESTAMP(6)
 WHERE name = :name AND epoch = :epoch AND window_id = :window_id;
 
--- progress_fence: a higher epoch: whatever an older one still sends is refused
+-- progress_fence: a higher epoch: writes of an older one are refused
 UPDATE applier.progress SET epoch = :epoch, updated_at = UTC_TIMESTAMP(6) WHERE name = :name;
 
 -- stream_read: the durable positions of all streams
@@ -32,7 +32,7 @@ VALUES (:name, :topic, :partition_number, :topic_id, :next_offset, :resolved_ts)
 -- known_table_read: the tables that were absent or empty before this replica's first event on them
 SELECT schema_name, table_name FROM applier.known_table WHERE name = :name;
 
--- known_table_write: remember that fact, in the transaction that relies on it
+-- known_table_write: store that fact, in the transaction that relies on it
 REPLACE INTO applier.known_table (name, schema_name, table_name, since_ts)
 VALUES (:name, :schema_name, :table_name, :since_ts);
 
@@ -46,13 +46,13 @@ SELECT epoch, run_id, host, process, started_at, heartbeat_at, UTC_TIMESTAMP(6) 
 REPLACE INTO applier.owner (name, epoch, run_id, host, process, started_at, heartbeat_at)
 VALUES (:name, :epoch, :run_id, :host, :process, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6));
 
--- owner_raise: the epoch that this run goes on with
+-- owner_raise: the next epoch of this run
 UPDATE applier.owner SET epoch = :epoch, heartbeat_at = UTC_TIMESTAMP(6) WHERE name = :name AND run_id = :run_id;
 
--- owner_beat: this run lives; no row: another one took over
+-- owner_beat: renew the heartbeat; no row: another run took over
 UPDATE applier.owner SET heartbeat_at = UTC_TIMESTAMP(6) WHERE name = :name AND run_id = :run_id;
 
--- owner_release: this run ended in good order
+-- owner_release: this run released the replica
 DELETE FROM applier.owner WHERE name = :name AND run_id = :run_id;
 
 -- session_write: a session of the replica, known by the named lock that it holds while it lives
@@ -65,7 +65,7 @@ SELECT token, host, process FROM applier.owner_session WHERE name = :name;
 -- session_forget: a session that has ended
 DELETE FROM applier.owner_session WHERE name = :name AND token = :token;
 
--- ledger_read: all DDLs that were begun, done or skipped
+-- ledger_read: all DDLs that began, are done or were skipped
 SELECT ddl_ts, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error
 FROM applier.ddl_ledger WHERE name = :name;
 
@@ -78,7 +78,7 @@ SELECT ddl_ts, schema_name, table_name, touches, state FROM applier.ddl_ledger W
 -- ledger_statements: the texts of upstream's DDLs (what a skipped one made, upstream has too)
 SELECT ddl_ts, schema_name, table_name, ddl_type, query FROM applier.ddl_ledger WHERE name = :name AND state <> 'intent';
 
--- ledger_intents: the DDLs that were begun and not ended
+-- ledger_intents: the DDLs that began and did not end
 SELECT ddl_ts, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error
 FROM applier.ddl_ledger WHERE name = :name AND state = 'intent';
 
@@ -106,27 +106,27 @@ WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND s
 UPDATE applier.ddl_ledger SET before_state = '', error = :error
 WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state = 'intent';
 
--- ledger_retry: the operator's word: run it again without comparing
+-- ledger_retry: the operator's decision: run it again without comparing
 UPDATE applier.ddl_ledger SET before_state = '', error = ''
 WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state = 'intent';
 
--- quarantine_stored: which events of some records of a stream were set aside before, whatever has become of them
+-- quarantine_stored: which events of some records of a stream are stored, in any state
 SELECT record_offset, event_index FROM applier.quarantine
 WHERE name = :name AND topic = :topic AND partition_number = :partition_number AND record_offset IN :record_offsets AND piece = 0;
 
--- quarantine_store: one piece of an event that is set aside
+-- quarantine_store: one piece of a quarantined event
 INSERT INTO applier.quarantine
 (name, topic, partition_number, record_offset, event_index, piece, schema_name, table_name, handle_key, commit_ts, record, error, state,
 found_at, settled_at, settled_by)
 VALUES (:name, :topic, :partition_number, :record_offset, :event_index, :piece, :schema_name, :table_name, :handle_key, :commit_ts, :record,
 :error, :state, UTC_TIMESTAMP(6), NULL, NULL);
 
--- quarantine_read: what was set aside, without the records
+-- quarantine_read: all quarantined events, without the records
 SELECT topic, partition_number, record_offset, event_index, schema_name, table_name, handle_key, commit_ts, error, state, found_at, settled_at,
 settled_by FROM applier.quarantine WHERE name = :name AND piece = 0
 ORDER BY found_at, topic, partition_number, record_offset, event_index;
 
--- quarantine_places: what was set aside at offsets that a run may read again
+-- quarantine_places: the quarantined events at offsets that a run may read again
 SELECT q.topic, q.partition_number, q.record_offset, q.event_index FROM applier.quarantine q
 LEFT JOIN applier.stream s ON s.name = q.name AND s.topic = q.topic AND s.partition_number = q.partition_number
 WHERE q.name = :name AND q.piece = 0 AND (s.next_offset IS NULL OR q.record_offset >= s.next_offset);
@@ -139,16 +139,16 @@ AND event_index = :event_index ORDER BY piece;
 -- quarantine_count: how many events wait for the operator
 SELECT COUNT(*) FROM applier.quarantine WHERE name = :name AND piece = 0 AND state = 'held';
 
--- quarantine_settle: the operator's word on an event that waits
+-- quarantine_settle: the operator's decision about an event that waits
 UPDATE applier.quarantine SET state = :state, settled_at = UTC_TIMESTAMP(6), settled_by = :settled_by
 WHERE name = :name AND topic = :topic AND partition_number = :partition_number AND record_offset = :record_offset
 AND event_index = :event_index AND state = 'held';
 
--- skip_write: an event that the operator wants to be skipped
+-- skip_write: a rule: skip this event
 REPLACE INTO applier.skip_word
 (name, topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name, said_by, said_at)
 VALUES (:name, :topic, :partition_number, :record_offset, :event_index, :commit_ts, :schema_name, :table_name, :said_by, UTC_TIMESTAMP(6));
 
--- skip_read: all events that the operator wants to be skipped
+-- skip_read: all skip rules
 SELECT topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name, said_by FROM applier.skip_word
 WHERE name = :name;

@@ -62,7 +62,7 @@ CREATE TABLE applier.known_table (
   PRIMARY KEY (name,schema_name,table_name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- every DDL that was begun, done or skipped; never pruned
+-- every DDL that began, is done or was skipped; never pruned
 CREATE TABLE applier.ddl_ledger (
   name VARCHAR(64) NOT NULL,
   ddl_ts BIGINT UNSIGNED NOT NULL,
@@ -81,7 +81,7 @@ CREATE TABLE applier.ddl_ledger (
   KEY ddl_ledger_state (name,state)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- events set aside, their records in pieces if large
+-- quarantined events, their records in pieces if large
 CREATE TABLE applier.quarantine (
   name VARCHAR(64) NOT NULL,
   topic VARCHAR(249) NOT NULL,
@@ -104,7 +104,7 @@ CREATE TABLE applier.quarantine (
   KEY quarantine_place (name,piece,topic,partition_number,record_offset)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- the operator's words: events to skip, by place (commit_ts 0) or by timestamp (topic '', offset -1; table '' means any)
+-- the operator's skip rules, by place (commit_ts 0) or by timestamp (topic '', offset -1; table '' means any)
 CREATE TABLE applier.skip_word (
   name VARCHAR(64) NOT NULL,
   topic VARCHAR(249) NOT NULL,

@@ -61,7 +61,7 @@ CREATE TABLE applier_known_table (
   PRIMARY KEY (name, schema_name, table_name)
 );
 
--- every DDL that was begun, done or skipped; never pruned
+-- every DDL that began, is done or was skipped; never pruned
 CREATE TABLE applier_ddl_ledger (
   name TEXT NOT NULL,
   ddl_ts BLOB NOT NULL,
@@ -79,7 +79,7 @@ CREATE TABLE applier_ddl_ledger (
   PRIMARY KEY (name, ddl_ts, identity_hash)
 );
 
--- events set aside, their records in pieces if large
+-- quarantined events, their records in pieces if large
 CREATE TABLE applier_quarantine (
   name TEXT NOT NULL,
   topic TEXT NOT NULL,
@@ -100,7 +100,7 @@ CREATE TABLE applier_quarantine (
   PRIMARY KEY (name, topic, partition_number, record_offset, event_index, piece)
 );
 
--- the operator's words: events to skip, by place (commit_ts 0) or by timestamp (topic '', offset -1; table '' means any)
+-- the operator's skip rules, by place (commit_ts 0) or by timestamp (topic '', offset -1; table '' means any)
 CREATE TABLE applier_skip_word (
   name TEXT NOT NULL,
   topic TEXT NOT NULL,

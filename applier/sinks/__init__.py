@@ -1,4 +1,7 @@
-"""Where rows go: the port that the pipeline sees (``port``), the bookkeeping that all databases share, one package per dialect.
+"""Where rows go: one transaction per segment writes the rows and the progress (DESIGN.md section 8).
 
-May import ``planner``, ``coordinator`` and everything below them; not the sources. Read ``port`` first.
+``port`` is what the pipeline sees; its values have modules beside it (``settings``, ``progress``, ``quarantine``, …).
+``bookkeeping``, ``write_transaction`` and ``sql_sink`` are what all databases share. ``mysql`` and ``sqlite`` are the dialects;
+``factory`` chooses one. May import ``planner``, ``coordinator`` and everything below them; not the sources. Read ``port`` first,
+then ``write_transaction``.
 """

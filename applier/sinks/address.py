@@ -92,7 +92,7 @@ def read_address(text: str) -> URL:
     except (ArgumentError, ValueError):
         # Not chained: the library's message may hold the password.
         raise BadAddress("is not a URL of a database", f"{URL_FORM}. {QUOTED}" if "@" in text else URL_FORM) from None
-    # The library leaves out the options that have no value.
+    # SQLAlchemy leaves out options without a value; parsed here, they are refused like others.
     options = parse_qsl(text.rpartition("@")[2].partition("?")[2], keep_blank_values=True)
     if url.drivername in MYSQL:
         _check_server(url, options)

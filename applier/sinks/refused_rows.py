@@ -51,6 +51,7 @@ class RefusedRows:
         if source is None:
             self.execute(statement)
             return statement.rows
+        # Also for a statement that will succeed: MySQL's REPLACE with a warning has already changed rows when it is judged.
         self.savepoint()
         try:
             self.execute(statement)

@@ -67,5 +67,6 @@ def _schemas_in(query: str) -> list[str]:
     except DdlSyntaxError:
         return []
     qualifiers = [token.text for token, following in pairwise(tokens) if following.kind == "."]
+    # Four tokens: between DATABASE and the name there is at most IF NOT EXISTS.
     wholes = [token.text for at, token in enumerate(tokens) if {t.keyword for t in tokens[max(0, at - 4) : at]} & {"DATABASE", "SCHEMA"}]
     return qualifiers + wholes

@@ -99,9 +99,10 @@ class WriteTransaction:
         except ApplierError as error:
             session.discard()
             return WriteOutcome(state=WriteState.FAILED, error=error)
-        except BaseException:
+        except BaseException:  # a defect, or Spark that ends the task: a kept session would hold the progress row
             session.discard()
             raise
+        # From here on nothing may be repeated blindly: after COMMIT was sent, only the progress row knows the outcome.
         reach("write.before_commit")
         return _commit(session, WriteOutcome(state=WriteState.COMMITTED, rows=rows, quarantined=stored))
 

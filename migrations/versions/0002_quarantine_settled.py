@@ -1,4 +1,4 @@
-"""The quarantine remembers who settled an entry and when; the operator's words about events to skip have a table.
+"""The quarantine stores who settled an entry and when; the operator's skip rules have a table.
 
 Like 0001, every step can be repeated after a death half-way: MySQL commits each of them by itself.
 """

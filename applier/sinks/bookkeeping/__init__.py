@@ -1,4 +1,5 @@
-"""What the sink keeps about its replica: progress, ledger, quarantine, owner; and the migrations that make their tables.
+"""What the sink stores about its replica: progress, streams, ledger, quarantine, owner; and the migrations that create their tables.
 
-Read ``bookkeeping`` first; the statements are in ``sql/queries.sql``.
+Read ``progress_table`` first (the fence), then ``epochs``. ``bookkeeping`` names the replica's rows; one module per table has its methods;
+the statements are in ``sql/queries.sql``. Imports nothing of a dialect: it works on any SQLAlchemy connection.
 """

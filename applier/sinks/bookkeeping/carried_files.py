@@ -35,6 +35,7 @@ def path(name: str) -> Iterator[Path]:
 def _find(name: str) -> Traversable:
     package = files(PACKAGE)
     carried = package.joinpath(CARRIED)
+    # First the carried copy: where a package is installed, its parent directory is site-packages.
     if carried.is_dir():
         return carried.joinpath(name)
     if isinstance(package, Path):

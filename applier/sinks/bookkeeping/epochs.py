@@ -25,6 +25,7 @@ class Epochs:
         """Make the run ``run_id`` the owner under a new epoch, which fences every older one; return the epoch."""
         progress = ProgressTable(self.bookkeeping).row(connection, locked=True)
         owner = OwnerTable(self.bookkeeping).read(connection, locked=True)
+        # The greater of the two rows: a run that died between claim and begin left an epoch in the owner's row only.
         epoch = 1 + max(progress.fence.epoch if progress else 0, owner.owner.epoch if owner else 0)
         self.bookkeeping.run(connection, "owner_write", epoch=epoch, run_id=run_id, host=host, process=process)
         if progress is not None:

@@ -89,6 +89,7 @@ class Ledger:
 
         ``state`` done or skipped ends them; None lets them run again without a comparison.
         """
+        # Compared here and not in SQL: names fold as TiDB folds them, not as a collation of the sink does.
         matching = [e for e in self.intents(connection) if e.ddl.commit_ts == ts and e.ddl.name.fold() == name.fold()]
         for entry in matching:
             if state is None:
@@ -115,6 +116,7 @@ class Ledger:
         return {
             "name": self.bookkeeping.name,
             "ddl_ts": self.bookkeeping.number(identity.ts),
+            # The names may be longer than an index allows, so a hash of them is the key.
             "identity_hash": sha256(json.dumps([*identity.name, _touches_text(identity)]).encode()).hexdigest(),
         }
 

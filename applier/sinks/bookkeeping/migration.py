@@ -28,6 +28,7 @@ def upgrade(connection: Connection, schema: str = SCHEMA) -> tuple[str, ...]:
     """
     with path("migrations") as directory:
         config = Config()
+        # The configuration takes % for an interpolation.
         config.set_main_option("script_location", str(directory).replace("%", "%%"))
         config.attributes["connection"] = connection
         config.attributes["place"] = _place(connection, schema)

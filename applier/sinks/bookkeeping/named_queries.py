@@ -30,6 +30,7 @@ def load_queries(dialect: str, file: str = BOOKKEEPING, schema: str = SCHEMA) ->
 
     ``schema`` is where the bookkeeping lies: the prefix of its tables in SQLite. Values are bound as ``:name``; one behind IN takes a list.
     """
+    # Read from the file once per process: the statements are the same for every replica of a schema.
     found = _NAMED.finditer(read_text(file))
     return MappingProxyType({match["name"]: _clause(_spell(_placed(match["body"].strip(), dialect, schema), dialect)) for match in found})
 

@@ -59,6 +59,7 @@ class Quarantine:
         events = {event.place: event for event in (*refused, *quarantined.events)}
         known = self.stored(connection, events)
         new = sorted((event for place, event in events.items() if place not in known), key=lambda event: event.place)
+        # Sorted by place: the events of one record are neighbours, so its bytes are read from Kafka once.
         for _, of_record in groupby(new, key=lambda event: event.place[:2]):
             some = list(of_record)
             data = _encode(quarantined.record_of(some[0]))

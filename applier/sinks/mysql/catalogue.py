@@ -61,10 +61,12 @@ def _description(actual: TableName, columns: list[Row], index_parts: list[Row]) 
     nullable = {column.name for column in described if column.nullable}
     keys: dict[str, tuple[str, ...]] = {}
     unique: list[UniqueIndex] = []
+    # The primary key first: the planner takes the first key that fits.
     ordered = sorted(index_parts, key=lambda row: (row["INDEX_NAME"] != "PRIMARY", row["INDEX_NAME"].casefold(), int(row["SEQ_IN_INDEX"])))
     for name, parts in groupby(ordered, key=lambda part: str(part["INDEX_NAME"])):
         members = list(parts)
         unique.append(UniqueIndex(name, tuple(part["COLUMN_NAME"] for part in members if part["COLUMN_NAME"] is not None)))
+        # A nullable column makes no key: a unique index allows many rows with NULL.
         if all(map(_is_plain, members)) and not nullable.intersection(part["COLUMN_NAME"] for part in members):
             keys[name] = tuple(part["COLUMN_NAME"] for part in members)
     return TableDescription(

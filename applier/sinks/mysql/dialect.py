@@ -57,6 +57,7 @@ class MysqlDialect:
             rows = _by_label(rows, labelled)
         head = f"DELETE FROM {quote_table(table.schema, table.table)} WHERE "  # noqa: S608 -- this is where SQL is rendered
         listed = f"({','.join(quoted)}) IN (" if len(quoted) > 1 else f"{quoted[0]} IN ("
+        # The order of the rows is kept (keyless tables depend on it): neighbours of one kind share a statement, others do not.
         cutter = _Cutter(table, self.max_packet_bytes, min(self.max_rows, MAX_KEYS))
         for apart, group in groupby(rows, key=_stands_apart(table, columns, frozenset(labelled))):
             if apart:
@@ -95,28 +96,28 @@ def _by_label(rows: Iterable[Sequence[str]], labelled: Mapping[int, Callable[[st
 
 
 def _stands_apart(table: TableDescription, columns: Sequence[str], labelled: Collection[int]) -> Callable[[Sequence[str]], bool]:
-    """Return the test for keys that must be compared one by one (a third of the speed of a list).
-
-    A NULL part: ``IN`` never finds it. Text as hexadecimal: one binary constant makes a whole list be compared as binary. An ENUM or SET
-    as a number (see ``_labelled``). Of several columns, text beyond ASCII: MariaDB (10.11) does not convert it to the column's character
-    set and misses the row. Of several columns, ENUM and SET: MySQL (9.7) misses the row by its number, MariaDB scans for its label.
-    """
+    """Return the test for keys that must be compared one by one, at a third of the speed of a list."""
+    # ENUM and SET among several columns: MySQL (9.7) misses the row by its number, MariaDB scans the table for its label.
     if len(columns) > 1 and labelled:
         return lambda _: True
     binary = {column.name for column in table.columns if column.binary}
     texts = [index for index, column in enumerate(columns) if column not in binary]
 
     def stands_apart(row: Sequence[str]) -> bool:
+        # IN never finds NULL. One binary constant (text as hexadecimal) makes the server compare the whole list as binary.
         if "NULL" in row or any(row[index].startswith("x'") for index in texts):
             return True
+        # An ENUM or SET as a number: see `_labelled`.
         if labelled and not row[0].startswith("'"):
             return True
+        # In lists of several columns MariaDB (10.11) does not convert text beyond ASCII to the column's character set: it misses the row.
         return len(row) > 1 and not all(map(str.isascii, row))
 
     return stands_apart
 
 
 def _compared(quoted: Sequence[str], row: Sequence[str]) -> str:
+    # <=> is the one comparison that finds NULL.
     return f"({' AND '.join(f'{column}<=>{value}' for column, value in zip(quoted, row, strict=True))})"
 
 
@@ -131,14 +132,14 @@ class _Cutter:
     def cut(self, head: str, texts: Iterable[str], separator: str, tail: str, *, doubled: bool = False) -> Iterator[tuple[str, int]]:
         """Yield (statement, rows). RowRefused, after the rows before it, for a row that alone is larger than a packet.
 
-        ``doubled``: a row that stands alone is written twice. MariaDB (10.11) scans the whole table for ``(a,b) IN ((1,2))``, but
-        uses the index for two keys or more.
+        ``doubled``: a single row is written twice.
         """
         frame = len(head.encode()) + len(tail) + 1  # the packet's command byte
         target, most = min(TARGET_BYTES, self.max_packet_bytes) - frame, self.max_packet_bytes - frame
         batch: list[str] = []
         used = 0
         for text in texts:
+            # The server counts bytes. isascii() is a flag of the string: it costs less than to encode each row.
             size = (len(text) if text.isascii() else len(text.encode())) + len(separator)
             if batch and (used + size > target or len(batch) == self.max_rows):
                 yield _joined(head, batch, separator, tail, doubled=doubled)
@@ -161,5 +162,6 @@ class _Cutter:
 
 
 def _joined(head: str, batch: list[str], separator: str, tail: str, *, doubled: bool) -> tuple[str, int]:
+    # MariaDB (10.11) scans the whole table for `(a,b) IN ((1,2))`, but uses the index for two keys or more.
     texts = batch * 2 if doubled and len(batch) == 1 else batch
     return head + separator.join(texts) + tail, len(batch)

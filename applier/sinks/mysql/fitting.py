@@ -95,6 +95,7 @@ def fraction_doubt_of(columns: Sequence[WireColumn]) -> Callable[[tuple[Any, ...
     if any(digits for _, digits in short):
         ends = [(index, -digits - 1 if digits else None) for index, digits in short]
         return lambda values: any("." in values[index][:end] for index, end in ends)
+    # Without kept digits any point is a doubt. itemgetter and join look at all columns in C.
     if len(short) == 1:
         only = short[0][0]
         return lambda values: "." in values[only]

@@ -72,6 +72,7 @@ class Heartbeat:
             with transaction(connection):
                 is_mine = OwnerTable(self._bookkeeping).beat(connection, self._run_id)
                 owner = None if is_mine else OwnerTable(self._bookkeeping).read(connection)
+                # Read twice: the main thread may take the lock again, on another session, between the two.
                 watched = self._owner_session
                 if lock_holder(connection, self._lock_name) != watched and watched == self._owner_session:
                     self.is_lock_lost = True

@@ -64,6 +64,7 @@ def _rare(column: ColumnDescription, mysql_type: int) -> Literal:
     if mysql_type == DECIMAL:
         return decimal
     if mysql_type in {ENUM, SET}:
+        # Not strict, a server writes '' for an ordinal beyond the elements, with the warning that ordinal 0 raises too (1265).
         most = len(column.labels) if mysql_type == ENUM else 2 ** len(column.labels) - 1
         return _bounded(most, column) if column.labels else integer
     if mysql_type == NULL_TYPE:
@@ -115,6 +116,7 @@ def comparable_of(column: ColumnDescription) -> Callable[[str], str]:
         if literal == "NULL":
             return literal
         mask = int(literal)
+        # Servers read a SET's number as a signed one.
         if has_empty:
             return str(mask - (mask >> SIGN_BIT << MASK_BITS))
         return text(",".join(label for bit, label in enumerate(column.labels) if mask >> bit & 1))
@@ -129,9 +131,10 @@ def float64(value: Any) -> str:
     digits = float.__repr__(value)
     if "e" in digits:
         return digits
+    # As a number -0 loses its sign in the parser.
     if digits == "-0.0":
         return "'-0'"
-    if digits[-1] in "fn":
+    if digits[-1] in "fn":  # inf and nan
         raise ValueError("not a finite number")
     return f"{digits}e0"
 

@@ -23,6 +23,7 @@ def commit_owned(ownership: Ownership, retries: int, work: Callable[[Connection]
     """
     for attempt in stamina.retry_context(on=RetryableSinkError, attempts=retries + 1, timeout=None):
         with attempt:
+            # Not before the first attempt: the check costs a round trip, and a lost session is found by the work itself.
             if attempt.num > 1:
                 ownership.ensure()
             return _once(ownership.connection, work, doing, facts)

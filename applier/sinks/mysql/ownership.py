@@ -115,6 +115,7 @@ class Ownership:
         The old session is ended first, so whatever the server still executed for it has ended when this returns. RetryableSinkError if
         the server takes long to end it, or cannot be reached.
         """
+        # Remembered until they were seen to end: an attempt that is cut off here must not leave a session that holds the lock.
         self._former.add(self._token)
         self._drop()
         self._open()
@@ -140,6 +141,7 @@ class Ownership:
 
     def view(self, connection: Connection, row: OwnerRow) -> OwnerView:
         """Judge, on any session, whether the run that owns the replica lives: a dead one has lost its lock too."""
+        # A free lock with a fresh heartbeat is a run that has lost its session and takes the lock again.
         if lock_holder(connection, self._lock_name) is None:
             state = OwnerState.DEAD if self._wait.is_dead(row) else OwnerState.ALIVE
         else:

@@ -67,6 +67,7 @@ def lock_holder(connection: Connection, lock_name: str) -> int | None:
 
 def end_holder(connection: Connection, lock_name: str) -> None:
     """End the session that holds a named lock, if there is one."""
+    # By the lock and not by a stored number: the server may have given the number to another user's session since.
     holder = lock_holder(connection, lock_name)
     if holder is None:
         return

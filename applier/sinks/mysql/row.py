@@ -40,6 +40,7 @@ def row_literal_of(columns: Sequence[WireColumn]) -> RowLiteral:
     def fast(values: tuple[Value, ...]) -> str:
         if None in values:
             return exact(values)
+        # One search over the text for each kind of doubt: to look at the values one by one would cost what the template saves.
         row = template % values
         if row.count("'") != quotes or "\\" in row or "\0" in row or "-0.0" in row or not _is_utf8(row):
             return exact(values)

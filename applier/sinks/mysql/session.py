@@ -72,6 +72,7 @@ def discard(connection: Connection | None) -> None:
     """Close a session whatever its state; what it had not committed is rolled back by the server."""
     if connection is None:
         return
+    # Invalidated first: to close a pooled connection SQLAlchemy sends a ROLLBACK, and a silent server lets it wait.
     try:
         connection.invalidate()
     finally:
@@ -115,7 +116,7 @@ def read_bytes(connection: Connection, query: str) -> list[tuple[Any, ...]]:
     MariaDB writes binary defaults into SHOW CREATE TABLE as they are, which is no text in any character set. Errors are SQLAlchemy's.
     """
     driver = driver_of(connection)
-    driver.use_unicode = False
+    driver.use_unicode = False  # PyMySQL decodes with the session's character set, and raises where that fails
     try:
         with driver.cursor() as cursor:
             cursor.execute(query)
@@ -169,7 +170,7 @@ def _engine(url: str, tls: Tls, purpose: Purpose, read_timeout_s: int, lease_s: 
     connect_timeout_s = connect_timeout_of(address, CONNECT_TIMEOUT_S)
     timeout_s: float | None = read_timeout_s
     if purpose is Purpose.OWN:
-        timeout_s = None
+        timeout_s = None  # a DDL may run for hours, and is silent meanwhile
     if purpose is Purpose.BEAT:
         timeout_s = max(2, lease_s)
         connect_timeout_s = min(connect_timeout_s, max(2, int(lease_s)))
@@ -193,6 +194,7 @@ def _fix(connection: Connection, settings: SinkSettings, purpose: Purpose) -> No
     """Set what differs, and read it again: a proxy between, or a limit of the server, may have changed what arrived."""
     wanted = _variables(settings, purpose)
     _set(connection, "sql_select_limit", UNLIMITED)  # first: it cuts SHOW VARIABLES off too
+    # Only what differs is set: on a server that is set up right, a session costs two statements and not thirty.
     different = [name for name in _different(connection, wanted) if _set(connection, name, wanted[name])]
     remaining = _different(connection, {name: wanted[name] for name in different}) if different else {}
     for name, found in remaining.items():

@@ -100,6 +100,7 @@ class MysqlSink(SqlSink):
         """End the replica's other sessions, raise the epoch, and read the progress."""
 
         def work(connection: Connection) -> Progress:
+            # A writer in flight holds the progress row, which raise_epoch locks: without this it would wait for that transaction.
             self._ownership.end_other_sessions()
             return Epochs(self._bookkeeping).raise_epoch(connection, self._ownership.run_id)
 
@@ -142,6 +143,7 @@ class MysqlSink(SqlSink):
 
     def close(self) -> None:
         """Release the lock and end the sessions."""
+        # The lock first: the next run waits for it, and for nothing else.
         self._ownership.release()
         discard(self._control)
         self._control = None

@@ -112,6 +112,7 @@ def close_writer_sessions() -> None:
 
 
 def _key(settings: SinkSettings) -> tuple[int, SinkSettings]:
+    # Spark forks its Python workers from one daemon: a session that a fork inherits would be used by two processes.
     return os.getpid(), settings
 
 

@@ -80,6 +80,8 @@ def read_definition(connection: sqlite3.Connection, entry: StoredObject) -> Tabl
 
 def _column_marks(sql: str) -> Iterator[tuple[str, str]]:
     """Yield (column, MySQL definition) from the text of CREATE TABLE, of which SQLite keeps comments through every ALTER."""
+    # Comments live in the text of the table only: SQLite has no place for facts about a column, and a table beside it would not follow
+    # an ALTER that somebody runs by hand.
     depth, column = 0, ""
     expects_column = False
     for piece in _PIECES.finditer(sql):
@@ -145,7 +147,7 @@ def describe(connection: sqlite3.Connection, tables: Collection[TableName]) -> d
 def _describe(connection: sqlite3.Connection, entry: StoredObject) -> TableDescription:
     definition = read_definition(connection, entry)
     info = _table_info(connection, entry.stored)
-    if definition is None:
+    if definition is None:  # somebody else's table, or one with a column that somebody added
         columns = tuple(_foreign_column(column) for column in info)
     else:
         columns = tuple(_column(column) for column in definition.columns)

@@ -43,6 +43,7 @@ class SqliteDialect:
 
     def deletes(self, table: TableDescription, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, int]]:
         """Render DELETEs by key: ``IN (…)`` for one column, a join with the keys for several or NULL ones (an index serves both)."""
+        # IN never finds NULL, so such a key goes through the join, which compares with IS.
         name = quote(_stored(table))
         if len(columns) == 1:
             single, nulls = _partition(rows)
@@ -111,6 +112,7 @@ def plain(value: Value) -> str:
         case None:
             return "NULL"
         case int():
+            # Beyond 63 bits SQLite reads a number as a float: the column keeps decimal text (`column_type.py`).
             return str(value) if _MIN_SIGNED <= value <= _MAX_SIGNED else f"'{value}'"
         case float():
             return number(value)
@@ -143,6 +145,7 @@ def number(value: float) -> str:
     """
     if isnan(value):
         raise RowRefused("NaN is no value of MySQL or SQLite", remedy="Look for a defect in the producer")
+    # SQLite has no literal for infinity: a number beyond its range reads as one.
     if isinf(value):
         return "9e999" if value > 0 else "-9e999"
     if value.is_integer() and abs(value) < EXACT_INTEGERS:
@@ -168,7 +171,7 @@ def blob(value: Value) -> str:
 
 
 def _labels(column: ColumnDescription, *, is_set: bool) -> Literal:
-    """Render ordinals and bit masks as labels; the number itself in a table of somebody else, whose labels are unknown."""
+    """Render ordinals and bit masks as labels; the number itself in a table that the applier did not create, whose labels are unknown."""
     if column.sql_type.startswith(FOREIGN) and not column.labels:
         return plain
     if not column.labels or column.is_set != is_set:
@@ -209,7 +212,7 @@ def _mask_literal(column: ColumnDescription) -> Literal:
 
 
 def _foreign(column: ColumnDescription, mysql_type: int) -> Literal:
-    """Render for a table of somebody else, whose affinity may turn values into floating point: those stop."""
+    """Render for a table that the applier did not create: its affinity may turn values into floating point. Those stop."""
     affinity = column.sql_type.removeprefix(FOREIGN).partition(" ")[0]
     render: Callable[[Value], str] = blob if column.binary else plain
     if affinity in ("TEXT", "BLOB"):
@@ -219,7 +222,7 @@ def _foreign(column: ColumnDescription, mysql_type: int) -> Literal:
         is_great = isinstance(value, int) and value > _MAX_SIGNED
         if is_great or (mysql_type == _DECIMAL and value is not None):
             raise RowRefused(
-                "the column of the sink would turn this value into floating point",
+                "the sink's column would turn this value into floating point",
                 remedy="Declare the column as TEXT (DECIMAL) or without a type (unsigned 64-bit integers)",
                 column=column.name,
                 declared=column.sql_type.removeprefix(FOREIGN),
@@ -232,7 +235,7 @@ def _foreign(column: ColumnDescription, mysql_type: int) -> Literal:
 def _mismatch(column: ColumnDescription, mysql_type: int) -> FatalSinkError:
     return FatalSinkError(
         "the sink's column has another type than the rows",
-        remedy="A DDL of upstream is missing in the sink: make its change by hand, in the rows that are there too",
+        remedy="The sink lacks a DDL of upstream: change the column by hand, its rows included",
         column=column.name,
         declared=column.sql_type,
         wire_type=mysql_type,
@@ -241,8 +244,8 @@ def _mismatch(column: ColumnDescription, mysql_type: int) -> FatalSinkError:
 
 def _unknown_label(column: ColumnDescription, value: int) -> RowRefused:
     return RowRefused(
-        "the value stands for a label that the sink's column does not have",
-        remedy="A DDL of upstream is missing in the sink: make its change by hand, in the rows that are there too",
+        "the sink's column lacks the label of a value",
+        remedy="The sink lacks a DDL of upstream: change the column by hand, its rows included",
         column=column.name,
         declared=column.sql_type,
         ordinal=value,
@@ -251,7 +254,7 @@ def _unknown_label(column: ColumnDescription, value: int) -> RowRefused:
 
 def _ambiguous(column: ColumnDescription, value: int) -> RowRefused:
     return RowRefused(
-        "the sink keeps labels, and the column has an empty one: this value would look like another one",
+        "the sink stores labels: in a column with an empty label this value would look like another one",
         remedy="Use a MySQL, MariaDB or TiDB sink for the table, or give the empty label a text upstream",
         column=column.name,
         declared=column.sql_type,

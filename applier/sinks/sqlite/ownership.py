@@ -111,10 +111,12 @@ class FileLock:
     def _try(self) -> bool:
         descriptor = self._open()
         try:
+            # flock dies with its process, however that ends; a lock row or a pid file would have to be judged.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
             return False
+        # Between open and lock a take-over may have replaced the file: a lock on a file without a name keeps nobody out.
         if not self._is_named(descriptor):
             os.close(descriptor)
             return False
@@ -163,6 +165,7 @@ class FileLock:
 
 def _is_alive(holder: Holder) -> bool:
     """Tell whether the process is there; one of another machine (or of another container) is taken to be."""
+    # Process numbers mean something on one host only.
     if holder.host != socket.gethostname():
         return True
     try:

@@ -40,6 +40,7 @@ def open_engine(path: Path, lock_wait_timeout_s: int) -> Engine:
         raise FatalSinkError(
             "the SQLite library is too old", remedy="Use a Python with SQLite 3.37 or newer", version=sqlite3.sqlite_version
         )
+    # isolation_level None: Python would begin transactions by itself, DEFERRED, and none before a DDL.
     arguments = {"timeout": float(lock_wait_timeout_s), "isolation_level": None, "check_same_thread": False}
     engine = create_engine(URL.create("sqlite", database=str(path)), poolclass=NullPool, connect_args=arguments)
     event.listen(engine, "connect", _set_up)
@@ -95,6 +96,7 @@ def transaction(engine: Engine, **facts: Any) -> Iterator[Connection]:
 @contextmanager
 def snapshot(engine: Engine, path: Path, **facts: Any) -> Iterator[Connection]:
     """Run a block of reads on one state of the file, waiting for nobody. FatalSinkError if there is no file: reading makes none."""
+    # To connect would create an empty file, which the next reader takes for a replica without tables.
     if not path.exists():
         raise FatalSinkError("there is no database file yet", remedy="Run `applier migrate`", path=str(path))
     with transaction(engine.execution_options(**{_READS: True}), path=str(path), **facts) as connection:

@@ -136,6 +136,7 @@ class SqliteSink(SqlSink):
         An error leaves the file as it was: no intent, no part of the statement.
         """
         reach("ddl.before_intent")
+        # `before` moves with the intent on servers. Here is no intent: its known tables must not be lost.
         commit = replace(after, known_tables=before.known_tables | after.known_tables, topic_ids=before.topic_ids | after.topic_ids)
         return self._settle_ddl(fence, identity, ddl, commit, DdlState.DONE)
 
@@ -152,6 +153,7 @@ class SqliteSink(SqlSink):
             self._ledger.settled(connection, identity, ddl, state)
             moved = ProgressTable(self._bookkeeping).advance(connection, fence, commit)
             reach("ddl.before_done")
+            # By hand: at the end of the block a failed COMMIT would look like any other error, although its outcome is unknown.
             try:
                 raw(connection).commit()
             except sqlite3.Error as error:
