@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from applier.config import Config
-from applier.model.errors import ApplierError
+from applier.model.errors import ApplierError, Fenced
 from applier.model.position import Ts
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
@@ -91,17 +91,21 @@ def ignoring_retries_at_shutdown(shutdown: Shutdown, monitor: Monitor) -> Iterat
 
 
 @contextmanager
-def _raising_abort(shutdown: Shutdown, monitor: Monitor) -> Iterator[None]:
-    """Raise the error of ``Shutdown.abort``, also in place of errors that the shutdown itself has caused."""
+def _raising_lost_owner(shutdown: Shutdown, monitor: Monitor) -> Iterator[None]:
+    """Log a lost ownership, and raise its error, also in place of errors that it has caused."""
     try:
         yield
     except ApplierError as error:
         monitor.unready()
         # A lost replica lock breaks connections, so any error may come first; the reason is the lost lock.
-        if shutdown.error is not None:
-            raise shutdown.error from error
-        raise
+        lost = shutdown.error or (error if isinstance(error, Fenced) else None)
+        if lost is not None:
+            monitor.note(LogEvent.OWNER_LOST, **failure_facts(lost))
+        if lost is None or lost is error:
+            raise
+        raise lost from error
     if shutdown.error is not None:
+        monitor.note(LogEvent.OWNER_LOST, **failure_facts(shutdown.error))
         raise shutdown.error
 
 
@@ -121,7 +125,7 @@ class Daemon:
 
     def follow(self, retry_for_s: float, *, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Cycle until a shutdown is requested, then save the progress. ``meanwhile`` is called before each cycle."""
-        with _raising_abort(self._shutdown, self._monitor):
+        with _raising_lost_owner(self._shutdown, self._monitor):
             while not self._shutdown.is_requested:
                 meanwhile()
                 for attempt in retrying(self._shutdown, retry_for_s, self._monitor):
@@ -140,7 +144,6 @@ class Daemon:
         """End the run at once, whatever the main thread waits for: another run owns the replica, or the heartbeat has failed."""
         # Before the shutdown, which may take seconds: a supervisor must not send readers to a run that has lost its replica.
         self._monitor.unready()
-        self._monitor.note(LogEvent.OWNER_LOST, **failure_facts(error))
         self._shutdown.abort(error)
 
     def _cycle(self) -> None:

@@ -187,11 +187,22 @@ class QuietSource(FakeSource):
         return super().listing()
 
 
+class Events(SilentObserver):
+    """Remembers the names of the events."""
+
+    def __init__(self, events):
+        self._events = events
+
+    def note(self, event, /, **facts):
+        self._events.append(event)
+
+
 @pytest.mark.parametrize("is_away", [False, True], ids=["idle", "waiting for kafka"])
 def test_a_run_that_is_taken_over_while_nothing_arrives_ends_by_its_next_heartbeat(is_away, tmp_path):
     *_, log = world(531)
     source, shutdown = QuietSource(log), Shutdown()
-    replica = sqlite_replica(tmp_path, source)
+    events = []
+    replica = sqlite_replica(tmp_path, source, observer=Events(events))
     ended = Future()
 
     def run():
@@ -211,6 +222,7 @@ def test_a_run_that_is_taken_over_while_nothing_arrives_ends_by_its_next_heartbe
             with pytest.raises(Fenced, match="another run owns"):
                 ended.result(timeout=10)
         assert not replica.monitor.state().is_ready
+        assert events.count("owner_lost") == 1
     finally:
         shutdown.request()
         thread.join()

@@ -1,0 +1,28 @@
+"""What the state of a run says about its age and its progress."""
+
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+
+from applier.model.position import NO_TS
+from applier.telemetry.run_state import RunState, lag_s
+from tests.builders.run_state import NOON_S, STATE, A
+
+
+def test_the_lag_is_counted_from_the_upstreams_clock_and_is_never_negative():
+    assert STATE.lag_s(NOON_S + 2.5) == 2.5
+    assert STATE.lag_s(NOON_S - 10.0) == 0.0
+    assert RunState().lag_s(NOON_S) is None
+    assert lag_s(A, NOON_S + 1.0) == 1.0
+    assert lag_s(NO_TS, NOON_S) is None
+
+
+@pytest.mark.parametrize(("phase", "silent_s", "is_alive"), [("applying", 60, True), ("applying", 61, False), ("ddl", 1e6, True)])
+def test_a_run_without_progress_is_not_alive_unless_it_runs_a_ddl(phase, silent_s, is_alive):
+    state = replace(STATE, phase=phase, progress_s=100.0)
+    assert state.is_alive(100.0 + silent_s, 60) is is_alive
+
+
+def test_a_state_is_never_changed():
+    with pytest.raises(FrozenInstanceError):
+        STATE.phase = "idle"
