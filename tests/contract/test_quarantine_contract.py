@@ -1,4 +1,4 @@
-"""The quarantine does the same in SQLite and in MariaDB: what is set aside is there once, whole, until the operator settles it."""
+"""The quarantine does the same in SQLite and in MariaDB: what is quarantined is there once, whole, until the operator settles it."""
 
 import pytest
 from sqlalchemy import Connection, text
@@ -78,7 +78,7 @@ def test_only_what_waits_is_counted_and_only_what_waits_can_be_settled(quarantin
     assert entry.found_at <= entry.settled_at
 
 
-def test_a_record_that_was_not_set_aside_is_an_error(quarantine: Quarantine, connection: Connection) -> None:
+def test_a_record_that_was_not_quarantined_is_an_error(quarantine: Quarantine, connection: Connection) -> None:
     with pytest.raises(FatalSinkError):
         quarantine.record(connection, PLACE)
 

@@ -29,6 +29,7 @@ from applier.tasks.plan import SMALL_SEGMENT_ROWS, ApplyPlan
 from applier.tasks.port import Runner
 from applier.tasks.tolerance import STRICT, Tolerance
 from tests.builders.planning import between
+from tests.rig.class_archive import use_class_archive
 from tests.rig.local_runner import LocalRunner
 from tests.rig.numbered_rows import FIRST_TS, NumberedRows
 from tests.rig.program import ROOT
@@ -46,6 +47,7 @@ MakeRunner = Callable[[NumberedRows], Runner]
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkContext]:
+    use_class_archive()
     conf = {
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.local.dir": str(tmp_path_factory.mktemp("spark")),

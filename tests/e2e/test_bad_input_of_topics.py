@@ -29,7 +29,7 @@ def new_stage(directory, servers, topic):
 
 @pytest.fixture(scope="module")
 def without_broker(tmp_path_factory):
-    """A run that waits for its broker as long as it is told to: the other tests go on meanwhile."""
+    """A run that waits for its broker as long as its settings say, while other tests run."""
     with ThreadPoolExecutor(1) as pool:
         stage = new_stage(tmp_path_factory.mktemp("alone"), NOBODY, "feed")
         yield pool.submit(stage.refusal)

@@ -80,6 +80,6 @@ def test_an_executor_and_a_python_worker_of_a_cluster_die_and_change_nothing(ser
         verdict = run_faults(stage, feed, ON_A_CLUSTER, print)
     assert verdict.wrong == []
     assert set(verdict.faults) == set(ON_A_CLUSTER)
-    assert verdict.exits.total() == 0, "Spark starts both anew: the daemon goes on"
+    assert verdict.exits.total() == 0, "Spark starts both again, and the daemon continues"
     assert verdict.money_reads > 0
     assert verdict.ddls > 0

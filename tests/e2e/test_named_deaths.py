@@ -18,7 +18,7 @@ STATEMENT_IN_DOUBT = {"ddl.after_statement", "ddl.before_done"}
 """On a server the statement has run, and the ledger does not call it done yet."""
 THIRD = ":3"
 WRITER = ("write.before_commit", "write.after_commit")
-"""They kill the Python worker in which they are reached; each new one counts anew, and dies again. So does a driver that writes."""
+"""They kill the Python worker in which they are reached; each new one counts from zero, and dies again. So does a driver that writes."""
 MAX_STARTS = 10
 
 

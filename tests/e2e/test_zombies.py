@@ -1,4 +1,4 @@
-"""Writers and whole daemons that were given up and wake again: they write nothing, and what was taken over ends identical."""
+"""Frozen writers and daemons wake after another run has taken over: they write nothing, and the replica ends identical."""
 
 import signal
 import time
@@ -70,7 +70,7 @@ def world(kafka):
 @pytest.fixture
 def url(mysql_url):
     clear_sink(mysql_url)
-    counts = kind_of(mysql_url) is Kind.MYSQL  # always; MariaDB does when it is told to
+    counts = kind_of(mysql_url) is Kind.MYSQL  # always; MariaDB does when a setting says so
     if not counts:
         execute(mysql_url, "SET GLOBAL userstat = 1")
     yield mysql_url

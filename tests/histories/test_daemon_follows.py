@@ -75,7 +75,7 @@ def test_a_run_that_is_taken_over_before_it_looks_at_its_progress_writes_no_more
         assert [looking.load()] == left
 
 
-class MadeAnew(LiveSource):
+class Recreated(LiveSource):
     """The topic is deleted and recreated between two looks, and has outgrown the old one already."""
 
     def __init__(self, log, at, url):
@@ -109,13 +109,13 @@ def stopped_by(kind, tmp_path):
     return caught.value
 
 
-def test_a_topic_that_is_made_anew_under_a_run_stops_it_before_anything_of_it_is_applied(tmp_path, monkeypatch):
+def test_a_topic_that_is_created_again_under_a_run_stops_it_before_anything_of_it_is_applied(tmp_path, monkeypatch):
     monkeypatch.setattr(topic_identity, "CHECK_INTERVAL_S", 0.0)
     monkeypatch.setattr(daemon, "SAVE_INTERVAL_S", 3600.0)  # nothing is written beside what is applied
-    assert stopped_by(MadeAnew, tmp_path).facts["kind"] == "recreated"
+    assert stopped_by(Recreated, tmp_path).facts["kind"] == "recreated"
 
 
-class GoneForAMoment(MadeAnew):
+class GoneForOneLook(Recreated):
     """The topic is not there at that look."""
 
     def listing(self):
@@ -128,11 +128,11 @@ class GoneForAMoment(MadeAnew):
 def test_a_topic_that_was_not_there_at_one_look_is_compared_with_the_old_one_before_anything_more_is_applied(tmp_path, monkeypatch):
     monkeypatch.setattr(topic_identity, "CHECK_INTERVAL_S", 3600.0)
     monkeypatch.setattr(daemon, "SAVE_INTERVAL_S", 3600.0)  # nothing is written beside what is applied
-    stopped_by(GoneForAMoment, tmp_path)
+    stopped_by(GoneForOneLook, tmp_path)
 
 
 class Shorter(LiveSource):
-    """Made anew after the run has begun: what was to be read is beyond its end, and readers call that gone."""
+    """Created again after the run has begun: the next offset is beyond its end, and readers call that gone."""
 
     asked = 0
 
@@ -145,7 +145,7 @@ class Shorter(LiveSource):
         return {stream.topic: "new" if self.asked > 1 else "old" for stream in self._records}
 
 
-def test_records_that_are_gone_because_the_topic_was_made_anew_are_told_apart_from_expired_ones(tmp_path):
+def test_records_that_are_gone_because_the_topic_was_created_again_are_told_apart_from_expired_ones(tmp_path):
     _, producer, log = world(528)
     with pytest.raises(NeedsOperator, match="recreated"):
         follow(sqlite_replica(tmp_path, Shorter(log)), producer)
@@ -160,7 +160,7 @@ def test_what_would_fail_again_stops_the_run_at_once(tmp_path):
         follow(replica, producer)
 
 
-def test_a_wish_to_end_is_heeded_before_the_next_step_and_the_next_run_goes_on_from_there(tmp_path):
+def test_a_shutdown_is_heeded_before_the_next_step_and_the_next_run_goes_on_from_there(tmp_path):
     history, producer, log = world(523)
     shutdown = Shutdown()
 

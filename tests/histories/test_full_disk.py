@@ -1,4 +1,4 @@
-"""A disk that is full: it is told as such, costs nothing, and what was read is counted once."""
+"""A full disk is named as such and loses nothing; what was read is counted once."""
 
 import time
 from threading import Thread

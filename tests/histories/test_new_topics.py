@@ -73,7 +73,7 @@ def test_a_missed_ddl_stops_as_a_missed_row_does(tmp_path):
     assert missed(replica, catch_up) == ("other", 0, 1, 100, 500)
 
 
-def test_an_event_that_is_set_aside_is_compared_too(tmp_path):
+def test_an_event_that_is_quarantined_is_compared_too(tmp_path):
     replica = replica_at_500(tmp_path)
     replica.quarantines = frozenset({"unreadable"})
     broken = (row(100, "extra")[0], {"u": {"id": {"t": 3, "f": KEY, "v": {}}}})

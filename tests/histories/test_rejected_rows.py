@@ -145,7 +145,7 @@ def test_an_event_behind_a_change_of_key_in_its_record_is_named_by_its_own_index
     assert held(replica) == {"feed/0@3#1": (20, "id=3")}
 
 
-def test_a_final_image_that_cannot_be_read_is_set_aside_with_the_progress(tmp_path):
+def test_a_final_image_that_cannot_be_read_is_quarantined_with_the_progress(tmp_path):
     broken = row(30, id=column(3, KEY, 1), n=column(3, PLAIN, "not a number"))
     replica = replica_of(
         tmp_path,

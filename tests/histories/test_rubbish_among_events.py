@@ -1,4 +1,4 @@
-"""Rubbish at any place of any history: the sink ends identical to the oracle, and each piece of rubbish is set aside once, whole."""
+"""Rubbish at any place of any history: the sink ends identical to the oracle, and each piece of rubbish is quarantined once, whole."""
 
 import random
 from collections import Counter
@@ -87,7 +87,7 @@ def assert_kept(replica, kept, state):
 
 
 @pytest.mark.parametrize("seed", seeds(range(8), daily=4))
-def test_rubbish_is_set_aside_once_through_deaths_and_changes_nothing(seed, tmp_path):
+def test_rubbish_is_quarantined_once_through_deaths_and_changes_nothing(seed, tmp_path):
     history, final_ts, source, kept = world(seed)
     faults = Faults(seed, rate=0.0, deaths=0.1)
     replica = sqlite_replica(tmp_path, source, quarantines=frozenset({"unreadable"}), wrap=lambda sink: FaultySink(sink, faults))

@@ -1,4 +1,4 @@
-"""What an operator is told while a catch-up runs: where it begins, each DDL, each retry with its class, each rebuild. And what it logs."""
+"""What an operator sees while a catch-up runs: where it begins, each DDL, each retry with its class, each rebuild. And what it logs."""
 
 import logging
 from dataclasses import replace

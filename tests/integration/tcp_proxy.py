@@ -1,4 +1,4 @@
-"""A TCP proxy for one test: it passes everything through, until it is told to drop the answer to COMMIT."""
+"""A TCP proxy for one test: it passes everything through, until a test makes it drop the answer to COMMIT."""
 
 import socket
 import threading

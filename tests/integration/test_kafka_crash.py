@@ -71,7 +71,7 @@ def test_a_source_closes_although_a_dead_broker_owes_it_an_answer(kafka):
     kafka.delete_topic(topic)
 
 
-def test_a_topic_that_is_made_anew_has_another_id(kafka):
+def test_a_topic_that_is_created_again_has_another_id(kafka):
     topic = f"anew-{uuid4().hex[:8]}"
     kafka.create_topic(topic)
     with KafkaSource(KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=(topic,), group_id="anew")) as source:

@@ -1,4 +1,4 @@
-"""Literals against the server itself: what is stored, and which row a key finds, are exactly what was meant."""
+"""Literals against the server itself: what is stored, and which row a key finds, are exactly the value's own."""
 
 from collections.abc import Iterator
 from typing import Any

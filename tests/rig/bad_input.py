@@ -104,7 +104,7 @@ def first_row(records: Sequence[LogRecord]) -> int:
 
 
 def assert_told(ended: Ended, code: int, *words: str) -> None:
-    """Assert the exit code, that each of ``words`` is told, with a remedy, and that there is neither result nor traceback."""
+    """Assert the exit code, that each of ``words`` is in the message, with a remedy, and that there is neither result nor traceback."""
     assert ended.code == code, ended.stderr
     for word in ("error: ", "  remedy: ", *words):
         assert word in ended.stderr, (word, ended.stderr)

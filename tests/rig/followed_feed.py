@@ -28,7 +28,7 @@ class LiveSource(FakeSource):
 
 
 class EndsAt(SilentObserver):
-    """Wishes the end when a checkpoint is reached."""
+    """Requests the shutdown when a checkpoint is reached."""
 
     def __init__(self, shutdown, ts):
         self._shutdown, self._ts = shutdown, ts

@@ -51,7 +51,7 @@ class LiveLog:
         return records
 
     def replay(self, rng: random.Random) -> Sequence[LogRecord]:
-        """Write again what followed one of the last promises, as an owner that begins anew does: promises step back too."""
+        """Write again what followed one of the last promises, as a new owner does: promises step back too."""
         begun = rng.randrange(len(self._since))
         return [*self._noted(list(self._flush_all())), *(record for records in self._since[begun:] for record in records)]
 

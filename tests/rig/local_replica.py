@@ -39,7 +39,7 @@ class Replica:
     observer: Observer = field(default_factory=SilentObserver)
     monitored: MonitorSettings = field(default_factory=MonitorSettings)
     quarantines: frozenset[str] = frozenset()
-    """What is set aside: any of "unreadable" and "rejected"."""
+    """What is quarantined: any of "unreadable" and "rejected"."""
     monitor: Monitor | None = None
     """That of the daemon that has begun last."""
     accept: dict[str, tuple[DifferenceKind, ...]] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Replica:
             return result
 
     def follow(self, shutdown: Shutdown, *, retry_for_s: float = 60.0) -> None:
-        """Run as a daemon until ``stop`` is wished; the source decides when that is."""
+        """Run as a daemon until a shutdown is requested; the source decides when."""
         with open_sink(SinkSettings(url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0)) as sink:
             self.runner = LocalRunner(self.source.reader, self.source.decoder)
             components = Components(self.source, self.wrap(sink), self.runner)

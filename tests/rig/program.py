@@ -169,7 +169,7 @@ class Program:
 
     def alive(self) -> list[int]:
         """Return the living processes of the session, the driver's first."""
-        # Their numbers begin anew now and then: the driver's need not be the lowest.
+        # Process numbers start again now and then: the driver's need not be the lowest.
         found = (process for process in _processes() if _is_of(process, self.pid))
         return sorted(found, key=lambda process: (process != self.pid, process))
 

@@ -46,7 +46,7 @@ def at(offset, event=WHOLE_RECORD, stream=ONE):
     return EventPlace(stream, Offset(offset), event)
 
 
-def test_by_default_a_record_that_cannot_be_read_stops_the_replica_and_nothing_is_set_aside(tmp_path):
+def test_by_default_a_record_that_cannot_be_read_stops_the_replica_and_nothing_is_quarantined(tmp_path):
     replica = replica_of(tmp_path, (ONE, broken_value(20, 1)), *everywhere(resolved(30)), quarantines=frozenset())
     with pytest.raises(ProtocolError):
         replica.catch_up()
