@@ -37,13 +37,13 @@ def alter(draft: TableDraft, tree: Tree, node: AlterTableStatement) -> None:
 
 
 class _Alteration:
-    """One ALTER TABLE on its way into the draft."""
+    """Applies the clauses of one ALTER TABLE to a draft."""
 
     def __init__(self, draft: TableDraft, tree: Tree) -> None:
         self._draft, self._tree = draft, tree
 
     def apply(self, clause: AlterClause) -> None:
-        """Apply one clause, and look that nothing of it is left."""
+        """Apply one clause; DdlSyntaxError if a part of it was not read."""
         cursor = self._tree.part(clause.body, clause.span[1])
         _APPLY[clause.kind](self, clause, cursor)
         # What is left over was not understood, and may change what was: then none of it is applied.

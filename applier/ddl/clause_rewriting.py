@@ -1,7 +1,7 @@
 """Rewrites the clauses of a definition: what upstream ignored does not reach the sink, every other byte stays. Pure.
 
 The tree says where which clauses may stand; the table in ``clause.py`` says what becomes of each. A statement that is no definition, or
-cannot be read, stays as it is: the server judges it.
+cannot be read, stays as it is: the server accepts or refuses it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ def without_ignored_clauses(query: str, ddl_type: int = 0) -> str:
 
 
 class _Definition:
-    """One statement on its way to the sink."""
+    """Finds the edits of one statement."""
 
     __slots__ = ("_keeps_fulltext", "_reader", "_tree")
 

@@ -111,11 +111,9 @@ class _Names:
 
     def _references(self, part: Cursor) -> Iterator[TableName]:
         """Yield the targets of the foreign keys in a part of the statement."""
-        while not part.is_done:
-            if part.accept("REFERENCES"):
-                yield self._table(read_table_name(part))
-            else:
-                part.next()
+        for at in range(part.at, part.last + 1):
+            if part.tokens[at].keyword == "REFERENCES":
+                yield self._table(read_table_name(part.part(at + 1, part.last)))
 
     def _alter_table(self, node: AlterTableStatement) -> DdlStatement:
         if not node.is_understood:

@@ -44,7 +44,7 @@ def postconditions_of(query: str) -> list[Postcondition] | None:
 
 
 def _of_clause(tree: Tree, clause: AlterClause) -> list[Postcondition]:
-    """Return what one clause adds and drops. A RENAME does not show what was renamed, so it is not judged."""
+    """Return what one clause adds and drops. The catalogue does not show what a RENAME has renamed."""
     match clause.kind:
         case ClauseKind.ADD:
             return [_added(element) for element in clause.elements]

@@ -26,17 +26,16 @@ class DdlSyntaxError(Exception):
 
 
 class Token(NamedTuple):
-    """``kind`` is word, quoted (an identifier, unescaped), string, or the mark itself; ``start`` and ``end`` are its place in the text."""
+    """``kind`` is word, quoted (an identifier, unescaped), string, or the mark itself; ``start`` and ``end`` are its place in the text.
+
+    ``keyword`` is the keyword that it may be, in upper case; of what cannot be one, the kind.
+    """
 
     kind: str
     text: str
-    start: int = -1
-    end: int = -1
-
-    @property
-    def keyword(self) -> str:
-        """The keyword that it may be, in upper case; the mark or class of what cannot be one."""
-        return self.text.upper() if self.kind == "word" else self.kind
+    start: int
+    end: int
+    keyword: str
 
     @property
     def is_name(self) -> bool:
@@ -69,11 +68,12 @@ def scan(text: str) -> list[Token]:
         if kind == "open":
             raise DdlSyntaxError("the end of a quote or comment", text[start:])
         if kind == "quoted":
-            tokens.append(Token(kind, found[1:-1].replace("``", "`"), start, end))
+            tokens.append(Token(kind, found[1:-1].replace("``", "`"), start, end, kind))
         elif kind == "word":
-            tokens.append(Token(kind, found, start, end))
+            tokens.append(Token(kind, found, start, end, found.upper()))
         elif kind != "blank":
-            tokens.append(Token(found if kind == "mark" else kind, found, start, end))
+            kind = found if kind == "mark" else kind
+            tokens.append(Token(kind, found, start, end, kind))
     # A statement may come with the semicolon that its client has typed.
     while tokens and tokens[-1].kind == ";":
         tokens.pop()

@@ -73,7 +73,7 @@ def _refusal(error: sqlite3.Error | UnicodeError, facts: dict[str, Any]) -> Exce
 
 
 class SchemaChange:
-    """One DDL on its way into the file."""
+    """Executes one DDL on the file."""
 
     def __init__(self, connection: sqlite3.Connection, ddl: DdlEvent, zone: str) -> None:
         self._connection, self._ddl = connection, ddl

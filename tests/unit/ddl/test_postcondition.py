@@ -14,7 +14,7 @@ def gone(what: str, *names: str) -> list[Postcondition]:
 
 
 @pytest.mark.parametrize(
-    ("query", "wishes"),
+    ("query", "wanted"),
     [
         ("ALTER TABLE t ADD COLUMN c INT DEFAULT 1 AFTER b", there("column", "c")),
         ("ALTER TABLE `s`.`t` ADD `a,b` DECIMAL(10,2), ADD COLUMN IF NOT EXISTS d INT", there("column", "a,b", "d")),
@@ -38,8 +38,8 @@ def gone(what: str, *names: str) -> list[Postcondition]:
         ("DROP INDEX i ON s.t", gone("index", "i")),
     ],
 )
-def test_clauses_with_a_result_in_the_catalogue_are_understood(query: str, wishes: list[Postcondition]) -> None:
-    assert postconditions_of(query) == wishes
+def test_clauses_with_a_result_in_the_catalogue_are_understood(query: str, wanted: list[Postcondition]) -> None:
+    assert postconditions_of(query) == wanted
 
 
 @pytest.mark.parametrize(
