@@ -86,7 +86,7 @@ def unknown_write(outcome: WriteOutcome, fence: Fence) -> Exception | None:
     # Not retried, and not restarted by the units that we ship: two supervised daemons would fence each other for ever.
     if outcome.state is WriteState.FENCED:
         raise Fenced("another run has taken over the replica", epoch=fence.epoch)
-    if outcome.state is WriteState.REBUILD:
+    if outcome.state is WriteState.RELOAD:
         return outcome.error or UnknownOutcome("fencing token mismatch")
     return None
 

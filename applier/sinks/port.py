@@ -115,7 +115,7 @@ class Sink(Protocol):
         """Write intent (with ``before``), run the statement, write done (with ``after``); return the fence that now holds.
 
         Fenced, FatalSinkError and RetryableSinkError (an intent that was written stays, with the error), NeedsOperator (undecidable, or
-        not expressible in the dialect: then there is no intent), UnknownOutcome (the intent may or may not be written: rebuild).
+        not expressible in the dialect: then there is no intent), UnknownOutcome (the intent may or may not be written: reload).
         """
         ...
 

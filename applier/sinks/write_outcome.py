@@ -14,7 +14,7 @@ class WriteState(StrEnum):
     """An earlier attempt of the same write had committed."""
     FENCED = "fenced"
     """Another epoch owns the replica."""
-    REBUILD = "rebuild"
+    RELOAD = "reload"
     """The fencing token has another window, or the outcome of COMMIT is unknown: the driver reloads its state."""
     FAILED = "failed"
 
@@ -29,4 +29,4 @@ class WriteOutcome:
     quarantined: tuple[RejectedEvent, ...] = ()
     """What this transaction stored in the quarantine."""
     error: Exception | None = None
-    """An ApplierError, with ``FAILED`` and ``REBUILD``; RetryableSinkError if a retry may succeed."""
+    """An ApplierError, with ``FAILED`` and ``RELOAD``; RetryableSinkError if a retry may succeed."""

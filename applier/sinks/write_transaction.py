@@ -178,7 +178,7 @@ def _commit(session: WriteSession, outcome: WriteOutcome) -> WriteOutcome:
         ours = session.translate_commit(error)
         if ours is None:
             raise
-        state = WriteState.REBUILD if isinstance(ours, UnknownOutcome) else WriteState.FAILED
+        state = WriteState.RELOAD if isinstance(ours, UnknownOutcome) else WriteState.FAILED
         return WriteOutcome(state=state, error=ours)
     reach("write.after_commit")
     session.release()

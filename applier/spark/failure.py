@@ -51,7 +51,7 @@ def named_task(error: Exception) -> int | None:
 def ranges_lost() -> WriteOutcome:
     """Return the outcome of a segment whose ranges were cached by a Spark session that is gone."""
     error = JobAborted("the cached ranges were lost with the previous Spark session", remedy="See the output above")
-    return WriteOutcome(state=WriteState.REBUILD, error=error)
+    return WriteOutcome(state=WriteState.RELOAD, error=error)
 
 
 def _text(error: Exception) -> str:

@@ -93,7 +93,7 @@ class SparkRunner:
             if not self._has_failed(error):
                 raise
             failure = job_failed(error)
-            return WriteOutcome(state=WriteState.REBUILD if isinstance(failure, JobAborted) else WriteState.FAILED, error=failure)
+            return WriteOutcome(state=WriteState.RELOAD if isinstance(failure, JobAborted) else WriteState.FAILED, error=failure)
 
     def _has_failed(self, error: Exception) -> bool:
         """Whether Spark has failed, and not our code. In a context that the other thread has ended, PySpark finds None and raises."""
@@ -188,7 +188,7 @@ def _only(written: RDD[WriteOutcome]) -> WriteOutcome:
     if len(outcomes) == 1:
         return outcomes[0]
     error = JobAborted("the outcome of a write was not received", remedy=EXECUTORS_REMEDY)
-    return WriteOutcome(state=WriteState.REBUILD, error=error)
+    return WriteOutcome(state=WriteState.RELOAD, error=error)
 
 
 def _sort_key(planned: Planned) -> int:

@@ -27,7 +27,7 @@ class Runner(Protocol):
     def apply(self, plan: ApplyPlan) -> WriteOutcome:
         """Write one segment from the cached ranges that the plan names, in one transaction. The ranges stay cached.
 
-        COMMITTED: all rows of the plan's window are durable. REBUILD: nothing is known to be durable, and the cached ranges are of no use
+        COMMITTED: all rows of the plan's window are durable. RELOAD: nothing is known to be durable, and the cached ranges are of no use
         (one is missing, or differs from its report); the caller releases everything. Otherwise the writer's outcome, with its error.
         """
         ...

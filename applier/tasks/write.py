@@ -77,7 +77,7 @@ def _check(failures: list[ApplierError], arrival: Arrival) -> None:
 def _not_written(error: ApplierError) -> WriteOutcome:
     """Report a segment of which nothing was written: what was lost on the way to the writer is read again, from the sink's progress."""
     is_lost = isinstance(error, RangeChanged | JobAborted)
-    return WriteOutcome(state=WriteState.REBUILD if is_lost else WriteState.FAILED, error=error)
+    return WriteOutcome(state=WriteState.RELOAD if is_lost else WriteState.FAILED, error=error)
 
 
 def _statements(first: Statement | None, rest: Iterator[Planned]) -> Iterator[Statement]:

@@ -52,14 +52,14 @@ def test_timestamps_are_exact_up_to_64_bits(books: Bookkeeping, connection: Conn
     [
         (Fence(1, 2), FenceState.HELD),
         (Fence(1, 1), FenceState.ALREADY),
-        (Fence(1, 0), FenceState.REBUILD),
-        (Fence(1, 3), FenceState.REBUILD),
+        (Fence(1, 0), FenceState.RELOAD),
+        (Fence(1, 3), FenceState.RELOAD),
         (Fence(0, 2), FenceState.FENCED),
         (Fence(2, 2), FenceState.FENCED),
         (Fence(2, 1), FenceState.FENCED),
     ],
 )
-def test_the_fence_tells_a_repeated_write_from_a_foreign_one(
+def test_the_fence_distinguishes_a_repeated_write_from_a_foreign_one(
     books: Bookkeeping, connection: Connection, fence: Fence, state: FenceState
 ) -> None:
     begun(books, connection)
@@ -68,9 +68,9 @@ def test_the_fence_tells_a_repeated_write_from_a_foreign_one(
     assert ProgressTable(books).lock(connection, fence) is state
 
 
-def test_a_missing_progress_row_asks_for_a_reload_and_the_reload_reports_it(books: Bookkeeping, connection: Connection) -> None:
+def test_a_missing_progress_row_is_reported_by_the_reload(books: Bookkeeping, connection: Connection) -> None:
     Epochs(books).claim(connection, "run", "host", 1)
-    assert ProgressTable(books).lock(connection, Fence(1, 0)) is FenceState.REBUILD
+    assert ProgressTable(books).lock(connection, Fence(1, 0)) is FenceState.RELOAD
     with pytest.raises(FatalSinkError, match="progress row of the replica is missing"):
         Epochs(books).raise_epoch(connection, "run")
 
@@ -152,7 +152,7 @@ def test_a_raised_epoch_keeps_windows_and_progress(books: Bookkeeping, connectio
     assert Epochs(books).claim(connection, "next", "host", 1) == 3
 
 
-def test_only_the_owner_beats_and_its_age_is_told_by_the_databases_clock(books: Bookkeeping, connection: Connection) -> None:
+def test_only_the_owner_beats_and_the_databases_clock_measures_its_age(books: Bookkeeping, connection: Connection) -> None:
     Epochs(books).claim(connection, "run", "host", 7)
     assert OwnerTable(books).beat(connection, "run")
     assert not OwnerTable(books).beat(connection, "other")
@@ -166,7 +166,7 @@ def test_only_the_owner_beats_and_its_age_is_told_by_the_databases_clock(books: 
     assert OwnerTable(books).read(connection) is None
 
 
-def test_sessions_are_remembered_until_they_are_forgotten(books: Bookkeeping, connection: Connection) -> None:
+def test_sessions_are_registered_until_they_are_deleted(books: Bookkeeping, connection: Connection) -> None:
     session = SessionRow("applier:1", "host", 3)
     SessionTable(books).register(connection, session)
     assert SessionTable(books).read(connection) == [session]
@@ -225,7 +225,7 @@ def test_the_ledger_is_read_by_ts_even_beyond_63_bits(books: Bookkeeping, connec
     assert [entry.ddl.commit_ts for entry in ledger.read(connection)] == [7, 2**63 - 1, 2**63 + 5, 2**64 - 1]
 
 
-def test_a_ddl_that_was_not_begun_cannot_end(books: Bookkeeping, connection: Connection) -> None:
+def test_a_ddl_without_an_intent_cannot_end(books: Bookkeeping, connection: Connection) -> None:
     with pytest.raises(InvariantViolation):
         Ledger(books).end(connection, IDENTITY, DdlState.DONE)
 
@@ -236,17 +236,19 @@ def test_a_text_that_the_ledger_cannot_keep_asks_the_operator(books: Bookkeeping
         Ledger(books).intent(connection, IDENTITY, broken, "")
 
 
-@pytest.mark.parametrize(("word", "state"), [(DdlState.DONE, DdlState.DONE), (DdlState.SKIPPED, DdlState.SKIPPED), (None, DdlState.INTENT)])
-def test_the_operators_word_settles_an_intent(books: Bookkeeping, connection: Connection, word: DdlState | None, state: DdlState) -> None:
+@pytest.mark.parametrize(
+    ("given", "state"), [(DdlState.DONE, DdlState.DONE), (DdlState.SKIPPED, DdlState.SKIPPED), (None, DdlState.INTENT)]
+)
+def test_a_decision_settles_an_intent(books: Bookkeeping, connection: Connection, given: DdlState | None, state: DdlState) -> None:
     ledger = Ledger(books)
     ledger.intent(connection, IDENTITY, CREATE, "before")
-    assert ledger.resolve(connection, Ts(30), TableName("SHOP", "orders"), word) == 1
+    assert ledger.resolve(connection, Ts(30), TableName("SHOP", "orders"), given) == 1
     (entry,) = ledger.read(connection)
     assert entry.state is state
-    assert entry.before == ("" if word is None else "before")
+    assert entry.before == ("" if given is None else "before")
 
 
-def test_the_operators_word_on_something_else_changes_nothing(books: Bookkeeping, connection: Connection) -> None:
+def test_a_decision_about_something_else_changes_nothing(books: Bookkeeping, connection: Connection) -> None:
     ledger = Ledger(books)
     ledger.intent(connection, IDENTITY, CREATE, "before")
     assert ledger.resolve(connection, Ts(31), TableName("shop", "orders"), DdlState.DONE) == 0

@@ -53,7 +53,7 @@ def test_more_timestamps_than_a_statement_takes_are_asked_in_several(
     assert {key for key, _ in ledger.at(connection, [Ts(ts) for ts in range(1, 11)])} == set(keys)
 
 
-def test_only_places_that_may_be_read_again_are_told(books: Bookkeeping, connection: Connection) -> None:
+def test_only_places_that_may_be_read_again_are_returned(books: Bookkeeping, connection: Connection) -> None:
     quarantine = Quarantine(books)
     passed, here, behind = (EventPlace(Stream("feed", 0), Offset(offset), 0) for offset in (4, 5, 9))
     elsewhere = EventPlace(Stream("new", 3), Offset(1), -1)

@@ -123,7 +123,7 @@ def test_a_run_that_has_lost_the_replica_and_beats_no_more_is_dead(world: World,
     assert (seen.owner.state, seen.owner.owner.host, seen.owner.owner.process) == (OwnerState.DEAD, "elsewhere", 77)
 
 
-def test_what_waits_for_the_operator_is_told(world: World, books: Bookkeeping) -> None:
+def test_what_waits_for_the_operator_is_shown(world: World, books: Bookkeeping) -> None:
     with world.engine.begin() as connection:
         Ledger(books).intent(connection, DdlIdentity(Ts(30), ORDERS, frozenset({ORDERS})), ALTER, "{}")
         place = EventPlace(Stream("feed", 0), Offset(5), WHOLE_RECORD)

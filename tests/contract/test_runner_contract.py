@@ -185,7 +185,7 @@ def test_a_range_that_cannot_be_read_fails_alone_with_the_sources_error_and_leav
     plan = stage.plan(outcomes)
     with_failed = replace(plan, ranges=plan.ranges | {failure.range: RangeContent(ROWS, 1, 1)})
     refused = runner.apply(with_failed)
-    assert (refused.state, type(refused.error), stage.is_untouched()) == (WriteState.REBUILD, JobAborted, True)
+    assert (refused.state, type(refused.error), stage.is_untouched()) == (WriteState.RELOAD, JobAborted, True)
     assert runner.apply(plan).rows == ALL - ROWS
 
 
@@ -216,10 +216,10 @@ def test_released_ranges_cannot_be_applied_and_unknown_ones_are_ignored(make_run
     outcomes = listen(runner, reader)
     runner.release([UNKNOWN, outcomes[0].range])
     refused = runner.apply(stage.plan(outcomes))
-    assert (refused.state, type(refused.error), stage.is_untouched()) == (WriteState.REBUILD, JobAborted, True)
+    assert (refused.state, type(refused.error), stage.is_untouched()) == (WriteState.RELOAD, JobAborted, True)
     assert runner.apply(stage.plan(outcomes[1:])).rows == ALL - ROWS
     runner.release_all()
-    assert runner.apply(stage.plan(outcomes[1:])).state is WriteState.REBUILD
+    assert runner.apply(stage.plan(outcomes[1:])).state is WriteState.RELOAD
 
 
 @pytest.mark.parametrize("rows", [SMALL, SHUFFLED])
@@ -230,7 +230,7 @@ def test_nothing_is_written_of_a_range_that_differs_from_its_report(make_runner:
     plan = stage.plan(outcomes, rows=rows)
     changed = plan.ranges[outcomes[1].range]._replace(rows=ROWS + 1)
     refused = runner.apply(replace(plan, ranges=plan.ranges | {outcomes[1].range: changed}))
-    assert (refused.state, type(refused.error), stage.is_untouched()) == (WriteState.REBUILD, RangeChanged, True)
+    assert (refused.state, type(refused.error), stage.is_untouched()) == (WriteState.RELOAD, RangeChanged, True)
 
 
 @pytest.mark.parametrize("rows", [SMALL, SHUFFLED])

@@ -128,8 +128,8 @@ def test_a_second_run_waits_says_so_and_then_names_the_owner(replica: DatabaseRe
         second.acquire()
     facts = raised.value.facts
     assert (facts["process"], bool(facts["host"]), bool(facts["since"])) == (os.getpid(), True, True)
-    (told,) = (vars(record) for record in caplog.records if record.getMessage() == "waiting_for_replica_lock")
-    assert told["owner_process"] == os.getpid()
+    (logged,) = (vars(record) for record in caplog.records if record.getMessage() == "waiting_for_replica_lock")
+    assert logged["owner_process"] == os.getpid()
     assert replica.sink.heartbeat_lost() is None
     assert replica.write(replica.replaces("(1,'a')")).state is WriteState.COMMITTED
 

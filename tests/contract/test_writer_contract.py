@@ -42,7 +42,7 @@ def test_an_earlier_attempt_of_the_same_write_is_found(replica: DatabaseReplica)
 
 @pytest.mark.parametrize(
     ("epoch", "window", "state"),
-    [(1, 0, WriteState.FENCED), (-1, 0, WriteState.FENCED), (0, 5, WriteState.REBUILD), (0, -2, WriteState.REBUILD)],
+    [(1, 0, WriteState.FENCED), (-1, 0, WriteState.FENCED), (0, 5, WriteState.RELOAD), (0, -2, WriteState.RELOAD)],
 )
 def test_a_write_under_another_fence_writes_nothing(replica: DatabaseReplica, epoch: int, window: int, state: WriteState) -> None:
     fence = Fence(replica.fence.epoch + epoch, replica.fence.window_id + window)

@@ -132,7 +132,7 @@ def test_a_job_that_is_always_lost_ends_the_run_though_positions_are_saved_betwe
     tmp_path, saving_always, monkeypatch
 ):
     monkeypatch.setattr(recovery.Recovery.__init__, "__defaults__", (3,))
-    lost = WriteOutcome(state=WriteState.REBUILD, error=JobAborted("Spark job aborted", cause="MemoryError"))
+    lost = WriteOutcome(state=WriteState.RELOAD, error=JobAborted("Spark job aborted", cause="MemoryError"))
     error, observer = follow_without_rows(tmp_path, lost, retry_for_s=0.0, limit=12)
     assert isinstance(error, JobAborted)
     assert [(facts["error"], facts["reason"], facts["attempt"]) for facts in observer.of("retry")] == [

@@ -50,8 +50,8 @@ def test_a_second_run_waits_and_then_names_the_owner(
     assert caught.value.facts["process"] == owner.pid
     assert caught.value.facts["host"]
     assert caught.value.facts["since"]
-    (told,) = (vars(record) for record in caplog.records if record.getMessage() == "waiting_for_replica_lock")
-    assert told["owner_process"] == owner.pid
+    (logged,) = (vars(record) for record in caplog.records if record.getMessage() == "waiting_for_replica_lock")
+    assert logged["owner_process"] == owner.pid
     sink.close()
     assert owner.poll() is None
 

@@ -151,7 +151,7 @@ def test_a_lost_answer_to_commit_is_neither_repeated_nor_lost(
     proxy.cut_after, proxy.cut_before = has_arrived, not has_arrived
     outcome = shop.write(f"REPLACE INTO {SHOP}.t (id) VALUES (1)", writer=writer)
     assert proxy.commits > 1
-    assert outcome.state is WriteState.REBUILD
+    assert outcome.state is WriteState.RELOAD
     assert isinstance(outcome.error, UnknownOutcome)
     progress = shop.sink.raise_epoch()
     assert progress.checkpoint_ts == (shop.ts if has_arrived else before)

@@ -59,12 +59,12 @@ def through_faults(faults, write):
     if fault == "refused":
         return WriteOutcome(state=WriteState.FAILED, error=RetryableSinkError("deadlock found"))
     if fault == "lost before":
-        return WriteOutcome(state=WriteState.REBUILD, error=UnknownOutcome("connection lost"))
+        return WriteOutcome(state=WriteState.RELOAD, error=UnknownOutcome("connection lost"))
     outcome = write()
     if fault == "death after":
         raise DeathError
     if fault == "lost after":
-        return WriteOutcome(state=WriteState.REBUILD, error=UnknownOutcome("connection lost"))
+        return WriteOutcome(state=WriteState.RELOAD, error=UnknownOutcome("connection lost"))
     return outcome
 
 

@@ -40,7 +40,7 @@ class LocalRunner:
 
     def apply(self, plan: ApplyPlan) -> WriteOutcome:
         if not self._cached.keys() >= plan.ranges.keys():
-            return WriteOutcome(state=WriteState.REBUILD, error=JobAborted("a range of the plan is not cached"))
+            return WriteOutcome(state=WriteState.RELOAD, error=JobAborted("a range of the plan is not cached"))
         plan = pickle.loads(pickle.dumps(plan))  # noqa: S301 - our own bytes
         reducers: dict[int, list] = defaultdict(list)
         for range_id in plan.ranges:

@@ -148,7 +148,7 @@ def stopped_writer(directory: Path, sink: Sink) -> dict[str, Any]:
     stage = Stage(directory, sink, NumberedRows(MANY, WIDE), conf)
     stage.context.setLogLevel("WARN")  # Spark says of each failed fetch
     outcomes = []
-    while not outcomes or (outcomes[-1]["state"] == WriteState.REBUILD and len(outcomes) < REBUILDS):
+    while not outcomes or (outcomes[-1]["state"] == WriteState.RELOAD and len(outcomes) < REBUILDS):
         stage.runner.release_all()
         outcomes.append(stage.apply(stage.plan(stage.listen(), 0, FIRST_TS + MANY, rows=PARTITIONS * MANY)))
     return {"outcomes": outcomes, "rows": stage.rows()}

@@ -31,7 +31,7 @@ class FenceState(Enum):
     HELD = "held"
     ALREADY = "already"
     FENCED = "fenced"
-    REBUILD = "rebuild"
+    RELOAD = "reload"
 
     @property
     def refusal(self) -> WriteState | None:
@@ -75,13 +75,13 @@ class ProgressTable:
         """Lock the progress row and compare it with ``fence``: the first statement of every transaction that writes."""
         row = self.row(connection, locked=True)
         if row is None:
-            return FenceState.REBUILD
+            return FenceState.RELOAD
         if row.fence.epoch != fence.epoch:
             return FenceState.FENCED
         if row.fence == fence:
             return FenceState.HELD
         # Each commit increments window_id: one more means that an earlier attempt of this very write has committed.
-        return FenceState.ALREADY if row.fence.window_id == fence.window_id + 1 else FenceState.REBUILD
+        return FenceState.ALREADY if row.fence.window_id == fence.window_id + 1 else FenceState.RELOAD
 
     def hold(self, connection: Connection, fence: Fence) -> Ts:
         """Lock the progress row and return the checkpoint. Fenced or UnknownOutcome unless the row has this fence."""

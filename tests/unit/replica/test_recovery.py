@@ -114,8 +114,8 @@ def test_an_expired_range_may_be_one_of_a_recreated_topic():
 
 def test_a_write_with_an_unknown_outcome_has_a_cause_and_a_fenced_one_ends_the_run():
     ended = UnknownOutcome("connection lost")
-    assert unknown_write(WriteOutcome(state=WriteState.REBUILD, error=ended), FENCE) is ended
-    assert unknown_write(WriteOutcome(state=WriteState.REBUILD), FENCE).message == "fencing token mismatch"
+    assert unknown_write(WriteOutcome(state=WriteState.RELOAD, error=ended), FENCE) is ended
+    assert unknown_write(WriteOutcome(state=WriteState.RELOAD), FENCE).message == "fencing token mismatch"
     assert unknown_write(WriteOutcome(state=WriteState.COMMITTED), FENCE) is None
     assert unknown_write(WriteOutcome(state=WriteState.ALREADY), FENCE) is None
     with pytest.raises(Fenced) as caught:

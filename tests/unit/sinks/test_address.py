@@ -1,4 +1,4 @@
-"""The URL of a sink: what it may say, and what is told of the rest."""
+"""The URL of a sink: which are allowed, and why others are refused."""
 
 import pytest
 from hypothesis import given
@@ -98,7 +98,7 @@ def test_the_value_of_an_option_is_checked(options, words):
 
 
 @pytest.mark.parametrize("password", [f"p@{SECRET}", f"@{SECRET}", f"p@{SECRET}/x", f"p@1:{SECRET}", f"p@s?{SECRET}", f"p@s#{SECRET}@"])
-def test_a_password_with_a_bare_at_sign_is_told_as_such_and_quoted_nowhere(password):
+def test_a_password_with_a_bare_at_sign_is_named_and_never_quoted(password):
     error = refusal(f"mysql+pymysql://u:{password}@h:3306/")
     assert "has an '@' that ends neither user nor password" in error.message
     assert "%40" in error.remedy

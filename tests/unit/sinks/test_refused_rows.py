@@ -88,7 +88,7 @@ def test_a_statement_that_does_not_know_its_rows_is_refused_as_a_whole():
 
 @pytest.mark.parametrize("quarantined", [NOT_STORED, None], ids=["by policy", "there is no quarantine"])
 @pytest.mark.parametrize("refused", [{0}, {63}, {31, 32}, set(range(64))])
-def test_where_nothing_is_set_aside_the_first_refused_row_is_named(refused, quarantined):
+def test_without_a_quarantine_the_first_refused_row_is_named(refused, quarantined):
     refused_rows = Database(refused).refused_rows(quarantined)
     with pytest.raises(RowRefused, match="too long") as caught:
         refused_rows.run(statement_of(64))
@@ -146,7 +146,7 @@ def test_more_refused_rows_than_an_accident_makes_are_an_error():
     assert caught.value.facts["offset"] == MAX_QUARANTINED
 
 
-def test_rows_that_the_planner_has_set_aside_count_too():
+def test_rows_that_the_planner_quarantines_count_too():
     planned = statement_of(MAX_QUARANTINED - 1).source_rows.rows
     with pytest.raises(FatalSinkError, match=str(MAX_QUARANTINED)) as caught:
         run(Database({0, 3}).refused_rows(replace(STORED, events=planned)), statement_of(8))

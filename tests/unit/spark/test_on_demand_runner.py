@@ -105,7 +105,7 @@ def test_ranges_of_a_lost_session_are_a_reason_to_rebuild_and_applying_starts_no
     runner = OnDemandRunner(lambda: made.pop(0))
     runner.listen([])
     written = runner.apply(None)
-    assert (written.state, type(written.error)) == (WriteState.REBUILD, JobAborted)
+    assert (written.state, type(written.error)) == (WriteState.RELOAD, JobAborted)
 
 
 def test_nothing_is_applied_after_close():

@@ -53,6 +53,6 @@ def test_a_range_that_kills_its_worker_fails_alone_with_its_place_and_does_not_t
 
 def test_a_failed_read_in_the_cache_is_not_taken_for_the_range_and_the_range_is_read_again(tmp_path):
     found = told("failure_in_cache", tmp_path)
-    assert (found["first"]["state"], found["first"]["error"]) == ("rebuild", "JobAborted")
+    assert (found["first"]["state"], found["first"]["error"]) == ("reload", "JobAborted")
     assert "Kafka does not answer" in found["first"]["text"]
     assert (found["second"]["state"], found["rows"]) == ("committed", ROWS)

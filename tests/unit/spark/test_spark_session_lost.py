@@ -103,9 +103,9 @@ def test_an_aborted_job_fails_its_only_range_with_the_python_error_and_leaves_no
     assert spark.released == MAX_SINGLE_FAILURES
     runner._cached[RANGE] = spark
     written = runner.apply(PLAN)
-    assert (written.state, type(written.error)) == (WriteState.REBUILD, JobAborted)
+    assert (written.state, type(written.error)) == (WriteState.RELOAD, JobAborted)
 
 
 def test_ranges_of_another_session_are_a_reason_to_rebuild():
     written = SparkRunner(BrokenSpark(AssertionError("asked")), MemoryReader({}), OPEN_PROTOCOL).apply(PLAN)
-    assert (written.state, type(written.error)) == (WriteState.REBUILD, JobAborted)
+    assert (written.state, type(written.error)) == (WriteState.RELOAD, JobAborted)

@@ -132,7 +132,7 @@ def committed(plan, planned):
 
 
 def is_refused(outcome):
-    return outcome.state is WriteState.REBUILD and isinstance(outcome.error, IncompleteInput)
+    return outcome.state is WriteState.RELOAD and isinstance(outcome.error, IncompleteInput)
 
 
 @pytest.mark.parametrize("rows", [SMALL, LARGE])
@@ -239,7 +239,7 @@ def test_the_cached_failure_of_a_range_is_not_its_content_and_it_is_read_again(p
     *chunks, report = cached[0]
     lost_race = [chunks[0], RangeFailure(report.range, SourceError("Kafka does not answer", kind="unreachable"))]
     outcome = committed(large, rendered(large, selected(large, [lost_race, *cached[1:]])))
-    assert (outcome.state, type(outcome.error), outcome.error.facts["cause"]) == (WriteState.REBUILD, JobAborted, "Kafka does not answer")
+    assert (outcome.state, type(outcome.error), outcome.error.facts["cause"]) == (WriteState.RELOAD, JobAborted, "Kafka does not answer")
     assert rows_of(path) == 0
 
 
@@ -247,7 +247,7 @@ def test_a_range_that_is_read_again_and_differs_is_a_reason_to_rebuild(plan, cac
     large = plan()
     *chunks, report = cached[0]
     outcome = committed(large, rendered(large, selected(large, [[*chunks[1:], report], *cached[1:]])))
-    assert (outcome.state, type(outcome.error)) == (WriteState.REBUILD, RangeChanged)
+    assert (outcome.state, type(outcome.error)) == (WriteState.RELOAD, RangeChanged)
 
 
 def test_a_range_of_another_segment_is_a_defect(plan, cached):

@@ -61,11 +61,11 @@ def test_a_write_that_is_killed_is_whole_or_absent_with_its_progress(left, failp
         assert sink.load().checkpoint_ts == (6 if len(expected) == 2 else 5)
 
 
-def test_a_commit_that_fails_is_an_unknown_outcome_and_the_sink_tells_what_holds(left):
+def test_a_commit_that_fails_is_an_unknown_outcome_and_the_sink_shows_what_holds(left):
     with start(left, "full") as process:
-        state, _, told = process.stdout.read().decode().strip().partition(" UnknownOutcome ")
-        assert state == "rebuild"
-        assert told == "COMMIT failed with an unknown outcome: the database file cannot be read or written"
+        state, _, message = process.stdout.read().decode().strip().partition(" UnknownOutcome ")
+        assert state == "reload"
+        assert message == "COMMIT failed with an unknown outcome: the database file cannot be read or written"
         assert process.wait() == 0
     assert contents(left) == [(1, "old")]
     with SqliteSink(settings(left)) as sink:
