@@ -40,7 +40,7 @@ def ts_of_time(text: str) -> Ts:
         when = datetime.fromisoformat(text)
     except ValueError:
         raise ConfigError(f"--until-time is not an ISO 8601 time: {text!r}", remedy=remedy) from None
-    # No default zone: the machine's own is rarely the one that was meant, and a wrong limit applies too much.
+    # No default zone: the machine's zone is rarely the right one, and a wrong limit applies too much.
     if when.tzinfo is None:
         raise ConfigError(f"--until-time has no offset from UTC: {text!r}", remedy=remedy)
     if when.timestamp() <= 0:
