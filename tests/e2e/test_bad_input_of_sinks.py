@@ -24,6 +24,9 @@ STATEMENT = ("min_ts: ", "max_ts: ")
 """The place of a statement of many rows, where it is not one of them that is wrong."""
 ROW = ("topic: ", "partition: ", "offset: ", "event: ", "commit_ts: ", "key_columns: ")
 STRANGER = "applier_stranger"
+IN_PROCESS = pytest.mark.soak(
+    reason="each is a start of Spark; the integration tests have these errors in this process, with their remedies"
+)
 KEPT = "CREATE SCHEMA oracle_kept"
 REPAIRED = (
     "DROP TABLE IF EXISTS bank.accounts",
@@ -92,19 +95,27 @@ def stage(tmp_path_factory, kafka, mysql_url):
 @pytest.mark.parametrize(
     ("damage", "repair", "words"),
     [
-        ((KEPT, "RENAME TABLE bank.accounts TO oracle_kept.accounts"), REPAIRED, ("table: bank.accounts", "commit_ts: ")),
-        (
+        pytest.param(
+            (KEPT, "RENAME TABLE bank.accounts TO oracle_kept.accounts"),
+            REPAIRED,
+            ("table: bank.accounts", "commit_ts: "),
+            id="table dropped by hand",
+            marks=IN_PROCESS,
+        ),
+        pytest.param(
             ("ALTER TABLE bank.accounts CHANGE owner keeper VARCHAR(64) NOT NULL",),
             ("ALTER TABLE bank.accounts CHANGE keeper owner VARCHAR(64) NOT NULL",),
             ("table: bank.accounts", "commit_ts: ", "owner"),
+            id="column removed by hand",
+            marks=IN_PROCESS,
         ),
-        (
+        pytest.param(
             (*MADE_ANEW, "ALTER TABLE bank.accounts MODIFY owner VARCHAR(3) NOT NULL"),
             REPAIRED,
             ("table: bank.accounts", *ROW, "owner", "applier skip --stream"),
+            id="value too long",
         ),
     ],
-    ids=["table dropped by hand", "column removed by hand", "value too long"],
 )
 def test_a_table_of_the_server_that_was_changed_by_hand(damage, repair, words, stage):
     execute(stage.url, *damage)
@@ -141,6 +152,7 @@ def test_a_missing_privilege(stage):
     assert password not in ended.stderr
 
 
+@IN_PROCESS
 def test_a_replica_that_was_damaged_and_repaired_goes_on_to_the_end(stage):
     execute(stage.url, KEPT, "RENAME TABLE bank.accounts TO oracle_kept.accounts")
     stage.refusal()

@@ -78,6 +78,7 @@ def test_after_a_kill_the_next_start_takes_the_file_at_once_whatever_the_lease(t
     kill_and_restart(config, mock_world, url)
 
 
+@pytest.mark.soak(reason="tests/integration/test_mysql_ownership.py kills an owner and waits, on each server")
 def test_after_a_kill_the_next_start_waits_for_some_heartbeats_and_not_for_the_lease(
     tmp_path, kafka, mysql_url, least_privileged_url, real_world
 ):
