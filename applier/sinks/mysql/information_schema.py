@@ -31,6 +31,10 @@ class CatalogueView(NamedTuple):
     condition: str = "TRUE"
 
 
+TABLES: Final = CatalogueView("information_schema.TABLES")
+PARTITIONS: Final = CatalogueView("information_schema.PARTITIONS")
+
+
 def read_view(connection: Connection, view: CatalogueView, tables: Collection[TableName]) -> defaultdict[TableName, list[Row]]:
     """Read the rows of each table, by column name in upper case. ``tables``: names as the server spells them (``names.spellings``)."""
     wanted = set(tables)

@@ -6,16 +6,16 @@ EXCHANGE PARTITION only; HASH, RANGE and LIST mean the same everywhere.
 
 from typing import Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from applier.ddl import DdlKind, parse_ddl
 from applier.ddl.parser import parse
 from applier.ddl.tree import AlterTableStatement
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
+from applier.sinks.mysql.information_schema import PARTITIONS, read_view
 from applier.sinks.mysql.names import spellings
 
-_PARTITIONS: Final = text("SELECT * FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :table")
 _OWN_HASHES: Final = frozenset({"KEY", "LINEAR KEY", "LINEAR HASH"})
 
 
@@ -31,8 +31,7 @@ def refuse_other_rows(connection: Connection, ddl: DdlEvent) -> None:
     actual = spellings(connection, statement.needs[:1]).get(statement.needs[0].fold())
     if actual is None:
         return
-    rows = connection.execute(_PARTITIONS, {"schema": actual.schema, "table": actual.table}).mappings()
-    partitions = [{name.upper(): value for name, value in row.items()} for row in rows]
+    partitions = read_view(connection, PARTITIONS, [actual])[actual]
     # TiDB as a sink places rows as upstream does: TIDB_PARTITION_ID shows that the sink is one.
     if any(row["PARTITION_METHOD"] in _OWN_HASHES and row.get("TIDB_PARTITION_ID") is None for row in partitions):
         raise NeedsOperator(

@@ -49,6 +49,11 @@ class SchemaDefault(NamedTuple):
         return SchemaDefault(*("utf8mb3" + name[4:] if name == "utf8" or name.startswith("utf8_") else name for name in names))
 
 
+def read_schema_default(connection: Connection, schema: str) -> SchemaDefault:
+    """Read the default of a schema that exists, spelled as the server spells it."""
+    return SchemaDefault(*map(str, connection.execute(_DEFAULT, {"schema": schema}).one()))
+
+
 @contextmanager
 def schema_as_upstreams(connection: Connection, ddl: DdlEvent) -> Iterator[None]:
     """Run CREATE DATABASE in the block. A schema that exists gets upstream's default if it is empty.
@@ -66,7 +71,7 @@ def schema_as_upstreams(connection: Connection, ddl: DdlEvent) -> Iterator[None]
             raise
     with transaction(connection):
         schema = schema_spelling(connection, statement.schema) or statement.schema
-        found = SchemaDefault(*map(str, connection.execute(_DEFAULT, {"schema": schema}).one()))
+        found = read_schema_default(connection, schema)
         is_empty = connection.execute(_TABLES, {"schema": schema}).scalar_one() == 0
     wanted = default_of(ddl.query)
     if wanted.is_same_as(found):

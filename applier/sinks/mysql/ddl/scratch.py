@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final
 
-from sqlalchemy import Connection, insert, text
+from sqlalchemy import Connection, insert
 
 from applier.model.events import DdlEvent, TableName
 from applier.sinks.failpoint import reach
 from applier.sinks.mysql.ddl.retarget import retargeted, with_default
+from applier.sinks.mysql.ddl.schema_default import read_schema_default
 from applier.sinks.mysql.ddl.statement import as_in_sink, send
 from applier.sinks.mysql.dialect import quote_table
 from applier.sinks.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of
@@ -26,9 +27,6 @@ from applier.sinks.mysql.structure.model import TableStructure
 from applier.sinks.mysql.structure.reader import given_name, read_structures
 
 _PREFIX: Final = "scratch_"
-_DEFAULT: Final = text(
-    "SELECT DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = :schema"
-)
 
 
 class ScratchRefused(Exception):
@@ -121,8 +119,10 @@ class Scratch:
     def _default_of(self, schema: str) -> str:
         """Return the options that a table takes over from its schema."""
         name = schema_spelling(self.connection, schema)
-        row = self.connection.execute(_DEFAULT, {"schema": name}).one_or_none()
-        return "" if row is None else f" DEFAULT CHARACTER SET {row[0]} COLLATE {row[1]}"
+        if name is None:
+            return ""
+        character_set, collation = read_schema_default(self.connection, name)
+        return f" DEFAULT CHARACTER SET {character_set} COLLATE {collation}"
 
     def _drop(self) -> None:
         execute_text(self.connection, "DROP TABLE IF EXISTS " + quote_table(*self.name))

@@ -10,11 +10,12 @@ import re
 from collections.abc import Collection
 from typing import Any, Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from applier.ddl import parse_ddl
 from applier.model.events import DdlEvent, TableName
 from applier.sinks.mysql.catalogue import holds_row
+from applier.sinks.mysql.ddl.schema_default import read_schema_default
 from applier.sinks.mysql.ddl.storage_ids import Storage, read_storage
 from applier.sinks.mysql.dialect import quote_identifier, quote_table
 from applier.sinks.mysql.names import schema_spelling, spellings
@@ -22,9 +23,6 @@ from applier.sinks.mysql.session import read_bytes
 
 # Both count rows that were inserted: no DDL changes them, and each write of the applier may.
 _COUNTERS: Final = re.compile(r" AUTO_INCREMENT=\d+| /\*T!\[auto_rand_base\] AUTO_RANDOM_BASE=\d+ \*/")
-_SCHEMA: Final = text(
-    "SELECT DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = :schema"
-)
 
 
 class States:
@@ -127,7 +125,7 @@ def _schema(connection: Connection, schema: str) -> dict[str, Any] | None:
     actual = schema_spelling(connection, schema)
     if actual is None:
         return None
-    character_set, collation = connection.execute(_SCHEMA, {"schema": actual}).one()
+    character_set, collation = read_schema_default(connection, actual)
     return {"schema": actual, "character_set": character_set, "collation": collation}
 
 

@@ -12,9 +12,8 @@ from sqlalchemy.exc import DBAPIError
 
 from applier.model.events import TableName
 from applier.sinks.mysql.ddl.file_name import file_name
+from applier.sinks.mysql.information_schema import PARTITIONS, TABLES, read_view
 
-_TABLE: Final = text("SELECT * FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :table")
-_PARTITIONS: Final = text("SELECT * FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :table")
 # A partition's name follows after #P# (MySQL: #p#).
 _INNODB_TABLES: Final = (
     text("SELECT NAME, TABLE_ID FROM information_schema.INNODB_SYS_TABLES WHERE LEFT(NAME, CHAR_LENGTH(:name)) = :name"),
@@ -36,15 +35,13 @@ class Storage(NamedTuple):
 
 def read_storage(connection: Connection, actual: TableName) -> Storage | None:
     """Read the ids of a table that exists; None if the server does not show them."""
-    place = {"schema": actual.schema, "table": actual.table}
-    table = {name.upper(): value for name, value in connection.execute(_TABLE, place).mappings().one().items()}
+    (table,) = read_view(connection, TABLES, [actual])[actual]
     # Looked for in the row, not derived from a version: TiDB says "8.0.11-TiDB-…" under a name that a setting changes.
     if table.get("TIDB_TABLE_ID") is None:
         innodb = _innodb_ids(connection, actual)
         return None if innodb is None else Storage(innodb, _variables(connection, _SERVER))
     ids = {"": int(table["TIDB_TABLE_ID"])}
-    for row in connection.execute(_PARTITIONS, place).mappings():
-        partition = {name.upper(): value for name, value in row.items()}
+    for partition in read_view(connection, PARTITIONS, [actual])[actual]:
         if partition["PARTITION_NAME"] is not None and partition.get("TIDB_PARTITION_ID") is not None:
             ids[str(partition["PARTITION_NAME"]).casefold()] = int(partition["TIDB_PARTITION_ID"])
     return Storage(ids, _variables(connection, _CLUSTER))

@@ -12,7 +12,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from applier.model.events import FoldedName, TableName
-from applier.sinks.mysql.information_schema import CatalogueView, Row, read_view
+from applier.sinks.mysql.information_schema import PARTITIONS, TABLES, CatalogueView, Row, read_view
 from applier.sinks.mysql.names import spellings
 from applier.sinks.mysql.session import read_named
 from applier.sinks.mysql.structure.binary_default import restore_binary_defaults
@@ -31,12 +31,12 @@ from applier.sinks.mysql.structure.model import (
 )
 
 _VIEWS: Final = {
-    "tables": CatalogueView("information_schema.TABLES"),
+    "tables": TABLES,
     "columns": CatalogueView("information_schema.COLUMNS"),
     "index_parts": CatalogueView("information_schema.STATISTICS"),
     "keys": CatalogueView("information_schema.KEY_COLUMN_USAGE"),
     "rules": CatalogueView("information_schema.REFERENTIAL_CONSTRAINTS", schema="CONSTRAINT_SCHEMA"),
-    "partitions": CatalogueView("information_schema.PARTITIONS"),
+    "partitions": PARTITIONS,
     "triggers": CatalogueView("information_schema.TRIGGERS", schema="EVENT_OBJECT_SCHEMA", table="EVENT_OBJECT_TABLE"),
 }
 # MySQL's checks do not name their table, MariaDB's and TiDB's do.
