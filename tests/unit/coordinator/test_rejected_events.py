@@ -40,7 +40,7 @@ def begun(*streams, log, events):
     return s
 
 
-def test_bad_events_are_stored_before_the_segment_that_is_due():
+def test_rejected_events_are_stored_before_the_segment_that_is_due():
     s = begun(log=[row(1), row(2), resolved(5)], events=[bad(1)])
     step = storing(s)
     assert (step.rejected_events, step.positions[P0].next_offset, step.positions[P0].resolved_ts) == ((bad(1),), 0, 5)
@@ -50,7 +50,7 @@ def test_bad_events_are_stored_before_the_segment_that_is_due():
     assert segment.upto_ts == 5
 
 
-def test_bad_events_are_stored_before_a_ddl_and_while_no_window_is_open():
+def test_rejected_events_are_stored_before_a_ddl_and_while_no_window_is_open():
     s = begun(log=[ddl(3, "CREATE TABLE a (id INT)"), resolved(5)], events=[bad(0)])
     s.confirm(storing(s))
     assert isinstance(s.coordinator.next_step(), ExecuteDdl)
@@ -58,7 +58,7 @@ def test_bad_events_are_stored_before_a_ddl_and_while_no_window_is_open():
     assert storing(s).rejected_events == (bad(0),), "though P1 has promised nothing"
 
 
-def test_a_replica_is_not_caught_up_while_a_bad_event_is_not_stored():
+def test_a_replica_is_not_caught_up_while_a_rejected_event_is_not_stored():
     s = begun(log=[resolved(5)], events=[bad(0)])
     ends = {P0: 1}
     s.coordinator.withdraw(storing(s))

@@ -1,4 +1,4 @@
-"""What is said of an event that is set aside: its place, why, and nothing of its row where a log could show it."""
+"""How a rejected event is described: its place and reason, and no value of its row where a log could show it."""
 
 import pickle
 
@@ -42,6 +42,6 @@ def test_a_key_is_written_for_people():
     assert key_text(["id", "code", "data", "note"], [7, "x'", b"\x00\xff", None]) == 'id=7, code="x\'", data=0x00ff, note=None'
 
 
-def test_a_bad_event_crosses_to_the_driver():
+def test_a_rejected_event_survives_pickling():
     event = RejectedEvent(place=EventPlace(STREAM, Offset(9), 0), error="broken")
     assert pickle.loads(pickle.dumps(event)) == event  # noqa: S301 - our own bytes

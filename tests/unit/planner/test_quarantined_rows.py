@@ -1,4 +1,4 @@
-"""Rows that cannot be written are set aside by policy, and nothing else of their segment is touched."""
+"""Rows that cannot be written are quarantined by policy, and nothing else of their segment is touched."""
 
 import json
 
@@ -159,7 +159,7 @@ def halved(statement):
 
 
 @pytest.mark.parametrize("table", [ORDERS_TABLE, BY_NAME], ids=["unique", "deleted first"])
-def test_a_careful_statement_can_be_halved_to_single_rows_that_say_the_same(table):
+def test_a_traced_statement_can_be_halved_to_single_rows_that_say_the_same(table):
     data = packed(*rows(7), gone(20, 9, "gone", offset=20))
     trace_rows = QuarantinePolicy(refused=True, trace_rows=True)
     statements, _ = planned(data, policy=trace_rows, tables=(table,), dialect=PlainDialect(most=4))

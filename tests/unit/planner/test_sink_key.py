@@ -62,7 +62,7 @@ def test_rows_without_any_handle_key_are_not_rekeyed() -> None:
     assert sink_key_of([Rows(())], TABLE) is None
 
 
-def test_a_key_that_is_text_here_and_bytes_there_is_read_anew_from_the_images() -> None:
+def test_a_key_that_is_text_in_some_events_and_bytes_in_others_is_read_from_the_images() -> None:
     assert sink_key_of([Rows(("code",)), Rows(("code",), ("code",))], TABLE) == ("code",)
     assert sink_key_of([Rows(("name",)), Rows(("name",), ("name",))], TABLE) == ("id",)
 
