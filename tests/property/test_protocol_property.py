@@ -1,4 +1,4 @@
-"""Properties of the protocol package: any bytes give events or a ProtocolError on both faces, and the faces agree."""
+"""Properties of the protocol package: any bytes give events or a ProtocolError on both ways of reading, and the two agree."""
 
 from base64 import b64encode
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""What must hold between the two faces of the protocol package, written once for vectors, examples and properties."""
+"""What must hold between the two ways of reading a record, written once for vectors, examples and properties."""
 
 import pytest
 

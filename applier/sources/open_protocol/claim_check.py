@@ -27,7 +27,7 @@ def decode_claim_check(content: bytes, announced: RowEvent, place: Place | None 
         }
         message = f"the claim-check object cannot be used: {cause.message}"
         error = ProtocolError.at(place, "claim_check", message, **facts, reason=cause.facts["kind"])
-        error.remedy = "restore the object in the claim-check storage, or load the row from upstream and skip the record"
+        error.remedy = "Restore the object in the claim-check storage, or load the row from upstream and skip the record"
         raise error from cause
     return row
 

@@ -1,7 +1,7 @@
-"""What is compiled per shape, in bounded memory, at a cost per row that does not depend on the number of shapes.
+"""A bounded cache of what is compiled per shape, at a cost per row that does not depend on the number of shapes.
 
-A cache that drops the oldest when it is full would compile at every row, once there is one shape too many and they take turns. So a
-shape that would take another one's place has to earn it: until then its rows are read without compiled code.
+A cache that drops the oldest entry would compile at every row as soon as one shape more than it holds takes turns with the others. So
+a new shape replaces another only after ROWS_TO_REPLACE rows; until then its rows take the full parse.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,39 +12,39 @@ from applier.model.events import Shape
 T = TypeVar("T")
 
 ROWS_TO_REPLACE: Final = 256
-"""Rows of a shape after which it takes the place of another: compiling costs as much as some 20 rows read the exact way."""
+"""Rows of a shape after which it replaces another one: compiling costs as much as the full parse of some 20 rows."""
 
 MAX_COUNTED: Final = 65_536
-"""Shapes whose rows are counted; then counting begins anew."""
+"""Shapes whose rows are counted; then counting starts again."""
 
 
-class Compiled(Generic[T]):
+class CompiledShapes(Generic[T]):
     """Keeps at most ``most`` results of ``compile_shape``."""
 
-    __slots__ = ("_compile", "_made", "_most", "_rows")
+    __slots__ = ("_compile", "_kept", "_most", "_rows")
 
     def __init__(self, compile_shape: Callable[[Shape], T], most: int) -> None:
         self._compile, self._most = compile_shape, most
-        self._made: dict[Shape, T] = {}
+        self._kept: dict[Shape, T] = {}
         self._rows: dict[Shape, int] = {}
 
     def get(self, shape: Shape) -> T | None:
-        """Return what is compiled for a shape that has one more row; None if compiling it does not pay yet."""
-        if shape in self._made:
-            return self._made[shape]
-        if len(self._made) >= self._most and not self._has_earned(shape):
+        """Return what is compiled for a shape, of which one more row has come; None if compiling does not pay yet."""
+        if shape in self._kept:
+            return self._kept[shape]
+        if len(self._kept) >= self._most and not self._has_enough_rows(shape):
             return None
-        if len(self._made) >= self._most:
-            del self._made[next(iter(self._made))]
-        made = self._made[shape] = self._compile(shape)
-        return made
+        if len(self._kept) >= self._most:
+            del self._kept[next(iter(self._kept))]
+        compiled = self._kept[shape] = self._compile(shape)
+        return compiled
 
-    def made(self) -> Iterable[T]:
-        """Give what is compiled now."""
-        return self._made.values()
+    def kept(self) -> Iterable[T]:
+        """Return what is compiled now."""
+        return self._kept.values()
 
-    def _has_earned(self, shape: Shape) -> bool:
-        """Count a row; tell whether there were enough of them."""
+    def _has_enough_rows(self, shape: Shape) -> bool:
+        """Count a row; return whether there were enough to replace another shape."""
         rows = self._rows.pop(shape, 0) + 1
         if rows >= ROWS_TO_REPLACE:
             return True

@@ -42,7 +42,7 @@ def refuse(message: str) -> ProtocolError:
 
 
 def is_valid_text(text: str) -> bool:
-    """Tell whether the text is free of foreign bytes (lone surrogates)."""
+    """Whether the text is free of bytes that were not UTF-8 (lone surrogates)."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -52,15 +52,15 @@ def _split_pairs(key: bytes, value: bytes) -> list[tuple[bytes, bytes | None]]:
 
 
 def _split(data: bytes, start: int) -> list[bytes]:
-    parts: list[bytes] = []
+    pieces: list[bytes] = []
     while start < len(data):
         head = data[start : start + 8]
         end = start + 8 + int.from_bytes(head, "big")
         if len(head) < 8 or end > len(data):
             raise _refuse_length()
-        parts.append(data[start + 8 : end])
+        pieces.append(data[start + 8 : end])
         start = end
-    return parts
+    return pieces
 
 
 def _refuse_length() -> ProtocolError:

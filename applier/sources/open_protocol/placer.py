@@ -1,9 +1,8 @@
 """The hot path: the place of each event of a record (table, timestamp, operation, key), its image left as the bytes that came.
 
-A row's body is taken apart without parsing it twice: if ``{"u":`` + X + ``}`` and the matcher of a known shape takes X as one whole
-JSON object, then the body is exactly that row. The same with ``,"p":`` in between. Whatever does not fit so simply (another shape,
-compression, repeated members, invalid UTF-8, anything wrong) goes the exact way of ``body``, which decides; the two agree because the
-quick way only ever says yes to what the exact way would say the same of.
+Fast path: a body ``{"u":`` + X + ``}`` is split by its bytes, and the matcher of a known shape reads X as one whole JSON object; the
+same with ``,"p":`` in between. Everything else (another shape, compression, repeated members, invalid UTF-8, anything wrong) takes the
+full parse of ``body``, which decides. The two agree, because the fast path accepts only what the full parse would read alike.
 """
 
 from typing import Final
@@ -27,14 +26,14 @@ MAX_TABLES = 65_536
 """Tables whose shapes a placer remembers; the oldest is forgotten. Each takes some hundred bytes."""
 
 MAX_TABLE_SHAPES = 8
-"""Shapes tried per table before the exact way: whole images, deletes with keys only, and some that column changes leave behind."""
+"""Shapes tried per table before the full parse: whole images, deletes with keys only, and some that column changes leave behind."""
 
 _UPSERT: Final = int(RowKind.UPSERT)
 _DELETE: Final = int(RowKind.DELETE)
 
 _REDUCED_REMEDY = (
-    "raise max-message-bytes of the changefeed (and of the topic), set large-message-handle-option to none and let it send the row again, "
-    "or load the row from upstream and skip the record"
+    "Raise max-message-bytes of the changefeed (and of the topic), set large-message-handle-option to none and let it send the row again. "
+    "Or load the row from upstream and skip the record"
 )
 
 _AFTER, _DELETED, _OLD, _END = b'{"u":{', b'{"d":{', b'}},"p":{', b"}}"
@@ -115,12 +114,12 @@ class OpenProtocolPlacer:
         if matchers is None:
             matchers = self._remember_table(head)
         for matcher in matchers:
-            if _place_quickly(matcher, head, body, placed):
+            if _place_fast(matcher, head, body, placed):
                 if matcher is not matchers[0]:
                     matchers.remove(matcher)
                     matchers.insert(0, matcher)
                 return
-        for shape in _place_exactly(head, read_row(body), placed):
+        for shape in _place_parsed(head, read_row(body), placed):
             _remember_shape(matchers, shape)
 
     def _remember_table(self, head: Head) -> list[Matcher]:
@@ -131,8 +130,8 @@ class OpenProtocolPlacer:
         return matchers
 
 
-def _place_quickly(matcher: Matcher, head: Head, body: bytes, placed: list[Placed]) -> bool:
-    """Place a row if the matcher takes it; False, with nothing placed, if it is for the exact way."""
+def _place_fast(matcher: Matcher, head: Head, body: bytes, placed: list[Placed]) -> bool:
+    """Place a row if the matcher accepts it; False, with nothing placed, if it needs the full parse."""
     kind, end = _UPSERT, -1
     if body[-2:] != _END:
         return False
@@ -159,12 +158,12 @@ def _place_quickly(matcher: Matcher, head: Head, body: bytes, placed: list[Place
     return True
 
 
-def _place_exactly(head: Head, images: RowImages, placed: list[Placed]) -> list[Shape]:
+def _place_parsed(head: Head, images: RowImages, placed: list[Placed]) -> list[Shape]:
     """Place a row from its whole images and return the shapes found."""
     if images.operation is RowOperation.DELETE:
-        rows = [_exact_row(head, RowKind.DELETE, images.before or {}, images.before_json)]
+        rows = [_parsed_row(head, RowKind.DELETE, images.before or {}, images.before_json)]
     else:
-        new = _exact_row(head, RowKind.UPSERT, images.after or {}, images.after_json)
+        new = _parsed_row(head, RowKind.UPSERT, images.after or {}, images.after_json)
         rows = [*_replaced_row(head, images, new), new]
     placed += rows
     return [row.shape for row in rows]
@@ -178,7 +177,7 @@ def _replaced_row(head: Head, images: RowImages, new: PlacedRow) -> list[PlacedR
     if images.operation is not RowOperation.UPDATE:
         return []
     old_json = _encode_json({**_members(images.after_json), **_members(images.before_json)})
-    old = _exact_row(head, RowKind.DELETE, {**(images.after or {}), **(images.before or {})}, old_json)
+    old = _parsed_row(head, RowKind.DELETE, {**(images.after or {}), **(images.before or {})}, old_json)
     if old.key and old.key == new.key and _handle_names(old) == _handle_names(new):
         return []
     return [old]
@@ -188,7 +187,7 @@ def _handle_names(row: PlacedRow) -> list[str]:
     return [column.name for column in row.shape.handle_key]
 
 
-def _exact_row(head: Head, kind: RowKind, image: Image, image_json: bytes) -> PlacedRow:
+def _parsed_row(head: Head, kind: RowKind, image: Image, image_json: bytes) -> PlacedRow:
     columns = tuple(ColumnShape(name, column.mysql_type, column.flags) for name, column in image.items())
     shape = intern_shape(Shape(head.scm, head.tbl, columns))
     values = (image[column.name].value for column in shape.handle_key)
@@ -211,7 +210,7 @@ def _place_reduced(head: Head, body: bytes, placed: list[Placed]) -> None:
     deleted = images.before if images.operation is RowOperation.DELETE else None
     if deleted is None or not any(column.flags & Flag.HANDLE_KEY for column in deleted.values()):
         raise _refuse("handle_key_only", "the row was too large for Kafka: only its handle key was sent")
-    _place_exactly(head, images, placed)
+    _place_parsed(head, images, placed)
 
 
 def _refuse(kind: str, message: str) -> ProtocolError:

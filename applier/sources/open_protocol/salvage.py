@@ -1,4 +1,4 @@
-"""What can still be said of an event that cannot be read: which rows it is about.
+"""What is still known of an unreadable event: which rows it is about.
 
 A row event whose key can be read, although something else in it cannot, leaves a marker for each key (``MARKER_IMAGE``).
 """

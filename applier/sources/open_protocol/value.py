@@ -1,6 +1,6 @@
 """Column values: what a JSON value means under its type code and flags (open_protocol.md 2.5, 2.6).
 
-One table of types for both faces of the package: the exact reader here, and the compiled decoders of ``shape_codec``.
+One table of types for both ways of reading: the full parse here, and the compiled decoders of ``shape_codec``.
 """
 
 from binascii import a2b_base64
@@ -69,7 +69,7 @@ def read_column(name: str, members: Any, known_flags: int | None = None) -> Colu
 
 
 def is_handle(name: str, members: Any) -> bool:
-    """Tell whether a column object says that it is of the handle key. ProtocolError (field_type, flags)."""
+    """Whether a column object belongs to the handle key. ProtocolError (field_type, flags)."""
     if not isinstance(members, dict):
         raise _refuse("field_type", name, "a column is not an object")
     return bool(_read_flags(name, members) & Flag.HANDLE_KEY)

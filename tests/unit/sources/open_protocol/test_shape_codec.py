@@ -1,4 +1,4 @@
-"""Image decoders give what the exact way gives; what they cannot take goes the exact way."""
+"""Image decoders give what the full parse gives; what they cannot decode takes the full parse."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Placing: one PlacedRow per row, two where an update changed its handle key; whatever is unusual goes the exact way."""
+"""Placing: one PlacedRow per row, two where an update changed its handle key; whatever is unusual takes the full parse."""
 
 import json
 

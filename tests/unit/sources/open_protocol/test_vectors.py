@@ -1,4 +1,4 @@
-"""The golden vectors: every record gives exactly its events, on both faces of the package."""
+"""The golden vectors: every record gives exactly its events, on both ways of reading."""
 
 import pytest
 
