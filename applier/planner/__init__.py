@@ -7,13 +7,14 @@ literals, ``plan`` puts DELETEs before REPLACEs. Read ``plan`` first. ``table_ch
 
 from applier.model.segment import SegmentWindow
 from applier.planner.column_match import bytes_key_names, key_names
-from applier.planner.plan import plan_bucket
+from applier.planner.plan import PlanTarget, plan_bucket
 from applier.planner.rejected_rows import STOP, QuarantinePolicy
 from applier.planner.sink_key import route, sink_key_of
 from applier.planner.transactions import TransactionSet, count_transactions
 
 __all__ = [
     "STOP",
+    "PlanTarget",
     "QuarantinePolicy",
     "SegmentWindow",
     "TransactionSet",

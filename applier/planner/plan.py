@@ -7,7 +7,7 @@ row of the sink that a REPLACE collides with has changed inside the window, so t
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from applier.model.errors import FatalSinkError, InvariantViolation, NeedsOperator
 from applier.model.events import MARKER_IMAGE, FoldedName, RowKind
@@ -16,31 +16,35 @@ from applier.model.segment import SegmentWindow
 from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import Origin, key_names
 from applier.planner.compaction import COMMIT_TS, IMAGE, OFFSET, ORIGIN, Compaction, Version
-from applier.planner.port import Dialect, ImageDecoders
+from applier.planner.port import Dialect, RowDecoder
 from applier.planner.rejected_rows import STOP, QuarantinePolicy, RejectedRows
-from applier.planner.rendering import KeyDecoder, TableRenderer, image_keys, with_place
+from applier.planner.rendering import TableRenderer, image_keys, with_place
 from applier.planner.statement import Phase, Statement, StatementRows
 from applier.planner.transactions import TransactionSet
 
 
-def plan_bucket(  # noqa: PLR0913, PLR0917 -- one bucket's whole input in one call: Spark tasks have nowhere to keep half of it
-    chunks: Iterable[bytes],
-    window: SegmentWindow,
-    tables: Mapping[FoldedName, TableDescription],
-    rekeyed: Mapping[FoldedName, tuple[str, ...]],
-    dialect: Dialect,
-    image_decoders: ImageDecoders,
-    decode_key: KeyDecoder,
-    policy: QuarantinePolicy = STOP,
+class PlanTarget(NamedTuple):
+    """The sink, as statements must fit it: its tables as they are now, and its dialect.
+
+    ``rekeyed`` holds the sink's key columns of tables whose events do not give a usable key.
+    """
+
+    tables: Mapping[FoldedName, TableDescription]
+    rekeyed: Mapping[FoldedName, tuple[str, ...]]
+    dialect: Dialect
+
+
+def plan_bucket(
+    chunks: Iterable[bytes], window: SegmentWindow, target: PlanTarget, decoder: RowDecoder, policy: QuarantinePolicy = STOP
 ) -> Iterator[Statement | RejectedEvent | TransactionSet]:
     """Yield the statements of one bucket, the rows that ``policy`` quarantines and, last, one TransactionSet.
 
-    ``tables`` describe the sink as it is now; ``rekeyed`` holds the sink's key columns of tables whose events do not give a usable key.
     ProtocolError: a final image cannot be read (it is never replaced by an older version). FatalSinkError: the sink lacks the table or
     a column, or cannot take a row of this size. NeedsOperator: a partial image, or rows without a key.
     """
-    rejected_rows = RejectedRows(policy, decode_key)
-    compaction = Compaction(window, image_keys(rekeyed, tables, image_decoders), rejected_rows.refuse)
+    tables, rekeyed, dialect = target
+    rejected_rows = RejectedRows(policy, decoder.decode_key)
+    compaction = Compaction(window, image_keys(rekeyed, tables, decoder.image_decoder), rejected_rows.refuse)
     for data in chunks:
         compaction.feed(data)
     origins = compaction.origins
@@ -52,7 +56,7 @@ def plan_bucket(  # noqa: PLR0913, PLR0917 -- one bucket's whole input in one ca
         description = _described(name, versions, origins, tables)
         if name not in rekeyed:
             _check_key(versions, origins)
-        renderer = TableRenderer(description, rekeyed.get(name), dialect, image_decoders, rejected_rows)
+        renderer = TableRenderer(description, rekeyed.get(name), dialect, decoder.image_decoder, rejected_rows)
         yield from _TablePlan(renderer, rejected_rows, rekeyed.get(name), origins).statements(versions)
     yield from rejected_rows.drain()
     yield compaction.transactions()

@@ -15,6 +15,18 @@ ImageDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]
 ImageDecoders: TypeAlias = Callable[[Shape], ImageDecoder]
 
 
+class RowDecoder(Protocol):
+    """The source's decoder, as far as the planner needs it."""
+
+    def image_decoder(self, shape: Shape) -> ImageDecoder:
+        """Return the decoder of the images of a shape. Called once per shape and bucket."""
+        ...
+
+    def decode_key(self, key: bytes) -> Sequence[Value]:
+        """Return the values of a packed handle key, in the order of ``Shape.handle_key``."""
+        ...
+
+
 class Dialect(Protocol):
     """How one database writes things down. Frozen and picklable; pure."""
 

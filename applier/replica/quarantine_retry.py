@@ -13,7 +13,7 @@ from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import TableRows
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
 from applier.model.segment import SegmentWindow, is_applied, is_in_dump, may_follow
-from applier.planner import TransactionSet, bytes_key_names, key_names, plan_bucket
+from applier.planner import PlanTarget, TransactionSet, bytes_key_names, key_names, plan_bucket
 from applier.planner.statement import Statement
 from applier.planner.table_check import Acceptance
 from applier.replica.later_events import CORRECT_BY_HAND, QuarantinedRow, refuse_later_events
@@ -117,11 +117,8 @@ class QuarantineRetry:
         planned = plan_bucket(
             [_chunk(place.stream, rows)],
             window,
-            tables,
-            rekeyed_tables(reported, tables),
-            self._sink.dialect,
-            self._source.decoder.image_decoder,
-            self._source.decoder.decode_key,
+            PlanTarget(tables, rekeyed_tables(reported, tables), self._sink.dialect),
+            self._source.decoder,
         )
         statements = [item for item in planned if not isinstance(item, TransactionSet)]
         return sorted((item for item in statements if isinstance(item, Statement)), key=lambda item: item.phase)

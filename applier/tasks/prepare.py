@@ -12,7 +12,7 @@ from applier.model.chunk import PackedChunk
 from applier.model.errors import ApplierError, InvariantViolation, JobAborted, RangeChanged
 from applier.model.range_report import RangeId, RangeReport
 from applier.model.rejected_event import RejectedEvent
-from applier.planner import TransactionSet, plan_bucket, route
+from applier.planner import PlanTarget, TransactionSet, plan_bucket, route
 from applier.planner.statement import Statement
 from applier.sources.port import Decoder
 from applier.tasks.handover import Dealing, Dealt, Failure, RangeContent, Rendered, received, whole_bucket
@@ -95,10 +95,10 @@ def _cached_failure(failure: RangeFailure) -> JobAborted:
 def render(plan: ApplyPlan, reducer: int, bucketed: Iterable[Bucketed], decoder: Decoder) -> Iterator[Planned]:
     """Compact the chunks of one reducer (rows of one key are together); yield its statements under their sort keys, then their count."""
     statements = rows = others = 0
-    decoders = decoder.image_decoder, decoder.decode_key
+    target = PlanTarget(plan.tables, plan.rekeyed, plan.dialect)
     try:
         chunks = whole_bucket(bucketed, list(plan.ranges))
-        for item in plan_bucket(chunks, plan.window, plan.tables, plan.rekeyed, plan.dialect, *decoders, plan.policy):
+        for item in plan_bucket(chunks, plan.window, target, decoder, plan.policy):
             if isinstance(item, Statement):
                 statements, rows = statements + 1, rows + item.rows
             else:

@@ -13,10 +13,10 @@ from applier.model.chunk import Chunk, pack
 from applier.model.events import ColumnShape, FoldedName, Shape
 from applier.model.position import Stream, Ts
 from applier.model.segment import SegmentWindow
-from applier.planner import TransactionSet, plan_bucket
+from applier.planner import PlanTarget, TransactionSet, plan_bucket
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.sinks.mysql.dialect import MysqlDialect
-from applier.sources.open_protocol import decode_key, image_decoder
+from applier.sources.open_protocol import OPEN_PROTOCOL, image_decoder
 
 COLUMNS = (("id", 8, 11), ("name", 15, 64), ("amount", 246, 65), ("at", 12, 65), ("score", 5, 65))
 SHAPE = Shape("shop", "orders", tuple(ColumnShape(*column) for column in COLUMNS))
@@ -70,6 +70,7 @@ def main() -> None:
     data = chunks(rows, versions)
     window = SegmentWindow(after_ts=Ts(0), upto_ts=Ts(2**63), again=False, settled_tables=frozenset())
     decode = image_decoder(SHAPE)
+    target = PlanTarget({FoldedName("shop", "orders"): TABLE}, {}, MysqlDialect())
     images = [image(row) for row in range(20_000)]
     for _ in range(3):
         gc.collect()
@@ -79,7 +80,7 @@ def main() -> None:
         decoding = (perf_counter() - began) / len(images) * 1e6
         began = perf_counter()
         written = size = 0
-        for item in plan_bucket(data, window, {FoldedName("shop", "orders"): TABLE}, {}, MysqlDialect(), image_decoder, decode_key):
+        for item in plan_bucket(data, window, target, OPEN_PROTOCOL):
             if not isinstance(item, TransactionSet):
                 written, size = written + item.rows, size + len(item.text)
         spent = perf_counter() - began

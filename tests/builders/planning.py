@@ -10,10 +10,10 @@ from applier.model.errors import FatalSinkError
 from applier.model.events import ColumnShape, Flag, FoldedName, RowKind, Shape
 from applier.model.position import Stream, Ts
 from applier.model.segment import SegmentWindow
-from applier.planner import TransactionSet, plan_bucket
+from applier.planner import PlanTarget, TransactionSet, plan_bucket
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.statement import Phase, Statement
-from applier.sources.open_protocol import decode_key, encode_key, image_decoder
+from applier.sources.open_protocol import OPEN_PROTOCOL, encode_key
 
 INT, TEXT, BLOB = 3, 15, 252
 KEY = int(Flag.HANDLE_KEY | Flag.PRIMARY_KEY | Flag.BINARY)
@@ -144,7 +144,7 @@ def plan(
 ) -> tuple[list[Statement], TransactionSet]:
     described = {table.folded: table for table in tables}
     *statements, commits = plan_bucket(
-        chunks, window or between(), described, rekeyed or {}, dialect or PlainDialect(), image_decoder, decode_key
+        chunks, window or between(), PlanTarget(described, rekeyed or {}, dialect or PlainDialect()), OPEN_PROTOCOL
     )
     assert isinstance(commits, TransactionSet)
     return statements, commits

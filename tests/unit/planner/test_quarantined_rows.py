@@ -7,9 +7,9 @@ import pytest
 from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError, RowRefused
 from applier.model.events import MARKER_IMAGE
 from applier.model.rejected_event import RejectedEvent
-from applier.planner import QuarantinePolicy, TransactionSet, plan_bucket
+from applier.planner import PlanTarget, QuarantinePolicy, TransactionSet, plan_bucket
 from applier.planner.statement import Phase, Statement
-from applier.sources.open_protocol import decode_key, image_decoder
+from applier.sources.open_protocol import OPEN_PROTOCOL
 from tests.builders.planning import (
     INT,
     KEY,
@@ -45,7 +45,7 @@ class Choosy(PlainDialect):
 
 def planned(*chunks, policy, tables=(ORDERS_TABLE,), rekeyed=None, dialect=None):
     described = {table.folded: table for table in tables}
-    items = list(plan_bucket(chunks, between(), described, rekeyed or {}, dialect or PlainDialect(), image_decoder, decode_key, policy))
+    items = list(plan_bucket(chunks, between(), PlanTarget(described, rekeyed or {}, dialect or PlainDialect()), OPEN_PROTOCOL, policy))
     statements = [item for item in items if isinstance(item, Statement)]
     rejected = [item for item in items if isinstance(item, RejectedEvent)]
     assert isinstance(items[-1], TransactionSet)
