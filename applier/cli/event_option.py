@@ -25,6 +25,7 @@ def parse_stream(text: str) -> Stream:
 
 def parse_table(text: str) -> TableName:
     """Read ``schema.table``, or ``schema.`` for the schema itself. ConfigError without a dot: half a name would match no event."""
+    # At the first dot: names of tables contain dots more often than names of schemas.
     schema, dot, table = text.partition(".")
     if not (schema and dot):
         remedy = "Write SCHEMA.TABLE, or SCHEMA. with the dot for a DDL of the schema itself"

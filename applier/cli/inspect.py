@@ -55,6 +55,7 @@ def inspect(
             for line in as_lines(inspected):
                 print_line(line)
     if not as_json:
+        # Not on standard output, which holds events only: it may be piped into another program.
         problems = f", {unreadable:,} unreadable" if unreadable else ""
         stderr_console().print(f"{count(records, 'record')}{problems}", highlight=False)
 

@@ -32,6 +32,7 @@ app = typer.Typer(
     name="applier",
     cls=CommandGroup,
     help="Apply a TiCDC Open Protocol change stream from Kafka to a database, transaction-consistently and exactly once.",
+    # Plain text, because help and errors go to logs too. The library's own tracebacks may show variables, and so secrets.
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

@@ -135,6 +135,7 @@ def _whole_object(entries: Sequence[QuarantineEntry], record: KeptRecord, decode
     events = [value for inspected in decoded for value in inspect.as_objects(inspected)]
     return {
         "entries": [as_object(entry) for entry in entries],
+        # Base64: what is quarantined is often no text at all.
         "key_b64": _b64(record.key),
         "value_b64": _b64(record.value),
         "events": events,

@@ -25,6 +25,7 @@ def load_config(
     """
     settings = settings_class(path, environment)
     try:
+        # A plain Config: one that knows its sources would read them again whenever it is validated.
         return Config.model_validate(dict(settings(**(overrides or {}))))
     except ValidationError as error:
         # Without the cause: pydantic's text quotes the input, which may be a secret.

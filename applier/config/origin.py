@@ -127,6 +127,7 @@ class EnvironmentSource(EnvSettingsSource):
 def remove_from_environment(environment: MutableMapping[str, str]) -> None:
     """Remove the configuration's variables after they were read: a JVM and Python workers inherit the environment, and it holds secrets."""
     for name in list(environment):
+        # Lower case: pydantic-settings reads names of variables without regard to case.
         section, delimiter, _ = name.lower().removeprefix(PREFIX.lower()).partition(DELIMITER)
         if name.lower().startswith(PREFIX.lower()) and (delimiter or section in Config.model_fields):
             # Only ours: APPLIER_DEBUG and the failpoints of tests have no section and stay.

@@ -13,6 +13,7 @@ class RunConfig(Section):
 
     memory: Annotated[int, BeforeValidator(parse_size)] = 2 * 1024**3
     """Bytes of cached chunks."""
+    # A heartbeat is due three times per lease, so a single late one makes no run frozen.
     lease_s: Seconds = 15.0
     lock_timeout_s: WaitSeconds = 30.0
     shutdown_timeout_s: Seconds = 30.0
