@@ -32,7 +32,7 @@ HARMLESS: Final = frozenset({"bind_address", CONNECT_TIMEOUT, "program_name", "u
 
 _IN_THE_URL: Final = "Write it before the '?': mysql+pymysql://user@host:3306/"
 _SECRET: Final = "Give the password as password or password_file, and tls_key without one"  # noqa: S105 -- a remedy
-_SETTINGS: Final = "Remove it: the applier fixes the settings of its sessions by itself"
+_SETTINGS: Final = "Remove it: the applier sets the variables of its sessions itself"
 _TIMEOUTS: Final = "Remove it: the applier gives each session the timeouts of its purpose"
 _DRIVER: Final = "Remove it: the applier uses the driver in one way only"
 _FILE: Final = "Write user, host and port into the url, and name the password's file as password_file"
@@ -75,7 +75,7 @@ class BadAddress(ValueError):
 
 
 def sink_url(text: str) -> URL:
-    """Return the checked URL; ConfigError says what is wrong with it."""
+    """Return the checked URL; ConfigError names what is wrong with it."""
     try:
         return read_address(text)
     except BadAddress as bad:
@@ -84,6 +84,7 @@ def sink_url(text: str) -> URL:
 
 def read_address(text: str) -> URL:
     """Return the URL of a supported sink, with options that do no harm; BadAddress for everything else."""
+    # Before SQLAlchemy parses it: a password with an '@' would end up in the host, which errors show.
     server = _SERVER.match(text)
     if server is not None and server[1] in MYSQL and "@" in text[server.end() :]:
         raise BadAddress("has an '@' that ends neither user nor password", QUOTED)
@@ -104,7 +105,7 @@ def read_address(text: str) -> URL:
 
 
 def connect_timeout_of(url: URL, usual_s: int) -> int:
-    """Return how long a connection may take to open: what the checked URL says, else ``usual_s``."""
+    """Return how long a connection may take to open: the option of the checked URL, else ``usual_s``."""
     return int(str(url.query.get(CONNECT_TIMEOUT, usual_s)))
 
 

@@ -1,4 +1,4 @@
-"""An entry of the ledger: one DDL that was begun, done or skipped."""
+"""An entry of the ledger: one DDL that began, is done or was skipped."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -40,7 +40,7 @@ class OwnerView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """One replica from outside. ``progress`` is None before it has begun, ``owner`` while no run owns it."""
+    """One replica from outside. ``progress`` is None before its first ``begin``, ``owner`` while no run owns it."""
 
     progress: Progress | None
     updated_at: datetime | None

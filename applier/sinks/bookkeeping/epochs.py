@@ -1,6 +1,7 @@
 """Epochs: each run that owns a replica has a higher one than all before it, which fences them off.
 
-An epoch stands in two rows: that of the owner, which the heartbeat renews, and that of the progress, which a writer keeps locked.
+An epoch is in two rows: the owner's, which the heartbeat renews, and the progress's, which a writer keeps locked. One row for both would
+make the heartbeat wait for every long segment.
 """
 
 from dataclasses import dataclass

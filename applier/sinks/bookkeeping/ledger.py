@@ -87,7 +87,7 @@ class Ledger:
     def resolve(self, connection: Connection, ts: Ts, name: TableName, state: DdlState | None) -> int:
         """Apply the operator's decision to the intents at ``ts`` of ``name``; return how many there were.
 
-        ``state`` done or skipped ends them; None lets them run again without a comparison.
+        ``state`` done or skipped ends them; with None they run again without a comparison.
         """
         # Compared here and not in SQL: names fold as TiDB folds them, not as a collation of the sink does.
         matching = [e for e in self.intents(connection) if e.ddl.commit_ts == ts and e.ddl.name.fold() == name.fold()]

@@ -46,6 +46,7 @@ class OwnerTable:
         owner = Owner(
             epoch=row.epoch, host=row.host, process=row.process, started_at=moment(row.started_at), heartbeat_at=moment(row.heartbeat_at)
         )
+        # The database's clock for both times: the clocks of two hosts may differ by more than a lease.
         return OwnerRow(owner, row.run_id, moment(row.now))
 
     def beat(self, connection: Connection, run_id: str) -> bool:

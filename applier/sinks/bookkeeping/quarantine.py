@@ -56,6 +56,7 @@ class Quarantine:
                     remedy="See: applier quarantine list --all",
                     place=settlement.place,
                 )
+        # An event that the planner quarantines wins over the same one refused by the database: it names the cause.
         events = {event.place: event for event in (*refused, *quarantined.events)}
         known = self.stored(connection, events)
         new = sorted((event for place, event in events.items() if place not in known), key=lambda event: event.place)
@@ -98,6 +99,7 @@ class Quarantine:
             "error": _storable(event.error),
             "state": event.state.value,
         }
+        # Every piece repeats the facts of the event: the first one is the entry, and is found without joining the others.
         for piece, start in enumerate(range(0, len(data), PIECE_BYTES)):
             values = key | facts | {"piece": piece, "record": data[start : start + PIECE_BYTES]}
             connection.execute(self.bookkeeping.query("quarantine_store"), values)

@@ -37,6 +37,7 @@ class StreamTable:
         """Store the positions of ``commit`` that differ from the stored ones: of a thousand streams a commit moves a few."""
         if not commit.positions:
             return
+        # Read under the lock of the progress row: no other writer changes them before COMMIT.
         stored = self.read(connection)
         topic_ids = {stream.topic: entry.topic_id for stream, entry in stored.items()} | commit.topic_ids
         wanted = {stream: StoredStream(topic_ids.get(stream.topic, ""), position) for stream, position in commit.positions.items()}

@@ -17,7 +17,7 @@ from applier.sinks.mysql.row import row_literal_of
 TARGET_BYTES = 1024 * 1024
 """Where a statement is cut: larger ones gain nothing and hold the parser's memory; a single row may be larger."""
 MAX_KEYS = 500
-"""Keys per DELETE: MariaDB rewrites IN lists from 1000 elements on (in_predicate_conversion_threshold), and MySQL gives up its
+"""Keys per DELETE: MariaDB rewrites IN lists from 1000 elements on (in_predicate_conversion_threshold), and MySQL drops its
 range plan beyond range_optimizer_max_mem_size."""
 
 
@@ -51,7 +51,7 @@ class MysqlDialect:
         return row_literal_of(columns)
 
     def deletes(self, table: TableDescription, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, int]]:
-        """Render DELETEs by key, in lists where servers look keys up rightly in lists (see ``_stands_apart``)."""
+        """Render DELETEs by key, in lists where servers find all keys of a list (see ``_stands_apart``)."""
         quoted = [quote_identifier(column) for column in columns]
         if labelled := _labelled(table, columns):
             rows = _by_label(rows, labelled)
@@ -82,7 +82,7 @@ class MysqlDialect:
 def _labelled(table: TableDescription, columns: Sequence[str]) -> dict[int, Callable[[str], str]]:
     """Return how the literals of ENUM and SET columns among ``columns`` are compared, by the column's place.
 
-    By their labels: a mask with bit 63 is equal to no unsigned number on any server. What an empty label would not tell apart stays
+    By their labels: a mask with bit 63 is equal to no unsigned number on any server. What an empty label would make ambiguous stays
     a number.
     """
     by_name = {column.name: column for column in table.columns}

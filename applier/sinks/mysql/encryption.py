@@ -21,6 +21,7 @@ def _context(tls: Tls) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=tls.ca)
     # Python 3.13 refuses certificates without key usage extensions: those that MySQL and MariaDB make by themselves.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    # In this order: Python refuses CERT_NONE while the host's name is checked.
     context.check_hostname = tls.mode is TlsMode.VERIFY_IDENTITY
     context.verify_mode = ssl.CERT_NONE if tls.mode is TlsMode.REQUIRED else ssl.CERT_REQUIRED
     if tls.cert is not None:

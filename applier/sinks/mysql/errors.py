@@ -249,8 +249,10 @@ def is_database_error(error: BaseException) -> bool:
 def meaning_of(error: BaseException) -> ErrorMeaning:
     """Return the meaning of an error."""
     code = code_of(error)
+    # TiDB sends most of its own errors as 1105 ("unknown error").
     if code == TIDB_GENERIC and _TIDB_STALE_SCHEMA.search(_server_text(error)):
         return _RETRY
+    # The code names the file operation that failed; only the text has the operating system's number for "no space".
     if code in _OF_FILES and _OS_FULL.search(_server_text(error)):
         return MEANINGS[OS_FULL]
     return UNKNOWN if code is None else meaning_of_code(code)
@@ -278,6 +280,7 @@ def translate(error: BaseException, doing: str, *, shows_text: bool = False, **f
     if meaning.verdict is ErrorVerdict.FULL:
         message = f"the sink has no room left at {doing}: {_server_text(error)}"
         return SinkFull(message, remedy=meaning.remedy, code=code, **facts)
+    # Errors reach logs and the ledger, where no row value may be: names only, unless the whole message is known to have none.
     words = _server_text(error) if shows_text or meaning.shows_names else _named_in(error)
     message = f"the database failed at {doing}" + (f": {words}" if words else "")
     return kind(message, remedy=meaning.remedy, **({} if code is None else {"code": code}), **facts)

@@ -1,4 +1,4 @@
-"""Which columns of the sink hold which values of the wire without altering them: by type, and where the type does not tell, by value.
+"""Which columns of the sink hold which values of the wire without altering them: by type, and where the type does not decide, by value.
 
 Servers convert much without a warning: an ordinal of ENUM becomes digits in a VARCHAR, 1.7 becomes 2 in an INT, fractions of a second are
 cut (MariaDB) or rounded (MySQL), spaces at the end of a CHAR go, a short BINARY is filled up, and 5 is the year 2005 (each seen on MariaDB

@@ -77,6 +77,6 @@ class Heartbeat:
                 if lock_holder(connection, self._lock_name) != watched and watched == self._owner_session:
                     self.is_lock_lost = True
         except (SQLAlchemyError, OSError) as error:
-            raise translate(error, "the heartbeat") from error
+            raise translate(error, "renewing the heartbeat") from error
         if not is_mine:
             raise fenced(self._bookkeeping.name, owner)

@@ -1,13 +1,13 @@
 """Values as literals of MySQL, MariaDB and TiDB. One function per column, chosen once; never a value that the type does not vouch for.
 
-A literal stands in REPLACE lists and in comparisons with key columns, and must be exact in both:
+A literal is used in REPLACE lists and in comparisons with key columns, and must be exact in both:
 
 * DECIMAL is written bare: compared with a *string*, a DECIMAL column is converted to floating point (MySQL manual, 14.3).
 * FLOAT is written as the double that equals the stored 32-bit number: ``f IN (3.14)`` never finds a FLOAT 3.14.
 * DOUBLE carries an exponent, without which a literal is a DECIMAL; a negative zero keeps its sign only as a string.
 * Text is a character string without ``_binary`` (open_protocol.md 2.6); bytes, and text that is not UTF-8, are hexadecimal.
 * ENUM and SET are written as ordinals and bit masks; as strings they would be matched against the labels first. In comparisons they are
-  labels, as far as those tell them apart.
+  labels, as far as those are unambiguous.
 
 The session must not have NO_BACKSLASH_ESCAPES, and its character set is utf8mb4. The functions raise TypeError, ValueError or
 AttributeError where a value is not of the type that was asked for.

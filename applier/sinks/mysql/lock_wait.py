@@ -1,6 +1,6 @@
 """Waiting for the replica lock: until another run releases it, is dead, or is taken over (DESIGN.md section 8).
 
-If the lock can be had and the heartbeat stands still, the owner is dead: take over at once. If the lock is held and the heartbeat is older
+If the lock is free and the heartbeat stands still, the owner is dead: take over at once. If the lock is held and the heartbeat is older
 than the lease, the owner is frozen: end its sessions, which releases the lock.
 """
 

@@ -153,7 +153,7 @@ def driver_of(connection: Connection) -> pymysql.Connection:
     """Return PyMySQL's own connection."""
     driver = connection.connection.driver_connection
     if not isinstance(driver, pymysql.Connection):
-        message = "the session is not one of PyMySQL"
+        message = "the session does not use PyMySQL"
         raise InvariantViolation(message, driver=type(driver).__name__)
     return driver
 

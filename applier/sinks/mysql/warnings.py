@@ -1,4 +1,4 @@
-"""Tells harmless warnings of a statement from those that say that a value was altered.
+"""Distinguishes harmless warnings of a statement from those about a value that was altered.
 
 The session's sql_mode is not strict (``session.SQL_MODE`` says why), so a value that does not fit is stored cut, with a warning. The
 writer rolls such a statement back: no value is altered silently (DESIGN.md section 6).
@@ -17,7 +17,7 @@ from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.session import QUERIES
 
 HARMLESS: Final = frozenset({1592, 3170, 1287, 1681, 3719, 3778, 4166, 6414})
-"""Warnings that say nothing about values: a statement that is unsafe for statement-based binary logs, one that was too large for a plan by
+"""Warnings that are not about values: a statement that is unsafe for statement-based binary logs, one that was too large for a plan by
 ranges (MySQL's range_optimizer_max_mem_size), and what MySQL calls deprecated (engines with and without transactions in one transaction
 too: the table check stops at such a table unless it is accepted)."""
 TRUNCATED: Final = 1265

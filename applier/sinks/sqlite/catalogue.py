@@ -1,6 +1,6 @@
 """Reads the file's own schema: which tables there are, and what MySQL knows of them (the comments that ``definition.py`` writes).
 
-Tables that somebody else made (no comments) can be written to and described, but not altered: their MySQL types are unknown.
+Tables that the applier did not create (no comments) can be written to and described, but not altered: their MySQL types are unknown.
 Names are compared without regard to case, as TiDB does; SQLite by itself would do so for ASCII only.
 """
 
@@ -147,7 +147,7 @@ def describe(connection: sqlite3.Connection, tables: Collection[TableName]) -> d
 def _describe(connection: sqlite3.Connection, entry: StoredObject) -> TableDescription:
     definition = read_definition(connection, entry)
     info = _table_info(connection, entry.stored)
-    if definition is None:  # somebody else's table, or one with a column that somebody added
+    if definition is None:  # not created by the applier, or with a column that was added by hand
         columns = tuple(_foreign_column(column) for column in info)
     else:
         columns = tuple(_column(column) for column in definition.columns)

@@ -144,7 +144,7 @@ def number(value: float) -> str:
     SQLite's reading of a decimal fraction may miss the last bit, so it gets an integer scaled by powers of two: both are exact.
     """
     if isnan(value):
-        raise RowRefused("NaN is no value of MySQL or SQLite", remedy="Look for a defect in the producer")
+        raise RowRefused("NaN cannot be stored", remedy="Look for a defect in the producer")
     # SQLite has no literal for infinity: a number beyond its range reads as one.
     if isinf(value):
         return "9e999" if value > 0 else "-9e999"

@@ -42,6 +42,7 @@ def translate(error: sqlite3.Error | DBAPIError, **facts: Any) -> ApplierError:
     original = error.orig if isinstance(error, DBAPIError) else error
     name = _primary_name(original)
     reason = str(original)
+    # SQLITE_BUSY comes after the patience of `lock_wait_timeout_s`: another program holds the file for long.
     if name in _RETRY:
         return RetryableSinkError("the database is busy", remedy="Look for another program that writes to the file", reason=reason, **facts)
     if name == _FULL or getattr(original, "sqlite_errorcode", None) == _IOERR_SHMSIZE:
@@ -70,6 +71,7 @@ def _primary_name(error: BaseException | None) -> str:
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:
         return type(error).__name__
+    # The low byte of an extended code is the primary one (sqlite.org/rescode.html).
     return _NAMES.get(code & 0xFF, f"SQLITE_{code}")
 
 

@@ -61,6 +61,7 @@ class FileLock:
         while not self._try():
             holder = self.holder()
             if take_over or (holder is not None and holder.silent_s > self._lease_s):
+                # The frozen owner cannot be asked to release its lock, and killing it is not ours to do: it may be on another machine.
                 self.path.unlink(missing_ok=True)
             elif time.monotonic() >= (unnamed_deadline if holder is None else deadline):
                 raise _fenced(self.path, holder)
@@ -75,7 +76,7 @@ class FileLock:
         self._thread.start()
 
     def holder(self) -> Holder | None:
-        """Read who holds the lock; None if nobody does, or the file names nobody."""
+        """Read who holds the lock; None if no run does, or the file names none."""
         try:
             facts = json.loads(self.path.read_text(encoding="utf-8"))
             silent_s = time.time() - self.path.stat().st_mtime
@@ -103,6 +104,7 @@ class FileLock:
             self._thread = None
         if self._descriptor is not None:
             descriptor, self._descriptor = self._descriptor, None
+            # Emptied and not removed: a run that waits has this file open, and would lock one that has no name any more.
             try:
                 os.ftruncate(descriptor, 0)
             finally:
@@ -116,7 +118,7 @@ class FileLock:
         except BlockingIOError:
             os.close(descriptor)
             return False
-        # Between open and lock a take-over may have replaced the file: a lock on a file without a name keeps nobody out.
+        # Between open and lock a take-over may have replaced the file: a lock on a file without a name keeps no run out.
         if not self._is_named(descriptor):
             os.close(descriptor)
             return False
@@ -143,6 +145,7 @@ class FileLock:
 
     def _announce(self) -> None:
         descriptor = self._held()
+        # Written after the lock is held, so a reader may see an empty file for a moment (_NAMING_S).
         facts = {"host": socket.gethostname(), "process": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps(facts).encode(), 0)

@@ -95,7 +95,7 @@ def transaction(engine: Engine, **facts: Any) -> Iterator[Connection]:
 
 @contextmanager
 def snapshot(engine: Engine, path: Path, **facts: Any) -> Iterator[Connection]:
-    """Run a block of reads on one state of the file, waiting for nobody. FatalSinkError if there is no file: reading makes none."""
+    """Run a block of reads on one state of the file, without waiting for a writer. FatalSinkError if there is no file."""
     # To connect would create an empty file, which the next reader takes for a replica without tables.
     if not path.exists():
         raise FatalSinkError("there is no database file yet", remedy="Run `applier migrate`", path=str(path))

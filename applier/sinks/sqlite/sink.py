@@ -168,7 +168,7 @@ class SqliteSink(SqlSink):
     # Transactions
 
     def _read(self, work: Callable[[Connection], T], doing: str, **facts: Any) -> T:
-        del doing  # SQLite's own words say it
+        del doing  # SQLite's messages name it
         with snapshot(self._engine, self._path, **facts) as connection:
             return work(connection)
 
@@ -178,7 +178,7 @@ class SqliteSink(SqlSink):
             return work(connection)
 
     def _view(self, connection: Connection, owner: OwnerRow) -> OwnerView:
-        del connection  # the lock file tells more than the database
+        del connection  # the lock file knows more than the database
         return self._lock.view(owner)
 
     # End

@@ -37,7 +37,7 @@ class SqliteWriteSession:
         self.connection.commit()
 
     def translate(self, error: Exception, doing: str, **facts: Any) -> ApplierError | None:
-        """Return our error for one of SQLite's. Its own words say what it was ``doing``."""
+        """Return our error for one of SQLite's. Its messages name what failed, so ``doing`` is not needed."""
         del doing
         return translate(error, **facts) if isinstance(error, DBAPIError | sqlite3.Error) else None
 
