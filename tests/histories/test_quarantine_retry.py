@@ -76,7 +76,7 @@ def test_a_row_whose_obstacle_is_gone_is_applied_and_marked_in_one_transaction(t
     assert retry(replica) == 1
     assert rows_of(tmp_path) == [(1, 100), (2, 2)]
     assert state(replica) == (QuarantineState.RETRIED, "me@here")
-    with pytest.raises(FatalSinkError, match="somebody else"):
+    with pytest.raises(FatalSinkError, match="another operator"):
         retry(replica)
     replica.catch_up()
     assert rows_of(tmp_path) == [(1, 100), (2, 2)]
