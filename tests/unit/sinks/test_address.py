@@ -41,7 +41,7 @@ def refusal(url: str) -> ConfigError:
         ("collation=utf8mb4_bin", "utf8mb4"),
         ("use_unicode=0", "utf8mb4"),
         ("init_command=SET+autocommit=1", "source.time_zone"),
-        ("sql_mode=ANSI", "by itself"),
+        ("sql_mode=ANSI", "of its sessions itself"),
         ("read_timeout=1", "timeouts"),
         ("write_timeout=1", "timeouts"),
         ("client_flag=65536", "one way only"),
