@@ -31,7 +31,7 @@ class Decision(StrEnum):
     """The transactional engine in place of the one that is named; in ALTER TABLE nothing, for upstream rebuilds nothing either."""
     TIDB = "TiDB only"
     """In a special comment, which a sink that is a TiDB executes and others do not."""
-    VISIBILITY = "each server's word"
+    VISIBILITY = "each server's keyword"
     """MySQL and TiDB say INVISIBLE, MariaDB says IGNORED."""
 
 
@@ -60,9 +60,9 @@ class Clause(NamedTuple):
 
 _D, _E = Decision, Extent
 _NO_EFFECT: Final = "TiDB does not store tables as InnoDB does"
-_PLACED: Final = "the sink's administrator decides where its files lie"
+_PLACED: Final = "the sink's administrator decides where its files are"
 _STATISTICS: Final = "TiDB's statistics are its own"
-_LOCKING: Final = "TiDB changes tables online; the sink takes the best way that it has"
+_LOCKING: Final = "TiDB changes tables online; the sink chooses the best way that it has"
 _NOT_UPSTREAM: Final = "only TiDB has it"
 _UNCHECKED: Final = "upstream has checked the rows, or (tidb_enable_check_constraint = OFF) does not check them"
 _SAME: Final = "TiDB acts on it too"
@@ -81,7 +81,7 @@ _FILES: Final = _all(_D.DROP, _E.VALUE, _PLACED, "DATA DIRECTORY, INDEX DIRECTOR
 CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
     {
         ClausePlace.TABLE: (
-            Clause("ENGINE", _D.ENGINE, _E.VALUE, "a segment that fails must leave no rows behind"),
+            Clause("ENGINE", _D.ENGINE, _E.VALUE, "a failed segment must leave no rows behind, which takes transactions"),
             *_CHARSETS,
             *_all(_D.KEEP, _E.VALUE, _SAME, "AUTO_INCREMENT, COMMENT"),
             *_FILES,
@@ -102,12 +102,12 @@ CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
                 "AUTO_ID_CACHE, AUTO_RANDOM_BASE, SHARD_ROW_ID_BITS, PRE_SPLIT_REGIONS, PLACEMENT POLICY, TTL_ENABLE, TTL_JOB_INTERVAL, "
                 "AFFINITY, SOFTDELETE, ACTIVE_ACTIVE",
             ),
-            Clause("TTL", _D.TIDB, _E.TTL, "TiDB deletes what is out of date, and those deletes come as rows"),
+            Clause("TTL", _D.TIDB, _E.TTL, "TiDB deletes expired rows, and the deletes arrive as row events"),
         ),
         ClausePlace.COLUMN: (
             *_all(_D.KEEP, _E.VALUE, _SAME, "DEFAULT, COMMENT, COLLATE, CHARACTER SET, CHARSET, CHAR SET, AFTER, ON UPDATE"),
             Clause("CHECK", _D.DROP, _E.CHECK, _UNCHECKED),
-            Clause("REFERENCES", _D.DROP, _E.REFERENCES, "TiDB has foreign keys of the table only; MariaDB and MySQL 9 would make one"),
+            Clause("REFERENCES", _D.DROP, _E.REFERENCES, "TiDB ignores it here; MariaDB and MySQL 9 would create a foreign key"),
             *_all(_D.DROP, _E.VALUE, _NO_EFFECT, "COLUMN_FORMAT, STORAGE"),
             *_ATTRIBUTES,
             Clause("AUTO_RANDOM", _D.TIDB, _E.GROUP, "the values come with the rows"),
@@ -117,7 +117,7 @@ CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
             *_all(_D.KEEP, _E.VALUE, _SAME, "COMMENT"),
             *_all(_D.DROP, _E.KIND, "every index of TiDB is ordered; BTREE stays", "USING, TYPE"),
             Clause("KEY_BLOCK_SIZE", _D.DROP, _E.VALUE, _NO_EFFECT),
-            Clause("WITH PARSER", _D.DROP, _E.VALUE, "its parsers are other ones"),
+            Clause("WITH PARSER", _D.DROP, _E.VALUE, "TiDB's parsers are different ones"),
             *_ATTRIBUTES,
             *_all(_D.VISIBILITY, _E.WORDS, "the keyword differs", "VISIBLE, INVISIBLE"),
             *_all(_D.TIDB, _E.WORDS, _NOT_UPSTREAM, "CLUSTERED, NONCLUSTERED, GLOBAL, LOCAL"),
@@ -126,7 +126,7 @@ CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
         ),
         ClausePlace.PARTITION: (
             Clause("LINEAR", _D.DROP, _E.WORDS, "TiDB partitions by plain HASH or KEY instead"),
-            Clause("SUBPARTITION BY", _D.DROP, _E.METHOD, "TiDB keeps the partitions and has no parts of them"),
+            Clause("SUBPARTITION BY", _D.DROP, _E.METHOD, "TiDB has no subpartitions"),
             *_all(_D.DROP, _E.VALUE, "all partitions are of the table's engine", "STORAGE ENGINE, ENGINE"),
             *_FILES,
             *_all(_D.DROP, _E.VALUE, _NO_EFFECT, "MIN_ROWS, MAX_ROWS"),
@@ -165,15 +165,19 @@ class Whole(NamedTuple):
 
 
 WHOLES: Final = (
-    Whole("FULLTEXT index of a table", "drop", "TiDB makes none; kept in DDLs of type add_fulltext_index, without its parser"),
+    Whole("FULLTEXT index of a table", "drop", "TiDB creates none; kept in DDLs of type add_fulltext_index, without its parser"),
     Whole("CHECK of a table; ADD, ALTER and DROP of one", "drop", _UNCHECKED),
     Whole("FOREIGN KEY of a table", "keep", "it is part of upstream's table; our sessions do not check it (foreign_key_checks = OFF)"),
     Whole("SPATIAL, VECTOR and COLUMNAR index", "keep", "TiDB has no SPATIAL ones; a server that lacks the others stops the applier"),
     Whole("ALTER IGNORE TABLE", "drop IGNORE", "MariaDB would delete rows that collide"),
     Whole(
-        "IF [NOT] EXISTS of a column, index or partition", "MariaDB and TiDB only", "MySQL does not know it; what came was done upstream"
+        "IF [NOT] EXISTS of a column, index or partition", "MariaDB and TiDB only", "MySQL does not accept it; upstream has done it already"
     ),
-    Whole("TRUNCATE or EXCHANGE of a partition of a table that is partitioned by KEY", "stop", "TiDB deals rows to partitions otherwise"),
+    Whole(
+        "TRUNCATE or EXCHANGE of a partition of a table that is partitioned by KEY",
+        "stop",
+        "TiDB assigns rows to partitions with another hash",
+    ),
     Whole("/*! … */ and /*!50100 … */", "code", "TiDB executes them whatever version they name"),
     Whole("/*M! … */", "drop", "TiDB takes it for a comment, MariaDB executes it"),
     Whole("/*T! … */", "keep", "a comment for MySQL and MariaDB, code for a sink that is a TiDB"),
