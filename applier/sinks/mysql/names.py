@@ -16,7 +16,7 @@ from applier.model.events import FoldedName, TableName
 _SCHEMAS: Final = text("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA")
 _TABLES: Final = text("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema")
 _FEW_TABLES: Final = text(f"{_TABLES.text} AND LOWER(TABLE_NAME) IN :names").bindparams(bindparam("names", expanding=True))
-FEW: Final = 50
+_FEW: Final = 50
 """So many names are asked for one by one: a schema may have ten thousand, and each DDL asks for a few."""
 
 
@@ -63,7 +63,7 @@ def schema_spelling(connection: Connection, schema: str) -> str | None:
 def _present(connection: Connection, schema: str, wanted: set[str]) -> dict[str, list[str]]:
     """Return the tables of a schema by casefolded name: the wanted ones, and others where there are many, or servers fold otherwise."""
     # LOWER of the server and casefold of Python agree on ASCII only (ß, İ).
-    if len(wanted) > FEW or not all(map(str.isascii, wanted)):
+    if len(wanted) > _FEW or not all(map(str.isascii, wanted)):
         return _folded(connection.scalars(_TABLES, {"schema": schema}))
     return _folded(connection.scalars(_FEW_TABLES, {"schema": schema, "names": sorted(wanted)})) if wanted else {}
 
@@ -80,7 +80,7 @@ def _one_of(candidates: list[str], wanted: str) -> str | None:
         return wanted if wanted in candidates else next(iter(candidates), None)
     raise NeedsOperator(
         "the sink has names that differ only in case, and none is spelled as upstream spells it",
-        remedy="Drop or rename the ones that are not upstream's",
+        remedy="Drop or rename those that upstream does not have",
         wanted=wanted,
         found=",".join(sorted(candidates)),
     )

@@ -39,7 +39,7 @@ class Execution:
         # Once more, although new DDLs are checked before: an older applier may have left an intent on a schema that is reserved now.
         self._reserved.refuse_ddl(intent.ddl)
         try:
-            # No timeout: how long a DDL takes depends on its table. A read timeout would send an ALTER again while the first one runs.
+            # No time limit over all attempts: how long each takes depends on its table, and on how long somebody holds a lock.
             for attempt in stamina.retry_context(on=DdlNotRun, attempts=self._retries + 1, timeout=None):
                 with attempt:
                     self._attempt(intent if is_described and attempt.num == 1 else self._intents.describe(intent))
