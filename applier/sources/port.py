@@ -31,7 +31,7 @@ ImageDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]
 
 
 class EventHead(NamedTuple):
-    """What an event tells before its content: its timestamp, its table, and whether it is a DDL."""
+    """What an event says besides its content: its timestamp, its table, and whether it is a DDL."""
 
     ts: Ts
     name: TableName

@@ -21,8 +21,7 @@ from applier.tasks.port import Runner
 class OnDemandRunner:
     """Implements ``Runner`` by starting another one at the first range.
 
-    That happens in the thread that listens: a context that is made in the main thread installs its own handler for Ctrl-C, and the
-    applier's shutdown would not see it. ``close`` waits for a start that is under way, and nothing is started after it.
+    ``close`` waits for a start that is under way, and nothing is started after it.
     """
 
     def __init__(self, start: Callable[[], Runner], *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -34,6 +33,8 @@ class OnDemandRunner:
 
     def listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:
         """Start the runner if need be, then listen. SparkRestartedTooOften instead of one start more than the limit."""
+        # In the thread that listens: in the main thread PySpark installs its own handler for Ctrl-C (core/context.py), and the applier's
+        # shutdown would not see the signal.
         runner = self._runner()
         outcomes = runner.listen(tasks)
         if any(isinstance(outcome, RangeFailure) and isinstance(outcome.error, SparkSessionLost) for outcome in outcomes):

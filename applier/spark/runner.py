@@ -63,6 +63,7 @@ class SparkRunner:
     def _listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome] | FailedJob:
         self._outcomes.value = []
         try:
+            # A property of the thread: listening and applying run in two, so that a long job of one does not starve the other.
             self._context.setLocalProperty("spark.scheduler.pool", "listen")
             for task in tasks:
                 self._cached[task.range] = self._range_rdd(task)
@@ -70,6 +71,7 @@ class SparkRunner:
         except Exception as error:
             if not self._has_failed(error):
                 raise
+            # Some of them were read and are cached. They are listened to again in a smaller job, and would be cached twice.
             self.release([task.range for task in tasks])
             return FailedJob(job_failed(error), named_task(error))
         reported: dict[RangeId, list[ListenOutcome]] = {}
@@ -105,6 +107,7 @@ class SparkRunner:
         decoder = self._decoder  # a local name: the tasks' code would take this runner along, which cannot be pickled
         with plan_broadcast(self._context, plan) as plan_of:
             if plan.is_small:
+                # One task, no shuffle: below SMALL_SEGMENT_ROWS two shuffles cost more than parallel rendering gains.
                 planned = cached.coalesce(1).mapPartitions(_select_and_render(plan_of, decoder))
             else:
                 planned = (

@@ -1,4 +1,4 @@
-"""What runs on executors, as plain functions over iterators without a word of Spark: listen, prepare, write; and the runner's port.
+"""What runs on executors, as plain functions over iterators that do not know Spark: listen, prepare, write; and the runner's port.
 
 May import ``sources.port``, ``sinks`` and everything below them. Read ``port`` first, then ``listen``, ``prepare``, ``write``; ``handover``
 says why no task trusts the end of its input.

@@ -6,9 +6,9 @@ with all of its elements. Before the markers existed, 39,914 and 9,960 of 60,000
 segment applied already.
 
 Listeners end a range with its ``RangeReport``. A select task sends each reducer, as its last element, what it has sent it, and of which
-ranges (``Dealt``): a reducer must hear of every range of the plan exactly once. A reducer ends with what it has rendered (``Rendered``):
-the writer must hear of every reducer exactly once. Markers count in sums and hold numbers, not addresses, so that neither the order in
-which Spark delivers blocks nor the number of ranges that one task reads matters.
+ranges (``Dealt``): a reducer must get every range of the plan exactly once. A reducer ends with what it has rendered (``Rendered``): the
+writer must get the marker of every reducer exactly once. Markers count in sums and hold numbers, not addresses, so that neither the
+order in which Spark delivers blocks nor the number of ranges that one task reads matters.
 """
 
 import struct
@@ -114,6 +114,8 @@ def whole_bucket(elements: Iterable[tuple[int, bytes | Dealt | Failure]], ranges
             announced, size = announced + element.chunks, size + element.bytes
         else:
             chunks.append(element)
+    # Exactly once, and not at least once: a block that Spark delivers twice would apply nothing wrong (rows are idempotent), but it shows
+    # that what else was delivered cannot be trusted either.
     wrong = [range_id for number, range_id in enumerate(ranges) if ended[number] != 1]
     if wrong or (announced, size) != (len(chunks), sum(map(len, chunks))):
         raise _cut("rendering", _places(wrong), chunks=len(chunks), announced=announced)

@@ -60,6 +60,7 @@ def listen(task: ListenTask, reader: RangeReader, decoder: Decoder) -> Iterator[
             yield from listener.full_chunks()
         yield from listener.all_chunks()
     except ApplierError as error:
+        # Chunks may have been yielded already. The runner releases the whole range: half of one is never applied.
         yield RangeFailure(task.range, error)
         return
     yield listener.summary.report()
@@ -89,11 +90,9 @@ class _Listener:
         self.summary = RangeSummary(task.range, task.floor_ts, tolerance.stored)
 
     def take(self, records: Iterable[Record]) -> None:
-        """Place the events of some records.
-
-        The hot path of listening: one loop over local names, one tuple per row; what a report needs beyond that is summed up per
-        chunk. Measured: with what is rarer in the summary's methods, 8 % less than with a method per row and a list per column.
-        """
+        """Place the events of some records, and deal the rows into the open chunks of their buckets."""
+        # The hot path of listening: one loop over local names, one tuple per row. What a report needs beyond that is summed up per chunk.
+        # Measured: with what is rarer in the summary's methods, 8 % less than with a method per row and a list per column.
         placer, open_chunks, buckets, floor, summary = self._placer, self._open, self._task.buckets, self._task.floor_ts, self.summary
         place = placer.place
         shape: Shape | None = None
@@ -106,13 +105,16 @@ class _Listener:
                     summary.add_event(offset, index, event)
                     continue
                 ts, kind, row_shape, key, image = event
+                # model.segment has decided between < and <= when it gave the floor; asking it here would be a call per row.
                 if ts < floor:
                     summary.drop_replay(offset, ts)
                     continue
+                # Shapes are interned, so identity is enough; rows of one table come in runs, so this is rare.
                 if row_shape is not shape:
                     shape, seed = row_shape, summary.table(row_shape, offset, ts).seed
                 if ts > summary.top:
                     summary.hold(offset, ts)
+                # Not hash(): Python salts it per process, and a range that another executor reads again must give the same chunks.
                 bucket = crc32(key, seed) % buckets
                 chunk = open_chunks[bucket]
                 at = chunk.shape_index.get(id(shape))
@@ -120,6 +122,7 @@ class _Listener:
                     at = chunk.shape_index[id(shape)] = len(chunk.shapes)
                     chunk.shapes.append(row_shape)
                 chunk.rows.append((at, ts, kind, offset, index, key, image))
+                # Of images only: they are nearly all of a row's bytes, and one more sum per row would be measurable.
                 chunk.size += len(image)
                 if chunk.size >= CHUNK_BYTES:
                     self._full.append(self._pack(bucket, chunk))

@@ -41,6 +41,8 @@ def select(plan: ApplyPlan, cached: Iterable[PackedChunk | RangeReport | RangeFa
     rows = chunks = size = 0
     for element in received(cached):
         if isinstance(element, RangeReport):
+            # The cache may hold another copy than the one that was reported: an executor was lost, and Spark read the range again. Only
+            # the same content may be applied, since the coordinator has planned with the first report.
             found = RangeContent(rows, chunks, size)
             if (failure := _wrong_range(plan, element.range, found)) is not None:
                 yield from dealing.fail(failure)
@@ -104,6 +106,7 @@ def render(plan: ApplyPlan, reducer: int, bucketed: Iterable[Bucketed], decoder:
             else:
                 others += 1
             yield _sort_key(item), item
+    # Statements may have been yielded already. FAILED sorts in front of them, so the writer sees it before it runs any.
     except ApplierError as error:
         yield FAILED, Failure(error)
         return

@@ -16,6 +16,7 @@ def record_of(reader: RangeReader, event: RejectedEvent) -> KeptRecord:
 
 
 def _fetch(reader: RangeReader, stream: Stream, offset: Offset) -> KeptRecord:
+    # Compaction may have removed it although the range can be read: then no record has this offset.
     for records in reader.read(RangeId(stream, offset, Offset(offset + 1))):
         for record in records:
             if record.offset == offset:

@@ -65,10 +65,8 @@ class RangeSummary:
         self.top = -1
 
     def table(self, shape: Shape, offset: int, ts: int) -> TableSummary:
-        """Return what is known of a shape; its first row is at ``offset``.
-
-        Shapes are interned, so their identity is enough as key: the hash of a shape goes through all of its columns.
-        """
+        """Return what is known of a shape; its first row is at ``offset``."""
+        # Shapes are interned, so their identity is enough as key. The hash of a shape would go through all of its columns.
         table = self._tables.get(id(shape))
         if table is None:
             table = self._tables[id(shape)] = TableSummary(shape, offset, ts)
@@ -90,6 +88,7 @@ class RangeSummary:
         """Take in an event that is not a row. SourceError if too many are rejected."""
         if isinstance(event, ResolvedEvent):
             self._resolved_ts = max(self._resolved_ts, event.ts)
+            # ts - 1: a restart needs the first resolved event *above* A again, and the first row at or above A (model.segment).
             self.hold(offset, event.ts - 1)
         elif isinstance(event, DdlEvent):
             self._note_early(offset, event.commit_ts)
@@ -102,6 +101,7 @@ class RangeSummary:
         is_held = event.state is QuarantineState.HELD
         if is_held and event.commit_ts:
             self._note_early(event.place.offset, event.commit_ts)
+        # An update that changes its key is one event with two rows: it is reported once.
         if event.place[1:] in self._stored or event.place in self._rejected:
             return
         self._rejected[event.place] = event
@@ -118,15 +118,14 @@ class RangeSummary:
             )
 
     def _note_early(self, offset: int, ts: int) -> None:
-        """Note the first event below the floor. Behind a resolved event above the floor it is a replay and proves nothing."""
+        """Note the first event below the floor: proof that something was missed, if it is no replay."""
+        # Behind a resolved event above the floor it is a replay: the stream had promised that nothing new below it follows (DESIGN.md 3).
         if self._early is None and is_past(ts, self._floor_ts) and not has_shown_past(self._resolved_ts, self._floor_ts):
             self._early = (ts, offset)
 
     def add_chunk(self, shapes: list[Shape], shape: list[int], commit_ts: list[int], size: int) -> None:
-        """Count the rows of a packed chunk of ``size`` bytes. ``shape``: of each row, its index in ``shapes``.
-
-        Once per chunk and not per row: most chunks hold one table, and then three built-in calls do for all of its rows.
-        """
+        """Count the rows of a packed chunk of ``size`` bytes. ``shape``: of each row, its index in ``shapes``."""
+        # Once per chunk and not per row: most chunks hold one table, and then three built-in calls are enough for all of its rows.
         self._chunks += 1
         self._bytes += size
         self._ts += commit_ts

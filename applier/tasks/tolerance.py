@@ -61,6 +61,7 @@ class TolerantPlacer:
         try:
             placed = self._placer.place(offset, key, value)
         except ProtocolError:
+            # Only now: placing event by event costs a second reading of the record, and nearly no record needs it.
             return self._place_each(offset, key, value)
         if offset in self._skipped_offsets or (self._skipped_times and not self._skipped_times.isdisjoint(map(_ts_of, placed))):
             return self._place_each(offset, key, value)

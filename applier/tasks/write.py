@@ -36,12 +36,14 @@ def write(plan: ApplyPlan, planned: Iterable[Planned], reader: RangeReader) -> W
     rest = iter(planned)
     arrival = Arrival(plan.reducers)
     head = _read_head(rest, arrival)
+    # Everything up to the first statement was read: from here on a failure of another task cannot come any more.
     try:
         _check(head.failures, arrival)
     except ApplierError as error:
         return _not_written(error)
     quarantined = Quarantined(partial(record_of, reader), tuple(head.rejected), takes_refused=plan.policy.refused)
     outcome = plan.writer.write(plan.fence, arrival.counted(_statements(head.first, rest)), plan.commit, quarantined)
+    # Raised inside of the writer's transaction by ``counted``, and so rolled back there: nothing is durable.
     if isinstance(outcome.error, IncompleteInput):
         return _not_written(outcome.error)
     return replace(outcome, transactions=count_transactions(head.transactions)) if outcome.state is WriteState.COMMITTED else outcome
@@ -76,6 +78,7 @@ def _check(failures: list[ApplierError], arrival: Arrival) -> None:
 
 def _not_written(error: ApplierError) -> WriteOutcome:
     """Report a segment of which nothing was written: what was lost on the way to the writer is read again, from the sink's progress."""
+    # Another reading may succeed where content was lost or has changed. Any other error would come again.
     is_lost = isinstance(error, RangeChanged | JobAborted)
     return WriteOutcome(state=WriteState.RELOAD if is_lost else WriteState.FAILED, error=error)
 

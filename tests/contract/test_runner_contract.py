@@ -189,7 +189,7 @@ def test_a_range_that_cannot_be_read_fails_alone_with_the_sources_error_and_leav
     assert runner.apply(plan).rows == ALL - ROWS
 
 
-def test_an_unreadable_record_fails_its_range_or_is_reported_if_that_is_tolerated(make_runner: MakeRunner) -> None:
+def test_s23_an_unreadable_record_fails_its_range_or_is_reported_if_that_is_tolerated(make_runner: MakeRunner) -> None:
     reader = NumberedRows(ROWS, rubbish=2)
     runner = make_runner(reader)
     strict = listen(runner, reader)[2]

@@ -54,10 +54,9 @@ _EARLIEST, _LATEST = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[
 
 
 class _CommitResults:
-    """Logs each new reason why offsets could not be shown to lag tools.
+    """Logs each new reason why offsets could not be shown to lag tools."""
 
-    It has no reference to the source: a cycle through librdkafka's callback would keep a source alive that nobody uses any more.
-    """
+    # It has no reference to the source: a cycle through librdkafka's callback would keep a source alive that is not used any more.
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
@@ -78,8 +77,8 @@ class KafkaSource:
         self._settings = settings
         self._errors = ConnectionErrors(settings)
         with refusals_as_config_errors(settings):
-            heard = {"error_cb": self._errors.add, "on_commit": _CommitResults(settings).add}
-            self._consumer = Consumer(settings.consumer() | heard)
+            callbacks = {"error_cb": self._errors.add, "on_commit": _CommitResults(settings).add}
+            self._consumer = Consumer(settings.consumer() | callbacks)
             self._admin = AdminClient(settings.client())
         self._has_listed = False
 
@@ -95,13 +94,14 @@ class KafkaSource:
 
     def listing(self) -> Listing:
         """Fetch partitions and extents: first the partitions, then their offsets, so that the ends are the newest."""
+        # The ends last: DESIGN.md 3 closes a window only with a listing that is newer than the resolved events which gave W.
         streams = self._streams()
         earliest = self._offsets(streams, _EARLIEST)
         latest = self._offsets(streams, _LATEST)
         return Listing({s: PartitionExtent(earliest[s], latest[s]) for s in streams})
 
     def topic_ids(self) -> Mapping[str, str]:
-        """Ask for the topics' ids; empty where no broker tells them."""
+        """Ask for the topics' ids; empty where the brokers have none (old ones, and mock clusters)."""
         if str(self._metadata(self._settings.topics[0]).cluster_id).startswith(MOCK_CLUSTER):
             return {}
         try:
@@ -152,20 +152,16 @@ class KafkaSource:
         return {s: Offset(p.offset) if p.offset >= 0 else ends[s] for s, p in ((Stream(p.topic, p.partition), p) for p in found)}
 
     def show_offsets(self, offsets: Mapping[Stream, Offset]) -> None:
-        """Commit them as those of the consumer group, in the background.
-
-        By the consumer: an admin client whose request to a group's coordinator times out as the broker dies aborts the whole process
-        (librdkafka issue 4605, an assertion in rd_kafka_enq_once_del_source_return).
-        """
+        """Commit them as those of the consumer group, in the background."""
+        # By the consumer: an admin client whose request to a group's coordinator times out as the broker dies aborts the whole process
+        # (librdkafka issue 4605, an assertion in rd_kafka_enq_once_del_source_return).
         self._consumer.poll(0)  # nothing is assigned: only results of earlier commits can come
         if partitions := [TopicPartition(stream.topic, stream.partition, offset) for stream, offset in offsets.items()]:
             self._consumer.commit(offsets=partitions, asynchronous=True)
 
     def close(self) -> None:
-        """Close the consumer, once the last offsets are shown; the admin client ends with its last reference.
-
-        In a thread, and not for ever: librdkafka waits without a time-out for a broker that has died meanwhile.
-        """
+        """Close the consumer, once the last offsets are shown; the admin client ends with its last reference."""
+        # In a thread, and not for ever: librdkafka waits without a time-out for a broker that has died meanwhile.
         closing = Thread(target=self._consumer.close, name="applier-kafka-close", daemon=True)
         closing.start()
         closing.join(CLOSE_TIMEOUT_S)

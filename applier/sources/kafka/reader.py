@@ -83,21 +83,22 @@ class KafkaRangeReader:
         if assigned is None:
             with refusals_as_config_errors(self.settings):
                 assigned = _consumers[self.settings] = _connected(self.settings)
+        # seek() forgets the position, stay() sets it: a range that is abandoned in between is not continued by the next one.
         assigned.seek(range_id)
         yield from self._batches(assigned, range_id)
         assigned.stay(range_id)
 
     def _batches(self, assigned: _Assigned, range_id: RangeId) -> Iterator[list[Record]]:
-        heard = time.monotonic()
+        last_progress = time.monotonic()
         while (position := assigned.position) < range_id.end:
             records = self._take(assigned, assigned.consumer.consume(min(BATCH, range_id.end - position), POLL_S), range_id)
             if records:
                 yield records
             if assigned.position > position:
-                heard = time.monotonic()
+                last_progress = time.monotonic()
                 assigned.errors.clear()
             else:
-                self._judge_silence(assigned, range_id, time.monotonic() - heard)
+                self._judge_silence(assigned, range_id, time.monotonic() - last_progress)
 
     def _judge_silence(self, assigned: _Assigned, range_id: RangeId, silent_s: float) -> None:
         if silent_s >= PATIENCE_S:
@@ -112,6 +113,7 @@ class KafkaRangeReader:
             error = message.error()
             if error is not None:
                 if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                    # The only sign of a range whose last offsets hold no records (markers of transactions, compaction).
                     assigned.position = max(assigned.position, message.offset() or 0)
                     continue
                 if error.code() in TRANSIENT:
@@ -119,6 +121,7 @@ class KafkaRangeReader:
                 raise self._failed(error, range_id, assigned.position)
             offset: int = message.offset()  # type: ignore[assignment]  # a message without an error has one
             assigned.position = offset + 1
+            # The consumer fetches ahead: what lies behind the end belongs to another range.
             if offset < range_id.end:
                 records.append(Record(Offset(offset), message.key(), message.value()))
         return records

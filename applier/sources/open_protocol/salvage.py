@@ -18,7 +18,7 @@ from applier.sources.port import EventHead
 
 
 def event_head(head: Head | None) -> EventHead | None:
-    """Return what the event key tells; None if it cannot be read."""
+    """Return what the event key says; None if it cannot be read."""
     return None if head is None else EventHead(Ts(head.ts), TableName(head.scm, head.tbl), head.t == DDL)
 
 

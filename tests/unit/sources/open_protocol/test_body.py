@@ -55,7 +55,7 @@ def test_ddl_without_statement_or_type_is_refused(body):
     assert kind_of(read_ddl, dump(body)) == "field_type"
 
 
-def test_ddl_statement_keeps_foreign_bytes_as_lone_surrogates():
+def test_ddl_statement_keeps_bytes_that_are_not_utf8_as_lone_surrogates():
     assert read_ddl(b'{"q":"COMMENT \'\xe9\'","t":3}').query == "COMMENT '\udce9'"
 
 

@@ -57,14 +57,14 @@ def test_update_that_keeps_its_key_is_one_upsert(old):
     assert (row.kind, decode_key(row.key), row.image) == (RowKind.UPSERT, [1], dump(order(1)))
 
 
-def test_update_of_the_key_deletes_the_old_row_before_it_writes_the_new_one():
+def test_s20_update_of_the_key_deletes_the_old_row_before_it_writes_the_new_one():
     deleted, written = place_twice({"u": order(2), "p": order(1, "before")})
     assert (deleted.kind, decode_key(deleted.key), values_of(deleted)) == (RowKind.DELETE, [1], {"id": 1, "note": "before"})
     assert (written.kind, decode_key(written.key), values_of(written)) == (RowKind.UPSERT, [2], {"id": 2, "note": "x"})
     assert deleted.shape is written.shape
 
 
-def test_old_image_with_changed_columns_only_is_laid_over_the_new_one():
+def test_s20_old_image_with_changed_columns_only_is_laid_over_the_new_one():
     deleted, _ = place_twice({"u": order(2, "same"), "p": {"id": integer_key(1)}})
     assert values_of(deleted) == {"id": 1, "note": "same"}
 
@@ -126,7 +126,7 @@ def test_both_zeros_of_a_float_key_are_one_key():
 
 @pytest.mark.parametrize("value", [2**63 - 1, 2**63, 2**64 - 1, -(2**63)])
 @pytest.mark.parametrize("flags", [11, 139])
-def test_big_integer_keys_are_exact_whatever_the_flags_say(value, flags):
+def test_s17_big_integer_keys_are_exact_whatever_the_flags_say(value, flags):
     (row,) = place_twice({"u": {"id": column(8, flags, value)}})
     assert decode_key(row.key) == [value]
     assert values_of(row) == {"id": value}
@@ -140,7 +140,7 @@ def test_keys_beyond_64_bits_are_refused_also_where_the_shape_is_known():
     assert caught.value.facts["kind"] == "value_type"
 
 
-def test_text_key_of_foreign_bytes_is_found_again():
+def test_text_key_that_is_not_utf8_keeps_its_bytes():
     (row,) = place_twice({"u": {"k": text("caf\udce9", f=10)}})
     assert decode_key(row.key) == ["caf\udce9"]
     (deleted, _) = place_twice({"u": {"k": text("a\udcff", f=10)}, "p": {"k": text("b\udcfe", f=10), "x": text("\udcff")}})
@@ -162,7 +162,7 @@ def test_flags_unknown_to_us_are_kept(flags):
     assert row.shape.columns[0].flags == flags
 
 
-def test_shape_tells_columns_by_type_and_flags_not_by_order():
+def test_shape_is_equal_for_equal_types_and_flags_in_any_order():
     placer = OpenProtocolPlacer(STREAM)
     first, second, retyped, reflagged = (
         place((head(), {"u": image}), placer=placer)[0]
@@ -263,7 +263,7 @@ def test_other_events_come_between_rows_in_their_order():
 
 
 @pytest.mark.parametrize("body", [{"u": {"id": integer_key(1)}}, {"u": {"id": integer_key(1)}, "p": {"id": integer_key(1)}}])
-def test_row_reduced_to_its_handle_key_cannot_be_placed(body):
+def test_s16_row_reduced_to_its_handle_key_cannot_be_placed(body):
     with pytest.raises(ProtocolError) as caught:
         place((head(ohk=True), body))
     assert caught.value.facts["kind"] == "handle_key_only"
@@ -271,7 +271,7 @@ def test_row_reduced_to_its_handle_key_cannot_be_placed(body):
     assert caught.value.remedy
 
 
-def test_delete_reduced_to_its_handle_key_is_complete():
+def test_s16_delete_reduced_to_its_handle_key_is_complete():
     (row,) = place_twice({"d": {"id": integer_key(1)}}, head(ohk=True))
     assert (row.kind, decode_key(row.key)) == (RowKind.DELETE, [1])
 
@@ -284,7 +284,7 @@ def test_reduced_delete_without_any_handle_key_cannot_be_placed():
 
 @pytest.mark.parametrize("member", ["u", "d"])
 @pytest.mark.parametrize("only_handle_key", [False, True])
-def test_row_kept_in_an_object_cannot_be_placed(member, only_handle_key):
+def test_s15_row_kept_in_an_object_cannot_be_placed(member, only_handle_key):
     with pytest.raises(ProtocolError) as caught:
         place((head(ohk=only_handle_key, ccl="s3://bucket/x.json"), {member: {"id": integer_key(1)}}))
     assert caught.value.facts["kind"] == "claim_check"

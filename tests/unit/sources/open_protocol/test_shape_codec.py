@@ -71,7 +71,7 @@ def test_image_that_is_not_of_the_shape_is_refused():
             decode_image(image)
 
 
-def test_name_that_cannot_be_compiled_is_read_the_exact_way():
+def test_name_that_cannot_be_compiled_takes_the_full_parse():
     quoted = shape(('c"z', 3, 11))
     assert compile_matcher(quoted) is None
     assert image_decoder(quoted)(dump({'c"z': column(3, 11, 7)})) == [7]
@@ -79,7 +79,7 @@ def test_name_that_cannot_be_compiled_is_read_the_exact_way():
 
 @pytest.mark.parametrize("foreign", [{"note": column(15, 64, "caf\udce9")}, {'q"z': column(15, 64, "x")}], ids=["text", "name"])
 @pytest.mark.parametrize(("mysql_type", "wire", "value"), [(15, "\\x00\\xff", b"\x00\xff"), (252, "AP8=", b"\x00\xff")])
-def test_flags_of_the_shape_and_not_stale_ones_of_the_image_say_how_it_is_read_the_exact_way_too(foreign, mysql_type, wire, value):
+def test_the_full_parse_uses_the_flags_of_the_shape_and_not_stale_ones_of_the_image(foreign, mysql_type, wire, value):
     ((name, other),) = foreign.items()
     decode_image = image_decoder(shape(("c", mysql_type, 65), (name, 15, 64)))
     assert decode_image(dump({"c": column(mysql_type, 0, wire), name: other})) == [value, other["v"]]

@@ -16,7 +16,7 @@ def kind_of(members):
 
 
 @pytest.mark.parametrize(("mysql_type", "limits"), INTEGER_RANGES.items())
-def test_integers_are_exact_to_the_limits_of_their_type_and_not_beyond(mysql_type, limits):
+def test_s17_integers_are_exact_to_the_limits_of_their_type_and_not_beyond(mysql_type, limits):
     low, high = limits
     assert read_column("c", column(mysql_type, 0, low)).value == low
     assert read_column("c", column(mysql_type, 0, high)).value == high
@@ -108,7 +108,7 @@ def test_text_types_are_text_and_blob_types_bytes():
         ("raw \udcff", b"raw \xff"),
     ],
 )
-def test_go_quoted_bytes_are_unquoted(quoted, data):
+def test_s18_go_quoted_bytes_are_unquoted(quoted, data):
     assert unquote(quoted) == data
 
 
@@ -148,7 +148,7 @@ def test_what_go_does_not_unquote_is_refused(quoted):
         (b'{"\xff":1,"a":1,"a":2}', {"\udcff": 1, "a": 2}),
     ],
 )
-def test_text_that_is_not_utf8_is_read_exactly(data, document):
+def test_s18_text_that_is_not_utf8_is_read_exactly(data, document):
     assert parse(data) == document
 
 
