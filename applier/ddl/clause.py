@@ -156,7 +156,7 @@ CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
 """Where two clauses of one place could begin at one word, the longer one counts."""
 
 
-class Whole(NamedTuple):
+class ElementDecision(NamedTuple):
     """What is decided about elements, statements and kinds as a whole; carried out by ``clause_rewriting``, or left as it is."""
 
     what: str
@@ -164,23 +164,27 @@ class Whole(NamedTuple):
     why: str
 
 
-WHOLES: Final = (
-    Whole("FULLTEXT index of a table", "drop", "TiDB creates none; kept in DDLs of type add_fulltext_index, without its parser"),
-    Whole("CHECK of a table; ADD, ALTER and DROP of one", "drop", _UNCHECKED),
-    Whole("FOREIGN KEY of a table", "keep", "it is part of upstream's table; our sessions do not check it (foreign_key_checks = OFF)"),
-    Whole("SPATIAL, VECTOR and COLUMNAR index", "keep", "TiDB has no SPATIAL ones; a server that lacks the others stops the applier"),
-    Whole("ALTER IGNORE TABLE", "drop IGNORE", "MariaDB would delete rows that collide"),
-    Whole(
+ELEMENT_DECISIONS: Final = (
+    ElementDecision("FULLTEXT index of a table", "drop", "TiDB creates none; kept in DDLs of type add_fulltext_index, without its parser"),
+    ElementDecision("CHECK of a table; ADD, ALTER and DROP of one", "drop", _UNCHECKED),
+    ElementDecision(
+        "FOREIGN KEY of a table", "keep", "it is part of upstream's table; our sessions do not check it (foreign_key_checks = OFF)"
+    ),
+    ElementDecision(
+        "SPATIAL, VECTOR and COLUMNAR index", "keep", "TiDB has no SPATIAL ones; a server that lacks the others stops the applier"
+    ),
+    ElementDecision("ALTER IGNORE TABLE", "drop IGNORE", "MariaDB would delete rows that collide"),
+    ElementDecision(
         "IF [NOT] EXISTS of a column, index or partition", "MariaDB and TiDB only", "MySQL does not accept it; upstream has done it already"
     ),
-    Whole(
+    ElementDecision(
         "TRUNCATE or EXCHANGE of a partition of a table that is partitioned by KEY",
         "stop",
         "TiDB assigns rows to partitions with another hash",
     ),
-    Whole("/*! … */ and /*!50100 … */", "code", "TiDB executes them whatever version they name"),
-    Whole("/*M! … */", "drop", "TiDB takes it for a comment, MariaDB executes it"),
-    Whole("/*T! … */", "keep", "a comment for MySQL and MariaDB, code for a sink that is a TiDB"),
-    Whole("a charset without a collation", "TiDB's collation", "other servers have other defaults (collation.py)"),
-    Whole("RESTRICT and CASCADE of DROP TABLE; ALGORITHM, SQL SECURITY and CHECK OPTION of a view", "keep", "they change no row"),
+    ElementDecision("/*! … */ and /*!50100 … */", "code", "TiDB executes them whatever version they name"),
+    ElementDecision("/*M! … */", "drop", "TiDB takes it for a comment, MariaDB executes it"),
+    ElementDecision("/*T! … */", "keep", "a comment for MySQL and MariaDB, code for a sink that is a TiDB"),
+    ElementDecision("a charset without a collation", "TiDB's collation", "other servers have other defaults (collation.py)"),
+    ElementDecision("RESTRICT and CASCADE of DROP TABLE; ALGORITHM, SQL SECURITY and CHECK OPTION of a view", "keep", "they change no row"),
 )

@@ -1,6 +1,7 @@
 """Finds the clauses of ``clause.py`` in the tokens of a statement: where each begins and ends, and what happens to it. Pure.
 
-Words count as clauses only where one may stand: names, strings, comments, types and expressions are stepped over.
+Words count as clauses only where one may stand: names, strings, comments, types and expressions are stepped over. It goes by places, and
+not with a cursor: what it yields are places to edit, and a clause that is none after all must cost nothing.
 """
 
 from collections.abc import Iterator, Sequence

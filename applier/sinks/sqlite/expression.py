@@ -16,14 +16,11 @@ from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.ddl.remedy import BY_HAND
 from applier.model.errors import NeedsOperator
 from applier.sinks.sqlite.affinity import affinity
-from applier.sinks.sqlite.generated_value import NUMBER, TEXT, stored
+from applier.sinks.sqlite.generated_value import NUMBER, TEXT, Rendered, stored
 from applier.sinks.sqlite.names import Sql, quote
 
 Columns: TypeAlias = Mapping[str, ColumnType]
-Rendered: TypeAlias = tuple[str, str] | None
 
-_NUMBER: Final = NUMBER
-_TEXT: Final = TEXT
 _TEXT_FAMILIES: Final = (
     TypeFamily.CHARACTER,
     TypeFamily.DECIMAL,
@@ -97,7 +94,7 @@ def _paren(node: exp.Expr, columns: Columns) -> Rendered:
 
 def _negative(node: exp.Expr, columns: Columns) -> Rendered:
     inner = _render(node.this, columns)
-    return (f"-({inner[0]})", _NUMBER) if inner and inner[1] == _NUMBER else None
+    return (f"-({inner[0]})", NUMBER) if inner and inner[1] == NUMBER else None
 
 
 def _column(node: exp.Expr, columns: Columns) -> Rendered:
@@ -108,15 +105,15 @@ def _column(node: exp.Expr, columns: Columns) -> Rendered:
         return None  # as text it has zeros in front, which SQLite does not keep
     # BIGINT UNSIGNED is stored as text above 2^63-1: SQLite would calculate with a REAL.
     if column.family is TypeFamily.INTEGER and affinity(column) == "INTEGER":
-        return quote(node.name), _NUMBER
-    return (quote(node.name), _TEXT) if column.family in _TEXT_FAMILIES else None
+        return quote(node.name), NUMBER
+    return (quote(node.name), TEXT) if column.family in _TEXT_FAMILIES else None
 
 
 def _literal(node: exp.Expr, _columns: Columns) -> Rendered:
     if node.is_string:
-        return "'" + node.name.replace("'", "''") + "'", _TEXT
+        return "'" + node.name.replace("'", "''") + "'", TEXT
     # A greater number, or one with a fraction, is a REAL in SQLite and a DECIMAL in MySQL.
-    return (node.name, _NUMBER) if node.name.isdecimal() and int(node.name) < 2**63 else None
+    return (node.name, NUMBER) if node.name.isdecimal() and int(node.name) < 2**63 else None
 
 
 def _operation(node: exp.Expr, columns: Columns) -> Rendered:
@@ -125,16 +122,16 @@ def _operation(node: exp.Expr, columns: Columns) -> Rendered:
     if sign is None:
         return None
     left, right = _render(node.this, columns), _render(node.expression, columns)
-    if left is None or right is None or (left[1], right[1]) != (_NUMBER, _NUMBER):
+    if left is None or right is None or (left[1], right[1]) != (NUMBER, NUMBER):
         return None
-    return f"({left[0]} {sign} {right[0]})", _NUMBER
+    return f"({left[0]} {sign} {right[0]})", NUMBER
 
 
 def _concat(node: exp.Expr, columns: Columns) -> Rendered:
     # An overflow would be the text of a REAL.
     parts = [None if part.find(*_ARITHMETIC, exp.Neg) else _render(part, columns) for part in node.expressions]
     rendered = [part[0] for part in parts if part is not None]
-    return ("(" + " || ".join(rendered) + ")", _TEXT) if rendered and len(rendered) == len(parts) else None
+    return ("(" + " || ".join(rendered) + ")", TEXT) if rendered and len(rendered) == len(parts) else None
 
 
 def _coalesce(node: exp.Expr, columns: Columns) -> Rendered:
@@ -149,7 +146,7 @@ def _coalesce(node: exp.Expr, columns: Columns) -> Rendered:
 def _if(node: exp.Expr, columns: Columns) -> Rendered:
     condition, then = _render(node.this, columns), _render(node.args["true"], columns)
     otherwise = _render(node.args["false"], columns) if node.args.get("false") is not None else None
-    if condition is None or then is None or otherwise is None or condition[1] != _NUMBER or then[1] != otherwise[1]:
+    if condition is None or then is None or otherwise is None or condition[1] != NUMBER or then[1] != otherwise[1]:
         return None
     if not _agree((node.args["true"], node.args["false"]), columns):
         return None

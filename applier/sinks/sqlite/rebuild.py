@@ -32,7 +32,7 @@ class DdlTime:
 
 
 def change_columns(
-    connection: sqlite3.Connection, old: TableDefinition, new: TableDefinition, columns: list[DraftColumn], moment: DdlTime
+    connection: sqlite3.Connection, old: TableDefinition, new: TableDefinition, columns: list[DraftColumn], ddl_time: DdlTime
 ) -> bool:
     """Bring the table from ``old`` to ``new``; return whether its indexes were created again.
 
@@ -42,9 +42,9 @@ def change_columns(
         return False
     if _can_append(old, new):
         for column in new.columns[len(old.columns) :]:
-            _append(connection, new, column, moment)
+            _append(connection, new, column, ddl_time)
         return False
-    _rebuild(connection, old, new, columns, moment)
+    _rebuild(connection, old, new, columns, ddl_time)
     return True
 
 
@@ -61,8 +61,8 @@ def _can_append(old: TableDefinition, new: TableDefinition) -> bool:
     )
 
 
-def _append(connection: sqlite3.Connection, table: TableDefinition, column: ColumnDefinition, moment: DdlTime) -> None:
-    fill = fill_value(column, moment.commit_ts, moment.zone)
+def _append(connection: sqlite3.Connection, table: TableDefinition, column: ColumnDefinition, ddl_time: DdlTime) -> None:
+    fill = fill_value(column, ddl_time.commit_ts, ddl_time.zone)
     statement = compose(
         "ALTER TABLE {table} ADD COLUMN {clause}", table=quote(stored_name(table.name)), clause=column_clause(table, column)
     )
@@ -79,23 +79,23 @@ def _append(connection: sqlite3.Connection, table: TableDefinition, column: Colu
 
 
 def _rebuild(
-    connection: sqlite3.Connection, old: TableDefinition, new: TableDefinition, columns: list[DraftColumn], moment: DdlTime
+    connection: sqlite3.Connection, old: TableDefinition, new: TableDefinition, columns: list[DraftColumn], ddl_time: DdlTime
 ) -> None:
     stored = stored_name(old.name)
     # No index yet: SQLite fills a table without indexes faster, and their names are still taken by the old table's.
     connection.execute(create_table(new, _SCRATCH))
-    _copy(connection, old, [column for column in columns if not column.definition.generated], moment)
+    _copy(connection, old, [column for column in columns if not column.definition.generated], ddl_time)
     connection.execute(compose("DROP TABLE {table}", table=quote(stored)))
     connection.execute(compose("ALTER TABLE {scratch} RENAME TO {table}", scratch=quote(_SCRATCH), table=quote(stored)))
     for statement in create_indexes(new):
         connection.execute(statement)
 
 
-def _copy(connection: sqlite3.Connection, old: TableDefinition, columns: list[DraftColumn], moment: DdlTime) -> None:
+def _copy(connection: sqlite3.Connection, old: TableDefinition, columns: list[DraftColumn], ddl_time: DdlTime) -> None:
     if not connection.execute(compose("SELECT EXISTS (SELECT 1 FROM {table})", table=quote(stored_name(old.name)))).fetchone()[0]:
         return
     reasons: list[str] = []
-    sources = [_source(connection, old, column, moment, reasons) for column in columns]
+    sources = [_source(connection, old, column, ddl_time, reasons) for column in columns]
     statement = compose(
         "INSERT INTO {scratch} ({columns}) SELECT {sources} FROM {table}",
         scratch=quote(_SCRATCH),
@@ -112,12 +112,12 @@ def _copy(connection: sqlite3.Connection, old: TableDefinition, columns: list[Dr
 
 
 def _source(
-    connection: sqlite3.Connection, old: TableDefinition, column: DraftColumn, moment: DdlTime, reasons: list[str]
+    connection: sqlite3.Connection, old: TableDefinition, column: DraftColumn, ddl_time: DdlTime, reasons: list[str]
 ) -> tuple[str, Stored]:
     """Return the expression that gives a new column its values, and the value to bind if the expression is ``?``."""
     before = old.column(column.source) if column.source else None
     if before is None:
-        return "?", fill_value(column.definition, moment.commit_ts, moment.zone)
+        return "?", fill_value(column.definition, ddl_time.commit_ts, ddl_time.zone)
     convert = conversion(before.type, column.definition.type)
     if convert is same:
         return quote(before.name), None

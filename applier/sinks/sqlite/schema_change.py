@@ -77,7 +77,7 @@ class SchemaChange:
 
     def __init__(self, connection: sqlite3.Connection, ddl: DdlEvent, zone: str) -> None:
         self._connection, self._ddl = connection, ddl
-        self._moment = DdlTime(ddl.commit_ts, zone)
+        self._ddl_time = DdlTime(ddl.commit_ts, zone)
         self._tree = parse(ddl.query)
 
     def run(self) -> None:
@@ -253,7 +253,7 @@ class SchemaChange:
 
     def _change(self, old: TableDefinition, draft: TableDraft) -> None:
         new = draft.freeze()
-        if not change_columns(self._connection, old, new, draft.columns, self._moment):
+        if not change_columns(self._connection, old, new, draft.columns, self._ddl_time):
             self._change_indexes(old, new)
 
     def _change_indexes(self, old: TableDefinition, new: TableDefinition) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from applier.ddl.clause import CLAUSES, WHOLES, Clause, ClausePlace
+from applier.ddl.clause import CLAUSES, ELEMENT_DECISIONS, Clause, ClausePlace
 from applier.ddl.clause_rewriting import ADD_FULLTEXT_INDEX, without_ignored_clauses
 from applier.model.events import DdlEvent
 from applier.model.position import Ts
@@ -75,7 +75,7 @@ def _rows() -> list[str]:
         lines += [_row(list(alike)) for _, alike in groupby(CLAUSES[place], key=lambda clause: (clause.decision, clause.why))]
         lines.append("")
     lines += ["### Elements and statements as a whole", "", "| what | the sink gets | why |", "|---|---|---|"]
-    return lines + [f"| {whole.what} | {whole.decision} | {whole.why} |" for whole in WHOLES]
+    return lines + [f"| {element.what} | {element.decision} | {element.why} |" for element in ELEMENT_DECISIONS]
 
 
 def _row(alike: list[Clause]) -> str:
