@@ -3,15 +3,19 @@
 import pickle
 from collections.abc import Iterator
 from dataclasses import replace
+from threading import get_ident
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, event
+from sqlalchemy.dialects import mysql, sqlite
 
 from applier.model.errors import FatalSinkError, InvariantViolation, NeedsOperator, RetryableSinkError, RowRefused, SourceError
 from applier.model.events import FoldedName
 from applier.model.position import Offset
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
 from applier.planner.statement import Statement
+from applier.sinks.bookkeeping.named_queries import load_queries
 from applier.sinks.progress import Fence
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.write_outcome import WriteState
@@ -31,6 +35,51 @@ def test_rows_and_progress_are_one_transaction(replica: DatabaseReplica) -> None
     assert progress.fence == Fence(replica.fence.epoch, replica.fence.window_id + 1)
     assert (progress.checkpoint_ts, progress.known_tables, progress.topic_ids) == (9, known, {"feed": "id-1"})
     assert progress.positions == commit_at(9).positions
+
+
+def test_the_steps_of_a_write_come_in_one_order(replica: DatabaseReplica, sent: list[str]) -> None:
+    def planned() -> Iterator[Statement]:
+        sent.append("run")
+        yield from replica.replaces("(1,'a')")
+
+    def record_of(_: RejectedEvent) -> KeptRecord:
+        sent.append("read the record")
+        return KEPT
+
+    broken = RejectedEvent(place=EventPlace(FEED, Offset(7), WHOLE_RECORD), error="broken")
+    assert replica.write(planned(), quarantined=Quarantined(record_of, (broken,))).state is WriteState.COMMITTED
+    # What comes before the lock opens the session.
+    assert sent[sent.index("lock") :] == ["lock", "run", "read the record", "store", "advance", "commit"]
+
+
+@pytest.fixture
+def sent() -> Iterator[list[str]]:
+    """Record the steps of the bookkeeping that are sent to the database."""
+    steps = {"progress_lock": "lock", "quarantine_store": "store", "progress_advance": "advance"}
+    texts = {
+        str(load_queries(dialect)[name].compile(dialect=compiler, compile_kwargs={"render_postcompile": True})): step
+        for name, step in steps.items()
+        for dialect, compiler in (("sqlite", sqlite.dialect(paramstyle="qmark")), ("mysql", mysql.dialect(paramstyle="pyformat")))
+    }
+    recorded: list[str] = []
+    writing = get_ident()  # the heartbeat commits in a thread of its own
+
+    def record(step: str | None) -> None:
+        # SQLite locks the whole file, so the statement that locks the row is the one that reads it, which comes again.
+        if step is not None and get_ident() == writing and not (step == "lock" and "lock" in recorded):
+            recorded.append(step)
+
+    def note(_connection: object, _cursor: object, statement: str, *_more: object) -> None:
+        record(texts.get(statement))
+
+    def commit(_connection: object) -> None:
+        record("commit")
+
+    event.listen(Engine, "before_cursor_execute", note)
+    event.listen(Engine, "commit", commit)
+    yield recorded
+    event.remove(Engine, "before_cursor_execute", note)
+    event.remove(Engine, "commit", commit)
 
 
 def test_an_earlier_attempt_of_the_same_write_is_found(replica: DatabaseReplica) -> None:
@@ -175,6 +224,6 @@ def test_more_refused_rows_than_an_accident_makes_stop_the_transaction(replica: 
 
 def test_a_save_without_rows_stores_what_it_quarantines_however_large_the_record_is(replica: DatabaseReplica) -> None:
     large = KeptRecord(b"k", b"\x00'" * 1_500_000)
-    event = RejectedEvent(place=EventPlace(FEED, Offset(7), WHOLE_RECORD), error="broken")
-    assert replica.sink.save(replica.fence, commit_at(9), Quarantined(lambda _: large, (event,))).state is WriteState.COMMITTED
-    assert replica.sink.quarantine.record(event.place) == large
+    broken = RejectedEvent(place=EventPlace(FEED, Offset(7), WHOLE_RECORD), error="broken")
+    assert replica.sink.save(replica.fence, commit_at(9), Quarantined(lambda _: large, (broken,))).state is WriteState.COMMITTED
+    assert replica.sink.quarantine.record(broken.place) == large
