@@ -103,3 +103,21 @@ def test_a_view_finds_its_table_under_another_spelling(file):
     file.ddl("CREATE TABLE `Ärger` (`id` INT PRIMARY KEY)", "CREATE VIEW `v` AS SELECT `id` FROM `SHOP`.`ärger`")
     file.connection.execute('INSERT INTO "shop.Ärger" VALUES (1)')
     assert file.connection.execute('SELECT "id" FROM "shop.v"').fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "DROP TABLE t u",
+        "DROP TABLE t; DROP TABLE u",
+        "DROP DATABASE shop, crm",
+        "TRUNCATE TABLE t u",
+        "CREATE GLOBAL TEMPORARY TABLE u (a INT)",
+    ],
+)
+def test_a_statement_of_which_a_part_is_not_understood_changes_nothing(file, query):
+    three_rows(file)
+    before = (file.tables(), file.rows())
+    with pytest.raises(NeedsOperator, match="cannot be translated for SQLite"):
+        file.ddl(query)
+    assert (file.tables(), file.rows()) == before
