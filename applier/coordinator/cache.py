@@ -8,15 +8,13 @@ not on all that are cached: ten thousand DDLs are ten thousand steps (846 to 940
 from collections import Counter
 from collections.abc import Iterable
 from heapq import heappop, heappush
-from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from applier.coordinator.open_range import OpenRange
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Stream, Ts
 from applier.model.range_report import RangeId, RangeReport, TableRows
-from applier.model.segment import first_beyond, is_beyond, is_in_segment, is_spent, may_hold, overlaps_segment
-
-_TS: Final = attrgetter("ts")
+from applier.model.segment import is_beyond, is_spent, may_hold, overlaps_segment
 
 
 class Selection(NamedTuple):
@@ -39,7 +37,7 @@ class Cache:
         self._empty: list[RangeId] = []
         self._spent: dict[RangeId, None] = {}
         self._names: dict[Stream, set[RangeId]] = {}
-        self._open: dict[RangeId, _OpenRange] = {}
+        self._open: dict[RangeId, OpenRange] = {}
         # Heaps of (first or last commit_ts, number, range). A range that was dropped is left in them until it comes up.
         self._ahead: list[tuple[Ts, int, RangeId]] = []
         self._ends: list[tuple[Ts, int, RangeId]] = []
@@ -137,12 +135,12 @@ class Cache:
             for opened in self._opened(ts, ts)
         )
 
-    def _opened(self, after_ts: Ts, upto_ts: Ts) -> list["_OpenRange"]:
+    def _opened(self, after_ts: Ts, upto_ts: Ts) -> list[OpenRange]:
         """Return the ranges that may hold rows between two commit_ts (inclusive); ``after_ts`` never steps back."""
         while self._ahead and not is_beyond(self._ahead[0][0], upto_ts):
             _, number, name = heappop(self._ahead)
             if self._is_here(name, number):
-                self._open[name] = _OpenRange(number, self._ranges[name][1])
+                self._open[name] = OpenRange(number, self._ranges[name][1])
         for name in [name for name, opened in self._open.items() if is_spent(opened.report.max_ts, after_ts)]:
             del self._open[name]
         return list(self._open.values())
@@ -154,7 +152,7 @@ class Cache:
         for opened in self._opened(after_ts, upto_ts):
             report = opened.report
             # Estimates, always from above: a range that may hold a row is read, and the planner looks at each row's commit_ts.
-            most = rows_at_most(report, after_ts, upto_ts) + (_rows_at(report, after_ts) if settled is not None else 0)
+            most = opened.rows_between(after_ts, upto_ts) + (opened.rows_at(after_ts) if settled is not None else 0)
             mine = [table for table in opened.tables(after_ts, upto_ts) if _is_wanted(table, after_ts, upto_ts, settled)] if most else []
             if mine:
                 ranges.append(report.range)
@@ -170,72 +168,19 @@ class Cache:
 
         Counts are known at up to 64 points per range, so the estimate may be off by a 64th of each range.
         """
-        if sum(rows_at_most(opened.report, after_ts, upto_ts) for opened in self._opened(after_ts, upto_ts)) <= max_rows:
+        open_ranges = self._opened(after_ts, upto_ts)
+        if max_rows >= sum(opened.rows_between(after_ts, upto_ts) for opened in open_ranges):
             return upto_ts
         # An upstream transaction that is larger than ``max_rows`` stays whole: in two it would be visible in two steps.
         total, end = 0, None
-        for ts, rows in sorted(self._increments(after_ts, upto_ts).items()):
+        increments: Counter[Ts] = Counter()
+        for opened in open_ranges:
+            increments.update(opened.rows_by_ts(after_ts, upto_ts))
+        for ts, rows in sorted(increments.items()):
             if end is not None and total + rows > max_rows:
                 return end
             total, end = total + rows, ts
         return upto_ts if end is None else end
-
-    def _increments(self, after_ts: Ts, upto_ts: Ts) -> Counter[Ts]:
-        """Count rows by the points at which counts are known."""
-        increments: Counter[Ts] = Counter()
-        for opened in self._opened(after_ts, upto_ts):
-            before = _counted(opened.report, after_ts)
-            for ts, rows in opened.report.row_counts:
-                if is_in_segment(ts, after_ts, upto_ts):
-                    increments[ts] += rows - before
-                    before = rows
-        return increments
-
-
-class _OpenRange:
-    """A range that the sweep has reached. Its tables wait, in the order of their first commit_ts, until the sweep reaches them."""
-
-    __slots__ = ("_open", "_waiting", "number", "report")
-
-    def __init__(self, number: int, report: RangeReport) -> None:
-        self.number, self.report = number, report
-        self._waiting = sorted(report.tables, key=lambda table: table.min_ts, reverse=True)
-        self._open: list[TableRows] = []
-
-    def tables(self, after_ts: Ts, upto_ts: Ts) -> list[TableRows]:
-        """Return the tables that may have rows between two commit_ts (inclusive), and perhaps others."""
-        while self._waiting and not is_beyond(self._waiting[-1].min_ts, upto_ts):
-            self._open.append(self._waiting.pop())
-        # A new list only where one is spent: most calls change nothing.
-        if any(is_spent(table.max_ts, after_ts) for table in self._open):
-            self._open = [table for table in self._open if not is_spent(table.max_ts, after_ts)]
-        return self._open
-
-
-def rows_at_most(report: RangeReport, after_ts: Ts, upto_ts: Ts) -> int:
-    """Return how many rows of a range can lie in a segment."""
-    if not overlaps_segment(report.min_ts, report.max_ts, after_ts, upto_ts):
-        return 0
-    counts = report.row_counts
-    at = first_beyond(counts, upto_ts, _TS)
-    if at == len(counts):
-        most = report.rows
-    elif at and counts[at - 1].ts == upto_ts:
-        most = counts[at - 1].rows
-    else:
-        most = counts[at].rows - 1  # a count stands at the ts of a row: that row is behind the segment
-    return most - _counted(report, after_ts)
-
-
-def _counted(report: RangeReport, ts: Ts) -> int:
-    """How many rows surely have commit_ts <= ts."""
-    at = first_beyond(report.row_counts, ts, _TS)
-    return report.row_counts[at - 1].rows if at else 0
-
-
-def _rows_at(report: RangeReport, ts: Ts) -> int:
-    """How many rows can lie at exactly ``ts``."""
-    return rows_at_most(report, Ts(ts - 1), ts)
 
 
 def _is_wanted(table: TableRows, after_ts: Ts, upto_ts: Ts, settled: frozenset[FoldedName] | None) -> bool:
