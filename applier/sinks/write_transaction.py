@@ -123,7 +123,7 @@ class WriteTransaction:
 
     def _store(self, session: WriteSession, quarantined: Quarantined | None, refused: Sequence[RejectedEvent]) -> tuple[RejectedEvent, ...]:
         quarantine = Quarantine(self.bookkeeping)
-        return _translated(session, "writing to the quarantine", lambda: quarantine.store_all(session.connection, quarantined, refused))
+        return _translated(session, "writing to the quarantine", lambda: quarantine.store(session.connection, quarantined, refused))
 
 
 def _run(refused_rows: RefusedRows, statements: Iterable[Statement]) -> int:

@@ -12,6 +12,7 @@ from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.ledger_entry import DdlState, LedgerKey
+from tests.contract.quarantining import store
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_only_places_that_may_be_read_again_are_returned(books: Bookkeeping, con
     passed, here, behind = (EventPlace(Stream("feed", 0), Offset(offset), 0) for offset in (4, 5, 9))
     elsewhere = EventPlace(Stream("new", 3), Offset(1), -1)
     for place in (passed, here, behind, elsewhere):
-        quarantine.store(connection, RejectedEvent(place=place, error="broken"), KeptRecord(b"k", b"v"))
+        store(quarantine, connection, RejectedEvent(place=place, error="broken"), KeptRecord(b"k", b"v"))
     quarantine.settle(connection, behind, QuarantineState.DROPPED, "me@here")
     position = {"name": books.name, "topic": "feed", "partition_number": 0, "topic_id": "", "next_offset": 5, "resolved_ts": 7}
     connection.execute(books.query("stream_write"), position)

@@ -24,6 +24,7 @@ from applier.sinks.overview import Overview, OwnerState
 from applier.sinks.port import Sink
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.settings import SinkSettings
+from tests.contract.quarantining import store
 
 HOUR_S = 3600.0
 ORDERS = FoldedName("shop", "orders")
@@ -127,7 +128,7 @@ def test_what_waits_for_the_operator_is_shown(world: World, books: Bookkeeping) 
     with world.engine.begin() as connection:
         Ledger(books).intent(connection, DdlIdentity(Ts(30), ORDERS, frozenset({ORDERS})), ALTER, "{}")
         place = EventPlace(Stream("feed", 0), Offset(5), WHOLE_RECORD)
-        Quarantine(books).store(connection, RejectedEvent(place=place, error="broken"), KeptRecord(b"k", b"v"))
+        store(Quarantine(books), connection, RejectedEvent(place=place, error="broken"), KeptRecord(b"k", b"v"))
     seen = world.look()
     assert [entry.ddl for entry in seen.undecided] == [ALTER]
     assert seen.quarantined == 1

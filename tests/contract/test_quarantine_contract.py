@@ -11,6 +11,7 @@ from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.quarantine import PIECE_BYTES, Quarantine
 from applier.sinks.quarantine import SkipRule
+from tests.contract.quarantining import store
 
 PLACE = EventPlace(Stream("feed", 2), Offset(81_200), 3)
 EVENT = RejectedEvent(place=PLACE, error="it broke", schema="shop", table="Orders", key='{"id": 7}', commit_ts=Ts(MAX_TS))
@@ -27,16 +28,16 @@ def at(offset: int, event: int = WHOLE_RECORD) -> EventPlace:
 
 
 def test_an_event_is_kept_with_its_record(quarantine: Quarantine, connection: Connection) -> None:
-    assert quarantine.store(connection, EVENT, RECORD)
+    assert store(quarantine, connection, EVENT, RECORD)
     (entry,) = quarantine.entries(connection)
     assert (entry.event, entry.settled_at, entry.settled_by) == (EVENT, None, "")
     assert quarantine.record(connection, PLACE) == RECORD
 
 
 def test_an_event_that_is_found_again_is_not_stored_again(quarantine: Quarantine, connection: Connection) -> None:
-    quarantine.store(connection, EVENT, RECORD)
+    store(quarantine, connection, EVENT, RECORD)
     quarantine.settle(connection, PLACE, QuarantineState.DROPPED, "me@here")
-    assert not quarantine.store(connection, EVENT, RECORD)
+    assert not store(quarantine, connection, EVENT, RECORD)
     assert [entry.event.state for entry in quarantine.entries(connection)] == [QuarantineState.DROPPED]
 
 
@@ -51,21 +52,21 @@ def test_an_event_that_is_found_again_is_not_stored_again(quarantine: Quarantine
     ids=["nulls", "empty", "just over one piece", "several pieces"],
 )
 def test_a_record_of_any_size_comes_back_byte_by_byte(record: KeptRecord, quarantine: Quarantine, connection: Connection) -> None:
-    quarantine.store(connection, EVENT, record)
+    store(quarantine, connection, EVENT, record)
     assert quarantine.record(connection, PLACE) == record
     assert len(quarantine.entries(connection)) == quarantine.count(connection) == 1
 
 
 def test_names_and_keys_that_are_no_text_or_too_long_are_kept_readable(quarantine: Quarantine, connection: Connection) -> None:
-    quarantine.store(connection, RejectedEvent(place=PLACE, error="\udcff", schema="s" * 500, table="\udce9", key="\ud800"), RECORD)
+    store(quarantine, connection, RejectedEvent(place=PLACE, error="\udcff", schema="s" * 500, table="\udce9", key="\ud800"), RECORD)
     (entry,) = quarantine.entries(connection)
     assert (entry.event.error, entry.event.schema, entry.event.table, entry.event.key) == ("\\udcff", "s" * 192, "\\udce9", "\\ud800")
 
 
 def test_only_what_waits_is_counted_and_only_what_waits_can_be_settled(quarantine: Quarantine, connection: Connection) -> None:
-    quarantine.store(connection, RejectedEvent(place=at(1), error="broken"), RECORD)
-    quarantine.store(connection, RejectedEvent(place=at(2), error="broken"), KeptRecord(b"k", b"v" * (2 * PIECE_BYTES)))
-    quarantine.store(connection, RejectedEvent(place=at(3), error="left out", state=QuarantineState.SKIPPED), RECORD)
+    store(quarantine, connection, RejectedEvent(place=at(1), error="broken"), RECORD)
+    store(quarantine, connection, RejectedEvent(place=at(2), error="broken"), KeptRecord(b"k", b"v" * (2 * PIECE_BYTES)))
+    store(quarantine, connection, RejectedEvent(place=at(3), error="left out", state=QuarantineState.SKIPPED), RECORD)
     assert quarantine.count(connection) == 2
     assert quarantine.settle(connection, at(2), QuarantineState.DROPPED, "me@here")
     assert not quarantine.settle(connection, at(2), QuarantineState.RETRIED, "me@here")
@@ -84,7 +85,7 @@ def test_a_record_that_was_not_quarantined_is_an_error(quarantine: Quarantine, c
 
 
 def test_replicas_do_not_see_one_anothers_quarantine(quarantine: Quarantine, connection: Connection) -> None:
-    quarantine.store(connection, EVENT, RECORD)
+    store(quarantine, connection, EVENT, RECORD)
     other = Quarantine(Bookkeeping("other", quarantine.bookkeeping.dialect))
     assert (other.count(connection), other.entries(connection), other.skip_rules(connection)) == (0, [], [])
 
@@ -114,5 +115,5 @@ def test_a_migration_that_died_after_its_first_column_is_completed(connection: C
     ):
         connection.execute(text(statement))
     assert migration.upgrade(connection) == ("0002", "0003")
-    assert Quarantine(books).store(connection, EVENT, RECORD)
+    assert store(Quarantine(books), connection, EVENT, RECORD)
     assert Quarantine(books).settle(connection, PLACE, QuarantineState.DROPPED, "me@here")

@@ -40,7 +40,7 @@ class Quarantine:
 
     bookkeeping: Bookkeeping
 
-    def store_all(
+    def store(
         self, connection: Connection, quarantined: Quarantined | None, refused: Sequence[RejectedEvent] = ()
     ) -> tuple[RejectedEvent, ...]:
         """Store what a transaction quarantines, reading one record at a time; return what was not there before.
@@ -81,13 +81,6 @@ class Quarantine:
                 rows = connection.execute(self.bookkeeping.query("quarantine_stored"), values)
                 found.update(EventPlace(stream, Offset(row.record_offset), row.event_index) for row in rows)
         return frozenset(found)
-
-    def store(self, connection: Connection, event: RejectedEvent, record: KeptRecord) -> bool:
-        """Store an event; False if it is stored already, in any state. The caller holds the progress row."""
-        if event.place in self.stored(connection, [event.place]):
-            return False
-        self._insert(connection, event, _encode(record))
-        return True
 
     def _insert(self, connection: Connection, event: RejectedEvent, data: bytes) -> None:
         key = self._key(event.place)
