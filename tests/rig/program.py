@@ -20,7 +20,7 @@ from typing import Any, Self
 APPLIER = (sys.executable, "-m", "applier")
 ROOT = Path(__file__).parents[2]
 PROCESSES = Path("/proc")
-POLL_S = 0.02
+POLL_S = 0.05
 DEADLINE_S = 200
 """A run of a test takes seconds; what takes longer hangs."""
 CONFIG = """\
