@@ -7,7 +7,6 @@ import pytest
 from sqlalchemy import make_url
 
 from applier.model.errors import (
-    ConfigError,
     FatalSinkError,
     RetryableSinkError,
     RowRefused,
@@ -19,11 +18,9 @@ from applier.model.rejected_event import EventPlace, KeptRecord, QuarantineState
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.statement import Phase, Statement, StatementRows
 from applier.sinks.mysql.dialect import MysqlDialect
-from applier.sinks.mysql.session import SQL_MODE, Purpose, discard, open_session
 from applier.sinks.mysql.write_session import close_writer_sessions
 from applier.sinks.mysql.writer import MysqlWriter
 from applier.sinks.quarantine import Quarantined
-from applier.sinks.settings import Tls, TlsMode
 from applier.sinks.write_outcome import WriteState
 from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, rows, run, settings
 from tests.integration.tcp_proxy import Proxy, proxy_to
@@ -128,9 +125,6 @@ def test_a_session_that_died_of_idleness_is_replaced(shop: Replica, mysql_url: s
     assert shop.write().state is WriteState.COMMITTED
 
 
-# The answer to COMMIT
-
-
 @pytest.fixture
 def proxied(shop: Replica, least_privileged_url: str) -> Iterator[tuple[Proxy, MysqlWriter]]:
     url = make_url(least_privileged_url)
@@ -173,74 +167,6 @@ def test_a_writer_in_flight_cannot_arrive_after_the_epoch_was_raised(shop: Repli
     assert raised[0].checkpoint_ts < shop.ts + 1
     assert ids(mysql_url) == []
 
-
-# Sessions
-
-
-def test_a_session_has_the_fixed_settings_whatever_the_servers_are(least_privileged_url: str) -> None:
-    connection = open_session(settings(least_privileged_url, time_zone="+05:30"), Purpose.WRITE)
-    row = connection.exec_driver_sql(
-        "SELECT @@sql_mode, @@time_zone, @@foreign_key_checks, @@collation_server, @@innodb_lock_wait_timeout, @@wait_timeout, @@autocommit"
-    ).one()
-    assert tuple(row) == (SQL_MODE, "+05:30", 0, "utf8mb4_bin", 3, 600, 0)
-    discard(connection)
-
-
-def test_no_option_of_the_url_makes_a_session_commit_by_itself(least_privileged_url: str) -> None:
-    for text in ("true", "false"):
-        with pytest.raises(ConfigError, match="autocommit"):
-            open_session(settings(f"{least_privileged_url}?autocommit={text}"), Purpose.WRITE)
-
-
-def test_what_the_server_sets_for_every_session_is_undone(mysql_url: str, least_privileged_url: str) -> None:
-    names = ("autocommit", "character_set_client", "character_set_connection", "character_set_results", "foreign_key_checks")
-    run(mysql_url, "SET GLOBAL init_connect = 'SET autocommit = 1, foreign_key_checks = 1, NAMES latin1'")
-    try:
-        connection = open_session(settings(least_privileged_url), Purpose.WRITE)
-        row = connection.exec_driver_sql("SELECT " + ",".join(f"@@{name}" for name in names)).one()
-        discard(connection)
-    finally:
-        run(mysql_url, "SET GLOBAL init_connect = ''")
-    assert tuple(row) == (0, "utf8mb4", "utf8mb4", "utf8mb4", 0)
-
-
-def test_a_setting_that_the_server_does_not_keep_ends_the_session(least_privileged_url: str) -> None:
-    beyond = 400_000_000  # servers cut it to their maximum, with a warning
-    with pytest.raises(FatalSinkError, match="changed a setting") as caught:
-        open_session(settings(least_privileged_url, lock_wait_timeout_s=beyond), Purpose.CONTROL)
-    assert caught.value.facts["variable"] in {"lock_wait_timeout", "innodb_lock_wait_timeout"}
-    assert caught.value.facts["wanted"] == beyond
-
-
-def test_a_file_of_tls_that_is_not_there_is_named_as_tls(least_privileged_url: str) -> None:
-    with pytest.raises(FatalSinkError, match="tls_ca"):
-        open_session(settings(least_privileged_url, tls=Tls(mode=TlsMode.VERIFY_CA, ca="/nowhere/ca.pem")), Purpose.WRITE)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"username": "nobody", "password": "secret"}, "Access denied"),
-        ({"host": "127.0.0.1", "port": 1}, "Can't connect"),
-    ],
-)
-def test_a_connection_that_cannot_be_had_says_what_to_check_without_the_password(
-    mysql_url: str, change: dict[str, Any], words: str
-) -> None:
-    url = make_url(mysql_url).set(**change).render_as_string(hide_password=False)
-    with pytest.raises((FatalSinkError, RetryableSinkError)) as caught:
-        open_session(settings(url), Purpose.WRITE)
-    assert words in str(caught.value)
-    assert "secret" not in str(caught.value)
-    assert caught.value.remedy
-
-
-def test_an_unknown_time_zone_is_fatal_with_a_remedy(least_privileged_url: str) -> None:
-    with pytest.raises(FatalSinkError, match="zone tables"):
-        open_session(settings(least_privileged_url, time_zone="Mars/Olympus"), Purpose.WRITE)
-
-
-# Rows that are refused and quarantined
 
 KEPT = KeptRecord(b"key", b"'value\\\x00")
 
@@ -294,9 +220,6 @@ def test_without_a_quarantine_the_refused_row_is_named_with_its_column(shop: Rep
     }
     assert "secret" not in str(outcome.error)
     assert (ids(mysql_url), shop.sink.quarantine.count()) == ([], 0)
-
-
-# Room
 
 
 def test_a_table_that_is_full_is_told_as_such_and_writes_nothing(shop: Replica, mysql_url: str) -> None:
