@@ -12,7 +12,7 @@ from applier.model.range_report import RangeId, TableRows
 from applier.planner.catalogue import TableDescription
 from applier.replica.sink_tables import rekeyed_tables
 from applier.sources.open_protocol import OPEN_PROTOCOL, shape_codec
-from applier.sources.open_protocol.compiled import ROWS_TO_REPLACE, Compiled
+from applier.sources.open_protocol.compiled import ROWS_TO_REPLACE, CompiledShapes
 from applier.tasks.listen import ListenTask, listen
 from tests.builders.handwritten import log_of, row
 from tests.builders.wire import column
@@ -115,7 +115,7 @@ def shape_of(number):
 @pytest.mark.parametrize("shapes", [5, 10, 11, 40])
 def test_shapes_that_take_turns_are_not_compiled_at_every_row(shapes):
     compiled = []
-    cache = Compiled(compiled.append, 10)
+    cache = CompiledShapes(compiled.append, 10)
     rows = ROWS_TO_REPLACE * shapes
     for number in islice(cycle(range(shapes)), rows):
         cache.get(shape_of(number))
@@ -123,12 +123,12 @@ def test_shapes_that_take_turns_are_not_compiled_at_every_row(shapes):
     assert len(compiled) >= min(shapes, 10)
 
 
-def test_a_shape_with_many_rows_takes_the_place_of_the_oldest():
-    cache = Compiled(lambda shape: shape.table, 2)
+def test_a_shape_with_many_rows_replaces_the_oldest():
+    cache = CompiledShapes(lambda shape: shape.table, 2)
     assert [cache.get(shape_of(n)) for n in range(3)] == ["t0", "t1", None]
     found = [cache.get(shape_of(2)) for _ in range(ROWS_TO_REPLACE)]
     assert (found[0], found[-1]) == (None, "t2")
-    assert set(cache.made()) == {"t1", "t2"}
+    assert set(cache.kept()) == {"t1", "t2"}
 
 
 def read_tables(tables, rows_each):
@@ -158,7 +158,7 @@ def small_cache(monkeypatch):
         compiled.append(shape)
         return shape_codec._compile_matcher(shape)
 
-    monkeypatch.setattr(shape_codec, "_matchers", Compiled(compile_one, 10))
+    monkeypatch.setattr(shape_codec, "_matchers", CompiledShapes(compile_one, 10))
     return compiled
 
 
