@@ -14,6 +14,7 @@ from applier.ddl.parser import parse
 from applier.ddl.tokens import DdlSyntaxError, Token
 from applier.ddl.tree import AlterTableStatement, CreateTableStatement, SchemaStatement, Span, Tree
 
+# gbk is not here: its default is gbk_chinese_ci everywhere. Neither is binary, which has one collation only.
 TIDB_DEFAULTS: Final = {
     "utf8mb4": "utf8mb4_bin",
     "utf8": "utf8_bin",

@@ -17,6 +17,7 @@ class Cursor:
 
     def __init__(self, text: str, tokens: Sequence[Token] | None = None, first: int = 0, last: int | None = None) -> None:
         self.text = text
+        # Parts share the tokens of the whole statement, so that their places are places in it.
         self.tokens = scan(text) if tokens is None else tokens
         self.at = first
         self._end = len(self.tokens) if last is None else last + 1

@@ -160,6 +160,7 @@ class _Names:
             if not query.is_at_name() or query.sees("SELECT"):
                 return
             yield self._table(read_table_name(query))
+            # An alias without AS is quoted in what TiDB prints; an unquoted word there may be JOIN, WHERE or ON.
             if query.accept("AS") or query.sees("quoted"):
                 self.sites[-1] = self.sites[-1]._replace(alias=query.name_token())
             if not query.accept(","):

@@ -13,6 +13,7 @@ DEFAULT_POLICY: Final[Mapping[str, str]] = {"recover_table": "stop"}
 
 def is_skipped(ddl: DdlEvent, policies: Mapping[str, str]) -> bool:
     """Tell whether a DDL is skipped (else it is applied); NeedsOperator if its type stops the applier."""
+    # A type that a later TiDB has is called type_<code>, and can be set like any other.
     name = ddl_type_name(ddl.ddl_type)
     policy = policies.get(name, DEFAULT_POLICY.get(name, "apply"))
     if policy == "stop":

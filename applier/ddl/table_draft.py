@@ -73,6 +73,7 @@ class TableDraft:
     def find(self, name: str) -> DraftColumn | None:
         """Find a column by its name before the statement, else by its name now."""
         folded = name.casefold()
+        # By the old name first: RENAME COLUMN a TO b, RENAME COLUMN b TO a exchanges the two.
         by_source = (column for column in self.columns if column.source.casefold() == folded)
         return next(by_source, None) or self._named(name)
 
@@ -165,6 +166,7 @@ class TableDraft:
         """Tell whether an index begins with these columns (then a foreign key needs none of its own)."""
         wanted = [name.casefold() for name in columns]
         return any(
+            # TiDB and MySQL make no index for a foreign key if one begins with its columns, in their order.
             [part.column.definition.name.casefold() for part in index.parts[: len(wanted)] if part.column is not None] == wanted
             for index in (self._primary, *self._indexes)
         )

@@ -56,6 +56,7 @@ def _keeps_every_value(old: ColumnType, new: ColumnType) -> bool:
             return new.lowest <= old.lowest and old.highest <= new.highest
         case TypeFamily.CHARACTER | TypeFamily.BINARY:
             return new.base not in ("char", "binary") and _capacity(old) <= _capacity(new)
+        # MySQL converts an ENUM by label, so their order does not matter. A SET's value lists its labels in the order of the definition.
         case TypeFamily.ENUM:
             return set(old.labels) <= set(new.labels)
         case TypeFamily.SET:
@@ -121,6 +122,7 @@ def _from_integer(old: ColumnType, new: ColumnType) -> Conversion | None:
         return lambda value: decimal_text(Decimal(integer(value)), new)
     if new.family in (TypeFamily.FLOAT, TypeFamily.DOUBLE):
         return lambda value: floating(float(integer(value)), new)
+    # ZEROFILL pads the text with zeros, and BIT gives bytes: neither is the number's text.
     if new.family is TypeFamily.CHARACTER and old.family is not TypeFamily.BIT and not old.zerofill:
         return lambda value: character(str(integer(value)), new)
     return None

@@ -22,6 +22,7 @@ MARK: Final = "/*:"
 
 def create_table(table: TableDefinition, stored: str = "") -> Sql:
     """Render CREATE TABLE; ``stored`` overrides the name in the file."""
+    # An expression or a prefix: the key becomes a unique index instead (`stored_indexes`).
     plain_key = all(part.column and not part.prefix for part in table.primary_key)
     key = [part.column for part in table.primary_key] if plain_key else []
     alias = _rowid_alias(table, key)

@@ -20,6 +20,7 @@ def stored(value: tuple[str, str], sources: frozenset[ColumnType], column: Colum
     ``value`` is SQL and its kind; ``sources`` are the types of the columns that the value may come from as it is.
     """
     text, kind = value
+    # The value is a column's own, of the same type: nothing converts it.
     if sources == frozenset({column}):
         return value
     if column.family is TypeFamily.CHARACTER:

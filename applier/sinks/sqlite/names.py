@@ -33,6 +33,7 @@ def compose(template: str, **parts: Sql) -> Sql:
 
 
 def _encode(part: str) -> str:
+    # The percent sign first, or the others' codes would be encoded again.
     encoded = part.replace("%", "%25").replace(".", "%2E")
     return f"%{ord(encoded[0]):02X}{encoded[1:]}" if encoded.casefold().startswith("sqlite_") else encoded
 

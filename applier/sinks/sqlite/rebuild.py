@@ -92,6 +92,7 @@ def _rebuild(
 
 
 def _copy(connection: sqlite3.Connection, old: TableDefinition, columns: list[DraftColumn], ddl_time: DdlTime) -> None:
+    # An empty table has nothing to convert: then types without an exact conversion change too.
     if not connection.execute(compose("SELECT EXISTS (SELECT 1 FROM {table})", table=quote(stored_name(old.name)))).fetchone()[0]:
         return
     reasons: list[str] = []
@@ -106,6 +107,7 @@ def _copy(connection: sqlite3.Connection, old: TableDefinition, columns: list[Dr
     try:
         connection.execute(statement, [fill for text, fill in sources if text == "?"])
     except (sqlite3.OperationalError, sqlite3.IntegrityError) as error:
+        # IntegrityError: the STRICT table refused a value, or two values of a key became one.
         if not reasons and not isinstance(error, sqlite3.IntegrityError):
             raise
         raise _inexact(old, reasons[0] if reasons else str(error)) from error

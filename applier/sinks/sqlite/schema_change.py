@@ -66,6 +66,7 @@ def _refusal(error: sqlite3.Error | UnicodeError, facts: dict[str, Any]) -> Exce
         return FatalSinkError(
             "the DDL fails on the sink's rows, although it ran on upstream's", remedy=SAME_ROWS, reason=str(error), **facts
         )
+    # A busy file, a full disk, damaged pages have codes of their own, and are retried. SQLITE_ERROR is about the statement.
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     if isinstance(error, sqlite3.Error) and code & 0xFF != sqlite3.SQLITE_ERROR:
         return error
@@ -170,6 +171,7 @@ class SchemaChange:
             )
 
     def _drop_tables(self, node: DropTablesStatement) -> None:
+        # IF EXISTS does not count: an absent table was dropped before, by a replay or by hand.
         for place in node.tables:
             entry = self._find(self._name(place), is_view=node.is_view)
             if entry is not None:
@@ -191,6 +193,7 @@ class SchemaChange:
             )
         definition = read_definition(self._connection, entry)
         if definition is not None:
+            # An index has the table's name in its own: it is created again under the new one.
             self._drop_indexes(definition)
         # By way of a third name: SQLite refuses a rename that changes nothing but the case.
         for before, after in ((entry.stored, "applier_rename"), ("applier_rename", stored_name(new))):
@@ -228,6 +231,7 @@ class SchemaChange:
     def _create_view(self, node: CreateViewStatement) -> None:
         name = self._name(node.view)
         present = self._find(name, is_view=True)
+        # SQLite has no CREATE OR REPLACE VIEW.
         if node.or_replace and present is not None:
             self._execute("DROP VIEW {view}", view=quote(present.stored))
         create_view(self._connection, name, self._tree.part(node.body), self._ddl.schema)
@@ -257,6 +261,7 @@ class SchemaChange:
             self._change_indexes(old, new)
 
     def _change_indexes(self, old: TableDefinition, new: TableDefinition) -> None:
+        # Drops first: an index whose parts change keeps its name.
         for index in old.indexes:
             if index not in new.indexes:
                 self._execute("DROP INDEX {name}", name=quote(index_name(old.name, index.name)))
