@@ -10,7 +10,8 @@ from applier.model.errors import (
     FatalSinkError,
     RetryableSinkError,
 )
-from applier.sinks.mysql.session import SQL_MODE, Purpose, discard, open_session
+from applier.sinks.mysql.session import Purpose, discard, open_session
+from applier.sinks.mysql.session_variables import SQL_MODE
 from applier.sinks.settings import Tls, TlsMode
 from tests.integration.mysql_replica import run, settings
 

@@ -16,7 +16,8 @@ from applier.model.errors import FatalSinkError
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.owner_table import SessionRow, SessionTable
 from applier.sinks.mysql.errors import code_of
-from applier.sinks.mysql.session import QUERIES, transaction
+from applier.sinks.mysql.queries import QUERIES
+from applier.sinks.mysql.session import transaction
 
 NO_SUCH_THREAD = 1094
 

@@ -3,41 +3,29 @@
 There is no pool: each session has one purpose and one owner, and a broken one is discarded.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 import pymysql
 from sqlalchemy import Connection, Engine, NullPool, create_engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from applier.model.errors import FatalSinkError, InvariantViolation
+from applier.model.errors import InvariantViolation
 from applier.sinks.address import connect_timeout_of, sink_url
-from applier.sinks.bookkeeping.named_queries import load_queries
 from applier.sinks.mysql.encryption import tls_arguments
-from applier.sinks.mysql.errors import code_of, translate
+from applier.sinks.mysql.errors import translate
+from applier.sinks.mysql.queries import QUERIES
+from applier.sinks.mysql.session_variables import set_variables
 from applier.sinks.settings import SinkSettings, Tls
-
-FILE = "sql/mysql.sql"
-QUERIES = load_queries("mysql", FILE)
-
-SQL_MODE: Final = "ONLY_FULL_GROUP_BY,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION"
-"""The whole list. Not strict: a strict server refuses ENUM ordinal 0 and the lossy DDLs that upstream has run; that no *row* is altered
-silently is the writer's task: it stops at every warning. Zero and invalid dates are values. Not IGNORE_SPACE, which turns the
-names of functions into reserved words."""
 
 CONNECT_TIMEOUT_S = 10
 WRITER_IDLE_S = 600
 """A frozen writer holds the progress row no longer than this. Not shorter: between two statements a shuffle may be read."""
 DAY_S = 86_400
-UNLIMITED: Final = 2**64 - 1
-_PRIVILEGE_NEEDED: Final = 1227
-_DISPENSABLE: Final = frozenset({"max_error_count", "sql_require_primary_key"})
-"""The dialect keeps the number of warnings that a statement may raise below the server's; a DDL that is refused has a remedy (3750)."""
 YEAR_S = 365 * DAY_S
-_UTC: Final = frozenset({"UTC", "Z", "ETC/UTC", "-00:00"})
 
 
 class Purpose(Enum):
@@ -61,7 +49,7 @@ def open_session(settings: SinkSettings, purpose: Purpose) -> Connection:
     except (SQLAlchemyError, OSError, RuntimeError) as error:
         raise translate(error, "connecting", replica=settings.name) from error
     try:
-        _fix(connection, settings, purpose)
+        set_variables(connection, settings, _idle_s(purpose))
     except BaseException:
         discard(connection)
         raise
@@ -188,97 +176,6 @@ def _engine(url: str, tls: Tls, purpose: Purpose, read_timeout_s: int, lease_s: 
     # The schema that a URL may name is not entered: it need not exist, and every name is qualified.
     arguments = forced | tls_arguments(tls)
     return create_engine(address.set(database=None), poolclass=NullPool, connect_args=arguments, hide_parameters=True)
-
-
-def _fix(connection: Connection, settings: SinkSettings, purpose: Purpose) -> None:
-    """Set what differs, and read it again: a proxy between, or a limit of the server, may have changed what arrived."""
-    wanted = _variables(settings, purpose)
-    _set(connection, "sql_select_limit", UNLIMITED)  # first: it cuts SHOW VARIABLES off too
-    # Only what differs is set: on a server that is set up right, a session costs two statements and not thirty.
-    different = [name for name in _different(connection, wanted) if _set(connection, name, wanted[name])]
-    remaining = _different(connection, {name: wanted[name] for name in different}) if different else {}
-    for name, found in remaining.items():
-        raise FatalSinkError(
-            "the server changed a setting of the session",
-            remedy="Connect to the server directly, not through a proxy that shares sessions. Check the limits that the server sets",
-            variable=name,
-            wanted=wanted[name],
-            found=found,
-        )
-    connection.commit()
-
-
-def _different(connection: Connection, wanted: Mapping[str, str | float]) -> dict[str, str]:
-    """Return the variables that the server has and that are not as wanted, with what they are."""
-    try:
-        rows = connection.execute(QUERIES["session_variables"], {"names": list(wanted)}).all()
-    except SQLAlchemyError as error:
-        raise translate(error, "reading the session's settings") from error
-    present = {str(name).casefold(): str(value) for name, value in rows}
-    return {name: present[name] for name, value in wanted.items() if name in present and not _is_equal(present[name], value)}
-
-
-def _is_equal(present: str, wanted: str | float) -> bool:
-    """Compare as servers show values: numbers with decimals, lists in an order of their own, switches as words or digits."""
-    if not isinstance(wanted, str):
-        try:
-            return float(present) == float(wanted)
-        except ValueError:
-            return False
-    switches = {"1": "on", "0": "off"}
-    shown = present.casefold()
-    return sorted(switches.get(shown, shown).split(",")) == sorted(wanted.casefold().split(","))
-
-
-def _set(connection: Connection, name: str, value: str | float) -> bool:
-    """Return False where MySQL allows only administrators to set a variable that the sink does not need."""
-    try:
-        connection.execute(QUERIES[f"set_{name}"], {"value": value})
-    except SQLAlchemyError as error:
-        if name in _DISPENSABLE and code_of(error) == _PRIVILEGE_NEEDED:
-            return False
-        raise translate(error, "fixing the session's settings", variable=name, value=value) from error
-    return True
-
-
-def _variables(settings: SinkSettings, purpose: Purpose) -> dict[str, str | float]:
-    """Return what each session variable must be, as far as the server has it. Why: the comments of sql/mysql.sql."""
-    return {
-        "autocommit": "OFF",
-        "character_set_client": "utf8mb4",
-        "character_set_connection": "utf8mb4",
-        "character_set_results": "utf8mb4",
-        "collation_connection": "utf8mb4_bin",
-        "sql_mode": SQL_MODE,
-        # Servers know the name UTC only if the zone tables are loaded.
-        "time_zone": "+00:00" if settings.time_zone.upper() in _UTC else settings.time_zone,
-        "foreign_key_checks": "OFF",
-        "transaction_isolation": "READ-COMMITTED",
-        "tx_isolation": "READ-COMMITTED",
-        "character_set_server": "utf8mb4",
-        "collation_server": "utf8mb4_bin",
-        "default_storage_engine": "InnoDB",
-        "explicit_defaults_for_timestamp": "ON",
-        "sql_auto_is_null": "OFF",
-        "max_error_count": 65535,
-        "sql_notes": "ON",
-        "max_statement_time": 0,
-        "max_execution_time": 0,
-        "sql_safe_updates": "OFF",
-        "unique_checks": "ON",
-        "completion_type": "NO_CHAIN",
-        "lc_messages": "en_US",
-        "restrict_fk_on_non_standard_key": "OFF",
-        "sql_generate_invisible_primary_key": "OFF",
-        "sql_require_primary_key": "OFF",
-        "innodb_lock_wait_timeout": settings.lock_wait_timeout_s,
-        "lock_wait_timeout": settings.lock_wait_timeout_s,
-        "wait_timeout": _idle_s(purpose),
-        "tidb_txn_mode": "pessimistic",
-        "allow_auto_random_explicit_insert": "ON",
-        "tidb_placement_mode": "IGNORE",
-        "tidb_enable_external_ts_read": "OFF",
-    }
 
 
 def _idle_s(purpose: Purpose) -> int:

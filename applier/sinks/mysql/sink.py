@@ -22,8 +22,9 @@ from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.owner_transaction import commit_owned
 from applier.sinks.mysql.ownership import Ownership
+from applier.sinks.mysql.queries import FILE, QUERIES
 from applier.sinks.mysql.registry import release_lock, take_lock
-from applier.sinks.mysql.session import FILE, QUERIES, Purpose, discard, limits, open_session, transaction
+from applier.sinks.mysql.session import Purpose, discard, limits, open_session, transaction
 from applier.sinks.mysql.structure.examination import examine
 from applier.sinks.mysql.write_session import close_writer_sessions
 from applier.sinks.mysql.writer import MysqlWriter

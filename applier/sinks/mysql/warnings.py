@@ -1,6 +1,6 @@
 """Distinguishes harmless warnings of a statement from those about a value that was altered.
 
-The session's sql_mode is not strict (``session.SQL_MODE`` says why), so a value that does not fit is stored cut, with a warning. The
+The session's sql_mode is not strict (why: ``session_variables.SQL_MODE``), so a value that does not fit is stored cut, with a warning. The
 writer rolls such a statement back: no value is altered silently (DESIGN.md section 6).
 """
 
@@ -14,7 +14,7 @@ from applier.model.events import TableName
 from applier.planner.statement import Statement
 from applier.sinks.mysql.catalogue import describe
 from applier.sinks.mysql.errors import translate
-from applier.sinks.mysql.session import QUERIES
+from applier.sinks.mysql.queries import QUERIES
 
 HARMLESS: Final = frozenset({1592, 3170, 1287, 1681, 3719, 3778, 4166, 6414})
 """Warnings that are not about values: a statement that is unsafe for statement-based binary logs, one that was too large for a plan by

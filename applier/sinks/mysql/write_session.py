@@ -15,7 +15,8 @@ from applier.model.errors import ApplierError, SinkError, UnknownOutcome
 from applier.planner.statement import Statement
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.progress_table import FenceState
-from applier.sinks.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of, translate
+from applier.sinks.mysql.error_table import ErrorVerdict
+from applier.sinks.mysql.errors import code_of, is_database_error, meaning_of, translate
 from applier.sinks.mysql.registry import SessionRegistry
 from applier.sinks.mysql.session import Purpose, discard, execute_text, open_session, roll_back
 from applier.sinks.mysql.warnings import judge_warnings

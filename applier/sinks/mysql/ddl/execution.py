@@ -11,7 +11,8 @@ from applier.sinks.mysql.ddl.owner_session import OwnerSession
 from applier.sinks.mysql.ddl.refusal import refused, result_differs
 from applier.sinks.mysql.ddl.sessions import wait_until_ended
 from applier.sinks.mysql.ddl.statement import run_statement
-from applier.sinks.mysql.errors import ErrorVerdict, is_database_error, meaning_of, translate
+from applier.sinks.mysql.error_table import ErrorVerdict
+from applier.sinks.mysql.errors import is_database_error, meaning_of, translate
 from applier.sinks.reserved import SYSTEM_SCHEMAS, Reserved
 from applier.sinks.settings import SinkSettings
 

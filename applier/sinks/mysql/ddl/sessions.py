@@ -11,8 +11,10 @@ from applier.model.errors import FatalSinkError
 from applier.model.events import DdlEvent
 from applier.sinks.mysql.ddl.rewrite import sink_statement
 from applier.sinks.mysql.ddl.spelling import spelled_in_sink
-from applier.sinks.mysql.errors import ErrorVerdict, meaning_of, translate
-from applier.sinks.mysql.session import QUERIES, roll_back, session_id, transaction
+from applier.sinks.mysql.error_table import ErrorVerdict
+from applier.sinks.mysql.errors import meaning_of, translate
+from applier.sinks.mysql.queries import QUERIES
+from applier.sinks.mysql.session import roll_back, session_id, transaction
 
 POLL_S: Final = 0.5
 """Seconds between two looks at a statement that a dead run's session still executes."""

@@ -9,7 +9,8 @@ from sqlalchemy.exc import OperationalError
 
 from applier.model.errors import FatalSinkError, RetryableSinkError, RowRefused, SinkFull
 from applier.replica.recovery import is_transient
-from applier.sinks.mysql.errors import MEANINGS, ErrorVerdict, code_of, is_database_error, meaning_of, translate
+from applier.sinks.mysql.error_table import MEANINGS, ErrorVerdict
+from applier.sinks.mysql.errors import code_of, is_database_error, meaning_of, translate
 
 
 def server(code: int, text: str) -> pymysql.err.OperationalError:

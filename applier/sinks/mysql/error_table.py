@@ -1,0 +1,211 @@
+"""What the error codes of MySQL, MariaDB and TiDB mean to the applier, in one table. Unknown codes are fatal.
+
+Sources: mysql_sink.md 5.5 and 5.6; MySQL error reference; MariaDB error codes; TiDB error codes.
+"""
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+
+class ErrorVerdict(Enum):
+    """What follows from an error."""
+
+    RETRY = "retry"
+    """The transaction was rolled back, and a retry may succeed."""
+    LOST = "lost"
+    """The connection is lost: the outcome of what was sent last is unknown."""
+    FULL = "full"
+    """The server has no room; what was sent last was rolled back, and may be sent again once there is room."""
+    ALREADY_SO = "already so"
+    """A DDL found its result in place (or its object missing); the catalogue decides whether that is so."""
+    FATAL = "fatal"
+    """A retry would fail again. Unknown codes are fatal."""
+
+
+class ErrorMeaning(NamedTuple):
+    """What a code means. ``shows_names``: the server's message holds names only, never values; ``of_rows``: some rows are wrong."""
+
+    verdict: ErrorVerdict
+    remedy: str = ""
+    shows_names: bool = False
+    of_rows: bool = False
+
+
+_GRANT = "Grant the privilege (sql/grants.sql)"
+_LOGIN = (
+    "Check user, password and host of [sink] url, and whether the server wants TLS of this user (tls_mode, tls_cert); the password may "
+    "come from APPLIER_SINK__PASSWORD or password_file"
+)
+_REACH = "Check host and port of [sink] url, and whether the server runs"
+_TLS = (
+    "Check TLS to the database: tls_ca, tls_cert, tls_key and tls_mode of [sink], the host's name in the "
+    "server's certificate, and that the files are there on every machine that writes"
+)
+_SHAPE = "Give the sink's table the definition that it has upstream"
+_SHAPE_AND_VALUES = f"{_SHAPE}. A column that was missing needs upstream's values in the rows that are there already"
+_MISSING_TABLE = "Create the table in the sink as it is upstream, with its rows, or restore the sink"
+_MISSING_SCHEMA = "Create the schema in the sink as it is upstream, with tables and rows, or run `applier migrate` for the bookkeeping"
+_OTHER_CHARSET = "Use a server that has the charset, or change the sink by hand, its rows included, then `applier ddl done`"
+_WRITABLE = "Set [sink] url to a server that accepts writes"
+_ALREADY = "Compare the sink's table with upstream's, then `applier ddl done` or `applier ddl retry`"
+
+_ROOM = (
+    "Free space on the disks of the sink's server (data, logs, temporary files), or raise the limit of its tablespace: a daemon "
+    "retries by itself for run.retry_for_s, and so does the next start"
+)
+_MEMORY = "Give the sink's server more memory, or lower max_transaction_rows"
+_DAMAGED = "See the server's log: check its disk, and repair the table or restore the sink"
+
+RETRY = ErrorMeaning(ErrorVerdict.RETRY, shows_names=True)
+_LOST = ErrorMeaning(ErrorVerdict.LOST, _REACH, shows_names=True)
+_WRONG_VALUE = ErrorMeaning(ErrorVerdict.FATAL, _SHAPE, of_rows=True)
+_ALREADY_SO = ErrorMeaning(ErrorVerdict.ALREADY_SO, _ALREADY, shows_names=True)
+
+MEANINGS: Final[dict[int, ErrorMeaning]] = {
+    # Rolled back: a retry may succeed.
+    1020: RETRY,  # record changed since last read
+    1040: RETRY,  # too many connections
+    1047: RETRY,  # Galera node not ready
+    1203: RETRY,  # too many connections of this user
+    1205: RETRY,  # lock wait timeout
+    1213: RETRY,  # deadlock
+    1412: RETRY,  # table definition changed
+    1637: RETRY,  # too many transactions
+    3032: RETRY,  # offline mode (MySQL): the server is under maintenance
+    3101: RETRY,  # the group's certification rolled back (MySQL Group Replication)
+    2002: ErrorMeaning(ErrorVerdict.RETRY, _REACH, shows_names=True),
+    2003: ErrorMeaning(ErrorVerdict.RETRY, _REACH, shows_names=True),
+    2005: ErrorMeaning(ErrorVerdict.RETRY, _REACH, shows_names=True),
+    8005: RETRY,  # TiDB: write conflict
+    8022: RETRY,  # TiDB: transaction retryable
+    8027: RETRY,  # TiDB: schema out of date
+    8028: RETRY,  # TiDB: schema changed
+    9001: RETRY,  # TiDB: PD timeout
+    9002: RETRY,  # TiDB: TiKV timeout
+    9003: RETRY,  # TiDB: TiKV busy
+    9004: RETRY,  # TiDB: resolve lock timeout
+    9005: RETRY,  # TiDB: region unavailable
+    9007: RETRY,  # TiDB: write conflict
+    # The connection is lost.
+    0: _LOST,  # PyMySQL: used after it was closed
+    1053: _LOST,  # server shutdown
+    1152: _LOST,
+    1158: _LOST,
+    1159: _LOST,
+    1160: _LOST,
+    1161: _LOST,
+    1317: _LOST,  # interrupted by KILL
+    1927: _LOST,  # killed (MariaDB)
+    2006: _LOST,
+    2013: _LOST,
+    2055: _LOST,
+    3169: _LOST,  # killed (MySQL)
+    4031: _LOST,  # idle for too long (MySQL 8)
+    8501: _LOST,  # TiDB: outcome undetermined
+    # A DDL that found its result.
+    1007: _ALREADY_SO,
+    1008: _ALREADY_SO,
+    1050: _ALREADY_SO,
+    1051: _ALREADY_SO,
+    1060: _ALREADY_SO,
+    1061: _ALREADY_SO,
+    1068: _ALREADY_SO,
+    1091: _ALREADY_SO,
+    1176: _ALREADY_SO,
+    1507: _ALREADY_SO,
+    1517: _ALREADY_SO,
+    1831: _ALREADY_SO,
+    # An unknown column or table: of a DDL perhaps renamed or dropped already, of rows a wrong definition.
+    1054: ErrorMeaning(ErrorVerdict.ALREADY_SO, _SHAPE_AND_VALUES, shows_names=True),
+    1146: ErrorMeaning(ErrorVerdict.ALREADY_SO, _MISSING_TABLE, shows_names=True),
+    4092: ErrorMeaning(ErrorVerdict.ALREADY_SO, _ALREADY, shows_names=True),  # unknown view (MariaDB)
+    # Access and configuration.
+    1044: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
+    1045: ErrorMeaning(ErrorVerdict.FATAL, _LOGIN, shows_names=True),
+    1049: ErrorMeaning(
+        ErrorVerdict.FATAL,
+        _MISSING_SCHEMA,
+        shows_names=True,
+    ),
+    1129: ErrorMeaning(ErrorVerdict.FATAL, "Run FLUSH HOSTS on the server", shows_names=True),
+    1130: ErrorMeaning(ErrorVerdict.FATAL, "Allow this host to connect", shows_names=True),
+    1142: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
+    1143: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
+    1227: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
+    1251: ErrorMeaning(ErrorVerdict.FATAL, "Use an authentication plugin that PyMySQL supports", shows_names=True),
+    1298: ErrorMeaning(ErrorVerdict.FATAL, "Load the zone tables (mysql_tzinfo_to_sql), or give time_zone as an offset", shows_names=True),
+    1370: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
+    1410: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
+    1698: ErrorMeaning(ErrorVerdict.FATAL, _LOGIN, shows_names=True),
+    2026: ErrorMeaning(ErrorVerdict.FATAL, _TLS, shows_names=True),
+    3159: ErrorMeaning(
+        ErrorVerdict.FATAL, "Set tls_ca or tls_mode of [sink]: this server accepts connections with TLS only", shows_names=True
+    ),
+    1290: ErrorMeaning(ErrorVerdict.FATAL, _WRITABLE, shows_names=True),
+    1665: ErrorMeaning(ErrorVerdict.FATAL, "Set binlog_format = ROW on the server", shows_names=True),
+    1792: ErrorMeaning(ErrorVerdict.FATAL, _WRITABLE, shows_names=True),
+    1836: ErrorMeaning(ErrorVerdict.FATAL, _WRITABLE, shows_names=True),
+    # Room.
+    20: ErrorMeaning(ErrorVerdict.FULL, _ROOM, shows_names=True),  # disk is full (MySQL: 20, the C API's number)
+    28: ErrorMeaning(ErrorVerdict.FULL, _ROOM, shows_names=True),  # the number of the operating system
+    1021: ErrorMeaning(ErrorVerdict.FULL, _ROOM, shows_names=True),  # disk full
+    1114: ErrorMeaning(ErrorVerdict.FULL, _ROOM, shows_names=True),  # the table is full: its disk, tablespace or memory
+    # The operating system's number in the text decides: see ``_OS_FULL``.
+    3: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # error writing a file
+    1004: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # a file cannot be created
+    1005: ErrorMeaning(ErrorVerdict.FATAL, _ALREADY, shows_names=True),  # a table cannot be created
+    1006: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # a schema cannot be created
+    1023: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # error on close
+    1026: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # error writing a file
+    1030: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # error of the storage engine
+    126: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # damaged
+    127: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # damaged
+    1194: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # marked as crashed
+    5: ErrorMeaning(ErrorVerdict.RETRY, _MEMORY, shows_names=True),  # out of memory
+    1037: ErrorMeaning(ErrorVerdict.RETRY, _MEMORY, shows_names=True),  # out of memory
+    1038: ErrorMeaning(ErrorVerdict.RETRY, _MEMORY, shows_names=True),  # out of sort memory
+    1041: ErrorMeaning(ErrorVerdict.RETRY, _MEMORY, shows_names=True),  # out of memory
+    1197: ErrorMeaning(ErrorVerdict.FATAL, "Raise max_binlog_cache_size of the server, or lower max_transaction_rows", shows_names=True),
+    1153: ErrorMeaning(ErrorVerdict.FATAL, "Raise max_allowed_packet of the server", shows_names=True),
+    1206: ErrorMeaning(ErrorVerdict.FATAL, "Raise innodb_buffer_pool_size, or lower max_transaction_rows", shows_names=True),
+    # Rows that the sink's tables refuse.
+    1048: _WRONG_VALUE,
+    1062: ErrorMeaning(
+        ErrorVerdict.FATAL, "Look for a unique key that upstream lacks, or a collation stricter than upstream's", of_rows=True
+    ),
+    1136: ErrorMeaning(ErrorVerdict.FATAL, _SHAPE),
+    1264: _WRONG_VALUE,
+    1265: _WRONG_VALUE,
+    1292: _WRONG_VALUE,
+    1300: _WRONG_VALUE,
+    1364: _WRONG_VALUE,
+    1366: _WRONG_VALUE,
+    1406: _WRONG_VALUE,
+    1451: ErrorMeaning(ErrorVerdict.FATAL, "Drop the foreign keys that the sink has and upstream has not", of_rows=True),
+    1452: ErrorMeaning(ErrorVerdict.FATAL, "Drop the foreign keys that the sink has and upstream has not", of_rows=True),
+    1526: ErrorMeaning(ErrorVerdict.FATAL, "Give the sink's table the partitions that it has upstream, and keep its rows", of_rows=True),
+    1906: _WRONG_VALUE,
+    3105: _WRONG_VALUE,
+    3140: _WRONG_VALUE,  # no JSON (MySQL)
+    3144: _WRONG_VALUE,  # JSON of binary text (MySQL)
+    3157: _WRONG_VALUE,  # JSON that is too deep (MySQL)
+    3819: ErrorMeaning(ErrorVerdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True, of_rows=True),
+    4025: ErrorMeaning(ErrorVerdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True, of_rows=True),
+    # DDL that this server does not support.
+    1115: ErrorMeaning(ErrorVerdict.FATAL, _OTHER_CHARSET, shows_names=True),
+    1235: ErrorMeaning(ErrorVerdict.FATAL, "Change the sink by hand, with its rows, then `applier ddl done`", shows_names=True),
+    1273: ErrorMeaning(
+        ErrorVerdict.FATAL, "Use a server that has the collation, or change the sink by hand, then `applier ddl done`", shows_names=True
+    ),
+    1286: ErrorMeaning(ErrorVerdict.FATAL, "Change the sink by hand, with its rows, then `applier ddl done`", shows_names=True),
+    6136: ErrorMeaning(ErrorVerdict.FATAL, "Make the sink's column a LONGTEXT: MySQL does not convert text to VECTOR", shows_names=True),
+    3750: ErrorMeaning(
+        ErrorVerdict.FATAL, "Set sql_require_primary_key = OFF on the server, or give the sink's user SESSION_VARIABLES_ADMIN"
+    ),
+}
+UNKNOWN: Final = ErrorMeaning(ErrorVerdict.FATAL, "See the database's manual for the code, and its log")
+
+
+def meaning_of_code(code: int) -> ErrorMeaning:
+    """Return the meaning of the code of an error or a warning."""
+    return MEANINGS.get(code, UNKNOWN)

@@ -1,0 +1,114 @@
+"""The variables of a session: fixed, so that a server's defaults never change what is written."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from applier.model.errors import FatalSinkError
+from applier.sinks.mysql.errors import code_of, translate
+from applier.sinks.mysql.queries import QUERIES
+from applier.sinks.settings import SinkSettings
+
+SQL_MODE: Final = "ONLY_FULL_GROUP_BY,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION"
+"""The whole list. Not strict: a strict server refuses ENUM ordinal 0 and the lossy DDLs that upstream has run; that no *row* is altered
+silently is the writer's task: it stops at every warning. Zero and invalid dates are values. Not IGNORE_SPACE, which turns the
+names of functions into reserved words."""
+
+UNLIMITED: Final = 2**64 - 1
+_PRIVILEGE_NEEDED: Final = 1227
+_DISPENSABLE: Final = frozenset({"max_error_count", "sql_require_primary_key"})
+"""The dialect keeps the number of warnings that a statement may raise below the server's; a DDL that is refused has a remedy (3750)."""
+_UTC: Final = frozenset({"UTC", "Z", "ETC/UTC", "-00:00"})
+
+
+def set_variables(connection: Connection, settings: SinkSettings, idle_s: int) -> None:
+    """Set what differs, and read it again: a proxy between, or a limit of the server, may have changed what arrived."""
+    wanted = _variables(settings, idle_s)
+    _set(connection, "sql_select_limit", UNLIMITED)  # first: it cuts SHOW VARIABLES off too
+    # Only what differs is set: on a server that is set up right, a session costs two statements and not thirty.
+    different = [name for name in _different(connection, wanted) if _set(connection, name, wanted[name])]
+    remaining = _different(connection, {name: wanted[name] for name in different}) if different else {}
+    for name, found in remaining.items():
+        raise FatalSinkError(
+            "the server changed a setting of the session",
+            remedy="Connect to the server directly, not through a proxy that shares sessions. Check the limits that the server sets",
+            variable=name,
+            wanted=wanted[name],
+            found=found,
+        )
+    connection.commit()
+
+
+def _different(connection: Connection, wanted: Mapping[str, str | float]) -> dict[str, str]:
+    """Return the variables that the server has and that are not as wanted, with what they are."""
+    try:
+        rows = connection.execute(QUERIES["session_variables"], {"names": list(wanted)}).all()
+    except SQLAlchemyError as error:
+        raise translate(error, "reading the session's settings") from error
+    present = {str(name).casefold(): str(value) for name, value in rows}
+    return {name: present[name] for name, value in wanted.items() if name in present and not _is_equal(present[name], value)}
+
+
+def _is_equal(present: str, wanted: str | float) -> bool:
+    """Compare as servers show values: numbers with decimals, lists in an order of their own, switches as words or digits."""
+    if not isinstance(wanted, str):
+        try:
+            return float(present) == float(wanted)
+        except ValueError:
+            return False
+    switches = {"1": "on", "0": "off"}
+    shown = present.casefold()
+    return sorted(switches.get(shown, shown).split(",")) == sorted(wanted.casefold().split(","))
+
+
+def _set(connection: Connection, name: str, value: str | float) -> bool:
+    """Return False where MySQL allows only administrators to set a variable that the sink does not need."""
+    try:
+        connection.execute(QUERIES[f"set_{name}"], {"value": value})
+    except SQLAlchemyError as error:
+        if name in _DISPENSABLE and code_of(error) == _PRIVILEGE_NEEDED:
+            return False
+        raise translate(error, "fixing the session's settings", variable=name, value=value) from error
+    return True
+
+
+def _variables(settings: SinkSettings, idle_s: int) -> dict[str, str | float]:
+    """Return what each session variable must be, as far as the server has it. Why: the comments of sql/mysql.sql."""
+    return {
+        "autocommit": "OFF",
+        "character_set_client": "utf8mb4",
+        "character_set_connection": "utf8mb4",
+        "character_set_results": "utf8mb4",
+        "collation_connection": "utf8mb4_bin",
+        "sql_mode": SQL_MODE,
+        # Servers know the name UTC only if the zone tables are loaded.
+        "time_zone": "+00:00" if settings.time_zone.upper() in _UTC else settings.time_zone,
+        "foreign_key_checks": "OFF",
+        "transaction_isolation": "READ-COMMITTED",
+        "tx_isolation": "READ-COMMITTED",
+        "character_set_server": "utf8mb4",
+        "collation_server": "utf8mb4_bin",
+        "default_storage_engine": "InnoDB",
+        "explicit_defaults_for_timestamp": "ON",
+        "sql_auto_is_null": "OFF",
+        "max_error_count": 65535,
+        "sql_notes": "ON",
+        "max_statement_time": 0,
+        "max_execution_time": 0,
+        "sql_safe_updates": "OFF",
+        "unique_checks": "ON",
+        "completion_type": "NO_CHAIN",
+        "lc_messages": "en_US",
+        "restrict_fk_on_non_standard_key": "OFF",
+        "sql_generate_invisible_primary_key": "OFF",
+        "sql_require_primary_key": "OFF",
+        "innodb_lock_wait_timeout": settings.lock_wait_timeout_s,
+        "lock_wait_timeout": settings.lock_wait_timeout_s,
+        "wait_timeout": idle_s,
+        "tidb_txn_mode": "pessimistic",
+        "allow_auto_random_explicit_insert": "ON",
+        "tidb_placement_mode": "IGNORE",
+        "tidb_enable_external_ts_read": "OFF",
+    }
