@@ -15,7 +15,7 @@ from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.epochs import Epochs
 from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.other_schema import refuse_other_schema
-from applier.sinks.bookkeeping.overview import look
+from applier.sinks.bookkeeping.overview import read_overview
 from applier.sinks.bookkeeping.owner_table import OwnerRow
 from applier.sinks.bookkeeping.progress_table import ProgressTable, of_epoch
 from applier.sinks.bookkeeping.quarantine import Quarantine
@@ -61,7 +61,7 @@ class SqlSink(ABC):
         """Run ``work`` in one transaction and commit, without owning the replica. ``work`` may run twice."""
 
     @abstractmethod
-    def _view(self, connection: Connection, owner: OwnerRow) -> OwnerView:
+    def _judge(self, connection: Connection, owner: OwnerRow) -> OwnerView:
         """Judge whether the run that owns the replica lives."""
 
     # Progress
@@ -124,7 +124,7 @@ class SqlSink(ABC):
         """Look at the replica from outside."""
 
         def work(connection: Connection) -> Overview:
-            return look(connection, self._ledger, lambda owner: self._view(connection, owner))
+            return read_overview(connection, self._ledger, lambda owner: self._judge(connection, owner))
 
         return self._read(work, "reading the overview")
 

@@ -13,7 +13,7 @@ from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.overview import Overview, OwnerView
 
 
-def look(connection: Connection, ledger: Ledger, judge: Callable[[OwnerRow], OwnerView]) -> Overview:
+def read_overview(connection: Connection, ledger: Ledger, judge: Callable[[OwnerRow], OwnerView]) -> Overview:
     """Read the bookkeeping of one replica; FatalSinkError if the tables are missing, or have another version.
 
     ``judge`` decides, as this database shows it, whether the owner lives.

@@ -139,7 +139,7 @@ class Ownership:
         except (SQLAlchemyError, OSError) as error:
             raise translate(error, "ending the replica's other sessions") from error
 
-    def view(self, connection: Connection, row: OwnerRow) -> OwnerView:
+    def judge(self, connection: Connection, row: OwnerRow) -> OwnerView:
         """Judge, on any session, whether the run that owns the replica lives: a dead one has lost its lock too."""
         # A free lock with a fresh heartbeat is a run that has lost its session and takes the lock again.
         if lock_holder(connection, self._lock_name) is None:

@@ -166,8 +166,8 @@ class MysqlSink(SqlSink):
 
     _change = _read  # both are work that may happen twice, in a transaction of the control session
 
-    def _view(self, connection: Connection, owner: OwnerRow) -> OwnerView:
-        return self._ownership.view(connection, owner)
+    def _judge(self, connection: Connection, owner: OwnerRow) -> OwnerView:
+        return self._ownership.judge(connection, owner)
 
     def _once(self, work: Callable[[Connection], T], doing: str, facts: dict[str, Any]) -> T:
         self._control = self._control or open_session(self._settings, Purpose.CONTROL)

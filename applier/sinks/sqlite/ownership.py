@@ -84,7 +84,7 @@ class FileLock:
         except (OSError, ValueError, KeyError):
             return None
 
-    def view(self, row: OwnerRow) -> OwnerView:
+    def judge(self, row: OwnerRow) -> OwnerView:
         """Judge whether the run that owns the replica lives, without touching the lock: a run that starts now may want it."""
         holder = self.holder()
         if holder is None or holder.process != row.owner.process:

@@ -177,9 +177,9 @@ class SqliteSink(SqlSink):
         with transaction(self._engine, **facts) as connection:
             return work(connection)
 
-    def _view(self, connection: Connection, owner: OwnerRow) -> OwnerView:
+    def _judge(self, connection: Connection, owner: OwnerRow) -> OwnerView:
         del connection  # the lock file knows more than the database
-        return self._lock.view(owner)
+        return self._lock.judge(owner)
 
     # End
 
