@@ -48,7 +48,7 @@ PIECEMEAL = {
 }
 """The writer's input is fetched block by block, so that most of it is not in its JVM yet when the writer is stopped."""
 MANY, WIDE = 20_000, 300
-REBUILDS = 5
+RELOADS = 5
 SEGMENTS = 12
 EMPTY: Mapping[str, str] = MappingProxyType({})
 CATALOGUE = 1500
@@ -148,7 +148,7 @@ def stopped_writer(directory: Path, sink: Sink) -> dict[str, Any]:
     stage = Stage(directory, sink, NumberedRows(MANY, WIDE), conf)
     stage.context.setLogLevel("WARN")  # Spark says of each failed fetch
     outcomes = []
-    while not outcomes or (outcomes[-1]["state"] == WriteState.RELOAD and len(outcomes) < REBUILDS):
+    while not outcomes or (outcomes[-1]["state"] == WriteState.RELOAD and len(outcomes) < RELOADS):
         stage.runner.release_all()
         outcomes.append(stage.apply(stage.plan(stage.listen(), 0, FIRST_TS + MANY, rows=PARTITIONS * MANY)))
     return {"outcomes": outcomes, "rows": stage.rows()}

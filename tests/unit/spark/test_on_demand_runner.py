@@ -100,7 +100,7 @@ def test_a_loss_while_applying_starts_another_runner_too():
     assert made == []
 
 
-def test_ranges_of_a_lost_session_are_a_reason_to_rebuild_and_applying_starts_no_other_runner():
+def test_ranges_of_a_lost_session_are_a_reason_to_reload_and_applying_starts_no_other_runner():
     made = [Ended()]
     runner = OnDemandRunner(lambda: made.pop(0))
     runner.listen([])

@@ -106,6 +106,6 @@ def test_an_aborted_job_fails_its_only_range_with_the_python_error_and_leaves_no
     assert (written.state, type(written.error)) == (WriteState.RELOAD, JobAborted)
 
 
-def test_ranges_of_another_session_are_a_reason_to_rebuild():
+def test_ranges_of_another_session_are_a_reason_to_reload():
     written = SparkRunner(BrokenSpark(AssertionError("asked")), MemoryReader({}), OPEN_PROTOCOL).apply(PLAN)
     assert (written.state, type(written.error)) == (WriteState.RELOAD, JobAborted)

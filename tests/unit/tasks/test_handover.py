@@ -243,7 +243,7 @@ def test_the_cached_failure_of_a_range_is_not_its_content_and_it_is_read_again(p
     assert rows_of(path) == 0
 
 
-def test_a_range_that_is_read_again_and_differs_is_a_reason_to_rebuild(plan, cached):
+def test_a_range_that_is_read_again_and_differs_is_a_reason_to_reload(plan, cached):
     large = plan()
     *chunks, report = cached[0]
     outcome = committed(large, rendered(large, selected(large, [[*chunks[1:], report], *cached[1:]])))
