@@ -69,7 +69,7 @@ def as_lines(result: CatchupResult, sink: str) -> list[str]:
     """Return the result for people."""
     lines = [_outcome(result), f"checkpoint {moment(result.checkpoint_ts)} (ts {result.checkpoint_ts}) in {sink}"]
     lines += [f"pending DDL: {one_line(ddl)} (it runs when the watermark has passed its commit timestamp)" for ddl in result.pending_ddls]
-    # With --until-ts every stream may have resolved more: then the limit holds the watermark, not a stream.
+    # With --until-ts every stream may have resolved more: then the limit holds back the watermark, not a stream.
     ahead = [name for name, stream in result.streams.items() if is_ahead(stream["resolved_ts"], result.checkpoint_ts)]
     if ahead and result.holding_stream not in {"", *ahead}:
         lines.append(f"{result.holding_stream} holds back the watermark: {count(len(ahead), 'stream')} resolved beyond it")

@@ -74,7 +74,7 @@ def skip_by_time(sink: Sink, ts: int | None, table: str | None) -> None:
 
 
 def is_unfinished(entries: Sequence[LedgerEntry], ts: int | None) -> bool:
-    """Tell whether a DDL with that timestamp (None: with any) is unfinished."""
+    """Return whether a DDL with that timestamp (None: with any) is unfinished."""
     return any(entry.state is DdlState.INTENT for entry in chosen(entries, ts, None))
 
 

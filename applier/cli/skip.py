@@ -37,7 +37,7 @@ def skip(
     offset: Annotated[int | None, typer.Option(metavar="N", min=0, help="Offset of the record.")] = None,
     event: EventIndex = None,
     ts: Annotated[
-        int | None, typer.Option(metavar="TSO", min=1, max=MAX_TS, help="Instead: all events with this commit timestamp.")
+        int | None, typer.Option(metavar="TSO", min=1, max=MAX_TS, help="Skip all events with this commit timestamp, instead of a record.")
     ] = None,
     table: Annotated[
         str | None, typer.Option(metavar="SCHEMA.TABLE", help="With --ts: only this table; SCHEMA. for a DDL of a schema.")
@@ -116,7 +116,7 @@ def skip_time(config: ConfigPath, ts: Ts, table: str | None) -> None:
         # Below the checkpoint nothing is read again, except DDLs that were missed.
         if is_over:
             raise ConfigError(
-                "the replica is past this timestamp, where only a missed DDL can be skipped",
+                "the checkpoint is above this timestamp: only a missed DDL can be skipped there",
                 remedy="Name the DDL's table with --table",
                 ts=ts,
             )
@@ -132,8 +132,8 @@ def _check_not_passed(settings: Config, stream: Stream, offset: Offset) -> None:
     position = progress.positions.get(stream) if progress is not None else None
     if position is not None and offset < position.next_offset:
         raise ConfigError(
-            "the replica is past this record",
-            remedy="Only a record that is not applied yet can be skipped",
+            "the replica has already passed this record",
+            remedy="Skip only records that the replica has not read past",
             offset=offset,
             next=position.next_offset,
         )

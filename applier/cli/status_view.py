@@ -77,7 +77,7 @@ def _facts(status: ReplicaStatus) -> Iterator[tuple[str, str, str]]:
                 "yellow",
             )
     if overview.quarantined:
-        yield "quarantine", f"{count(overview.quarantined, 'event')} to decide about: applier quarantine list", "yellow"
+        yield "quarantine", f"{count(overview.quarantined, 'event')} to settle: applier quarantine list", "yellow"
     if status.kafka_problem:
         yield "kafka", one_line(f"{status.kafka_problem}: the end offsets are unknown"), "yellow"
 

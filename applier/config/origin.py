@@ -147,7 +147,7 @@ def variable_of(path: tuple[str, ...]) -> str:
 
 
 def _has_path(values: Mapping[str, Any], path: tuple[str, ...]) -> bool:
-    """Tell whether ``values`` sets the key ``path`` or a table that should hold it."""
+    """Return whether ``values`` sets the key ``path`` or a table that should hold it."""
     inner: Any = values
     for part in path:
         if not isinstance(inner, Mapping):

@@ -50,7 +50,7 @@ class SourceConfig(Section):
     def _check_partition_topics(self) -> Self:
         for topic in self.partitions if isinstance(self.partitions, dict) else ():
             if topic not in self.topics:
-                raise refuse(f"limits partitions of a topic outside of source.topics: {topic!r}", nearest(topic, self.topics))
+                raise refuse(f"limits a topic that is not in source.topics: {topic!r}", nearest(topic, self.topics))
         return self
 
     def time_zone_warning(self) -> dict[str, Any] | None:

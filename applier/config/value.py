@@ -40,7 +40,7 @@ def whole_number(value: Any) -> Any:
     """Refuse floats and booleans: a TSO that was read as a float has lost digits."""
     # bool is a subclass of int. A TSO is above 2**53, where floats skip integers.
     if isinstance(value, bool | float):
-        raise refuse("must be a whole number", "Write it without quotes, point or exponent")
+        raise refuse("must be a whole number", "Write it without quotes, decimal point or exponent")
     return value
 
 
@@ -87,7 +87,7 @@ def check_topics(topics: tuple[str, ...]) -> tuple[str, ...]:
         if not TOPIC.fullmatch(topic):
             raise refuse(f"is not a topic name: {topic!r}", "Kafka allows letters, digits, '.', '_' and '-'; patterns are not supported")
     if len(set(topics)) < len(topics):
-        raise refuse("names a topic twice", "Remove the repetition")
+        raise refuse("names a topic twice", "Remove one of them")
     return topics
 
 

@@ -92,7 +92,7 @@ class Coordinator:
 
     @property
     def holding_stream(self) -> Stream | None:
-        """The stream that holds the watermark: the least resolved_ts, of several the first by name."""
+        """The stream that holds back the watermark: the least resolved_ts, of several the first by name."""
         return self._streams.holding(self.checkpoint_ts)
 
     @property

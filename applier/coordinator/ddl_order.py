@@ -123,7 +123,7 @@ def _search(queues: Sequence[Queue], statements: Mapping[DdlIdentity, DdlStateme
                     following.setdefault((moved, frozenset(after.items())), (*path, key))
         if len(following) > MAX_SEARCHED:
             raise NeedsOperator(
-                "too many DDLs of one commit_ts came in several topics: their order cannot be searched",
+                "too many DDLs of one commit_ts came in several topics: the applier cannot find their order",
                 remedy=_REMEDY,
                 ddls=len(statements),
             )

@@ -21,7 +21,7 @@ class OpenStep:
     def check_none(self) -> None:
         """Raise InvariantViolation if a step is open."""
         if self.step is not None:
-            raise InvariantViolation("the last step was neither confirmed nor withdrawn", step=type(self.step).__name__)
+            raise InvariantViolation("the last step is not confirmed or withdrawn yet", step=type(self.step).__name__)
 
     def close(self, step: Step) -> None:
         """Close the open step; InvariantViolation if it is another one."""

@@ -44,7 +44,7 @@ class ReadAhead:
         """How many ranges a stream may be given now."""
         if self._is_held_back(state, least_ts, is_full=is_full):
             return 0
-        # With a full cache one range at a time, not none: a stream that holds the watermark is what empties the cache. Spark spills.
+        # With a full cache one range at a time, not none: a stream that holds back the watermark is what empties the cache. Spark spills.
         return max(0, (1 if is_full else self._policy.ranges_per_stream) - state.outstanding)
 
     def _is_held_back(self, state: StreamState, least_ts: Ts, *, is_full: bool) -> bool:

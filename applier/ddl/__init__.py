@@ -35,7 +35,7 @@ def identity(ddl: DdlEvent) -> DdlIdentity:
 
 
 def same_ddl(one: DdlIdentity, other: DdlIdentity) -> bool:
-    """Tell whether two identities mean one DDL: the names touched count only where both statements were understood."""
+    """Return whether two identities mean one DDL: the names touched count only where both statements were understood."""
     # So the parser may learn new forms: what an old ledger has stored as None is still the same DDL. Names that were once understood must
     # never change: tests/data/ddl_identities.jsonl holds them.
     if (one.ts, one.name) != (other.ts, other.name):

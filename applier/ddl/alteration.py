@@ -23,7 +23,7 @@ _COLUMN_END: Final = "the end of the column's definition"
 
 
 def changes_partitions(node: AlterTableStatement) -> bool:
-    """Tell whether a clause is about partitions."""
+    """Return whether a clause is about partitions."""
     return any(clause.kind in _PARTITIONS for clause in node.clauses)
 
 

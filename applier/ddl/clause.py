@@ -30,7 +30,7 @@ class Decision(StrEnum):
     ENGINE = "InnoDB"
     """The transactional engine in place of the one that is named; in ALTER TABLE nothing, for upstream rebuilds nothing either."""
     TIDB = "TiDB only"
-    """In a special comment, which a sink that is a TiDB executes and others do not."""
+    """In a special comment: a TiDB sink executes it, other servers ignore it."""
     VISIBILITY = "each server's keyword"
     """MySQL and TiDB say INVISIBLE, MariaDB says IGNORED."""
 
@@ -117,7 +117,7 @@ CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
             *_all(_D.KEEP, _E.VALUE, _SAME, "COMMENT"),
             *_all(_D.DROP, _E.KIND, "every index of TiDB is ordered; BTREE stays", "USING, TYPE"),
             Clause("KEY_BLOCK_SIZE", _D.DROP, _E.VALUE, _NO_EFFECT),
-            Clause("WITH PARSER", _D.DROP, _E.VALUE, "TiDB's parsers are different ones"),
+            Clause("WITH PARSER", _D.DROP, _E.VALUE, "TiDB has other parsers"),
             *_ATTRIBUTES,
             *_all(_D.VISIBILITY, _E.WORDS, "the keyword differs", "VISIBLE, INVISIBLE"),
             *_all(_D.TIDB, _E.WORDS, _NOT_UPSTREAM, "CLUSTERED, NONCLUSTERED, GLOBAL, LOCAL"),

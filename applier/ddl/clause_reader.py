@@ -54,7 +54,7 @@ class ClauseReader:
         return self._words[at] if 0 <= at < len(self._words) else ""
 
     def sees(self, at: int, *words: str) -> bool:
-        """Tell whether ``words`` stand at ``at``."""
+        """Return whether ``words`` stand at ``at``."""
         return all(self.word(at + n) == word for n, word in enumerate(words))
 
     def closing(self, at: int) -> int:

@@ -72,7 +72,7 @@ def _completed(tokens: list[Token]) -> Iterator[Edit]:
 
 
 def _is_binary(tokens: list[Token]) -> bool:
-    """Tell whether BINARY stands before or behind a charset: that is its binary collation already."""
+    """Return whether BINARY stands before or behind a charset: that is its binary collation already."""
     charsets = {token.end for token in _charsets(tokens)}
     return any(
         (before.end in charsets and token.keyword == "BINARY")

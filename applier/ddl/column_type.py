@@ -76,7 +76,7 @@ UTF8_CHARSETS: Final = frozenset({"", "utf8", "utf8mb3", "utf8mb4", "ascii"})
 
 
 def is_known_base(base: str) -> bool:
-    """Tell whether ``base`` is the catalogue's name of a type."""
+    """Return whether ``base`` is the catalogue's name of a type."""
     return base in _FAMILIES
 
 
@@ -116,7 +116,7 @@ class ColumnType:
 
     @property
     def scale(self) -> int:
-        """Digits behind the point of DECIMAL; fractional digits of times."""
+        """Digits after the decimal point of DECIMAL; fractional digits of times."""
         if self.family is TypeFamily.DECIMAL:
             return self.arguments[1] if len(self.arguments) > 1 else 0
         return self.arguments[0] if self.arguments else 0

@@ -47,11 +47,11 @@ class Cursor:
         return self.tokens[at].keyword if at < self._end else ""
 
     def is_at_name(self) -> bool:
-        """Tell whether the next token can be a name."""
+        """Return whether the next token can be a name."""
         return not self.is_done and self.tokens[self.at].is_name
 
     def sees(self, *words: str) -> bool:
-        """Tell whether these words (upper case) or marks come next."""
+        """Return whether these words (upper case) or marks come next."""
         # A loop, and no all(): a statement with 900 columns asks this 12,000 times, and a generator took twice as long.
         at, end, tokens = self.at, self._end, self.tokens
         for word in words:

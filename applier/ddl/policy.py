@@ -12,14 +12,14 @@ DEFAULT_POLICY: Final[Mapping[str, str]] = {"recover_table": "stop"}
 
 
 def is_skipped(ddl: DdlEvent, policies: Mapping[str, str]) -> bool:
-    """Tell whether a DDL is skipped (else it is applied); NeedsOperator if its type stops the applier."""
+    """Return whether a DDL is skipped (else it is applied); NeedsOperator if its type stops the applier."""
     # A type that a later TiDB has is called type_<code>, and can be set like any other.
     name = ddl_type_name(ddl.ddl_type)
     policy = policies.get(name, DEFAULT_POLICY.get(name, "apply"))
     if policy == "stop":
         raise NeedsOperator(
             f"a DDL of type {name} stops the applier by policy: {ddl.query}",
-            remedy=f'Set {name} = "apply" under [ddl], or "skip" once the sink has what it changes, in schema and rows',
+            remedy=f'Set {name} = "apply" under [ddl], or "skip" after you have made its change in the sink (schema and rows)',
             table=str(ddl.name),
             commit_ts=ddl.commit_ts,
         )

@@ -132,7 +132,7 @@ class TableDraft:
     # Indexes
 
     def has_index(self, name: str) -> bool:
-        """Tell whether there is an index of that name."""
+        """Return whether there is an index of that name."""
         return self._index(name) is not None
 
     def add_index(self, index: IndexDefinition) -> None:
@@ -163,7 +163,7 @@ class TableDraft:
         self._primary = _DraftIndex(PRIMARY, unique=True, parts=[])
 
     def covers(self, columns: tuple[str, ...]) -> bool:
-        """Tell whether an index begins with these columns (then a foreign key needs none of its own)."""
+        """Return whether an index begins with these columns (then a foreign key needs none of its own)."""
         wanted = [name.casefold() for name in columns]
         return any(
             # TiDB and MySQL make no index for a foreign key if one begins with its columns, in their order.

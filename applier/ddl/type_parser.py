@@ -103,7 +103,7 @@ def parse_charset(cursor: Cursor) -> str:
 
 
 def names_charset(cursor: Cursor) -> bool:
-    """Tell whether what is left names a character set or collation of its own."""
+    """Return whether what is left names a character set or collation of its own."""
     return any(token.keyword in _CHARSET_WORDS for token in cursor.rest)
 
 

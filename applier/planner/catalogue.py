@@ -45,6 +45,6 @@ class TableDescription:
         return FoldedName(self.schema.casefold(), self.table.casefold())
 
     def has_unique_key(self, names: Iterable[str]) -> bool:
-        """Tell whether one of the unique keys consists of exactly these columns, in any order and case."""
+        """Return whether one of the unique keys consists of exactly these columns, in any order and case."""
         wanted = {name.casefold() for name in names}
         return any({name.casefold() for name in unique} == wanted for unique in self.unique_keys)

@@ -144,7 +144,10 @@ class _TablePlan:
                 break
         if left := rendered.left():
             raise InvariantViolation(
-                "a dialect lost rows", table=str(self._description.folded), rows=len(versions), rendered=len(versions) - left
+                "the dialect rendered fewer rows than it received",
+                table=str(self._description.folded),
+                rows=len(versions),
+                rendered=len(versions) - left,
             )
 
     def _statement(self, phase: Phase, columns: tuple[str, ...], text: str, versions: Sequence[Version], texts: Sequence[Any]) -> Statement:

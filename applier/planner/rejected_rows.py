@@ -27,7 +27,7 @@ class QuarantinePolicy:
     trace_rows: bool = False
 
     def takes(self, error: ApplierError) -> bool:
-        """Tell whether a row with this error is quarantined."""
+        """Return whether a row with this error is quarantined."""
         if isinstance(error, ProtocolError):
             return self.unreadable
         return self.refused and isinstance(error, RowRefused)

@@ -50,7 +50,7 @@ def refuse_later_events(source: Source, place: EventPlace, rows: Collection[Quar
         # The broker returns the earliest record it still has for a time before it: older ones may have been about the row.
         if extent.earliest > 0 and start <= extent.earliest:
             raise NeedsOperator(
-                "records since the event's commit have expired: later events cannot be ruled out",
+                "records since the event's commit have expired: the applier cannot check for later events",
                 remedy=CORRECT_BY_HAND,
                 place=place,
                 stream=str(stream),

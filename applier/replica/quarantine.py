@@ -70,7 +70,7 @@ class QuarantineRules:
         return self._tolerances.get(stream, self._common)
 
     def skips(self, ddl: DdlEvent) -> bool:
-        """Tell whether the operator has a rule to skip a DDL."""
+        """Return whether the operator has a rule to skip a DDL."""
         rules: Mapping[tuple[Ts, FoldedName | None], str] = self._common.skipped_ts
         return (ddl.commit_ts, ddl.name.fold()) in rules or (ddl.commit_ts, None) in rules
 

@@ -39,7 +39,7 @@ class QuarantineRetry:
         """
         progress = self._sink.load()
         if progress is None:
-            raise InvariantViolation("the quarantine has entries, but the replica has no progress")
+            raise InvariantViolation("the quarantine has entries, but the replica has no progress row")
         rows = self._rows(place)
         if rows:
             # Cheapest first: the last one reads the topics, which may take minutes.

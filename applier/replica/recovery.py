@@ -99,7 +99,7 @@ def checkpoint_mismatch(progress: Progress, commit: ProgressCommit) -> Exception
 
 
 def is_transient(error: BaseException) -> bool:
-    """Tell whether an error may pass by itself."""
+    """Return whether an error may pass by itself."""
     # By kind, not by class: a password that Kafka refuses is a SourceError as well, and would be refused for ever.
     if isinstance(error, SourceError):
         return error.facts.get("kind") in PASSING
@@ -107,13 +107,13 @@ def is_transient(error: BaseException) -> bool:
 
 
 def ends_listening(error: ApplierError, *, is_merge: bool) -> bool:
-    """Tell whether the failure of one range matters."""
+    """Return whether the failure of one range matters."""
     # A merge only saves memory. If its records have expired meanwhile, the small ranges that are cached already stay as they are.
     return is_transient(error) or not is_merge
 
 
 def may_be_recreated(error: ApplierError) -> bool:
-    """Tell whether a recreated topic may be the reason: its end is below the stored offsets, which looks like retention."""
+    """Return whether a recreated topic may be the reason: its end is below the stored offsets, which looks like retention."""
     return error.facts.get("kind") == "retention"
 
 

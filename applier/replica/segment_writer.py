@@ -115,4 +115,4 @@ def _remedy(error: RowRefused) -> str:
     if "event" not in facts:
         return f"{QUARANTINE_REMEDY[0].upper()}{QUARANTINE_REMEDY[1:]}"
     place = f"--stream {facts['topic']}/{facts['partition']} --offset {facts['offset']} --event {facts['event']}"
-    return f"Leave this row out with `applier skip {place}`, {QUARANTINE_REMEDY}"
+    return f"Skip this row with `applier skip {place}`, {QUARANTINE_REMEDY}"

@@ -42,11 +42,11 @@ class TableGuard:
         raise first.as_error(**({"table": str(folded)} | dict(places.get(folded, {})) | also))
 
     def allows_unique_index(self, table: FoldedName, index: UniqueIndex) -> bool:
-        """Tell whether upstream's statements made a unique index that the wire's flags do not show."""
+        """Return whether upstream's statements made a unique index that the wire's flags do not show."""
         return self._statements().explains_unique_index(table, index)
 
     def accepts_unique_indexes(self, table: FoldedName) -> bool:
-        """Tell whether the operator accepts unique indexes that upstream lacks on this table."""
+        """Return whether the operator accepts unique indexes that upstream lacks on this table."""
         if not self._accept.accepts(table, DifferenceKind.UNIQUE_INDEX):
             return False
         self._note_accepted(table, str(DifferenceKind.UNIQUE_INDEX))

@@ -20,8 +20,8 @@ SQLITE: Final = ("sqlite", "sqlite+pysqlite")
 URL_FORM: Final = "Write mysql+pymysql://user@host:3306/, mariadb+pymysql://user@host:3306/ or sqlite:///file.db"
 FILE_FORM: Final = "Write sqlite:///replica.db, or sqlite:////var/lib/applier/replica.db for an absolute path"
 QUOTED: Final = (
-    "If user or password hold such signs, quote them (@ as %40, : as %3A, / as %2F, # as %23, ? as %3F, % as %25), "
-    "or give the password as password_file or APPLIER_SINK__PASSWORD, where nothing is quoted"
+    "If user or password contain such characters, encode them (@ as %40, : as %3A, / as %2F, # as %23, ? as %3F, % as %25), "
+    "or give the password as password_file or APPLIER_SINK__PASSWORD, without encoding"
 )
 
 CONNECT_TIMEOUT: Final = "connect_timeout"
@@ -31,10 +31,10 @@ HARMLESS: Final = frozenset({"bind_address", CONNECT_TIMEOUT, "program_name", "u
 """How the server is reached, and what it shows of the session."""
 
 _IN_THE_URL: Final = "Write it before the '?': mysql+pymysql://user@host:3306/"
-_SECRET: Final = "Give the password as password or password_file, and tls_key without one"  # noqa: S105 -- a remedy
+_SECRET: Final = "Give the sink's password as password or password_file. Use a tls_key that has no password"  # noqa: S105 -- a remedy
 _SETTINGS: Final = "Remove it: the applier sets the variables of its sessions itself"
-_TIMEOUTS: Final = "Remove it: the applier gives each session the timeouts of its purpose"
-_DRIVER: Final = "Remove it: the applier uses the driver in one way only"
+_TIMEOUTS: Final = "Remove it: the applier sets the timeouts of its sessions itself"
+_DRIVER: Final = "Remove it: the applier sets the driver's options itself"
 _FILE: Final = "Write user, host and port into the url, and name the password's file as password_file"
 _TLS: Final = "Use the settings of [sink]: tls_mode, tls_ca, tls_cert and tls_key"
 _SECRET_OPTIONS: Final = frozenset({"password", "passwd", "ssl_key_password"})
@@ -87,7 +87,7 @@ def read_address(text: str) -> URL:
     # Before SQLAlchemy parses it: a password with an '@' would end up in the host, which errors show.
     server = _SERVER.match(text)
     if server is not None and server[1] in MYSQL and "@" in text[server.end() :]:
-        raise BadAddress("has an '@' that ends neither user nor password", QUOTED)
+        raise BadAddress("contains an '@' that is not encoded as %40", QUOTED)
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
@@ -122,9 +122,9 @@ def _check_server(url: URL, options: Options) -> None:
         if option in _SECRET_OPTIONS:
             raise BadAddress(f"holds a secret in its option {option!r}", _SECRET)
         if option not in HARMLESS:
-            raise BadAddress(f"has an option that the applier does not take: {option!r}", _INSTEAD.get(option) or _nearest(option))
+            raise BadAddress(f"has an unsupported option: {option!r}", _INSTEAD.get(option) or _nearest(option))
         if names.count(option) > 1 or not value:
-            raise BadAddress(f"does not give its option {option!r} one value", "Give it once, with a value, or leave it out")
+            raise BadAddress(f"must give its option {option!r} exactly one value", "Give it once with a value, or remove it")
         if option == CONNECT_TIMEOUT and not (_SECONDS.fullmatch(value) and 1 <= int(value) <= MAX_CONNECT_TIMEOUT_S):
             raise BadAddress(f"has a wrong value of {option!r}", f"Give whole seconds, from 1 to {MAX_CONNECT_TIMEOUT_S}")
     if not url.host and "unix_socket" not in names:
@@ -133,17 +133,15 @@ def _check_server(url: URL, options: Options) -> None:
 
 def _nearest(option: str) -> str:
     near = get_close_matches(option, sorted(HARMLESS), n=1)
-    return f"Did you mean {near[0]!r}?" if near else f"Remove it; there are: {', '.join(sorted(HARMLESS))}"
+    return f"Did you mean {near[0]!r}?" if near else f"Remove it. The supported options are: {', '.join(sorted(HARMLESS))}"
 
 
 def _check_file(url: URL, options: Options) -> None:
     if url.host or url.username or url.password or url.port:
-        raise BadAddress("names a host, but a file has none", FILE_FORM)
+        raise BadAddress("names a host, but a SQLite file has none", FILE_FORM)
     if not url.database or url.database == ":memory:" or ("mode", "memory") in options:
-        raise BadAddress("names no file", f"Progress must outlive the process. {FILE_FORM}")
+        raise BadAddress("names no file", f"A database in memory would lose the progress. {FILE_FORM}")
     if url.database.startswith("file:"):
-        raise BadAddress("names the file by SQLite's own URI", FILE_FORM)
+        raise BadAddress("names the file as a URI (file:…)", FILE_FORM)
     if options:
-        raise BadAddress(
-            f"has an option that a SQLite sink does not take: {options[0][0]!r}", "Remove it: the applier opens the file itself"
-        )
+        raise BadAddress(f"has an option, but a SQLite sink has none: {options[0][0]!r}", "Remove it: the applier opens the file itself")

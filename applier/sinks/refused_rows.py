@@ -85,7 +85,7 @@ class RefusedRows:
         if self._unexpected > at_most:
             raise FatalSinkError(
                 f"the database refuses more than {at_most} rows of one transaction",
-                remedy="Compare the sink's tables with upstream's. `applier skip --ts … --table …` leaves out one upstream transaction",
+                remedy="Compare the sink's tables with upstream's. `applier skip --ts … --table …` skips one upstream transaction",
                 reason=event.error,
                 **event.facts,
             )

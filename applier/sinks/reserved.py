@@ -30,7 +30,7 @@ class Reserved(NamedTuple):
     system: frozenset[str]
 
     def holds(self, table: TableName) -> bool:
-        """Tell whether the table lies in a reserved schema."""
+        """Return whether the table lies in a reserved schema."""
         folded = table.schema.casefold()
         return folded in self.system or (folded == self.bookkeeping.casefold() != "")
 

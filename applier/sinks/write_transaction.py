@@ -96,7 +96,9 @@ class WriteTransaction:
             rows = _run(refused_rows, statements)
             # Behind the lock and before the progress moves: an event is stored once, and never skipped by a moved offset.
             stored = self._store(session, quarantined, refused_rows.refused)
-            _translated(session, "moving the progress", lambda: ProgressTable(self.bookkeeping).advance(session.connection, fence, commit))
+            _translated(
+                session, "updating the progress", lambda: ProgressTable(self.bookkeeping).advance(session.connection, fence, commit)
+            )
         except ApplierError as error:
             session.discard()
             return WriteOutcome(state=WriteState.FAILED, error=error)

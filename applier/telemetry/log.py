@@ -80,7 +80,7 @@ class RepetitionFilter(logging.Filter):
         self._passed: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether this line is new, or was last passed long enough ago. Lines of other loggers pass."""
+        """Return whether this line is new, or was last passed long enough ago. Lines of other loggers pass."""
         if record.name != KAFKA_LOGGER_NAME:
             return True
         line = record.getMessage().partition(" (after ")[0]  # what follows is how long the attempt took

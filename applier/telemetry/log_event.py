@@ -52,7 +52,7 @@ class LogEvent(StrEnum):
         logging.WARNING,
         "the watermark cannot advance: `stream` has shown no resolved event for `source.stall_after_s`",
     )
-    WATERMARK_RESUMED = "watermark_resumed", logging.INFO, "`stream` does not hold the watermark any more"
+    WATERMARK_RESUMED = "watermark_resumed", logging.INFO, "`stream` no longer holds back the watermark"
     NO_PROGRESS = "no_progress", logging.WARNING, "the run has made no step for `silent_s`; `phase` and `ddl` say what it waits for"
     WAITING_FOR_REPLICA_LOCK = "waiting_for_replica_lock", logging.WARNING, "another run owns the replica; the facts name it"
     AMBIGUOUS_TIME_ZONE = (

@@ -111,11 +111,11 @@ GAUGES: Final = (
     ),
     Described("applier_quarantined", "events in quarantine that wait for the operator", (), _one(lambda state, _: state.quarantined)),
     Described(
-        "applier_watermark_held", "1 for the stream that holds the watermark: the one with the smallest resolved_ts", STREAM, _holding
+        "applier_watermark_held", "1 for the stream that holds back the watermark: the one with the smallest resolved_ts", STREAM, _holding
     ),
     Described(
         "applier_stalled_seconds",
-        "seconds without a resolved event on the stream that holds the watermark; absent below source.stall_after_s",
+        "seconds without a resolved event on the stream that holds back the watermark; absent below source.stall_after_s",
         STREAM,
         _stalled,
     ),
@@ -139,7 +139,7 @@ GAUGES: Final = (
     ),
     Described("applier_stream_read_offset", "next offset to read", STREAM, _each(lambda stream, _: stream.status.read_offset)),
     Described(
-        "applier_stream_end_offset", "end offset of the stream, as listed last", STREAM, _each(lambda stream, _: stream.status.end_offset)
+        "applier_stream_end_offset", "end offset of the stream when last listed", STREAM, _each(lambda stream, _: stream.status.end_offset)
     ),
     Described(
         "applier_stream_cached_bytes", "bytes of the stream's cached chunks", STREAM, _each(lambda stream, _: stream.status.cached_bytes)

@@ -29,7 +29,7 @@ CHECKPOINT_LOG_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitorSettings:
-    """``replica``: its name. ``stall_after_s``: seconds after which a silent stream that holds the watermark is named."""
+    """``replica``: its name. ``stall_after_s``: seconds after which a silent stream that holds back the watermark is named."""
 
     replica: str = "replica"
     stall_after_s: float = 60.0
@@ -207,7 +207,7 @@ class _CheckpointLog:
         self._at_s: float | None = None
 
     def is_due(self, checkpoint_ts: Ts, now_s: float, *, at_least_s: float) -> bool:
-        """Tell whether a line about ``checkpoint_ts`` is due: the last one is ``at_least_s`` old, and about another."""
+        """Return whether a line about ``checkpoint_ts`` is due: the last one is ``at_least_s`` old, and about another."""
         is_old = self._at_s is None or now_s - self._at_s >= at_least_s
         if checkpoint_ts in {NO_TS, self._ts} or not is_old:
             return False

@@ -51,7 +51,7 @@ class StreamsView:
 
     each: tuple[StreamView, ...] = ()
     holding: Stream | None = None
-    """The stream that holds the watermark."""
+    """The stream that holds back the watermark."""
     stall: Stall | None = None
     pending_ddls: int = 0
     cached_bytes: int = 0
@@ -98,7 +98,7 @@ class RunState:
         return lag_s(self.checkpoint_ts, unix_s)
 
     def is_alive(self, now_s: float, limit_s: float) -> bool:
-        """Tell whether the run has made progress in the last ``limit_s``. A DDL takes as long as it takes: hours for a large table."""
+        """Return whether the run has made progress in the last ``limit_s``. A DDL takes as long as it takes: hours for a large table."""
         return self.phase == "ddl" or now_s - self.progress_s <= limit_s
 
 

@@ -43,7 +43,7 @@ class StallRule:
         self._looked_at_s: float | None = None
 
     def observe(self, streams: Iterable[StreamStatus], holding: Stream | None, now_s: float) -> Stall | None:
-        """Look at the streams; return the stall if the one that holds the watermark has been silent for too long.
+        """Look at the streams; return the stall if the one that holds back the watermark has been silent for too long.
 
         ``now_s`` is of any clock that does not step back.
         """

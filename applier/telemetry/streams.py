@@ -26,7 +26,7 @@ class StreamCollector:
         self._next_s: float | None = None
 
     def is_due(self, now_s: float) -> bool:
-        """Tell whether the next look is due."""
+        """Return whether the next look is due."""
         return self._next_s is None or now_s >= self._next_s
 
     def looked(self, began_s: float, ended_s: float) -> None:

@@ -21,7 +21,7 @@ class ReportRule:
         self._first_s = self._next_s = first_s
 
     def is_due(self, silent_s: float) -> bool:
-        """Tell whether a report is due now, after ``silent_s`` seconds without progress."""
+        """Return whether a report is due now, after ``silent_s`` seconds without progress."""
         if silent_s < self._first_s:
             self._next_s = self._first_s
             return False

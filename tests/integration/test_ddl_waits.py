@@ -92,7 +92,7 @@ def test_a_ddl_that_stays_blocked_is_retryable_and_is_settled_at_the_next_start(
 def test_a_transaction_around_a_ddl_is_repeated_and_noted_when_its_session_was_killed(shop: Replica, url: str, notes: Notes) -> None:
     run(url, f"KILL {shop.sink._ownership._session_id}")
     shop.ddl("CREATE TABLE t (id INT PRIMARY KEY)", "t")
-    assert {(message, "writing a DDL's intent" in reason) for message, _, reason in notes.heard} == {("retry", True)}
+    assert {(message, "recording a DDL's intent" in reason) for message, _, reason in notes.heard} == {("retry", True)}
     assert states(shop) == [DdlState.DONE]
 
 

@@ -48,7 +48,7 @@ def run(connection: Connection, statement: str) -> list[Any]:
 
 
 def _is_usual(warning: tuple[str, int, str]) -> bool:
-    """Tell whether it is about a schema that is not there yet, or a character set that MySQL takes and does not like."""
+    """Return whether it is about a schema that is not there yet, or a character set that MySQL takes and does not like."""
     return "database doesn't exist" in warning[2] or warning[1] in {1287, 3778}
 
 

@@ -186,7 +186,7 @@ def _processes() -> Iterator[int]:
 
 
 def _is_of(process: int, session: int) -> bool:
-    """Tell whether a process is of the session and alive: a dead one that nobody has waited for stays in the list."""
+    """Return whether a process is of the session and alive: a dead one that nobody has waited for stays in the list."""
     with suppress(ProcessLookupError, FileNotFoundError):
         state = (PROCESSES / str(process) / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
         return os.getsid(process) == session and state not in "ZX"

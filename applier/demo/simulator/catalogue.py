@@ -61,7 +61,7 @@ class TableState:
         return self.rows[self._keys[rng.randrange(len(self._keys))]] if self._keys else None
 
     def is_free(self, row: Row, leaving: Sequence[Row] = ()) -> bool:
-        """Tell whether ``row`` collides with no row except those ``leaving``."""
+        """Return whether ``row`` collides with no row except those ``leaving``."""
         # A row that leaves in the same transaction makes room: values of a unique index may swap.
         going = {self.key_of(other) for other in leaving}
         for places, taken in zip(self._unique_places, self._taken, strict=True):

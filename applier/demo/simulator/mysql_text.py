@@ -250,7 +250,7 @@ class DmlWriter:
 
 
 def changes_unique_value(change: RowChange) -> bool:
-    """Tell whether an update changes the handle key or any unique key: the producer's rule for splitting it."""
+    """Return whether an update changes the handle key or any unique key: the producer's rule for splitting it."""
     before, after, table = change.before, change.after, change.table
     if before is None or after is None:
         return False

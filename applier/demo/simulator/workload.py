@@ -25,7 +25,7 @@ class Transaction:
     _coming: set[tuple[TableName, Key]] = field(default_factory=set)
 
     def is_untouched(self, state: TableState, row: Row) -> bool:
-        """Tell whether this commit has not changed ``row`` yet."""
+        """Return whether this commit has not changed ``row`` yet."""
         place = (state.table.name, state.key_of(row))
         return place not in self._leaving and place not in self._coming
 

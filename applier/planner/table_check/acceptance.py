@@ -21,7 +21,7 @@ class Acceptance:
     new_collations: bool = True
 
     def accepts(self, table: FoldedName, kind: DifferenceKind) -> bool:
-        """Tell whether the operator accepts differences of this kind on this table."""
+        """Return whether the operator accepts differences of this kind on this table."""
         return any(kind in kinds and _compiled(pattern).fullmatch(str(table)) for pattern, kinds in self.patterns.items())
 
 

@@ -137,7 +137,7 @@ def _collation(column: FoldingColumn) -> Difference:
     return Difference(
         DifferenceKind.COLLATION,
         f"collation {column.collation} of key column {column.name}",
-        "it treats texts as equal that upstream may keep apart, so one row would replace another",
+        "it treats texts as equal that upstream may distinguish, so one row would replace another",
         f"Give the column {column.name} the collation that it has upstream (TiDB's default is utf8mb4_bin)",
         column.collation,
     )

@@ -26,12 +26,12 @@ class Evidence:
             self._by_name.setdefault(name, []).append(ddl)
 
     def explains_collation(self, table: FoldedName, collation: str) -> bool:
-        """Tell whether a statement about the table or its schema names this collation."""
+        """Return whether a statement about the table or its schema names this collation."""
         word = collation.casefold()
         return any(word in ddl.query.casefold() for ddl in self._about(table, with_schema=True))
 
     def explains_unique_index(self, table: FoldedName, index: UniqueIndex) -> bool:
-        """Tell whether a statement about the table makes a unique index with these columns (or, where it has none, with this name)."""
+        """Return whether a statement about the table makes a unique index with these columns (or, where it has none, with this name)."""
         wanted = {column.casefold() for column in index.columns}
         return any(
             columns == wanted if wanted else name == index.name.casefold()
@@ -40,7 +40,7 @@ class Evidence:
         )
 
     def explains_view(self, table: FoldedName) -> bool:
-        """Tell whether the last statement that gave something this name made a view."""
+        """Return whether the last statement that gave something this name made a view."""
         made = [statement.kind for ddl in self._by_name.get(table, ()) if (statement := parse_ddl(ddl)) and table in _given(statement)]
         return made[-1:] == [DdlKind.CREATE_VIEW]
 

@@ -25,7 +25,7 @@ def refuse_other_schema(connection: Connection, books: Bookkeeping) -> None:
     left = connection.execute(Bookkeeping(books.name, books.dialect).query("progress_read"), {"name": books.name}).one_or_none()
     if left is not None:
         raise NeedsOperator(
-            "the replica's bookkeeping lies in another schema than [sink] schema names",
+            "the replica's bookkeeping is not in the schema that [sink] schema names",
             remedy="Set [sink] schema back, or move the tables (docs/operations.md)",
             replica=books.name,
             configured=books.schema,

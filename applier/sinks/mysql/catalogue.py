@@ -52,7 +52,7 @@ def tables_with_rows(connection: Connection, tables: Collection[TableName]) -> f
 
 
 def holds_row(connection: Connection, actual: TableName) -> bool:
-    """Tell whether an existing table, as the server spells it, holds a row."""
+    """Return whether an existing table, as the server spells it, holds a row."""
     return bool(connection.scalar(select(exists(select(literal(1)).select_from(sql_name(actual))))))
 
 
@@ -80,7 +80,7 @@ def _description(actual: TableName, columns: list[Row], index_parts: list[Row]) 
 
 
 def _is_plain(part: Mapping[str, Any]) -> bool:
-    """Tell whether an index part is a whole column of an index that the optimizer uses."""
+    """Return whether an index part is a whole column of an index that the optimizer uses."""
     hidden = part.get("IS_VISIBLE") == "NO" or part.get("IGNORED") == "YES"
     return part["COLUMN_NAME"] is not None and part["SUB_PART"] is None and part.get("EXPRESSION") is None and not hidden
 

@@ -33,16 +33,16 @@ class ErrorMeaning(NamedTuple):
 
 _GRANT = "Grant the privilege (sql/grants.sql)"
 _LOGIN = (
-    "Check user, password and host of [sink] url, and whether the server wants TLS of this user (tls_mode, tls_cert); the password may "
+    "Check user, password and host of [sink] url, and whether the server requires TLS for this user (tls_mode, tls_cert). The password may "
     "come from APPLIER_SINK__PASSWORD or password_file"
 )
 _REACH = "Check host and port of [sink] url, and whether the server runs"
 _TLS = (
     "Check TLS to the database: tls_ca, tls_cert, tls_key and tls_mode of [sink], the host's name in the "
-    "server's certificate, and that the files are there on every machine that writes"
+    "server's certificate, and that the files exist on every machine that writes"
 )
 _SHAPE = "Give the sink's table the definition that it has upstream"
-_SHAPE_AND_VALUES = f"{_SHAPE}. A column that was missing needs upstream's values in the rows that are there already"
+_SHAPE_AND_VALUES = f"{_SHAPE}. If a column was missing, give it upstream's values in existing rows"
 _MISSING_TABLE = "Create the table in the sink as it is upstream, with its rows, or restore the sink"
 _MISSING_SCHEMA = "Create the schema in the sink as it is upstream, with tables and rows, or run `applier migrate` for the bookkeeping"
 _OTHER_CHARSET = "Use a server that has the charset, or change the sink by hand, its rows included, then `applier ddl done`"
@@ -51,7 +51,7 @@ _ALREADY = "Compare the sink's table with upstream's, then `applier ddl done` or
 
 _ROOM = (
     "Free space on the disks of the sink's server (data, logs, temporary files), or raise the limit of its tablespace: a daemon "
-    "retries by itself for run.retry_for_s, and so does the next start"
+    "retries for run.retry_for_s, and so does the next start"
 )
 _MEMORY = "Give the sink's server more memory, or lower max_transaction_rows"
 _DAMAGED = "See the server's log: check its disk, and repair the table or restore the sink"
@@ -181,16 +181,16 @@ MEANINGS: Final[dict[int, ErrorMeaning]] = {
     1364: _WRONG_VALUE,
     1366: _WRONG_VALUE,
     1406: _WRONG_VALUE,
-    1451: ErrorMeaning(ErrorVerdict.FATAL, "Drop the foreign keys that the sink has and upstream has not", of_rows=True),
-    1452: ErrorMeaning(ErrorVerdict.FATAL, "Drop the foreign keys that the sink has and upstream has not", of_rows=True),
+    1451: ErrorMeaning(ErrorVerdict.FATAL, "Drop the foreign keys that upstream does not have", of_rows=True),
+    1452: ErrorMeaning(ErrorVerdict.FATAL, "Drop the foreign keys that upstream does not have", of_rows=True),
     1526: ErrorMeaning(ErrorVerdict.FATAL, "Give the sink's table the partitions that it has upstream, and keep its rows", of_rows=True),
     1906: _WRONG_VALUE,
     3105: _WRONG_VALUE,
     3140: _WRONG_VALUE,  # no JSON (MySQL)
     3144: _WRONG_VALUE,  # JSON of binary text (MySQL)
     3157: _WRONG_VALUE,  # JSON that is too deep (MySQL)
-    3819: ErrorMeaning(ErrorVerdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True, of_rows=True),
-    4025: ErrorMeaning(ErrorVerdict.FATAL, "Drop the check that the sink has and upstream has not", shows_names=True, of_rows=True),
+    3819: ErrorMeaning(ErrorVerdict.FATAL, "Drop the check that upstream does not have", shows_names=True, of_rows=True),
+    4025: ErrorMeaning(ErrorVerdict.FATAL, "Drop the check that upstream does not have", shows_names=True, of_rows=True),
     # DDL that this server does not support.
     1115: ErrorMeaning(ErrorVerdict.FATAL, _OTHER_CHARSET, shows_names=True),
     1235: ErrorMeaning(ErrorVerdict.FATAL, "Change the sink by hand, with its rows, then `applier ddl done`", shows_names=True),

@@ -41,7 +41,7 @@ def code_of(error: BaseException) -> int | None:
 
 
 def is_database_error(error: BaseException) -> bool:
-    """Tell whether ``error`` is of the database, the driver or the network between."""
+    """Return whether ``error`` is of the database, the driver or the network between."""
     return isinstance(error, SQLAlchemyError) or code_of(error) is not None
 
 
@@ -58,25 +58,25 @@ def meaning_of(error: BaseException) -> ErrorMeaning:
 
 
 def is_known(error: BaseException) -> bool:
-    """Tell whether the table has the error's code, and a remedy for it."""
+    """Return whether the table has the error's code, and a remedy for it."""
     return bool(meaning_of(error).remedy) and meaning_of(error) is not UNKNOWN
 
 
 def translate(error: BaseException, doing: str, *, shows_text: bool = False, **facts: Any) -> SinkError:
     """Return our error for one of the database: retryable or fatal, with remedy and facts, without row values.
 
-    ``doing`` completes "the database failed at …"; ``shows_text`` passes the server's message on, whatever it holds (DDL).
+    ``doing`` completes "the database failed while …"; ``shows_text`` passes the server's message on, whatever it holds (DDL).
     """
     meaning = meaning_of(error)
     code = code_of(error)
     fatal = RowRefused if meaning.of_rows else FatalSinkError
     kind = RetryableSinkError if meaning.verdict in {ErrorVerdict.RETRY, ErrorVerdict.LOST} else fatal
     if meaning.verdict is ErrorVerdict.FULL:
-        message = f"the sink has no room left at {doing}: {_server_text(error)}"
+        message = f"the sink has no space left while {doing}: {_server_text(error)}"
         return SinkFull(message, remedy=meaning.remedy, code=code, **facts)
     # Errors reach logs and the ledger, where no row value may be: names only, unless the whole message is known to have none.
     words = _server_text(error) if shows_text or meaning.shows_names else _named_in(error)
-    message = f"the database failed at {doing}" + (f": {words}" if words else "")
+    message = f"the database failed while {doing}" + (f": {words}" if words else "")
     return kind(message, remedy=meaning.remedy, **({} if code is None else {"code": code}), **facts)
 
 

@@ -79,7 +79,7 @@ def fraction_digits(column: ColumnDescription) -> int:
 
 
 def needs_every_value(column: ColumnDescription, mysql_type: int) -> bool:
-    """Tell whether each value must be looked at by itself: what only ``fitting_literal_of`` does."""
+    """Return whether each value must be looked at by itself: what only ``fitting_literal_of`` does."""
     return mysql_type in FLOATS and len(_arguments(column)) > 1
 
 
@@ -120,7 +120,7 @@ def _check_kind(column: ColumnDescription, mysql_type: int, flags: int) -> None:
         return
     if not is_held:
         raise NeedsOperator(
-            "the sink's column cannot hold upstream's values as they are",
+            "the sink's column cannot store upstream's values unchanged",
             remedy="Give the sink's column the type that it has upstream, and compare its values with upstream's",
             column=column.name,
             sink_type=column.sql_type,
@@ -130,7 +130,7 @@ def _check_kind(column: ColumnDescription, mysql_type: int, flags: int) -> None:
 
 def _refused(column: ColumnDescription, why: str) -> RowRefused:
     return RowRefused(
-        f"the sink's column would alter a value: {why}",
+        f"the sink's column would change a value: {why}",
         remedy="Give the sink's column the definition that it has upstream",
         column=column.name,
         sink_type=column.sql_type,
@@ -143,7 +143,7 @@ def _whole_fractions(column: ColumnDescription, digits: int, literal: Literal) -
 
     def whole(value: Any) -> str:
         if value is not None and value.partition(".")[2][digits:].strip("0"):
-            raise _refused(column, f"it keeps {digits} digits of a second")
+            raise _refused(column, f"it stores {digits} fractional digits of a second")
         return literal(value)
 
     return whole
@@ -152,7 +152,7 @@ def _whole_fractions(column: ColumnDescription, digits: int, literal: Literal) -
 def _without_end_spaces(column: ColumnDescription, literal: Literal) -> Literal:
     def ended(value: Any) -> str:
         if value is not None and value.endswith(" "):
-            raise _refused(column, "it does not keep spaces at the end")
+            raise _refused(column, "it removes trailing spaces")
         return literal(value)
 
     return ended
@@ -161,7 +161,7 @@ def _without_end_spaces(column: ColumnDescription, literal: Literal) -> Literal:
 def _full_length(column: ColumnDescription, length: int, literal: Literal) -> Literal:
     def full(value: Any) -> str:
         if value is not None and len(value) < length:
-            raise _refused(column, f"it fills up to {length} bytes")
+            raise _refused(column, f"it pads values to {length} bytes")
         return literal(value)
 
     return full
@@ -170,7 +170,7 @@ def _full_length(column: ColumnDescription, length: int, literal: Literal) -> Li
 def _few_digits(column: ColumnDescription, digits: int, literal: Literal) -> Literal:
     def few(value: Any) -> str:
         if value is not None and value != round(value, digits):
-            raise _refused(column, f"it keeps {digits} digits behind the point")
+            raise _refused(column, f"it stores {digits} digits after the decimal point")
         return literal(value)
 
     return few

@@ -36,7 +36,7 @@ class TriggerSight:
         return cls(map(str, connection.scalars(_GRANTS)), has_triggers=has_triggers)
 
     def shows(self, table: TableName) -> bool:
-        """Tell whether the triggers of the table would be listed."""
+        """Return whether the triggers of the table would be listed."""
         place = f"{table.schema}\0{table.table}".casefold()
         is_granted = any(pattern.fullmatch(place) for pattern in self._granted)
         return not self._has_triggers or (is_granted and not any(pattern.fullmatch(place) for pattern in self._revoked))

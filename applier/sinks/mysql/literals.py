@@ -56,7 +56,7 @@ def literal_of(column: ColumnDescription, mysql_type: int, flags: int) -> Litera
 
 
 def is_float32(column: ColumnDescription) -> bool:
-    """Tell whether the sink keeps 32-bit numbers in the column."""
+    """Return whether the sink keeps 32-bit numbers in the column."""
     return column.sql_type.casefold().startswith("float")
 
 

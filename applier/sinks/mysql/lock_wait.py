@@ -99,7 +99,7 @@ class LockWait:
                 raise RetryableSinkError(message, remedy=remedy, replica=self.settings.name)
 
     def is_dead(self, owner: OwnerRow | None) -> bool:
-        """Tell whether the owner is dead, given that the lock is free."""
+        """Return whether the owner is dead, given that the lock is free."""
         return owner is None or owner.silent_s > STILL_BEATS * interval_s(self.settings.lease_s)
 
     @property

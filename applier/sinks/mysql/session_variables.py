@@ -46,7 +46,7 @@ def _different(connection: Connection, wanted: Mapping[str, str | float]) -> dic
     try:
         rows = connection.execute(QUERIES["session_variables"], {"names": list(wanted)}).all()
     except SQLAlchemyError as error:
-        raise translate(error, "reading the session's settings") from error
+        raise translate(error, "reading the session's variables") from error
     present = {str(name).casefold(): str(value) for name, value in rows}
     return {name: present[name] for name, value in wanted.items() if name in present and not _is_equal(present[name], value)}
 
@@ -70,7 +70,7 @@ def _set(connection: Connection, name: str, value: str | float) -> bool:
     except SQLAlchemyError as error:
         if name in _DISPENSABLE and code_of(error) == _PRIVILEGE_NEEDED:
             return False
-        raise translate(error, "fixing the session's settings", variable=name, value=value) from error
+        raise translate(error, "setting the session's variables", variable=name, value=value) from error
     return True
 
 

@@ -95,7 +95,7 @@ class MysqlSink(SqlSink):
     def begin(self, start_ts: Ts) -> Progress:
         """Create the progress row of a new replica at ``start_ts``."""
         run_id = self._ownership.run_id
-        return self._repeated(lambda connection: self._begin(connection, run_id, start_ts), "beginning the replica")
+        return self._repeated(lambda connection: self._begin(connection, run_id, start_ts), "creating the replica")
 
     def raise_epoch(self) -> Progress:
         """End the replica's other sessions, raise the epoch, and read the progress."""
@@ -119,7 +119,7 @@ class MysqlSink(SqlSink):
 
     def tables_with_rows(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
         """Return those of the tables that exist and hold a row."""
-        return self._read(lambda connection: catalogue.tables_with_rows(connection, tables), "looking for rows")
+        return self._read(lambda connection: catalogue.tables_with_rows(connection, tables), "checking tables for rows")
 
     def run_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:
         """Write intent, run the statement, write done."""

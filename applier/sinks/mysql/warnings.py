@@ -30,7 +30,7 @@ class _Warning(NamedTuple):
     text: str
 
     def is_about(self, columns: frozenset[str]) -> bool:
-        """Tell whether it says that the value of one of ``columns`` was truncated."""
+        """Return whether it says that the value of one of ``columns`` was truncated."""
         return self.code == TRUNCATED and any(f"'{column}'" in self.text for column in columns)
 
 
@@ -49,7 +49,7 @@ def judge_warnings(connection: Connection, statement: Statement, count: int) -> 
     if not suspect and len(shown) == count:
         return
     code = suspect[0].code if suspect else 0
-    message = "the database would have altered a value silently; the transaction was rolled back"
+    message = "the database would have changed a value silently; the transaction was rolled back"
     remedy = "Give the sink's table the definition that it has upstream"
     raise RowRefused(message, remedy=remedy, code=code, **facts, **_column(suspect))
 

@@ -48,7 +48,7 @@ def conversion(old: ColumnType, new: ColumnType) -> Conversion:
 
 
 def _keeps_every_value(old: ColumnType, new: ColumnType) -> bool:
-    """Tell whether every stored value of ``old`` is one of ``new`` as it is: then no value need be looked at."""
+    """Return whether every stored value of ``old`` is one of ``new`` as it is: then no value need be looked at."""
     if old.family is not new.family or old.charset != new.charset:
         return False
     match new.family:
@@ -201,5 +201,5 @@ def _from_temporal(_old: ColumnType, new: ColumnType) -> Conversion | None:
 
 def _plain_date(text: str) -> str:
     if _DATE.fullmatch(text) is None:
-        raise Inexact("its zone, or the day it belongs to, is not known")
+        raise Inexact("its time zone or its date is unknown")
     return text

@@ -31,7 +31,7 @@ def parse_number(text: str) -> Decimal:
 def whole(number: Decimal) -> int:
     """Return a number without a fraction."""
     if number != number.to_integral_value():
-        raise Inexact("a fraction is no date")
+        raise Inexact("a number with a fraction is not a date")
     return int(number)
 
 

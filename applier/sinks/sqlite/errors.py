@@ -13,7 +13,7 @@ _FATAL: Final = {
     "SQLITE_READONLY": ("the database file cannot be written", "Make the file and its directory writable for this user"),
     "SQLITE_PERM": ("access to the database file is denied", "Make the file and its directory writable for this user"),
     "SQLITE_AUTH": ("access to the database file is denied", "Make the file and its directory writable for this user"),
-    "SQLITE_NOTADB": ("the file is not an SQLite database", "Name another file in sink.url, or move that one away"),
+    "SQLITE_NOTADB": ("the file is not an SQLite database", "Set sink.url to another file, or move this file"),
     "SQLITE_CORRUPT": (
         "the database file is damaged",
         "Restore it from a backup: progress and rows are in it, so the applier continues there",
@@ -27,7 +27,7 @@ _FATAL: Final = {
 _FULL: Final = "SQLITE_FULL"
 _IOERR_SHMSIZE: Final = 4874
 """SQLITE_IOERR_SHMSIZE: there is no room for the index of the write-ahead log. Python has no name for it before 3.11.5."""
-_ROOM: Final = "Free space on the disk of the file: a daemon retries by itself for run.retry_for_s, and so does the next start"
+_ROOM: Final = "Free space on the disk of the file: a daemon retries for run.retry_for_s, and so does the next start"
 _OF_ROWS: Final = frozenset({"SQLITE_CONSTRAINT", "SQLITE_MISMATCH", "SQLITE_TOOBIG"})
 """Errors of single rows, not of their table as a whole."""
 _MISSING_REMEDY: Final = (

@@ -154,7 +154,7 @@ def _if(node: exp.Expr, columns: Columns) -> Rendered:
 
 
 def _agree(branches: Sequence[exp.Expr], columns: Columns) -> bool:
-    """Tell whether MySQL leaves each branch as it is: DECIMALs, dates and times of different types would be made into one type."""
+    """Return whether MySQL leaves each branch as it is: DECIMALs, dates and times of different types would be made into one type."""
     types = set[ColumnType]().union(*(source_types(branch, columns) for branch in branches))
     others = {column for column in types if column.family not in (TypeFamily.CHARACTER, TypeFamily.INTEGER)}
     return len(others) <= 1

@@ -44,7 +44,7 @@ def _number(text: str, sources: frozenset[ColumnType], column: ColumnType) -> Re
 
 
 def _is_plain(sources: frozenset[ColumnType]) -> bool:
-    """Tell whether the number is a column's own, and no result of arithmetic."""
+    """Return whether the number is a column's own, and no result of arithmetic."""
     return bool(sources) and all(source.family is TypeFamily.INTEGER for source in sources)
 
 

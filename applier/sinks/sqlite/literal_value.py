@@ -124,7 +124,7 @@ def _from_decimal(column: ColumnType, number: Decimal) -> Stored:
         return decimal_text(number, column)
     if column.family in (TypeFamily.INTEGER, TypeFamily.BIT):
         return store_integer(int(rounded_decimal(number, 0)), column)
-    raise Inexact(f"a number is no value of {column}")
+    raise Inexact(f"a number is not a value of {column}")
 
 
 def _from_date(column: ColumnType, text: str) -> Stored:

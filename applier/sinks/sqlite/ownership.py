@@ -137,7 +137,7 @@ class FileLock:
             ) from error
 
     def _is_named(self, descriptor: int) -> bool:
-        """Tell whether the locked file still has the name: a take-over replaces the file."""
+        """Return whether the locked file still has the name: a take-over replaces the file."""
         try:
             return os.path.samestat(os.fstat(descriptor), self.path.stat())
         except FileNotFoundError:
@@ -167,7 +167,7 @@ class FileLock:
 
 
 def _is_alive(holder: Holder) -> bool:
-    """Tell whether the process is there; one of another machine (or of another container) is taken to be."""
+    """Return whether the process is there; one of another machine (or of another container) is taken to be."""
     # Process numbers mean something on one host only.
     if holder.host != socket.gethostname():
         return True

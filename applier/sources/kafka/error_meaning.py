@@ -20,7 +20,7 @@ _DAMAGED: Final = KafkaErrorMeaning(
     "damaged",
     "Kafka returned damaged records",
     "See the log of the partition's leader, and check its files with kafka-dump-log. Another replica of the partition may be intact. If "
-    "none is, create the sink again from a dump (README)",
+    "none is, create the replica again from a dump (README)",
 )
 MEANINGS: Final = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: KafkaErrorMeaning(

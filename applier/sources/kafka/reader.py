@@ -131,7 +131,7 @@ class KafkaRangeReader:
         if error.code() in {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}:  # noqa: SLF001
             return SourceError(
                 "Kafka deleted records before the applier read them",
-                remedy="Lengthen the topic's retention, and create the sink again; `applier catchup` says how",
+                remedy="Give the topic a longer retention, and create the replica again from a dump (README)",
                 kind="retention",
                 **place,
             )

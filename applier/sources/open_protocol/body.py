@@ -92,7 +92,7 @@ def read_admin(body: bytes) -> int:
     """Read the new number of partitions. ProtocolError (json, compression, event_type)."""
     partition = _unpack(body, parse_object).get("partition")
     if type(partition) is not int or not 0 < partition <= MAX_PARTITIONS:
-        raise ProtocolError.at(None, "event_type", "an event of type 4 is not a change of the number of partitions")
+        raise ProtocolError.at(None, "event_type", "an admin event (type 4) does not hold a number of partitions")
     return partition
 
 

@@ -39,7 +39,7 @@ def _read_object(content: bytes) -> RowEvent:
         case [RowEvent(claim_check=None, only_handle_key=False) as row]:
             return row
         case _:
-            raise _differ("it is not exactly one whole row")
+            raise _differ("it does not hold exactly one whole row")
 
 
 def _read_base64(members: dict[str, Any], name: str) -> bytes:
@@ -55,10 +55,10 @@ def _read_base64(members: dict[str, Any], name: str) -> bytes:
 def _compare(announced: RowEvent, row: RowEvent) -> None:
     for name in ("commit_ts", "schema", "table", "partition_id"):
         if getattr(announced, name) != getattr(row, name):
-            raise _differ(f"its {name} is another one")
+            raise _differ(f"its {name} differs")
     # Insert or update is not compared: a placeholder's p may be empty where the whole row's is not, and the other way round.
     if (announced.operation is RowOperation.DELETE) != (row.operation is RowOperation.DELETE):
-        raise _differ("its operation is another one")
+        raise _differ("its operation differs")
     if row.operation is RowOperation.DELETE:
         _compare_images(announced.before, row.before)
     else:
@@ -70,7 +70,7 @@ def _compare_images(announced: Image | None, image: Image | None) -> None:
     whole = image or {}
     for name, column in (announced or {}).items():
         if whole.get(name) != column:
-            raise _differ(f"its column {name} is another one")
+            raise _differ(f"its column {name} differs")
 
 
 def _differ(message: str) -> ProtocolError:

@@ -44,7 +44,7 @@ def _read_unusual(data: bytes) -> Head:
     members = {name: member for name, member in parse_object(data).items() if member is not None}
     event_type = members.get("t")
     if type(event_type) is not int or not ROW <= event_type <= ADMIN:
-        raise ProtocolError.at(None, "event_type", "the event is none of row, DDL, resolved, admin", event_type=event_type)
+        raise ProtocolError.at(None, "event_type", "the event has an unknown type", event_type=event_type)
     # The founding design's admin event has no timestamp; every other event does.
     ts = _member(members, "ts", int, 0 if event_type == ADMIN else None)
     if not 0 <= ts <= MAX_UINT64:

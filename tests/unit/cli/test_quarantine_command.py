@@ -246,7 +246,7 @@ def test_the_environment_counts_for_all_of_a_retry(held, monkeypatch):
 
 def test_what_was_passed_or_is_not_there_cannot_be_skipped(held, capsys):
     for options, words in (
-        (held.at(0), "is past"),
+        (held.at(0), "already passed"),
         (held.at(99), "no record"),
         (("--stream", "elsewhere/0", "--offset", 9), "source.topics"),
         (("--stream", f"{held.topic}/0"), "do not name one event"),

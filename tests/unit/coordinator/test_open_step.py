@@ -11,7 +11,7 @@ def test_a_step_is_confirmed_before_the_next_one():
     step, open_step = Evict(()), OpenStep()
     open_step.check_none()
     open_step.hand_out(step, 3)
-    with pytest.raises(InvariantViolation, match="neither confirmed nor withdrawn"):
+    with pytest.raises(InvariantViolation, match="not confirmed or withdrawn yet"):
         open_step.check_none()
     open_step.close(step)
     open_step.check_none()

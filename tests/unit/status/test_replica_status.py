@@ -170,7 +170,7 @@ def test_one_that_was_left_comes_with_the_command_that_settles_it():
 
 
 def test_a_quarantine_that_is_not_empty_is_shown():
-    assert "quarantine  2 events to decide about: applier quarantine list" in as_lines(standing(replace(OVERVIEW, quarantined=2)))
+    assert "quarantine  2 events to settle: applier quarantine list" in as_lines(standing(replace(OVERVIEW, quarantined=2)))
 
 
 def test_a_terminal_gets_the_same_words_in_a_table():

@@ -149,7 +149,7 @@ def _written_columns(added: Sequence[Postcondition], present: TableStructure) ->
 
 
 def _holds_other(existing: _Existing, name: str) -> bool:
-    """Tell whether a row holds something else than the scratch table's. As bytes: some collations take 'a' for 'A'."""
+    """Return whether a row holds something else than the scratch table's. As bytes: some collations take 'a' for 'A'."""
     column: ColumnClause[Any] = sql_column(name)
     made = select(cast(column, LargeBinary)).select_from(sql_name(existing.scratch.name)).limit(1).scalar_subquery()
     others = select(literal(1)).select_from(sql_name(existing.table)).where(cast(column, LargeBinary).is_distinct_from(made))

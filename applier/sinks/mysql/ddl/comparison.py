@@ -19,7 +19,7 @@ class Comparison:
         self._settings, self._session = settings, session
 
     def has_run(self, intent: Intent, cause: str) -> bool:
-        """Tell whether a DDL with an unknown outcome has run. NeedsOperator if that cannot be told; ``cause`` made it unknown."""
+        """Return whether a DDL with an unknown outcome has run. NeedsOperator if that cannot be told; ``cause`` made it unknown."""
         # No snapshot: the statement was never sent, was refused, or the operator decided that it runs.
         if not intent.before:
             return False
@@ -35,7 +35,7 @@ class Comparison:
         return found.outcome is Outcome.RAN
 
     def has_changed(self, intent: Intent) -> bool:
-        """Tell whether the tables have other definitions than when the statement was sent."""
+        """Return whether the tables have other definitions than when the statement was sent."""
         names = described_tables(intent.ddl)
 
         def work(connection: Connection) -> str:

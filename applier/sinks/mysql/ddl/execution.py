@@ -66,7 +66,7 @@ class Execution:
                 self._require_result(intent, None)
 
     def _has_run_after(self, error: Exception, intent: Intent) -> bool:
-        """Tell whether the DDL has run in spite of ``error``; False: it may be sent again. Raises what stops it."""
+        """Return whether the DDL has run in spite of ``error``; False: it may be sent again. Raises what stops it."""
         match meaning_of(error).verdict:
             case ErrorVerdict.LOST:
                 # The server may still be at it, or may have finished: the old session ends first, then the tables show it.

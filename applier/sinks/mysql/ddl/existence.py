@@ -12,7 +12,7 @@ SCHEMAS: Final = frozenset({DdlKind.CREATE_SCHEMA, DdlKind.DROP_SCHEMA})
 
 
 def has_existence(connection: Connection, statement: DdlStatement) -> bool:
-    """Tell whether the schema of a CREATE exists, or everything that a DROP names is gone."""
+    """Return whether the schema of a CREATE exists, or everything that a DROP names is gone."""
     if statement.kind in DROPS and not statement.schema:
         return not spellings(connection, statement.drops)
     return (schema_spelling(connection, statement.schema) is None) == (statement.kind is DdlKind.DROP_SCHEMA)

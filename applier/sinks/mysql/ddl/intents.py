@@ -67,7 +67,7 @@ class Intents:
                 self._ledger.intent(connection, identity, ddl, intent.before)
             return self._progress.advance(connection, fence, progress), intent, left is not None
 
-        return self._session.commit(work, "writing a DDL's intent", table=str(ddl.name), commit_ts=ddl.commit_ts)
+        return self._session.commit(work, "recording a DDL's intent", table=str(ddl.name), commit_ts=ddl.commit_ts)
 
     def describe(self, intent: Intent) -> Intent:
         """Write the tables as they are now into the intent: what happened before this attempt is not the statement's doing."""
@@ -91,7 +91,7 @@ class Intents:
 
         # Once, without retries: the session is often the reason of the failure.
         with suppress(SinkError):
-            self._session.commit_once(work, "writing a DDL's refusal")
+            self._session.commit_once(work, "recording a DDL's refusal")
 
     def end(self, fence: Fence, intent: Intent, progress: ProgressCommit | None) -> Fence:
         """Write done, with the progress (None: the checkpoint stays)."""
@@ -104,7 +104,7 @@ class Intents:
             reach("ddl.before_done")
             return following
 
-        return self._session.commit(work, "writing that a DDL is done", **intent.facts)
+        return self._session.commit(work, "marking a DDL as done", **intent.facts)
 
     def skip(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, progress: ProgressCommit) -> Fence:
         """Write the DDL as skipped, with the progress. An intent that an unknown outcome left becomes skipped."""

@@ -82,7 +82,7 @@ class _Case(NamedTuple):
             return self.scratch.structure(name)
 
     def is_as_was(self, name: TableName, other: TableName) -> bool:
-        """Tell whether ``other`` is now as ``name`` was. ScratchRefused."""
+        """Return whether ``other`` is now as ``name`` was. ScratchRefused."""
         if self.were.body(name) == self.now.body(other):
             return True
         return not self.were.is_view(name) and self.former_structure(name) == self.structure(other)
@@ -162,7 +162,7 @@ def _altered(case: _Case) -> Finding:
 
 
 def _is_about_structure(error: ScratchRefused) -> bool:
-    """Tell whether the statement does not fit the table. Else it is about privileges, room, or what this server can do."""
+    """Return whether the statement does not fit the table. Else it is about privileges, room, or what this server can do."""
     meaning = None if error.code is None else meaning_of_code(error.code)
     return meaning is not None and (meaning is UNKNOWN or meaning.verdict is ErrorVerdict.ALREADY_SO)
 
@@ -183,7 +183,7 @@ def _renamed(case: _Case) -> Finding:
 
 
 def _is_taken_over(case: _Case, old: TableName, new: TableName) -> bool:
-    """Tell whether the new name's table is the old name's. An ALTER may change it too: then it only has to exist."""
+    """Return whether the new name's table is the old name's. An ALTER may change it too: then it only has to exist."""
     if new not in case.now:
         return False
     return case.statement.kind is DdlKind.ALTER_TABLE or case.is_as_was(old, new)

@@ -11,11 +11,11 @@ from applier.sinks.mysql.errors import code_of, is_known, translate
 
 LOCK_WAIT_TIMEOUT, NO_TABLE = 1205, 1146
 _OTHER_RESULT: Final = (
-    "Make the object in the sink, and its rows, as upstream has them, then run `applier ddl done`. Or drop it, and start the applier again"
+    "Give the object in the sink upstream's definition and rows, then run `applier ddl done`. Or drop it, and start the applier again"
 )
 _BY_HAND: Final = (
     "Change the sink by hand, its rows included, then run `applier ddl done`."
-    " Run `applier ddl skip` only if the sink needs nothing of the statement"
+    " Run `applier ddl skip` only if the sink does not need the statement"
 )
 
 

@@ -39,7 +39,7 @@ class SchemaDefault(NamedTuple):
     collation: str = ""
 
     def is_same_as(self, other: "SchemaDefault") -> bool:
-        """Tell whether both are the same, whichever name of utf8mb3 they use."""
+        """Return whether both are the same, whichever name of utf8mb3 they use."""
         mine, its = self.spelled(), other.spelled()
         return mine.character_set == its.character_set and mine.collation in {"", its.collation}
 

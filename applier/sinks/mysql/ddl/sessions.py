@@ -48,7 +48,7 @@ def wait_until_ended(connection: Connection, ddl: DdlEvent) -> None:
             # Both spellings: a part of a list of RENAMEs or DROPs may have run, and the sink spells other names now.
             statements = sorted({sink_statement(ddl), sink_statement(ddl, spelled_in_sink(connection, ddl))})
     except (SQLAlchemyError, OSError) as error:
-        raise translate(error, "looking for a running DDL") from error
+        raise translate(error, "checking for a running DDL") from error
     logged_at_s, silence_s = time.monotonic(), 0.0
     while running := [session for statement in statements for session in _running(connection, statement)]:
         # An ALTER may run for hours. Twice a second, as often as it is looked for, would be 14,000 lines in two hours.
@@ -69,7 +69,7 @@ def sessions_with(connection: Connection, statement: str) -> list[int]:
                 found = set(connection.execute(QUERIES[query], {"statement": statement}).scalars())
         except (SQLAlchemyError, OSError) as error:
             if query == _RUNNING[-1] or meaning_of(error).verdict is ErrorVerdict.LOST:
-                raise translate(error, "looking for a running DDL") from error
+                raise translate(error, "checking for a running DDL") from error
             continue
         if own in found:  # a list without this session is switched off (performance_schema)
             return sorted(found - {own})
@@ -85,5 +85,5 @@ def _running(connection: Connection, statement: str) -> list[int]:
     except SQLAlchemyError as error:
         # Only TiDB has this table.
         if meaning_of(error).verdict is ErrorVerdict.LOST:
-            raise translate(error, "looking for a running DDL") from error
+            raise translate(error, "checking for a running DDL") from error
         return found

@@ -32,7 +32,7 @@ class States:
         self._states = states
 
     def __contains__(self, name: TableName) -> bool:
-        """Tell whether the table or schema was there."""
+        """Return whether the table or schema was there."""
         return self._states.get(str(name.fold())) is not None
 
     def definition(self, name: TableName) -> str:
@@ -45,18 +45,18 @@ class States:
         return self.definition(name).partition("\n")[2]
 
     def has_same_definitions(self, other: "States", names: Collection[TableName]) -> bool:
-        """Tell whether the same tables are there, with the same definitions, as the same server words them."""
+        """Return whether the same tables are there, with the same definitions, as the same server words them."""
         is_there = [name for name in names if name in self]
         if is_there != [name for name in names if name in other]:
             return False
         return all(self.definition(name) == other.definition(name) for name in is_there if name.table)
 
     def is_view(self, name: TableName) -> bool:
-        """Tell whether it was a view."""
+        """Return whether it was a view."""
         return "has_rows" not in self._of(name)
 
     def has_rows(self, name: TableName) -> bool:
-        """Tell whether a table that was there held a row."""
+        """Return whether a table that was there held a row."""
         return bool(self._of(name).get("has_rows"))
 
     def storage(self, name: TableName) -> Storage | None:
@@ -111,7 +111,7 @@ def snapshot(connection: Connection, names: Collection[TableName]) -> str:
 
 
 def has_moved(were: States, now: States) -> bool | None:
-    """Tell whether tables and partitions have changed places; None: the storage ids do not show it.
+    """Return whether tables and partitions have changed places; None: the storage ids do not show it.
 
     They show nothing if one side is not known, if another server gave them, or if a table was created again.
     """

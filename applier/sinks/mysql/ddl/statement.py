@@ -88,7 +88,7 @@ def _enter(connection: Connection, ddl: DdlEvent, statement: DdlStatement | None
 
 
 def _are_unlike_inside(error: pymysql.err.MySQLError) -> bool:
-    """Tell whether MySQL refused an EXCHANGE because an instant ADD or DROP COLUMN left one table's rows in an older format."""
+    """Return whether MySQL refused an EXCHANGE because an instant ADD or DROP COLUMN left one table's rows in an older format."""
     return code_of(error) == _UNLIKE and "INSTANT COLUMN" in str(error.args[-1])
 
 

@@ -54,7 +54,7 @@ def column_of(row: Mapping[str, Any], checks: Sequence[Check]) -> ColumnStructur
 
 
 def is_json_check(check: Check, column: str) -> bool:
-    """Tell whether it is the check by which MariaDB implements a JSON column."""
+    """Return whether it is the check by which MariaDB implements a JSON column."""
     return check.name == "" and check.clause == Expression(f"json_valid(`{column.replace('`', '``')}`)")
 
 

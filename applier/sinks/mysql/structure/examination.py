@@ -55,10 +55,10 @@ def _examined(name: TableName, structure: TableStructure, engines: frozenset[str
 
 
 def _folds(collation: str) -> bool:
-    """Tell whether a collation may treat texts as equal that differ in more than trailing spaces: all but the binary ones may."""
+    """Return whether a collation may treat texts as equal that differ in more than trailing spaces: all but the binary ones may."""
     return collation != "binary" and not collation.endswith("_bin")
 
 
 def _pads(collation: str) -> bool:
-    """Tell whether a binary collation ignores trailing spaces: all do but ``binary``, ``utf8mb4_0900_bin`` and MariaDB's ``nopad``."""
+    """Return whether a binary collation ignores trailing spaces: all do but ``binary``, ``utf8mb4_0900_bin`` and MariaDB's ``nopad``."""
     return collation not in {"binary", "utf8mb4_0900_bin"} and "_nopad_" not in collation

@@ -30,7 +30,7 @@ class Expression:
     text: str
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether both mean the same."""
+        """Return whether both mean the same."""
         return isinstance(other, Expression) and (self.text == other.text or _canonical(self.text) == _canonical(other.text))
 
     def __hash__(self) -> int:
@@ -48,7 +48,7 @@ def expression_of(text: str) -> Expression:
 
 
 def _is_escaped(text: str) -> bool:
-    """Tell whether a backslash stands outside of quotes, where SQL has none."""
+    """Return whether a backslash stands outside of quotes, where SQL has none."""
     return any(match.group() == "\\" for match in TOKEN.finditer(text))
 
 

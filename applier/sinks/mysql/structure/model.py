@@ -139,7 +139,7 @@ class TableStructure:
 
     @property
     def is_view(self) -> bool:
-        """Tell whether it holds no rows of its own."""
+        """Return whether it holds no rows of its own."""
         return self.kind.endswith("VIEW")
 
     def column(self, name: str) -> ColumnStructure | None:

@@ -18,7 +18,7 @@ NOT_REPEATABLE = ("noflags/", "staleflags/", "binary/runes", "claimcheck_bad/")
 
 
 def is_determined(line):
-    """Tell whether the events of a golden record determine its bytes."""
+    """Return whether the events of a golden record determine its bytes."""
     lossy = "invalid_utf8" in line["name"] and line["flavour"] == "tiflow"
     return not line["name"].startswith(NOT_REPEATABLE) and not lossy and line.get("compression") != "lz4"
 

@@ -55,7 +55,7 @@ def test_a_full_disk_is_told_as_such_and_may_pass(code: int, words: str) -> None
     error = translate(server(code, words), "writing rows")
     assert type(error) is SinkFull
     assert is_transient(error)
-    assert "no room left" in error.message
+    assert "no space left while" in error.message
     assert "Free space" in error.remedy
 
 
