@@ -102,7 +102,7 @@ def encrypted_kafka(certificates: Certificates) -> Iterator[Kafka]:
 
 @pytest.fixture(scope="session")
 def mock_kafka() -> Iterator[str]:
-    """``host:port`` of librdkafka's mock cluster in a process of its own. It is shared: use topics of your own (four partitions each)."""
+    """``host:port`` of librdkafka's mock cluster in its own process. It is shared: use topics of your own (four partitions each)."""
     with MockBroker() as broker:
         yield broker.bootstrap_servers
 

@@ -27,7 +27,7 @@ COMMANDS: Final[Mapping[str, str]] = {
 
 
 class CommandGroup(TyperGroup):
-    """Lists the commands without importing them, and imports the one that is called (or whose ``--help`` is asked)."""
+    """Lists the commands without importing them, and imports only the called one (or the one whose ``--help`` is requested)."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)

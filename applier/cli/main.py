@@ -100,9 +100,9 @@ def _is_debugging() -> bool:
 def _report(error: ApplierError) -> None:
     """Print what failed, where, and what to do; with ``--debug`` the traceback too."""
     if is_json():
-        told = {"error": type(error).__name__, "error_message": error.message, "exit_code": error.exit_code, "remedy": error.remedy}
+        facts = {"error": type(error).__name__, "error_message": error.message, "exit_code": error.exit_code, "remedy": error.remedy}
         logging.getLogger(LOGGER_NAME).error(
-            LogEvent.COMMAND_FAILED, extra=extra_of(error.facts) | told, exc_info=error if _is_debugging() else None
+            LogEvent.COMMAND_FAILED, extra=extra_of(error.facts) | facts, exc_info=error if _is_debugging() else None
         )
         return
     console = stderr_console()

@@ -21,7 +21,7 @@ def print_line(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Write one JSON object on a line of its own, in ASCII: text that is not UTF-8 survives as escapes."""
+    """Write one JSON object on its own line, in ASCII: text that is not UTF-8 survives as escapes."""
     typer.echo(json.dumps(value, separators=(", ", ": ")))
 
 

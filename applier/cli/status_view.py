@@ -69,7 +69,7 @@ def _facts(status: ReplicaStatus) -> Iterator[tuple[str, str, str]]:
         yield from _live(status.live)
     for entry in overview.undecided:
         yield "DDL", one_line(f"{_state_of(entry, overview.owner)}: {entry.ddl.query}"), "yellow"
-        # A living run settles it by itself, and holds the lock that the command needs.
+        # A live run settles it, and holds the lock that the command needs.
         if not _is_running(overview.owner):
             yield (
                 "",

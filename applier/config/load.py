@@ -92,7 +92,7 @@ def _remedy(detail: ErrorDetails, key: tuple[str, ...]) -> str:
         case "refused":
             return str(detail["ctx"]["remedy"])
         case "model_type" | "dict_type":
-            return f"Write [{'.'.join(key)}] on a line of its own, with its keys below it"
+            return f"Write [{'.'.join(key)}] on its own line, with its keys below it"
         case "float_parsing" | "float_type":
             return "Write a number of seconds, for instance 15 or 0.5"
         case _:

@@ -50,7 +50,7 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _check_master(self) -> Self:
-        # An executor elsewhere would make a file of its own, and report success.
+        # An executor on another machine would write to its own file, and report success.
         problem = self.master_problem(self.spark.master)
         if problem:
             raise refuse(f"spark.master: {problem}", LOCAL_REMEDY)

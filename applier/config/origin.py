@@ -33,7 +33,7 @@ OPEN_TABLES: Final = ("source__kafka__", "spark__conf__")
 
 
 class Settings(BaseSettings, Config):
-    """The configuration with its sources. The program gets a plain ``Config``, which reads nothing by itself."""
+    """The configuration with its sources. The program gets a plain ``Config``, which reads nothing."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,

@@ -18,4 +18,4 @@ class RunConfig(Section):
     lock_timeout_s: WaitSeconds = 30.0
     shutdown_timeout_s: Seconds = 30.0
     retry_for_s: WaitSeconds = 600.0
-    """How long a daemon retries a failure that may pass by itself; then it stops."""
+    """How long a daemon retries a transient failure; then it stops."""

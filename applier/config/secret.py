@@ -1,4 +1,4 @@
-"""Secrets in files of their own, as service managers and container platforms provide them.
+"""Secrets in their own files, as service managers and container platforms provide them.
 
 Such a file is read once, with the configuration. No message quotes its content, nor its name: somebody may write the password itself
 where the path belongs, and must not find it in a log.

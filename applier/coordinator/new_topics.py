@@ -18,8 +18,8 @@ from applier.model.range_report import RangeReport
 from applier.model.segment import has_shown_past, is_past
 
 REMEDY = (
-    "Take the topic out of source.topics again. To replicate its tables, make a new replica: dump the upstream with them, "
-    "load the dump, set source.start_ts to the dump's TSO and give the replica another `name`"
+    "Remove the topic from source.topics. To replicate its tables, create a new replica: dump the upstream with them, load the dump, "
+    "set source.start_ts to the dump's TSO, and give the replica another `name`"
 )
 
 

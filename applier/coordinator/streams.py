@@ -81,7 +81,7 @@ class Streams:
         self._is_listed = True
 
     def _grow(self, state: StreamState, extent: PartitionExtent) -> None:
-        # From ``planned`` on: ranges that are being read fail by themselves if their records expire.
+        # From ``planned`` on: ranges that are being read fail anyway if their records expire.
         check_known(state.stream, extent, state.planned, state.end)
         state.end = extent.end
 

@@ -43,7 +43,7 @@ def read_clauses(cursor: Cursor) -> tuple[tuple[AlterClause, ...], bool]:
                 in_list = head == "ORDER" or part.keyword(1) == "PARTITION"
         else:
             is_understood &= in_list
-            # It goes with the clause before it, so that the rewriting takes it for no clause of its own.
+            # It goes with the clause before it, so that the rewriting takes it for no separate clause.
             if spans:
                 spans[-1] = (spans[-1][0], part.last)
             elif not part.is_done:

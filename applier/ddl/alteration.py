@@ -1,7 +1,7 @@
 """Applies the clauses of ALTER TABLE to a draft of the table. Strict: a clause that is not known, or known only in part, stops.
 
 Two kinds of clause: those that change the definition, and those that change no row and no key (comments, character sets between kinds of
-UTF-8, numbering, visibility, TTL). What a clause does to partitions is not part of a definition: ``changes_partitions`` tells the caller.
+UTF-8, numbering, visibility, TTL). What a clause does to partitions is not part of a definition: ``changes_partitions`` is for that.
 """
 
 from collections.abc import Callable, Mapping

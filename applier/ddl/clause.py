@@ -28,7 +28,7 @@ class Decision(StrEnum):
     KEEP = "keep"
     DROP = "drop"
     ENGINE = "InnoDB"
-    """The transactional engine in place of the one that is named; in ALTER TABLE nothing, for upstream rebuilds nothing either."""
+    """The transactional engine replaces the named one. In ALTER TABLE the clause is dropped, because upstream rebuilds nothing either."""
     TIDB = "TiDB only"
     """In a special comment: a TiDB sink executes it, other servers ignore it."""
     VISIBILITY = "each server's keyword"

@@ -18,7 +18,7 @@ _VISIBILITY: Final = {
     "VISIBLE": "/*!80000 VISIBLE */ /*M!100600 NOT IGNORED */",
     "INVISIBLE": "/*!80000 INVISIBLE */ /*M!100600 IGNORED */",
 }
-"""Each server executes the comment that has its word (MariaDB ignores versions from 50700 to 99999, TiDB executes them)."""
+"""Each server executes the comment with its keyword (MariaDB ignores versions from 50700 to 99999, TiDB executes them)."""
 
 
 def _by_first_word(place: ClausePlace) -> dict[str, list[tuple[tuple[str, ...], Clause]]]:

@@ -1,4 +1,4 @@
-"""A cursor over the tokens of one statement, or of a part of it: the only one, for the parser and for whoever reads a part more closely.
+"""A cursor over the tokens of one statement, or of a part of it: the only one, for the parser and for the readers of single parts.
 
 A method that does not find what it looks for raises DdlSyntaxError. Places are indexes of tokens in the whole statement, also in a cursor
 over a part, so that a part can be found again in the text.
@@ -147,7 +147,7 @@ class Cursor:
     def until_comma(self) -> "Cursor":
         """Take everything up to the next comma of this level, and return a cursor over it.
 
-        A parenthesis that never closes goes on to the end. Behind one that was never opened nothing is split.
+        A parenthesis that never closes reaches to the end. After one that was never opened nothing is split.
         """
         begin, depth = self.at, 0
         while not self.is_done:

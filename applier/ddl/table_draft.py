@@ -1,6 +1,6 @@
 """A table's definition while one ALTER is applied to it, clause by clause; pure.
 
-Columns are objects, so that indexes follow a renamed column by themselves and two columns may exchange their names in one statement.
+Columns are objects, so that indexes follow a renamed column and two columns may exchange their names in one statement.
 References name the columns as they were before the statement, or, where there is no such column, as the statement made them.
 """
 
@@ -163,7 +163,7 @@ class TableDraft:
         self._primary = _DraftIndex(PRIMARY, unique=True, parts=[])
 
     def covers(self, columns: tuple[str, ...]) -> bool:
-        """Return whether an index begins with these columns (then a foreign key needs none of its own)."""
+        """Return whether an index begins with these columns (then a foreign key needs no other)."""
         wanted = [name.casefold() for name in columns]
         return any(
             # TiDB and MySQL make no index for a foreign key if one begins with its columns, in their order.

@@ -70,7 +70,7 @@ def _add_indexes(draft: TableDraft, tree: Tree, elements: list[Element]) -> None
 def add_index_element(draft: TableDraft, tree: Tree, element: Element) -> IndexDefinition | None:
     """Add what an element declares; an index without a name is returned instead, for the caller to add. Checks are upstream's."""
     cursor = tree.part(element.body, element.span[1])
-    # CONSTRAINT c UNIQUE (a) names the index, unless it has a name of its own (manual, "CREATE TABLE").
+    # CONSTRAINT c UNIQUE (a) names the index, unless it has its own name (manual, "CREATE TABLE").
     constraint = "" if element.constraint is None else element.constraint.text
     name = constraint if element.name is None else element.name.text
     match element.kind:

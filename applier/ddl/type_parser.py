@@ -9,7 +9,7 @@ from applier.ddl.cursor import Cursor
 
 _ALIASES: Final = {
     "integer": "int", "int1": "tinyint", "int2": "smallint", "int3": "mediumint", "middleint": "mediumint", "int4": "int", "int8": "bigint",
-    # REAL is DOUBLE unless sql_mode holds REAL_AS_FLOAT, which no event tells.
+    # REAL is DOUBLE unless sql_mode holds REAL_AS_FLOAT, which no event shows.
     "numeric": "decimal", "dec": "decimal", "fixed": "decimal", "real": "double", "float8": "double", "float4": "float",
     "character": "char", "nchar": "char", "varcharacter": "varchar", "nvarchar": "varchar", "bool": "tinyint", "boolean": "tinyint",
 }  # fmt: skip
@@ -82,7 +82,7 @@ def _attributes(cursor: Cursor, column: ColumnType) -> ColumnType:
         if cursor.accept("UNSIGNED"):
             column = replace(column, unsigned=True)
         elif cursor.accept("ZEROFILL"):
-            # MySQL adds UNSIGNED by itself (manual, "Numeric Type Attributes").
+            # MySQL adds UNSIGNED (manual, "Numeric Type Attributes").
             column = replace(column, unsigned=True, zerofill=True)
         elif cursor.accept("BYTE"):
             column = column.as_binary()
@@ -103,7 +103,7 @@ def parse_charset(cursor: Cursor) -> str:
 
 
 def names_charset(cursor: Cursor) -> bool:
-    """Return whether what is left names a character set or collation of its own."""
+    """Return whether what is left names a character set or collation."""
     return any(token.keyword in _CHARSET_WORDS for token in cursor.rest)
 
 

@@ -28,7 +28,7 @@ def catchup_command(config: Path) -> list[str]:
 
 
 class WatchedProcess:
-    """A process in a session of its own that prints one JSON object at its end. Its standard error goes to ``log``."""
+    """A process in its own session that prints one JSON object at its end. Its standard error goes to ``log``."""
 
     def __init__(self, command: Sequence[str], log: Path) -> None:
         self._log = log

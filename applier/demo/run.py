@@ -77,7 +77,7 @@ def _resume(directory: DemoDirectory, sink: Sink, report: DemoReport, killed: Du
 
 
 def _is_reached(sink: Sink, show: Callable[[str], None], until_ts: Ts | None) -> Callable[[], bool]:
-    """Return a function that shows the durable progress and tells whether ``until_ts`` is reached (None: never)."""
+    """Return a function that shows the durable progress and returns whether ``until_ts`` is reached (None: never)."""
 
     def is_reached() -> bool:
         try:

@@ -53,9 +53,9 @@ class SourceError(ApplierError):
 
 
 _UNREADABLE = (
-    "Look at the record with `applier inspect`. If only the changefeed writes to the topic, report it; `applier skip` leaves this record "
-    'out, source.on_unreadable = "quarantine" all such records. If something else writes to the topic, give the changefeed a topic of its '
-    "own, and create the replica again from a dump (README)"
+    "Look at the record with `applier inspect`. If only the changefeed writes to the topic, report a defect. `applier skip` skips this "
+    'record; source.on_unreadable = "quarantine" quarantines all such records. If other programs write to the topic, give the changefeed '
+    "its own topic, and create the replica again from a dump (README)"
 )
 _UNREADABLE_BY_KIND = {
     "version": "Set protocol=open-protocol in the changefeed's sink URI, use a new topic, create the replica again from a dump (README)",

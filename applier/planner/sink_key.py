@@ -43,7 +43,7 @@ def sink_key_of(tables: Sequence[KeyedRows], description: TableDescription) -> t
     do_agree = len({(table.handle_key, table.bytes_key) for table in tables}) <= 1
     if do_agree and (not agreed or description.has_unique_key(agreed)):
         return None
-    # The agreed key, if the sink has it too: rows are then told apart as upstream does. Else the primary key.
+    # The agreed key, if the sink has it too: rows are then distinguished as upstream does. Else the primary key.
     own = description.primary_key or next(iter(description.unique_keys), ())
     key = agreed if agreed and description.has_unique_key(agreed) else own
     if not key and do_agree:

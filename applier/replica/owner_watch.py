@@ -1,4 +1,4 @@
-"""Watches, from a thread of its own, whether this run still owns its replica: the main thread may be waiting for Kafka or for a job."""
+"""Watches, from its own thread, whether this run still owns its replica: the main thread may be waiting for Kafka or for a job."""
 
 from collections.abc import Callable
 from threading import Event, Thread

@@ -99,7 +99,7 @@ def checkpoint_mismatch(progress: Progress, commit: ProgressCommit) -> Exception
 
 
 def is_transient(error: BaseException) -> bool:
-    """Return whether an error may pass by itself."""
+    """Return whether an error may be transient."""
     # By kind, not by class: a password that Kafka refuses is a SourceError as well, and would be refused for ever.
     if isinstance(error, SourceError):
         return error.facts.get("kind") in PASSING
@@ -118,7 +118,7 @@ def may_be_recreated(error: ApplierError) -> bool:
 
 
 def most_urgent(errors: Collection[ApplierError]) -> ApplierError:
-    """Choose the error that decides: one that does not pass by itself, else one that costs the whole cache, else any."""
+    """Choose the error that decides: one that is not transient, else one that costs the whole cache, else any."""
     return min(errors, key=_rank)
 
 

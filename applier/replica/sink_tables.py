@@ -102,13 +102,13 @@ class SinkTables:
         """Check the tables that a DDL makes, changes or takes over; return those to record, names that a RENAME gives included.
 
         NeedsOperator if one is reserved, or holds rows that are not the replica's. Tables that it merely mentions (a view's, the target
-        of a foreign key) are checked when something of their own comes.
+        of a foreign key) are checked when their own row or DDL comes.
         """
         self._reserved.refuse_ddl(ddl)
         statement = parse_ddl(ddl)
         if statement is None:
             return self._new([ddl.name], progress)
-        # Recorded, not checked: a RENAME fails by itself if its new name is taken.
+        # Recorded, not checked: a RENAME fails anyway if its new name is taken.
         renamed = frozenset(name.fold() for _, name in statement.renames)
         return self._new([ddl.name, *statement.sources, *statement.creates], progress) | renamed
 

@@ -88,7 +88,7 @@ class Sink(Protocol):
         ...
 
     def tables_with_rows(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
-        """Return those of the tables that exist and hold a row. A segment may ask for thousands: no table costs a statement of its own."""
+        """Return those of the tables that exist and hold a row. A segment may ask for thousands: no table costs an extra statement."""
         ...
 
     def save(self, fence: Fence, commit: ProgressCommit, quarantined: Quarantined | None = None) -> WriteOutcome:

@@ -58,7 +58,7 @@ class SkipRule:
 
 
 class QuarantineStore(Protocol):
-    """The quarantine as the driver and the commands see it. Each call is a transaction of its own; none needs ownership."""
+    """The quarantine as the driver and the commands see it. Each call is a separate transaction; none needs ownership."""
 
     def count(self) -> int:
         """Return how many entries wait for the operator. Cheap."""

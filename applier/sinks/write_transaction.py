@@ -94,7 +94,7 @@ class WriteTransaction:
             refused_rows = self._refused_rows(session, quarantined)
             refused_rows.count_planned()
             rows = _run(refused_rows, statements)
-            # Behind the lock and before the progress moves: an event is stored once, and never skipped by a moved offset.
+            # After the lock and before the progress moves: an event is stored once, and never skipped by a moved offset.
             stored = self._store(session, quarantined, refused_rows.refused)
             _translated(
                 session, "updating the progress", lambda: ProgressTable(self.bookkeeping).advance(session.connection, fence, commit)

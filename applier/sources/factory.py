@@ -1,4 +1,4 @@
-"""Opens the source that the settings name, and gives its decoder to whoever has records but needs no connection.
+"""Opens the source that the settings name, and gives its decoder to callers that have records but need no connection.
 
 The one place that knows which sources there are: a second one adds its settings here.
 """

@@ -1,6 +1,6 @@
 """The port of a source: its offsets and records (``Source``, ``RangeReader``), and how their bytes are read (``Decoder``, ``Placer``).
 
-Nothing outside of a source knows the format of its records: whoever reads one is given the source's decoder. What crosses to executors
+Nothing outside of a source knows the format of its records: every reader of one is given the source's decoder. What crosses to executors
 (``RangeReader``, ``Decoder``) is frozen and picklable, and small: it travels with the code of each job.
 """
 
@@ -125,7 +125,7 @@ class Source(Protocol):
 
     @property
     def decoder(self) -> Decoder:
-        """The decoding part, for executors and for whoever looks at a record."""
+        """The decoding part, for executors and for commands that show a record."""
         ...
 
     def listing(self) -> Listing:

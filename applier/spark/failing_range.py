@@ -1,7 +1,7 @@
 """Finds the range that crashes its listener, so that the others are read: a job fails whole, with all ranges that it reads.
 
 A range may kill its Python worker or its executor each time (a record that needs more memory than there is, a crash in a library). The
-ranges of a failed job are listened to again, in smaller jobs, until the one that fails alone is known. It is remembered: as long as it
+ranges of a failed job are listened to again, in smaller jobs, until the range that fails alone is known. It is remembered: as long as it
 is planned again, the others do not share a job with it.
 """
 
@@ -57,7 +57,7 @@ class FailingRanges:
         self._suspects.clear()
 
     def _groups(self, tasks: Sequence[ListenTask]) -> list[list[ListenTask]]:
-        """Put each suspect behind the others, in a job of its own."""
+        """Put each suspect after the others, in a job alone."""
         suspects = [task for task in tasks if _start(task.range) in self._suspects]
         others = [task for task in tasks if _start(task.range) not in self._suspects]
         return [group for group in (others, *([task] for task in suspects)) if group]

@@ -12,7 +12,7 @@ from applier.model.errors import ApplierError, JobAborted, SparkSessionLost
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 
 UNANSWERED: Final = (Py4JError, OSError)
-"""How a JVM fails to do what it is told; one that has died refuses the connection, which py4j passes on as it is."""
+"""How a call to a JVM fails; a dead one refuses the connection, which py4j passes on unchanged."""
 
 STOPPED: Final = ("stopped SparkContext", "SparkContext was shut down")
 NAMED_TASK: Final = re.compile(r"Task (\d+) in stage \S+ failed \d+ times")

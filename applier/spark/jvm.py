@@ -5,7 +5,7 @@ line but that one is passed on to ``sys.stderr`` as it is at that moment: a disp
 output, which belongs to the command's result.
 
 A context that is stopped while a job runs makes Spark and its Python workers log errors about one another (broken pipes, missing
-blocks). Whoever stops one mutes the JVM before: an operator must not take them for the reason of the stop.
+blocks). Code that stops one mutes the JVM before: an operator must not take them for the reason of the stop.
 """
 
 import atexit

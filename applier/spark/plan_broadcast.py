@@ -1,6 +1,6 @@
 """How a segment's plan reaches its tasks: with their code if it is small, else as one broadcast that ends with the segment.
 
-PySpark makes a broadcast of its own of any code above 1 MiB, one per stage, and nobody ever deletes its file (1,000 tables of 20 columns
+PySpark makes its own broadcast of any code above 1 MiB, one per stage, and nobody ever deletes its file (1,000 tables of 20 columns
 are that much). One that is ours is fetched once per executor, unpickled once per Python worker, and destroyed when its job has ended.
 """
 

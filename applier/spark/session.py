@@ -83,7 +83,7 @@ def end_context(context: SparkContext) -> None:
 
 
 def _without_secrets(spark_conf: SparkConf) -> SparkConf:
-    """Return what may stand on the JVM's command line, where every user of the machine can read it; the context is told the rest later."""
+    """Return what may stand on the JVM's command line, where every user of the machine can read it; the context gets the rest later."""
     shown = SparkConf(loadDefaults=False)
     for name, value in spark_conf.getAll():
         if not SECRET.search(name):

@@ -1,6 +1,6 @@
 """What a listener's report says of its range, collected while the range is read: small, whatever the range holds.
 
-Hold points, row counts and tables are bounded, because a driver gets one report per range and cycle: 10,000 streams are to be a few
+Hold points, row counts and tables are bounded, because a driver gets one report per range and cycle: 10,000 streams are to cost a few
 megabytes (DESIGN.md 15).
 """
 

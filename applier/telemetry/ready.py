@@ -16,7 +16,7 @@ class ReadyRule:
         self._is_ready = False
 
     def observe(self, streams: Sequence[StreamStatus], checkpoint_ts: Ts) -> bool:
-        """Look at the streams; tell whether the run has caught up with the ends that the first look showed."""
+        """Look at the streams; return whether the run has caught up with the ends that the first look showed."""
         # Fixed at the first look: a feed that always grows would never count as ready.
         if self._ends is None:
             self._ends = {status.stream: status.end_offset for status in streams}

@@ -45,7 +45,7 @@ def one_line(text: str) -> str:
 
 
 def operator() -> str:
-    """Name whoever runs this command, for the record: ``user@host``."""
+    """Name the user who runs this command, for the ledger and the quarantine: ``user@host``."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a container may run as a number without a name

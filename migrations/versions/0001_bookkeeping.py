@@ -1,6 +1,6 @@
 """The bookkeeping of DESIGN.md section 7: progress, owner, streams, known tables, ledger, quarantine.
 
-MySQL commits each DDL by itself, so a migration that died half-way is repeated: every step is ``IF NOT EXISTS``.
+MySQL commits each DDL implicitly, so a migration that died half-way is repeated: every step is ``IF NOT EXISTS``.
 
 Timestamps of the upstream are unsigned 64 bit. SQLite has no such type, and its INTEGER affinity turns larger numbers into
 floating point, so there the columns have no affinity (declared BLOB): integers up to 2^63-1, decimal text above. TSOs pass

@@ -1,6 +1,6 @@
 """The quarantine stores who settled an entry and when; the operator's skip rules have a table.
 
-Like 0001, every step can be repeated after a death half-way: MySQL commits each of them by itself.
+Like 0001, every step can be repeated after a death half-way: MySQL commits each of them implicitly.
 """
 
 from typing import Any

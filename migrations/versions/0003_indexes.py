@@ -1,6 +1,6 @@
 """Indexes: what waits for the operator is found without reading the whole ledger or quarantine, and a run finds what it may meet again.
 
-Like 0001, every step can be repeated after a death half-way: MySQL commits each of them by itself, and knows no IF NOT EXISTS here.
+Like 0001, every step can be repeated after a death half-way: MySQL commits each of them implicitly, and knows no IF NOT EXISTS here.
 """
 
 import sqlalchemy as sa

@@ -1,4 +1,4 @@
-"""Streams written by hand: a log from (stream, event) pairs, each event a record of its own, and what the replica then holds."""
+"""Streams written by hand: a log from (stream, event) pairs, each event its own record, and what the replica then holds."""
 
 import sqlite3
 

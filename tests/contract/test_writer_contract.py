@@ -62,7 +62,7 @@ def sent() -> Iterator[list[str]]:
         for dialect, compiler in (("sqlite", sqlite.dialect(paramstyle="qmark")), ("mysql", mysql.dialect(paramstyle="pyformat")))
     }
     recorded: list[str] = []
-    writing = get_ident()  # the heartbeat commits in a thread of its own
+    writing = get_ident()  # the heartbeat commits in its own thread
 
     def record(step: str | None) -> None:
         # SQLite locks the whole file, so the statement that locks the row is the one that reads it, which comes again.

@@ -35,7 +35,7 @@ def get(port, path):
 
 
 def log_of(text):
-    """Return the log's whole lines; Spark says a few of its own."""
+    """Return the log's whole lines, without Spark's."""
     whole = text[: text.rfind("\n") + 1]
     return [json.loads(line) for line in whole.splitlines() if line.startswith("{")]
 

@@ -1,4 +1,4 @@
-"""A run in a process of its own, to be killed: ``hold`` owns the replica, ``write`` stops in a transaction, ``ddl`` runs a history.
+"""A run in its own process, to be killed: ``hold`` owns the replica, ``write`` stops in a transaction, ``ddl`` runs a history.
 
 Arguments: url, what to do, and for ``ddl`` the number of DDLs to do. Prints one word per step.
 """

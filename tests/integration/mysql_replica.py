@@ -32,7 +32,7 @@ def settings(url: str, **changes: Any) -> SinkSettings:
 
 @cache
 def engine(url: str) -> Engine:
-    """Return a way to look at the database from outside: each use is a session of its own."""
+    """Return a way to look at the database from outside: each use is a separate session."""
     return create_engine(url, poolclass=NullPool)
 
 

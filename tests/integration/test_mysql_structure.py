@@ -39,7 +39,7 @@ def session(url: str) -> Iterator[Connection]:
 
 
 def structures(session: Connection, *tables: str) -> list[TableStructure]:
-    """Read the tables, in a transaction of its own."""
+    """Read the tables, in its own transaction."""
     names = [TableName(SHOP, table) for table in tables]
     found = read_structures(session, names)
     session.rollback()

@@ -1,4 +1,4 @@
-"""Looks at a replica's checkpoint from outside, with a session of its own, through every fault of the server."""
+"""Looks at a replica's checkpoint from outside, with its own session, through every fault of the server."""
 
 import time
 from types import TracebackType

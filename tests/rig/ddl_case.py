@@ -1,4 +1,4 @@
-"""One statement of every DDL type that a server of the MySQL family can run, on a table of its own for each of several times."""
+"""One statement of every DDL type that a server of the MySQL family can run, on its own table for each of several times."""
 
 from dataclasses import dataclass
 

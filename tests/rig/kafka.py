@@ -158,7 +158,7 @@ def _container(port: int, environment: dict[str, str], ask: Callable[[], None]) 
 
 
 def _list_brokers(address: str, properties: dict[str, str]) -> None:
-    # A client of its own for each question: one that met a closed port waits with growing back-off.
+    # Its own client for each question: one that met a closed port waits with growing back-off.
     admin = AdminClient({"bootstrap.servers": address, "log_level": 0} | properties)
     try:
         has_broker = bool(admin.list_topics(timeout=2).brokers)

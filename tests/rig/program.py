@@ -1,6 +1,6 @@
 """The program as a process: started, watched, killed alone; and who it leaves behind.
 
-Each process leads a session of its own. What it starts (a JVM, Python workers) leaves its process group, but not the session, so
+Each process leads its own session. What it starts (a JVM, Python workers) leaves its process group, but not the session, so
 orphans are found after its death. Output goes to files: an orphan that holds a pipe open cannot hold up the test.
 """
 

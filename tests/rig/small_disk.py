@@ -12,7 +12,7 @@ BLOCK = 4096
 
 
 class SmallDisk:
-    """A directory on a file system of its own."""
+    """A directory on its own file system."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -38,7 +38,7 @@ class AlterClauses:
             clause = self._clause(table, used)
             if clause is not None:
                 clauses.append(clause)
-        if len(clauses) > 1:  # CREATE INDEX is a statement of its own
+        if len(clauses) > 1:  # CREATE INDEX is a separate statement
             clauses = [replace(clause, create=False) if isinstance(clause, AddIndex) else clause for clause in clauses]
         return AlterTable(table, tuple(clauses)) if clauses else None
 

@@ -1,4 +1,4 @@
-"""librdkafka's mock cluster as a process of its own: ``python -m applier.demo.simulator.broker``.
+"""librdkafka's mock cluster in a separate process: ``python -m applier.demo.simulator.broker``.
 
 Prints its bootstrap address on one line and lives until its standard input closes, so that it never outlives who started it. It has
 four partitions per topic, creates topics at their first use, knows no CreateTopics, and forgets what is beyond some 5 MB per partition.
@@ -30,7 +30,7 @@ def serve() -> None:
 
 
 class MockBroker:
-    """A mock cluster in a process of its own. Use it as a context manager."""
+    """A mock cluster in its own process. Use it as a context manager."""
 
     def __init__(self) -> None:
         self.bootstrap_servers = ""

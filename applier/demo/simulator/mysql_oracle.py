@@ -1,4 +1,4 @@
-"""The oracle on a server of the MySQL family: the upstream's transactions are really executed there, in schemas of its own.
+"""The oracle on a server of the MySQL family: the upstream's transactions are really executed there, in its own schemas.
 
 Schemas are mapped by a prefix (``oracle_shop``), so that oracle and sink can be on one server and are compared in one place.
 """

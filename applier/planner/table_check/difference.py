@@ -19,7 +19,7 @@ from applier.model.errors import NeedsOperator
 from applier.model.events import Flag, Shape, TableName
 
 BASE_TABLES: Final = frozenset({"BASE TABLE", "SYSTEM VERSIONED"})
-"""Kinds of tables that hold rows of their own. MariaDB's system-versioned table shows the same rows as a plain one."""
+"""Kinds of tables that hold their own rows. MariaDB's system-versioned table shows the same rows as a plain one."""
 
 
 class DifferenceKind(StrEnum):

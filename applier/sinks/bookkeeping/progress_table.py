@@ -60,7 +60,7 @@ class ProgressTable:
         RetryableSinkError if a writer commits again and again in between.
         """
         # Two reads of the row with the same fence enclose one state: each commit increments window_id. A snapshot would do
-        # the same, but the sessions of servers are READ COMMITTED, which gives each statement a snapshot of its own.
+        # the same, but the sessions of servers are READ COMMITTED, which gives each statement its own snapshot.
         for _ in range(MAX_READS):
             row = self.row(connection)
             if row is None:

@@ -1,4 +1,4 @@
-"""The quarantine as the driver and the commands see it, the same for every dialect: each call is a transaction of its own."""
+"""The quarantine as the driver and the commands see it, the same for every dialect: each call is a separate transaction."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class InTransaction(Protocol):
-    """Runs work in a transaction of its own."""
+    """Runs work in its own transaction."""
 
     def __call__(self, work: Callable[[Connection], T], /) -> T:
         """Commit after ``work`` and return what it returned; roll back if it raises."""

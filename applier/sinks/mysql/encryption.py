@@ -19,7 +19,7 @@ def tls_arguments(tls: Tls) -> dict[str, Any]:
 
 def _context(tls: Tls) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=tls.ca)
-    # Python 3.13 refuses certificates without key usage extensions: those that MySQL and MariaDB make by themselves.
+    # Python 3.13 refuses certificates without key usage extensions: those that MySQL and MariaDB generate.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     # In this order: Python refuses CERT_NONE while the host's name is checked.
     context.check_hostname = tls.mode is TlsMode.VERIFY_IDENTITY

@@ -79,7 +79,7 @@ def fraction_digits(column: ColumnDescription) -> int:
 
 
 def needs_every_value(column: ColumnDescription, mysql_type: int) -> bool:
-    """Return whether each value must be looked at by itself: what only ``fitting_literal_of`` does."""
+    """Return whether each value must be checked alone: what only ``fitting_literal_of`` does."""
     return mysql_type in FLOATS and len(_arguments(column)) > 1
 
 

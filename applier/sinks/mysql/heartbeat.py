@@ -1,4 +1,4 @@
-"""The heartbeat of a run: a thread with a session of its own, because the owner's session may be busy with a DDL for hours.
+"""The heartbeat of a run: a thread with its own session, because the owner's session may be busy with a DDL for hours.
 
 It decides nothing: it renews the heartbeat and records errors and a lost lock for the main thread.
 """

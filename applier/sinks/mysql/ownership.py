@@ -1,6 +1,6 @@
 """Owning a replica (DESIGN.md section 8): a named lock, a heartbeat, an epoch. How a run waits for the lock: ``lock_wait``.
 
-The lock (``GET_LOCK``) is held by one session that never reconnects by itself and that also runs the DDLs: while the server still
+The lock (``GET_LOCK``) is held by one session that never reconnects automatically and that also runs the DDLs: while the server still
 executes a dead run's DDL, the lock is not free. If that session is lost, ``retake`` takes the lock again and makes sure that no other
 run has become the owner in between. The lock keeps honest runs apart; the epoch in the progress row is what makes it safe.
 """

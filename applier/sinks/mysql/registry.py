@@ -1,6 +1,6 @@
 """Registers the sessions of a replica, so that a take-over can end those of a dead or frozen run.
 
-Each session holds a named lock under a token of its own and writes the token into ``owner_session``. A session's number alone would
+Each session holds a named lock under its own token and writes the token into ``owner_session``. A session's number alone would
 prove nothing: servers reuse them. The lock does: it is free once the session has ended, and names the session while it lives.
 """
 
@@ -75,6 +75,6 @@ def end_holder(connection: Connection, lock_name: str) -> None:
     try:
         connection.execute(QUERIES["session_kill"], {"session_id": holder})
     except SQLAlchemyError as error:
-        # It ended by itself in between.
+        # It ended in between.
         if code_of(error) != NO_SUCH_THREAD:
             raise

@@ -79,7 +79,7 @@ def transaction(connection: Connection) -> Iterator[Connection]:
 
 
 def roll_back(connection: Connection) -> None:
-    """Roll back; a connection that cannot any more is invalidated, and the server rolls back by itself."""
+    """Roll back; a connection that cannot any more is invalidated, and the server rolls back."""
     try:
         connection.rollback()
     except (SQLAlchemyError, OSError):

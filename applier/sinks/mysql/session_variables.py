@@ -52,7 +52,7 @@ def _different(connection: Connection, wanted: Mapping[str, str | float]) -> dic
 
 
 def _is_equal(present: str, wanted: str | float) -> bool:
-    """Compare as servers show values: numbers with decimals, lists in an order of their own, switches as words or digits."""
+    """Compare as servers show values: numbers with decimals, lists in their own order, switches as words or digits."""
     if not isinstance(wanted, str):
         try:
             return float(present) == float(wanted)

@@ -1,6 +1,6 @@
 """The sessions of MySQL's writers: one per process and sink, kept from one segment to the next.
 
-Its transaction begins by itself with the statement that locks the progress row (autocommit is off).
+Its transaction begins with the statement that locks the progress row (autocommit is off).
 """
 
 import os

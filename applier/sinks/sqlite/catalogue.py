@@ -1,7 +1,7 @@
 """Reads the file's own schema: which tables there are, and what MySQL knows of them (the comments that ``definition.py`` writes).
 
 Tables that the applier did not create (no comments) can be written to and described, but not altered: their MySQL types are unknown.
-Names are compared without regard to case, as TiDB does; SQLite by itself would do so for ASCII only.
+Names are compared without regard to case, as TiDB does; SQLite alone would do so for ASCII only.
 """
 
 import re

@@ -66,7 +66,7 @@ def _refusal(error: sqlite3.Error | UnicodeError, facts: dict[str, Any]) -> Exce
         return FatalSinkError(
             "the DDL fails on the sink's rows, although it ran on upstream's", remedy=SAME_ROWS, reason=str(error), **facts
         )
-    # A busy file, a full disk, damaged pages have codes of their own, and are retried. SQLITE_ERROR is about the statement.
+    # A busy file, a full disk, damaged pages have their own codes, and are retried. SQLITE_ERROR is about the statement.
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     if isinstance(error, sqlite3.Error) and code & 0xFF != sqlite3.SQLITE_ERROR:
         return error

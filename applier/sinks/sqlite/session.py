@@ -40,7 +40,7 @@ def open_engine(path: Path, lock_wait_timeout_s: int) -> Engine:
         raise FatalSinkError(
             "the SQLite library is too old", remedy="Use a Python with SQLite 3.37 or newer", version=sqlite3.sqlite_version
         )
-    # isolation_level None: Python would begin transactions by itself, DEFERRED, and none before a DDL.
+    # isolation_level None: Python would begin transactions implicitly, DEFERRED, and none before a DDL.
     arguments = {"timeout": float(lock_wait_timeout_s), "isolation_level": None, "check_same_thread": False}
     engine = create_engine(URL.create("sqlite", database=str(path)), poolclass=NullPool, connect_args=arguments)
     event.listen(engine, "connect", _set_up)

@@ -107,7 +107,7 @@ class KafkaSource:
         try:
             return self._described_ids()
         except SourceError:
-            # The broker that was asked may be gone: an admin client does not look for another one by itself.
+            # The broker that was asked may be gone: an admin client does not look for another one.
             self._metadata(self._settings.topics[0], self._admin)
         return self._described_ids()
 

@@ -1,4 +1,4 @@
-"""What Kafka's error codes mean: the few that a retry cannot help have a message of their own; all others count as "does not answer"."""
+"""What Kafka's error codes mean: the few that a retry cannot help have their own message; all others count as "does not answer"."""
 
 from typing import Any, Final, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Reads one offset range on an executor: a consumer of its own, manual assignment, no group, no rebalance.
+"""Reads one offset range on an executor: its own consumer, manual assignment, no group, no rebalance.
 
 Each worker process keeps one consumer. A range that begins where the last one ended continues with what is already fetched.
 """

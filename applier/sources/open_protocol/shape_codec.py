@@ -39,7 +39,7 @@ class Matcher(msgspec.Struct, eq=False, frozen=True):
     """Finds the key of rows of one shape.
 
     ``match`` takes an image and returns a row, ``key_of`` the row's key; ``match_old`` takes an old image, which may lack columns, and
-    ``keeps_key(old, row)`` tells whether it has the same handle key (never without one). ValueError or ProtocolError for images that
+    ``keeps_key(old, row)`` returns whether it has the same handle key (never without one). ValueError or ProtocolError for images that
     are not of this shape or not in order.
     """
 

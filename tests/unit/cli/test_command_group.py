@@ -12,7 +12,7 @@ HEAVY = ("pyspark", "confluent_kafka", "sqlalchemy", "alembic", "sqlglot", "appl
 
 
 def loaded_by(arguments):
-    """Run a command in a process of its own; return which of the heavy libraries it has imported."""
+    """Run a command in its own process; return which of the heavy libraries it has imported."""
     code = f"import sys; from applier.cli.main import run; run({arguments!r}); print([m for m in {HEAVY!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()[-1]

@@ -37,7 +37,7 @@ BROKEN = row(20, id=column(3, KEY, 3), n=column(3, PLAIN, "not a number"))
 
 @dataclass
 class Deployment:
-    """A replica of a topic of its own, and the command line beside it."""
+    """A replica with its own topic, and the command line beside it."""
 
     directory: Path
     servers: str

@@ -88,7 +88,7 @@ def test_a_bad_value_is_refused_with_its_key_and_a_remedy(tmp_path, section, lin
 def test_a_value_in_the_place_of_a_table_is_refused(tmp_path, text, environment, table):
     error = refusal(tmp_path, text, environment)
     assert f"{table} must be a table" in error.message
-    assert f"Write [{table}] on a line of its own" in error.remedy
+    assert f"Write [{table}] on its own line" in error.remedy
 
 
 @pytest.mark.parametrize(

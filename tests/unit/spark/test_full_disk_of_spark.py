@@ -1,4 +1,4 @@
-"""A full disk of Spark's has an error and a remedy of its own."""
+"""A full disk of Spark's has its own error and remedy."""
 
 import pytest
 from py4j.protocol import Py4JJavaError

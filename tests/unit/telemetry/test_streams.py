@@ -1,4 +1,4 @@
-"""Streams are looked at on a schedule of their own, and counts that start again after a reload are summed up."""
+"""Streams are looked at on their own schedule, and counts that start again after a reload are summed up."""
 
 from dataclasses import replace
 from types import SimpleNamespace

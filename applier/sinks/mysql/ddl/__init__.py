@@ -1,4 +1,4 @@
-"""Runs upstream's DDLs exactly once on servers whose DDL commits by itself (DESIGN.md section 9).
+"""Runs upstream's DDLs exactly once on servers whose DDL commits implicitly (DESIGN.md section 9).
 
 The way of a DDL:
 
@@ -15,7 +15,7 @@ The server's answer decides what follows the statement:
 - "Already so" (the table exists, …): the sink is compared with what the statement makes (``already_so``). Equal is done; else it is a
   refusal.
 - No answer (a crash, a lost connection): the tables are compared with the intent's snapshot (``outcome``). The statement ran, did not run,
-  or nobody can tell: then the operator decides (``applier ddl done|retry``).
+  or that cannot be decided: then the operator decides (``applier ddl done|retry``).
 
 Comparisons are between structures, not texts. The server itself makes what is compared, as a scratch table (``scratch``).
 

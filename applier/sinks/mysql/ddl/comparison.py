@@ -1,4 +1,4 @@
-"""Compares the sink's tables with an intent, each time in a transaction of its own on the owner's session."""
+"""Compares the sink's tables with an intent, each time in its own transaction on the owner's session."""
 
 from sqlalchemy import Connection
 
@@ -19,7 +19,7 @@ class Comparison:
         self._settings, self._session = settings, session
 
     def has_run(self, intent: Intent, cause: str) -> bool:
-        """Return whether a DDL with an unknown outcome has run. NeedsOperator if that cannot be told; ``cause`` made it unknown."""
+        """Return whether a DDL with an unknown outcome has run. NeedsOperator if that cannot be decided; ``cause`` made it unknown."""
         # No snapshot: the statement was never sent, was refused, or the operator decided that it runs.
         if not intent.before:
             return False

@@ -70,7 +70,7 @@ class Intents:
         return self._session.commit(work, "recording a DDL's intent", table=str(ddl.name), commit_ts=ddl.commit_ts)
 
     def describe(self, intent: Intent) -> Intent:
-        """Write the tables as they are now into the intent: what happened before this attempt is not the statement's doing."""
+        """Write the tables as they are now into the intent: earlier changes are not an effect of the statement."""
 
         def work(connection: Connection) -> Intent:
             before = snapshot(connection, described_tables(intent.ddl))

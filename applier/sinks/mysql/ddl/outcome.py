@@ -113,7 +113,7 @@ def _created_whole(case: _Case) -> Finding:
     """A schema or a view: it exists, and did not before. With OR REPLACE the statement runs again."""
     statement = case.statement
     name = TableName(statement.schema, "") if statement.schema else statement.creates[0]
-    # SHOW CREATE does not tell whether a view was replaced by an equal one; to replace it twice does no harm.
+    # SHOW CREATE does not show whether a view was replaced by an equal one; to replace it twice does no harm.
     if statement.or_replace or name not in case.now or name in case.were:
         return NOT_RAN
     return RAN

@@ -1,6 +1,6 @@
 """Refuses a DDL that would change other rows in the sink than upstream, because PARTITION BY KEY places rows differently.
 
-TiDB takes a CRC-32 of the key, MySQL and MariaDB a hash of their own. So p0 of the two holds different rows. That matters to TRUNCATE and
+TiDB takes a CRC-32 of the key, MySQL and MariaDB their own hash. So p0 of the two holds different rows. That matters to TRUNCATE and
 EXCHANGE PARTITION only; HASH, RANGE and LIST mean the same everywhere.
 """
 

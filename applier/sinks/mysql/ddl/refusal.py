@@ -26,7 +26,7 @@ def refused(connection: Connection, intent: Intent, error: BaseException, *, rea
         facts["blocked_by"] = blockers(connection, intent.ddl.schema) or "unknown (GRANT PROCESS shows it)"
     # The text of a DDL is in the message already, so the server's words about it give away nothing more.
     ours = translate(error, "running a DDL", shows_text=True, **facts)
-    # 1146 has a remedy of its own (create the table): "drop it" would be nonsense for a table that does not exist.
+    # 1146 has its own remedy (create the table): "drop it" would be nonsense for a table that does not exist.
     remedy = _OTHER_RESULT if reason and code_of(error) != NO_TABLE else ours.remedy if is_known(error) else _BY_HAND
     return type(ours)(ours.message, remedy=remedy, **ours.facts)
 

@@ -54,7 +54,7 @@ class DdlRunner:
 
     def _settle(self, intent: Intent) -> None:
         """Make sure that a DDL of an earlier run, or of an earlier attempt, has run once."""
-        # A server goes on with a statement after its client has died: what is compared too early looks as if it had not run.
+        # A server continues a statement after its client has died: what is compared too early looks as if it had not run.
         wait_until_ended(self._session.connection, intent.ddl)
         if not self._comparison.has_run(intent, "a crash"):
             self._execution.run(intent, is_described=False)

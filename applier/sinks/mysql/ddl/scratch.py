@@ -40,7 +40,7 @@ class ScratchRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """The scratch table of the replica ``replica``, in ``schema``. Work with it commits by itself: no transaction may be open."""
+    """The scratch table of the replica ``replica``, in ``schema``. Its statements commit implicitly: no transaction may be open."""
 
     connection: Connection
     schema: str
@@ -110,7 +110,7 @@ class Scratch:
         return _as_of(found, self.name, actual)
 
     def _own(self, statement: str) -> str:
-        """Return the statement with this table in place of its own. ScratchRefused."""
+        """Return the statement with this table in place of its table. ScratchRefused."""
         found = retargeted(statement, self.name)
         if found is None:
             reason = "the applier cannot find the table in the statement"

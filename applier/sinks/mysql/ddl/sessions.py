@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 def blockers(connection: Connection, schema: str) -> str:
-    """Name the sessions that hold locks on the schema, or the oldest open transactions; '' where the server does not tell."""
+    """Name the sessions that hold locks on the schema, or the oldest open transactions; '' where the server does not show them."""
     for query, values in (("blockers_locks", {"schema_name": schema}), ("blockers_transactions", {})):
         try:
             with transaction(connection):
@@ -42,7 +42,7 @@ def blockers(connection: Connection, schema: str) -> str:
 
 
 def wait_until_ended(connection: Connection, ddl: DdlEvent) -> None:
-    """Wait until no session of ours executes the DDL: a server goes on with a statement after its client has died."""
+    """Wait until no session of ours executes the DDL: a server continues a statement after its client has died."""
     try:
         with transaction(connection):
             # Both spellings: a part of a list of RENAMEs or DROPs may have run, and the sink spells other names now.

@@ -20,7 +20,7 @@ _INNODB_TABLES: Final = (
     text("SELECT NAME, TABLE_ID FROM information_schema.INNODB_TABLES WHERE LEFT(NAME, CHAR_LENGTH(:name)) = :name"),
 )
 _UNKNOWN_TABLE, _PRIVILEGE_NEEDED = 1109, 1227
-# These tell servers apart without a privilege: server_uid is MariaDB's, server_uuid MySQL's. TiDB's ids are those of a cluster; its datadir
+# These identify servers without a privilege: server_uid is MariaDB's, server_uuid MySQL's. TiDB's ids are those of a cluster; its datadir
 # holds the addresses of PD.
 _SERVER: Final = text("SHOW VARIABLES WHERE Variable_name IN ('server_uid', 'server_uuid', 'hostname', 'port', 'datadir')")
 _CLUSTER: Final = text("SHOW VARIABLES WHERE Variable_name = 'datadir'")

@@ -62,7 +62,7 @@ def read_structures(connection: Connection, tables: Collection[TableName]) -> di
     wanted = set(actual.values())
     views = _VIEWS | {"checks": _check_view(connection)}
     found = {what: read_view(connection, view, wanted) for what, view in views.items() if view is not None}
-    # Only MariaDB, and only tables with such a default cost a statement of their own.
+    # Only MariaDB, and only tables with such a default cost an extra statement.
     for name, columns in found["columns"].items():
         restore_binary_defaults(connection, name, columns)
     return {

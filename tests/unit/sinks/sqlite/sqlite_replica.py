@@ -1,4 +1,4 @@
-"""A replica in a file, for the tests of what SQLite alone promises; and a process of its own that can be killed."""
+"""A replica in a file, for the tests of what SQLite alone promises; and its own process that can be killed."""
 
 import os
 import resource
@@ -56,7 +56,7 @@ ALTER = "ALTER TABLE `t` ADD COLUMN `n` INT NOT NULL DEFAULT 5 FIRST"
 
 
 def child(path, what):
-    """Run in a process of its own: resume the replica, then one DDL or one write."""
+    """Run in its own process: resume the replica, then one DDL or one write."""
     sink = SqliteSink(settings(path))
     sink.acquire()
     fence = sink.load().fence

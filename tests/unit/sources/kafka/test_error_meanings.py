@@ -1,4 +1,4 @@
-"""Kafka's error codes: those that a retry cannot help have a message of their own; every other one may be transient."""
+"""Kafka's error codes: those that a retry cannot help have their own message; every other one may be transient."""
 
 import pickle
 from dataclasses import dataclass
