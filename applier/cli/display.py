@@ -64,7 +64,7 @@ class LiveObserver:
 
     def update(self, state: RunState) -> None:
         """Draw the newest state."""
-        self._live.update(picture(state, time.time()))
+        self._live.update(render_run(state, time.time()))
 
     def note(self, event: LogEvent, /, **facts: Any) -> None:
         """Print above the display."""
@@ -77,7 +77,7 @@ def observer_for(console: Console, *, silent: bool) -> Iterator[Observer]:
     if silent:
         yield SilentObserver()
     elif console.is_terminal and not console.is_dumb_terminal:
-        # transient: what remains on the screen is the result, not the last picture.
+        # transient: what remains on the screen is the result, not the last state.
         with Live(console=console, refresh_per_second=REFRESH_PER_S, transient=True) as live:
             yield LiveObserver(live)
     else:
@@ -99,7 +99,7 @@ def summary(state: RunState) -> str:
     return " ".join(parts)
 
 
-def picture(state: RunState, unix_s: float) -> RenderableType:
+def render_run(state: RunState, unix_s: float) -> RenderableType:
     """Draw the state: a progress bar of the records read, and what was applied."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold")

@@ -11,7 +11,7 @@ from rich.live import Live
 
 from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line
-from applier.cli.status_view import as_lines, picture
+from applier.cli.status_view import as_lines, render_status
 from applier.model.errors import RetryableSinkError
 from applier.status.query import StatusQuery, StatusTarget
 from applier.status.replica_status import ReplicaStatus, as_object
@@ -75,9 +75,9 @@ def _screen(*, as_json: bool, watch: bool) -> Iterator[Callable[[ReplicaStatus |
             if watch:
                 print_line("")
         elif live is not None:
-            live.update(found if isinstance(found, str) else picture(found), refresh=True)
+            live.update(found if isinstance(found, str) else render_status(found), refresh=True)
         else:
-            console.print(found if isinstance(found, str) else picture(found))
+            console.print(found if isinstance(found, str) else render_status(found))
 
     with live or nullcontext():
         yield show

@@ -35,7 +35,7 @@ def as_lines(status: ReplicaStatus) -> list[str]:
     return lines
 
 
-def picture(status: ReplicaStatus) -> RenderableType:
+def render_status(status: ReplicaStatus) -> RenderableType:
     """Draw the status for a terminal."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold")

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from heapq import heappop, heappush
 from typing import Final
 
-from applier.coordinator.ddl_order import Queue, entangled, find_order, tables_to_ask
+from applier.coordinator.ddl_order import Queue, find_order, groups_by_names, tables_to_ask
 from applier.coordinator.starting_point import FROM_DUMP_TO_REPLICA
 from applier.coordinator.step import NeedNames
 from applier.ddl import identity, same_ddl
@@ -124,7 +124,7 @@ class Barriers:
     def first_at(self, ts: Ts) -> DdlIdentity | NeedNames:
         """Return the DDL of ``ts`` that runs first, or ask for names. NeedsOperator if the order is not certain."""
         if not (self._order and self._order[0].ts == ts):
-            groups = entangled(self._queues(self._waiting[ts]), self.pending)
+            groups = groups_by_names(self._queues(self._waiting[ts]), self.pending)
             several = [queue for group in groups if len(group) > 1 for queue in group]
             if several and self._names is None:
                 return NeedNames(tables_to_ask(several, self.pending))

@@ -183,14 +183,14 @@ class Coordinator:
         self._open.check_none()
         spent = self._cache.spent(self.checkpoint_ts)
         step = Evict(spent) if spent else self._choice.next()
-        self._open.hand_out(step, self._cache.number)
+        self._open.open(step, self._cache.number)
         return step
 
     def progress_step(self) -> SaveProgress:
         """Return the step that writes the present positions without moving the checkpoint."""
         self._open.check_none()
         step = self._choice.save_progress()
-        self._open.hand_out(step, self._cache.number)
+        self._open.open(step, self._cache.number)
         return step
 
     def applied(self, step: ApplySegment) -> None:

@@ -23,7 +23,7 @@ Names: TypeAlias = Mapping[FoldedName, Mark]
 Queue: TypeAlias = tuple[DdlIdentity, ...]
 
 
-def entangled(queues: Sequence[Queue], ddls: Mapping[DdlIdentity, DdlEvent]) -> list[list[Queue]]:
+def groups_by_names(queues: Sequence[Queue], ddls: Mapping[DdlIdentity, DdlEvent]) -> list[list[Queue]]:
     """Divide the topics' queues into groups that share no names: only inside of a group the order matters."""
     groups: list[_Group] = []
     for queue in queues:
@@ -74,7 +74,7 @@ def tables_to_ask(queues: Iterable[Queue], ddls: Mapping[DdlIdentity, DdlEvent])
 
 
 def find_order(queues: Sequence[Queue], ddls: Mapping[DdlIdentity, DdlEvent], existing: frozenset[FoldedName]) -> list[DdlIdentity]:
-    """Interleave the queues of entangled topics in the one way that the names allow; NeedsOperator if there is not one."""
+    """Interleave the queues of groups_by_names topics in the one way that the names allow; NeedsOperator if there is not one."""
     statements = {key: parse_ddl(ddls[key]) for queue in queues for key in queue}
     understood = {key: statement for key, statement in statements.items() if statement is not None}
     if len(understood) < len(statements):

@@ -1,4 +1,4 @@
-"""The step that was handed out and not confirmed yet: at most one at a time."""
+"""The step that was returned and not confirmed yet: at most one at a time."""
 
 from applier.coordinator.step import ApplySegment, ExecuteDdl, Step
 from applier.model.errors import InvariantViolation
@@ -14,7 +14,7 @@ class OpenStep:
         self.step: Step | None = None
         self.reports = 0
 
-    def hand_out(self, step: Step | None, reports: int) -> None:
+    def open(self, step: Step | None, reports: int) -> None:
         """Open a step."""
         self.step, self.reports = step, reports
 

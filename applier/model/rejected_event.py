@@ -87,17 +87,17 @@ class RejectedEvent:
 
 def reason_of(error: ApplierError) -> str:
     """Return why an event was rejected, in one line: the message, and the facts beside its place."""
-    facts = ", ".join(f"{name}={value}" for name, value in _beside_the_place(error).items())
+    facts = ", ".join(f"{name}={value}" for name, value in _facts_without_place(error).items())
     return error.message + (f" [{facts}]" if facts else "")
 
 
 def error_of_event(error: ApplierError, event: RejectedEvent, key_columns: Iterable[str]) -> ApplierError:
     """Return the error of a statement as the error of one event in it."""
-    facts = event.where | {"key_columns": ", ".join(key_columns)} | _beside_the_place(error)
+    facts = event.where | {"key_columns": ", ".join(key_columns)} | _facts_without_place(error)
     return type(error)(error.message, remedy=error.remedy, **facts)
 
 
-def _beside_the_place(error: ApplierError) -> dict[str, Any]:
+def _facts_without_place(error: ApplierError) -> dict[str, Any]:
     return {name: value for name, value in error.facts.items() if name not in _OF_THE_PLACE}
 
 

@@ -74,7 +74,7 @@ class Engine:
             self._reload_if(self._steps.perform(step))
         except Exception as error:
             # The step stays open in the coordinator: without a reload the next cycle would find it there. A failed save
-            # alone is no doubt: it writes no rows.
+            # alone does not count as failing: it writes no rows.
             self.recovery.reload_for(error)
             raise
 
@@ -98,7 +98,7 @@ class Engine:
             is_performed = self._perform_due_steps()
             outcomes = self._listening.finish()
         except Exception as error:
-            self.recovery.doubt(error)
+            self.recovery.mark_failing(error)
             raise
         # The listening job is not waited for: nothing of it is needed, and one without executors would last all of
         # run.shutdown_timeout_s, so that nothing would be saved.
@@ -128,7 +128,7 @@ class Engine:
         except SourceError:
             # A missing topic is the one sure sign that it may be recreated. Taken for an unreachable broker, records of the
             # new one could be applied until the next check, up to five seconds later.
-            self._state.topics.doubt()
+            self._state.topics.make_check_due()
             raise
 
     def _check_owner(self) -> None:

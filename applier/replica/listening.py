@@ -60,7 +60,7 @@ class Listening:
         try:
             report_settled(self._run.components.sink, self._state.coordinator, reports)
         except Exception as error:
-            self._state.recovery.doubt(error)  # what was read is lost with it
+            self._state.recovery.mark_failing(error)  # what was read is lost with it
             raise
 
     def _take(self, outcome: ListenOutcome) -> ApplierError | None:

@@ -55,7 +55,7 @@ class StateLoader:
         recovery = self._state.recovery
         wait_s = recovery.next_wait_s(cause)
         self._run.watcher.note(LogEvent.RETRY, **failure_facts(cause), attempt=recovery.reloads, wait_s=round(wait_s, 2))
-        # A shutdown ends the wait, not the reload: the progress that is saved at the end must not rest on state in doubt.
+        # A shutdown ends the wait, not the reload: the progress that is saved at the end must not come from state that may be wrong.
         self._run.shutdown.wait(wait_s)
         self.reload(cause)
 

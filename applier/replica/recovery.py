@@ -39,21 +39,21 @@ class Recovery:
         self.reloads = 0
         self.cause: Exception | None = None
         """Why state must be reloaded before the next step; None: what the run holds is right."""
-        self.is_in_doubt = False
+        self.is_failing = False
         """Whether something has failed that only works again for sure when the replica moves: a step, or a job with what it cached."""
 
     def reload_for(self, cause: Exception) -> None:
         """Have state reloaded before the next step."""
         self.cause = cause
 
-    def doubt(self, cause: Exception) -> None:
-        """Have state reloaded before the next step, and stay in doubt until the replica moves."""
-        self.cause, self.is_in_doubt = cause, True
+    def mark_failing(self, cause: Exception) -> None:
+        """Have state reloaded before the next step; count as failing until the replica moves."""
+        self.cause, self.is_failing = cause, True
 
     def moved(self) -> None:
         """Start to count again: the checkpoint has moved, or a DDL is done."""
         # Anything less (saved positions, a read range) proves nothing: every attempt at a segment that cannot be written repeats it.
-        self.reloads, self.is_in_doubt = 0, False
+        self.reloads, self.is_failing = 0, False
 
     def reloaded(self) -> None:
         """Trust what the run holds: it comes from the sink again."""
@@ -61,7 +61,7 @@ class Recovery:
 
     def next_wait_s(self, cause: Exception) -> float:
         """Count a reload and return the seconds to wait before it, with jitter. JobAborted or UnknownOutcome if it is one too many."""
-        self.doubt(cause)
+        self.mark_failing(cause)
         self.reloads += 1
         if self.reloads > self._max_reloads:
             kind = JobAborted if isinstance(cause, JobAborted) else UnknownOutcome

@@ -43,7 +43,7 @@ class TopicIdentity:
         self.ids |= present
         self._checked_at = self._clock()
 
-    def doubt(self) -> None:
+    def make_check_due(self) -> None:
         """Make the next check due at once: the topics could not be listed, and a topic is missing while it is recreated."""
         self._checked_at = None
 

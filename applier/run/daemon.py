@@ -161,7 +161,7 @@ class Daemon:
             # A step that is due does not wait: what is paced is reading, since small cycles cost as much as large ones.
             if not self._engine.coordinator.is_step_due:
                 self._shutdown.wait(max(0.0, began + PACE_S - time.monotonic()))
-            if not self._engine.recovery.is_in_doubt:
+            if not self._engine.recovery.is_failing:
                 return
 
     def _save(self) -> None:

@@ -6,9 +6,9 @@ with all of its elements. Before the markers existed, 39,914 and 9,960 of 60,000
 segment applied already.
 
 Listeners end a range with its ``RangeReport``. A select task sends each reducer, as its last element, what it has sent it, and of which
-ranges (``Dealt``): a reducer must get every range of the plan exactly once. A reducer ends with what it has rendered (``Rendered``): the
-writer must get the marker of every reducer exactly once. Markers count in sums and hold numbers, not addresses, so that neither the
-order in which Spark delivers blocks nor the number of ranges that one task reads matters.
+ranges (``DistributionEnd``): a reducer must get every range of the plan exactly once. A reducer ends with what it has rendered
+(``Rendered``): the writer must get the marker of every reducer exactly once. Markers count in sums and hold numbers, not addresses, so
+that neither the order in which Spark delivers blocks nor the number of ranges that one task reads matters.
 """
 
 import struct
@@ -46,7 +46,7 @@ class Failure(NamedTuple):
     error: ApplierError
 
 
-class Dealt(NamedTuple):
+class DistributionEnd(NamedTuple):
     """The last element that a select task sends to one reducer. ``ranges``: numbers, in the plan, of those that it has read whole."""
 
     ranges: tuple[int, ...]
@@ -73,14 +73,14 @@ def received(elements: Iterable[T]) -> Iterator[T]:
 
 
 @dataclass(slots=True)
-class Dealing:
+class Distribution:
     """Counts what one select task sends to each of its reducers."""
 
     reducers: int
     _chunks: Counter[int] = field(default_factory=Counter)
     _bytes: Counter[int] = field(default_factory=Counter)
 
-    def deal(self, bucket: int, data: bytes) -> tuple[int, bytes]:
+    def send(self, bucket: int, data: bytes) -> tuple[int, bytes]:
         """Address a chunk to the reducer of its bucket."""
         reducer = bucket % self.reducers
         self._chunks[reducer] += 1
@@ -92,13 +92,13 @@ class Dealing:
         for reducer in range(self.reducers):
             yield reducer, Failure(error)
 
-    def end(self, ranges: Sequence[int]) -> Iterator[tuple[int, Dealt]]:
+    def end(self, ranges: Sequence[int]) -> Iterator[tuple[int, DistributionEnd]]:
         """Mark the end of what each reducer gets, also of nothing."""
         for reducer in range(self.reducers):
-            yield reducer, Dealt(tuple(ranges), self._chunks[reducer], self._bytes[reducer])
+            yield reducer, DistributionEnd(tuple(ranges), self._chunks[reducer], self._bytes[reducer])
 
 
-def whole_bucket(elements: Iterable[tuple[int, bytes | Dealt | Failure]], ranges: Sequence[RangeId]) -> list[bytes]:
+def whole_bucket(elements: Iterable[tuple[int, bytes | DistributionEnd | Failure]], ranges: Sequence[RangeId]) -> list[bytes]:
     """Return all chunks that one reducer was sent. IncompleteInput unless they are as many as announced, with every range announced once.
 
     The error of a select task that failed is raised.
@@ -109,7 +109,7 @@ def whole_bucket(elements: Iterable[tuple[int, bytes | Dealt | Failure]], ranges
     for _, element in received(elements):
         if isinstance(element, Failure):
             raise element.error
-        if isinstance(element, Dealt):
+        if isinstance(element, DistributionEnd):
             ended.update(element.ranges)
             announced, size = announced + element.chunks, size + element.bytes
         else:

@@ -79,7 +79,7 @@ class _OpenChunk:
 
 
 class _Listener:
-    """Deals the rows of one range into buckets."""
+    """Divides the rows of one range into buckets."""
 
     def __init__(self, task: ListenTask, decoder: Decoder) -> None:
         self._task = task
@@ -90,7 +90,7 @@ class _Listener:
         self.summary = RangeSummary(task.range, task.floor_ts, tolerance.stored)
 
     def take(self, records: Iterable[Record]) -> None:
-        """Place the events of some records, and deal the rows into the open chunks of their buckets."""
+        """Place the events of some records, and put the rows into the open chunks of their buckets."""
         # The hot path of listening: one loop over local names, one tuple per row. What a report needs beyond that is summed up per chunk.
         # Measured: with what is rarer in the summary's methods, 8 % less than with a method per row and a list per column.
         placer, open_chunks, buckets, floor, summary = self._placer, self._open, self._task.buckets, self._task.floor_ts, self.summary

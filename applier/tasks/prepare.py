@@ -15,11 +15,11 @@ from applier.model.rejected_event import RejectedEvent
 from applier.planner import PlanTarget, TransactionSet, plan_bucket, route
 from applier.planner.statement import Statement
 from applier.sources.port import Decoder
-from applier.tasks.handover import Dealing, Dealt, Failure, RangeContent, Rendered, received, whole_bucket
+from applier.tasks.handover import Distribution, DistributionEnd, Failure, RangeContent, Rendered, received, whole_bucket
 from applier.tasks.listen import RangeFailure
 from applier.tasks.plan import ApplyPlan
 
-Bucketed: TypeAlias = tuple[int, bytes | Dealt | Failure]
+Bucketed: TypeAlias = tuple[int, bytes | DistributionEnd | Failure]
 Planned: TypeAlias = tuple[int, Statement | TransactionSet | RejectedEvent | Rendered | Failure]
 
 FAILED: Final = -4
@@ -35,7 +35,7 @@ def select(plan: ApplyPlan, cached: Iterable[PackedChunk | RangeReport | RangeFa
     Check that each range is what was reported. A range whose report does not arrive is not announced to the reducers, which miss it.
     """
     window = plan.window
-    dealing = Dealing(plan.reducers)
+    distribution = Distribution(plan.reducers)
     numbers = {range_id: number for number, range_id in enumerate(plan.ranges)}
     whole: list[int] = []
     rows = chunks = size = 0
@@ -45,20 +45,20 @@ def select(plan: ApplyPlan, cached: Iterable[PackedChunk | RangeReport | RangeFa
             # the same content may be applied, since the coordinator has planned with the first report.
             found = RangeContent(rows, chunks, size)
             if (failure := _wrong_range(plan, element.range, found)) is not None:
-                yield from dealing.fail(failure)
+                yield from distribution.fail(failure)
                 return
             whole.append(numbers[element.range])
             rows = chunks = size = 0
         elif isinstance(element, RangeFailure):
-            yield from dealing.fail(_cached_failure(element))
+            yield from distribution.fail(_cached_failure(element))
             return
         else:
             packed = PackedChunk(*element)
             rows, chunks, size = rows + packed.rows, chunks + 1, size + len(packed.data)
             if window.may_select(packed.min_ts, packed.max_ts):
                 for bucket, data in route(packed, plan.rekeyed, plan.buckets, plan.bucket_splits):
-                    yield dealing.deal(bucket, data)
-    yield from dealing.end(whole)
+                    yield distribution.send(bucket, data)
+    yield from distribution.end(whole)
 
 
 def _wrong_range(plan: ApplyPlan, range_id: RangeId, found: RangeContent) -> ApplierError | None:

@@ -52,7 +52,7 @@ def put(topic, servers, time_ms, *placed):
 
 def test_bad_events_are_stored_once_though_the_program_dies_and_can_be_retried(tmp_path, kafka, mysql_url, least_privileged_url, capsys):
     clear_sink(mysql_url)
-    servers, topic = kafka.bootstrap_servers, f"aside-{uuid4().hex[:8]}"
+    servers, topic = kafka.bootstrap_servers, f"quarantine-{uuid4().hex[:8]}"
     create_topic(servers, topic, 2)
     created = ddl(10, "CREATE TABLE orders (id INT PRIMARY KEY, n INT)")
     put(topic, servers, 1_000, *everywhere(CREATE_SCHEMA), *everywhere(created), *everywhere(resolved(11)))

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from applier.cli.main import run
 from applier.demo.simulator.kafka_log import produce_log
-from applier.status import query as inquiry
+from applier.status import query as status_query
 from tests.rig.program import daemon, write_config
 from tests.rig.upstream import NAME, small_upstream
 
@@ -53,7 +53,7 @@ def status_of(config, capsys):
 
 def test_a_daemon_is_seen_while_it_runs_and_after_its_end(tmp_path, mock_kafka, capsys, monkeypatch):
     for patience in ("KAFKA_PATIENCE_S", "RUN_PATIENCE_S"):
-        monkeypatch.setattr(inquiry, patience, 60)
+        monkeypatch.setattr(status_query, patience, 60)
     world = small_upstream(71, "seen", transactions=20)
     middle = len(world.log) // 2
     produce_log(world.log[:middle], mock_kafka)

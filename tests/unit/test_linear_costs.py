@@ -4,7 +4,7 @@ from itertools import cycle, islice
 
 import pytest
 
-from applier.coordinator.ddl_order import entangled
+from applier.coordinator.ddl_order import groups_by_names
 from applier.ddl import identity
 from applier.model.events import ColumnShape, FoldedName, Shape, TableName
 from applier.model.position import Offset, Stream, Ts
@@ -84,7 +84,7 @@ def test_topics_that_share_no_names_are_told_apart_without_comparing_each_pair()
             events = [ddl(3, f"CREATE TABLE `{topic}{n}` (`id` INT)", f"{topic}{n}") for n in range(size)]
             queues.append(tuple(identity(event) for event in events))
             ddls |= dict(zip(queues[-1], events, strict=True))
-        return lambda: entangled(queues, ddls)
+        return lambda: groups_by_names(queues, ddls)
 
     assert growth(parting, 60) < AT_MOST
 

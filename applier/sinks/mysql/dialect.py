@@ -51,7 +51,7 @@ class MysqlDialect:
         return row_literal_of(columns)
 
     def deletes(self, table: TableDescription, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, int]]:
-        """Render DELETEs by key, in lists where servers find all keys of a list (see ``_stands_apart``)."""
+        """Render DELETEs by key, in lists where servers find all keys of a list (see ``_needs_single_comparison``)."""
         quoted = [quote_identifier(column) for column in columns]
         if labelled := _labelled(table, columns):
             rows = _by_label(rows, labelled)
@@ -59,7 +59,7 @@ class MysqlDialect:
         listed = f"({','.join(quoted)}) IN (" if len(quoted) > 1 else f"{quoted[0]} IN ("
         # The order of the rows is kept (keyless tables depend on it): neighbours of one kind share a statement, others do not.
         cutter = _Cutter(table, self.max_packet_bytes, min(self.max_rows, MAX_KEYS))
-        for apart, group in groupby(rows, key=_stands_apart(table, columns, frozenset(labelled))):
+        for apart, group in groupby(rows, key=_needs_single_comparison(table, columns, frozenset(labelled))):
             if apart:
                 yield from cutter.cut(head, (_compared(quoted, row) for row in group), " OR ", "")
             elif len(quoted) > 1:
@@ -95,7 +95,7 @@ def _by_label(rows: Iterable[Sequence[str]], labelled: Mapping[int, Callable[[st
         yield [labelled[place](literal) if place in labelled else literal for place, literal in enumerate(row)]
 
 
-def _stands_apart(table: TableDescription, columns: Sequence[str], labelled: Collection[int]) -> Callable[[Sequence[str]], bool]:
+def _needs_single_comparison(table: TableDescription, columns: Sequence[str], labelled: Collection[int]) -> Callable[[Sequence[str]], bool]:
     """Return the test for keys that must be compared one by one, at a third of the speed of a list."""
     # ENUM and SET among several columns: MySQL (9.7) misses the row by its number, MariaDB scans the table for its label.
     if len(columns) > 1 and labelled:
@@ -103,7 +103,7 @@ def _stands_apart(table: TableDescription, columns: Sequence[str], labelled: Col
     binary = {column.name for column in table.columns if column.binary}
     texts = [index for index, column in enumerate(columns) if column not in binary]
 
-    def stands_apart(row: Sequence[str]) -> bool:
+    def needs_single_comparison(row: Sequence[str]) -> bool:
         # IN never finds NULL. One binary constant (text as hexadecimal) makes the server compare the whole list as binary.
         if "NULL" in row or any(row[index].startswith("x'") for index in texts):
             return True
@@ -113,7 +113,7 @@ def _stands_apart(table: TableDescription, columns: Sequence[str], labelled: Col
         # In lists of several columns MariaDB (10.11) does not convert text beyond ASCII to the column's character set: it misses the row.
         return len(row) > 1 and not all(map(str.isascii, row))
 
-    return stands_apart
+    return needs_single_comparison
 
 
 def _compared(quoted: Sequence[str], row: Sequence[str]) -> str:

@@ -83,7 +83,7 @@ def needs_every_value(column: ColumnDescription, mysql_type: int) -> bool:
     return mysql_type in FLOATS and len(_arguments(column)) > 1
 
 
-def fraction_doubt_of(columns: Sequence[WireColumn]) -> Callable[[tuple[Any, ...]], bool] | None:
+def cut_fraction_test_of(columns: Sequence[WireColumn]) -> Callable[[tuple[Any, ...]], bool] | None:
     """Return a quick test whether a row without NULLs may hold a fraction of a second that its column cuts; None: no column cuts any."""
     short = [
         (index, fraction_digits(column))
@@ -95,7 +95,7 @@ def fraction_doubt_of(columns: Sequence[WireColumn]) -> Callable[[tuple[Any, ...
     if any(digits for _, digits in short):
         ends = [(index, -digits - 1 if digits else None) for index, digits in short]
         return lambda values: any("." in values[index][:end] for index, end in ends)
-    # Without kept digits any point is a doubt. itemgetter and join look at all columns in C.
+    # Without kept digits any point may be a cut fraction. itemgetter and join look at all columns in C.
     if len(short) == 1:
         only = short[0][0]
         return lambda values: "." in values[only]

@@ -26,7 +26,7 @@ ENDING_S = 30
 """Seconds at least that the server gets to end a session: for a DDL it takes longer, until it has rolled back."""
 
 
-class _Stillness:
+class _StoppedHeartbeat:
     """Whether a heartbeat stood still for ``limit_s`` by our own clock. The database's clock may have been set back meanwhile."""
 
     def __init__(self, limit_s: float) -> None:
@@ -59,7 +59,7 @@ class LockWait:
         # However short the timeout, it suffices to see that a dead run's heartbeat stands still.
         deadline = time.monotonic() + max(self.settings.lock_timeout_s, (STILL_BEATS + 1) * interval)
         is_ending = False
-        still = _Stillness(STILL_BEATS * interval)
+        still = _StoppedHeartbeat(STILL_BEATS * interval)
         for wait_s in chain([0], repeat(LOCK_SLICE_S)):
             is_last = time.monotonic() > deadline  # before the look: however long the look lasts, what it sees counts
             is_taken = take_lock(connection, self.lock_name, wait_s)

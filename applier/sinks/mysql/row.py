@@ -14,7 +14,7 @@ from typing import Final
 
 from applier.model.events import Flag, Value
 from applier.planner.port import RowLiteral, WireColumn
-from applier.sinks.mysql.fitting import data_type_of, fitting_literal_of, fraction_doubt_of, needs_every_value
+from applier.sinks.mysql.fitting import cut_fraction_test_of, data_type_of, fitting_literal_of, needs_every_value
 from applier.sinks.mysql.literals import DECIMAL, FLOATS, INTEGERS, STRINGS, TEXTS, is_float32
 
 GREATEST_FLOAT: Final = "3.4028235e+38"
@@ -40,7 +40,8 @@ def row_literal_of(columns: Sequence[WireColumn]) -> RowLiteral:
     def fast(values: tuple[Value, ...]) -> str:
         if None in values:
             return exact(values)
-        # One search over the text for each kind of doubt: to look at the values one by one would cost what the template saves.
+        # One search over the text for each sign of a value that the template cannot render. To look at each value would cost
+        # what the template saves.
         row = template % values
         if row.count("'") != quotes or "\\" in row or "\0" in row or "-0.0" in row or not _is_utf8(row):
             return exact(values)
@@ -52,19 +53,19 @@ def row_literal_of(columns: Sequence[WireColumn]) -> RowLiteral:
     return _unless_in(END_SPACE, quick, exact) if any(data_type_of(column) == "char" for column, _, _ in columns) else quick
 
 
-def _unless_in(doubt: str, quick: RowLiteral, exact: RowLiteral) -> RowLiteral:
-    """Return the quick way for rows whose text does not hold ``doubt``."""
+def _unless_in(unsafe: str, quick: RowLiteral, exact: RowLiteral) -> RowLiteral:
+    """Return the quick way for rows whose text does not hold ``unsafe``."""
 
     def checked(values: tuple[Value, ...]) -> str:
         row = quick(values)
-        return exact(values) if doubt in row else row
+        return exact(values) if unsafe in row else row
 
     return checked
 
 
 def _unless_cut(quick: RowLiteral, exact: RowLiteral, columns: Sequence[WireColumn]) -> RowLiteral:
     """Return the quick way for rows without fractions of a second that their columns would cut."""
-    may_cut = fraction_doubt_of(columns)
+    may_cut = cut_fraction_test_of(columns)
     if may_cut is None:
         return quick
 

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from applier.cli.display import PLAIN_INTERVAL_S, LiveObserver, PlainObserver, observer_for, picture, summary
+from applier.cli.display import PLAIN_INTERVAL_S, LiveObserver, PlainObserver, observer_for, render_run, summary
 from applier.model.position import NO_TS, Stream, Ts
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import SilentObserver
@@ -99,11 +99,11 @@ def test_a_pipe_gets_lines_and_a_program_gets_nothing(silent, kind):
 
 def test_the_picture_shows_everything_that_an_operator_asks_for():
     console = Console(file=io.StringIO(), width=120)
-    console.print(picture(RunState(phase="ddl", current_ddl="ALTER TABLE `t`", checkpoint_ts=CHECKPOINT), 1_700_000_000.123 + 7300))
+    console.print(render_run(RunState(phase="ddl", current_ddl="ALTER TABLE `t`", checkpoint_ts=CHECKPOINT), 1_700_000_000.123 + 7300))
     text = console.file.getvalue()
     for part in ("0 records", "running ALTER TABLE `t`", "2 h 1 min behind", "0 rows/s", "watermark   none"):
         assert part in text
-    console.print(picture(STATE, 1_700_000_003.3))
+    console.print(render_run(STATE, 1_700_000_003.3))
     assert "617 rows/s" in console.file.getvalue()
 
 

@@ -14,7 +14,7 @@ from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.sinks.factory import open_sink
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.settings import SinkSettings
-from applier.status import query as inquiry
+from applier.status import query as status_query
 from applier.status.server import StatusApp, StatusServer
 from applier.telemetry.run_state import RunState
 
@@ -29,7 +29,7 @@ def url(tmp_path):
 
 @pytest.fixture
 def configured(tmp_path, url, monkeypatch):
-    monkeypatch.setattr(inquiry, "KAFKA_PATIENCE_S", 0.3)
+    monkeypatch.setattr(status_query, "KAFKA_PATIENCE_S", 0.3)
 
     def write(servers=NOBODY, listen="off"):
         path = tmp_path / "applier.toml"
@@ -77,7 +77,7 @@ def test_the_sink_alone_suffices(configured, owned, capsys):
 
 
 def test_kafka_adds_the_ends(configured, owned, mock_kafka, capsys, monkeypatch):
-    monkeypatch.setattr(inquiry, "KAFKA_PATIENCE_S", 60)
+    monkeypatch.setattr(status_query, "KAFKA_PATIENCE_S", 60)
     producer = Producer({"bootstrap.servers": mock_kafka})
     producer.produce("status", b"value", partition=0)
     assert producer.flush(60) == 0
@@ -87,7 +87,7 @@ def test_kafka_adds_the_ends(configured, owned, mock_kafka, capsys, monkeypatch)
 
 
 def test_a_run_that_answers_is_asked_and_another_one_is_not_believed(configured, owned, capsys, monkeypatch):
-    monkeypatch.setattr(inquiry, "RUN_PATIENCE_S", 60)
+    monkeypatch.setattr(status_query, "RUN_PATIENCE_S", 60)
     for replica, process, is_believed in (("replica", os.getpid(), True), ("replica", 1, False), ("other", os.getpid(), False)):
         live = RunState(replica=replica)
         monkeypatch.setattr("os.getpid", lambda process=process: process)

@@ -10,7 +10,7 @@ from applier.model.errors import InvariantViolation
 def test_a_step_is_confirmed_before_the_next_one():
     step, open_step = Evict(()), OpenStep()
     open_step.check_none()
-    open_step.hand_out(step, 3)
+    open_step.open(step, 3)
     with pytest.raises(InvariantViolation, match="not confirmed or withdrawn yet"):
         open_step.check_none()
     open_step.close(step)
@@ -20,7 +20,7 @@ def test_a_step_is_confirmed_before_the_next_one():
 
 def test_another_step_than_the_open_one_cannot_be_confirmed():
     open_step = OpenStep()
-    open_step.hand_out(Evict(()), 0)
+    open_step.open(Evict(()), 0)
     with pytest.raises(InvariantViolation, match="not the open one"):
         open_step.close(SaveProgress(positions={}))
     with pytest.raises(InvariantViolation, match="not the open one"):
@@ -30,5 +30,5 @@ def test_another_step_than_the_open_one_cannot_be_confirmed():
 def test_only_a_segment_or_a_ddl_begins_a_new_checkpoint():
     open_step = OpenStep()
     assert open_step.begun_ts(4) == 4
-    open_step.hand_out(SaveProgress(positions={}), 0)
+    open_step.open(SaveProgress(positions={}), 0)
     assert open_step.begun_ts(4) == 4

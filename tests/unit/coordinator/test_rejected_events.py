@@ -1,4 +1,4 @@
-"""No position passes a bad event before it is stored: that comes before every other step, and once."""
+"""No position passes a rejected event before it is stored: that comes before every other step, and once."""
 
 from dataclasses import replace
 

@@ -148,7 +148,7 @@ def test_a_rekeyed_row_is_described_by_the_key_of_the_sink():
     assert event.key == "id=1"
 
 
-# Careful statements
+# Statements with traced rows
 
 
 def halved(statement):

@@ -59,18 +59,18 @@ def test_only_a_replica_that_moves_starts_the_count_again():
     recovery = Recovery(max_reloads=1)
     recovery.next_wait_s(LOST)
     recovery.reloaded()
-    assert (recovery.cause, recovery.is_in_doubt, recovery.reloads) == (None, True, 1)
+    assert (recovery.cause, recovery.is_failing, recovery.reloads) == (None, True, 1)
     recovery.moved()
-    assert (recovery.is_in_doubt, recovery.reloads) == (False, 0)
+    assert (recovery.is_failing, recovery.reloads) == (False, 0)
     assert recovery.next_wait_s(LOST) == 0.0
 
 
 def test_positions_that_could_not_be_saved_cost_a_reload_but_leave_no_doubt():
     recovery = Recovery()
     recovery.reload_for(AWAY)
-    assert (recovery.cause, recovery.is_in_doubt) == (AWAY, False)
-    recovery.doubt(AWAY)
-    assert recovery.is_in_doubt
+    assert (recovery.cause, recovery.is_failing) == (AWAY, False)
+    recovery.mark_failing(AWAY)
+    assert recovery.is_failing
 
 
 def test_a_lost_job_is_no_reason_to_stop_and_anything_else_is():

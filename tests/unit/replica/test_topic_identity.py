@@ -48,7 +48,7 @@ def test_a_doubt_makes_the_next_check_due_until_kafka_has_answered():
     source = Away(feed="old")
     identity = TopicIdentity(source, clock=lambda: 100.0)
     identity.check_if_due({})
-    identity.doubt()
+    identity.make_check_due()
     with pytest.raises(SourceError):
         identity.check_if_due({})
     for _ in range(2):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from rich.console import Console
 
-from applier.cli.status_view import as_lines, picture
+from applier.cli.status_view import as_lines, render_status
 from applier.model.events import DdlEvent, DdlIdentity
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, Stream, StreamPosition, Ts
@@ -47,7 +47,7 @@ LIVE = {
 }
 
 
-def standing(overview=OVERVIEW, listing=None, problem="", live=None, partitions=None):
+def replica_status(overview=OVERVIEW, listing=None, problem="", live=None, partitions=None):
     found = Findings(overview=overview, listing=listing, kafka_problem=problem, live=live)
     return build_status("replica", "sqlite:///r.db", found, NOW_S, partitions)
 
@@ -59,18 +59,18 @@ def undecided(error=""):
 
 
 def test_the_stream_with_the_smallest_resolved_ts_holds_back_the_watermark():
-    shown = as_object(standing(listing=Listing(EXTENTS)))
+    shown = as_object(replica_status(listing=Listing(EXTENTS)))
     assert (shown["holding_stream"], shown["watermark"], shown["watermark_time"]) == ("feed/1", W, "2023-11-14T22:13:21.500+00:00")
     assert [name for name, stream in shown["streams"].items() if stream["holds_watermark"]] == ["feed/1"]
 
 
 def test_streams_with_the_same_resolved_ts_do_not_hold_back_the_watermark():
     same = dict.fromkeys(FEED, StreamPosition(next_offset=Offset(1), resolved_ts=W))
-    assert standing(replace(OVERVIEW, progress=replace(PROGRESS, positions=same))).holding_stream is None
+    assert replica_status(replace(OVERVIEW, progress=replace(PROGRESS, positions=same))).holding_stream is None
 
 
 def test_programs_get_exact_timestamps_with_their_times_and_lags():
-    shown = as_object(standing(listing=Listing(EXTENTS)))
+    shown = as_object(replica_status(listing=Listing(EXTENTS)))
     assert (shown["checkpoint_ts"], shown["checkpoint_time"], shown["lag_s"]) == (A, "2023-11-14T22:13:20.000+00:00", 4.0)
     assert shown["streams"]["feed/0"] == {
         "next_offset": 1_200,
@@ -92,20 +92,20 @@ def test_programs_get_exact_timestamps_with_their_times_and_lags():
 
 
 def test_a_partition_that_was_not_read_is_shown_if_it_holds_records():
-    streams = as_object(standing(listing=Listing(EXTENTS)))["streams"]
+    streams = as_object(replica_status(listing=Listing(EXTENTS)))["streams"]
     assert list(streams) == ["feed/0", "feed/1", "feed/2"]
     assert (streams["feed/2"]["next_offset"], streams["feed/2"]["behind"], streams["feed/2"]["resolved_time"]) == (None, 9, None)
 
 
 def test_a_partition_that_counts_no_more_neither_holds_the_watermark_nor_is_shown():
-    shown = standing(listing=Listing(EXTENTS), partitions={"feed": 1})
+    shown = replica_status(listing=Listing(EXTENTS), partitions={"feed": 1})
     assert (shown.watermark, shown.holding_stream) == (LATER, None)
     assert [each.stream for each in shown.streams] == FEED[:1]
-    assert standing(listing=Listing(EXTENTS), partitions={"other": 1}) == standing(listing=Listing(EXTENTS))
+    assert replica_status(listing=Listing(EXTENTS), partitions={"other": 1}) == replica_status(listing=Listing(EXTENTS))
 
 
 def test_without_kafka_everything_else_is_shown():
-    lines = as_lines(standing(problem="Kafka does not answer: metadata of feed"))
+    lines = as_lines(replica_status(problem="Kafka does not answer: metadata of feed"))
     assert lines == [
         "replica     replica in sqlite:///r.db",
         f"checkpoint  2023-11-14 22:13:20.000Z (ts {A}), 4.0 s behind",
@@ -121,12 +121,12 @@ def test_without_kafka_everything_else_is_shown():
 
 def test_a_replica_that_no_run_has_started_is_shown_as_such():
     nothing = Overview(progress=None, updated_at=None, owner=None, undecided=(), quarantined=0)
-    assert as_lines(standing(nothing)) == [
+    assert as_lines(replica_status(nothing)) == [
         "replica     replica in sqlite:///r.db",
         "checkpoint  none: no run has started this replica",
         "owner       none: no run owns the replica",
     ]
-    shown = as_object(standing(nothing))
+    shown = as_object(replica_status(nothing))
     assert (shown["has_begun"], shown["checkpoint_ts"], shown["checkpoint_time"], shown["owner"], shown["streams"]) == (
         False,
         0,
@@ -137,7 +137,7 @@ def test_a_replica_that_no_run_has_started_is_shown_as_such():
 
 
 def test_the_answer_of_the_run_is_added():
-    lines = as_lines(standing(live=LIVE))
+    lines = as_lines(replica_status(live=LIVE))
     assert "run         applying, catching up; 1,200 rows in 2 transactions, 1 DDL in 61 s, retries: 2" in lines
     assert "stalled     feed/1 holds back the watermark: no resolved event for 75 s" in lines
 
@@ -147,7 +147,7 @@ def test_a_frozen_or_dead_owner_is_shown_with_what_the_next_run_does():
         (OwnerState.FROZEN, "frozen: its lease has expired, the next run takes over"),
         (OwnerState.DEAD, "dead: its lock is free, the next run takes over at once"),
     ):
-        lines = as_lines(standing(replace(OVERVIEW, owner=replace(OWNER, state=state))))
+        lines = as_lines(replica_status(replace(OVERVIEW, owner=replace(OWNER, state=state))))
         assert any(line.endswith(words) for line in lines)
 
 
@@ -155,7 +155,7 @@ def test_a_ddl_of_a_living_run_is_running_and_one_that_was_left_is_unfinished():
     since = "since 2023-11-14 22:00:00Z"
 
     def line(entry, owner):
-        lines = as_lines(standing(replace(OVERVIEW, undecided=(entry,), owner=owner)))
+        lines = as_lines(replica_status(replace(OVERVIEW, undecided=(entry,), owner=owner)))
         return next(line for line in lines if line.startswith("DDL"))
 
     assert line(undecided(), OWNER) == f"DDL         running {since}: ALTER TABLE `t` ADD a INT"
@@ -165,17 +165,17 @@ def test_a_ddl_of_a_living_run_is_running_and_one_that_was_left_is_unfinished():
 
 def test_one_that_was_left_comes_with_the_command_that_settles_it():
     settle = f"            to settle it: applier ddl done|retry|skip --ts {W} --table shop.t"
-    assert settle in as_lines(standing(replace(OVERVIEW, undecided=(undecided(),), owner=None)))
-    assert settle not in as_lines(standing(replace(OVERVIEW, undecided=(undecided(),), owner=OWNER)))
+    assert settle in as_lines(replica_status(replace(OVERVIEW, undecided=(undecided(),), owner=None)))
+    assert settle not in as_lines(replica_status(replace(OVERVIEW, undecided=(undecided(),), owner=OWNER)))
 
 
 def test_a_quarantine_that_is_not_empty_is_shown():
-    assert "quarantine  2 events to settle: applier quarantine list" in as_lines(standing(replace(OVERVIEW, quarantined=2)))
+    assert "quarantine  2 events to settle: applier quarantine list" in as_lines(replica_status(replace(OVERVIEW, quarantined=2)))
 
 
 def test_a_terminal_gets_the_same_words_in_a_table():
     console = Console(file=io.StringIO(), width=160)
-    console.print(picture(standing(listing=Listing(EXTENTS), live=LIVE)))
+    console.print(render_status(replica_status(listing=Listing(EXTENTS), live=LIVE)))
     text = console.file.getvalue()
     for words in ("held back by feed/1", "heartbeat 0.4 s ago, alive", "1,300", "not read", "holds back the watermark", "catching up"):
         assert words in text

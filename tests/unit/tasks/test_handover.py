@@ -23,7 +23,7 @@ from applier.sinks.write_outcome import WriteState
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Record
 from applier.tasks import listen as listening
-from applier.tasks.handover import Dealt, Failure, RangeContent, Rendered, received
+from applier.tasks.handover import DistributionEnd, Failure, RangeContent, Rendered, received
 from applier.tasks.listen import ListenTask, RangeFailure, listen
 from applier.tasks.plan import SMALL_SEGMENT_ROWS, ApplyPlan
 from applier.tasks.prepare import FAILED, RENDERED, render, select
@@ -119,8 +119,8 @@ def sent(elements, serializer=ONE_PER_FRAME):
 
 def selected(plan, cached):
     """Run one select task per range; return what each reducer gets."""
-    dealt = [element for elements in cached for element in select(plan, elements)]
-    return [[element for element in dealt if element[0] == reducer] for reducer in range(plan.reducers)]
+    sent = [element for elements in cached for element in select(plan, elements)]
+    return [[element for element in sent if element[0] == reducer] for reducer in range(plan.reducers)]
 
 
 def rendered(plan, buckets):
@@ -273,8 +273,8 @@ def test_a_segment_without_rows_in_its_ranges_is_whole_too(plan, cached, path):
 def test_markers_are_sent_to_every_reducer_and_come_behind_what_they_count(plan, cached):
     large = plan()
     for bucket in selected(large, cached):
-        assert [number for _, item in bucket if isinstance(item, Dealt) for number in item.ranges] == list(range(PARTITIONS))
-        assert sum(item.chunks for _, item in bucket if isinstance(item, Dealt)) == len(bucket) - PARTITIONS
+        assert [number for _, item in bucket if isinstance(item, DistributionEnd) for number in item.ranges] == list(range(PARTITIONS))
+        assert sum(item.chunks for _, item in bucket if isinstance(item, DistributionEnd)) == len(bucket) - PARTITIONS
     keys = [key for key, _ in rendered(large, selected(large, cached))]
     assert keys.count(RENDERED) == BUCKETS
     assert keys[-1] == RENDERED

@@ -25,7 +25,7 @@ class Producer:
         state = ProducerState(self._history, self._options)
         self.counts = state.writer.counts
         while _is_something_left(state):
-            _do_one_thing(state)
+            _take_one_action(state)
             yield from state.writer.take()
         finish(state)
         yield from state.writer.take()
@@ -37,7 +37,7 @@ def _is_something_left(state: ProducerState) -> bool:
     return bool(state.upstream.next is not None or len(state.owner.queues) or state.moved or replays)
 
 
-def _do_one_thing(state: ProducerState) -> None:
+def _take_one_action(state: ProducerState) -> None:
     """Do what the lot says. The shares let every kind of thing happen in a log of some hundred records."""
     ahead = {head.ts for head in state.owner.queues.heads()}
     if state.upstream.next is not None and len(ahead) < state.options.lookahead and state.rng.random() < 0.5:
