@@ -5,7 +5,7 @@ from uuid import uuid4
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 
-def test_mock_kafka_gives_each_topic_four_partitions_and_keeps_records_in_the_one_that_was_named(mock_kafka):
+def test_mock_kafka_gives_each_topic_four_partitions_and_keeps_records_in_the_named_partition(mock_kafka):
     topic = f"mock-{uuid4().hex[:8]}"
     producer = Producer({"bootstrap.servers": mock_kafka})
     for partition in range(4):

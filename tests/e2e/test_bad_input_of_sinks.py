@@ -153,7 +153,7 @@ def test_a_missing_privilege(stage):
 
 
 @IN_PROCESS
-def test_a_replica_that_was_damaged_and_repaired_goes_on_to_the_end(stage):
+def test_a_replica_that_was_damaged_and_repaired_continues_to_the_end(stage):
     execute(stage.url, KEPT, "RENAME TABLE bank.accounts TO oracle_kept.accounts")
     stage.refusal()
     execute(stage.url, *REPAIRED)

@@ -50,7 +50,7 @@ def put(topic, servers, time_ms, *placed):
     produce_log(log, servers)
 
 
-def test_bad_events_are_stored_once_though_the_program_dies_and_can_be_retried(tmp_path, kafka, mysql_url, least_privileged_url, capsys):
+def test_rejected_events_are_stored_once_despite_a_kill_and_can_be_retried(tmp_path, kafka, mysql_url, least_privileged_url, capsys):
     clear_sink(mysql_url)
     servers, topic = kafka.bootstrap_servers, f"quarantine-{uuid4().hex[:8]}"
     create_topic(servers, topic, 2)

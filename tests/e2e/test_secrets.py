@@ -91,7 +91,7 @@ def place(tmp_path_factory, encrypted_kafka, encrypted_database, certificates):
     clear_sink(encrypted_database.url)
 
 
-def test_a_daemon_between_encrypted_servers_tells_its_secrets_to_no_process_and_no_log(place):
+def test_a_daemon_between_encrypted_servers_shows_its_secrets_to_no_process_and_no_log(place):
     # One secret from the environment, the others from files.
     config = place.write("right", sink={"password_file": None})
     with daemon(config, APPLIER_DEBUG="1", APPLIER_SINK__PASSWORD=place.password) as program:
@@ -166,7 +166,7 @@ def failures(place):
     ]
 
 
-def test_no_failure_tells_a_secret(place):
+def test_no_failure_shows_a_secret(place):
     def told(config: Path):
         with catchup(config, APPLIER_DEBUG="1") as program:
             return program.wait()

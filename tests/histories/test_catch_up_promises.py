@@ -89,7 +89,7 @@ def test_a_sink_loaded_from_a_dump_in_mid_history_ends_identical_with_its_start_
     assert differences(history, producer.final_ts, replica.url) == []
 
 
-def test_tables_that_already_hold_rows_stop_a_replica_without_start_ts_and_the_way_from_a_dump_is_told(tmp_path):
+def test_tables_that_already_hold_rows_stop_a_replica_without_start_ts_and_the_way_from_a_dump_is_described(tmp_path):
     history = history_of(3)
     _, log = log_of(history)
     replica = sqlite_replica(tmp_path, FakeSource(log))
@@ -110,7 +110,7 @@ def test_another_start_ts_than_the_recorded_one_is_refused(tmp_path):
         replica.catch_up(start_ts=12345)
 
 
-def test_until_ts_stops_there_and_the_next_run_goes_on(tmp_path):
+def test_until_ts_stops_there_and_the_next_run_continues(tmp_path):
     history = history_of(21)
     producer, log = log_of(history)
     middle = [step.ts for step in history][40]
@@ -120,7 +120,7 @@ def test_until_ts_stops_there_and_the_next_run_goes_on(tmp_path):
     assert differences(history, producer.final_ts, replica.url) == []
 
 
-def test_a_beginning_that_has_expired_stops_with_the_missing_offsets_and_accept_gap_goes_on(tmp_path):
+def test_a_beginning_that_has_expired_stops_with_the_missing_offsets_and_accept_gap_continues(tmp_path):
     history = history_of(4)
     _, log = log_of(history)
     source = FakeSource(log)
@@ -180,7 +180,7 @@ def test_a_malformed_record_stops_with_its_place_and_leaves_the_progress_intact(
     assert differences(history, producer.final_ts, replica.url) == []
 
 
-def test_a_table_dropped_by_hand_stops_with_table_ts_and_remedy_and_goes_on_once_it_is_back(tmp_path):
+def test_a_table_dropped_by_hand_stops_with_table_ts_and_remedy_and_continues_once_it_is_back(tmp_path):
     history = History(9, HistoryOptions(transactions=60, ddl_share=0.0))
     producer, log = log_of(history, partitions=1, growth=0, replays=0)
     source = FakeSource(log, hidden=True)

@@ -145,7 +145,7 @@ class Shorter(LiveSource):
         return {stream.topic: "new" if self.asked > 1 else "old" for stream in self._records}
 
 
-def test_records_that_are_gone_because_the_topic_was_created_again_are_told_apart_from_expired_ones(tmp_path):
+def test_records_that_are_gone_because_the_topic_was_created_again_are_distinguished_from_expired_ones(tmp_path):
     _, producer, log = world(528)
     with pytest.raises(NeedsOperator, match="recreated"):
         follow(sqlite_replica(tmp_path, Shorter(log)), producer)
@@ -160,7 +160,7 @@ def test_what_would_fail_again_stops_the_run_at_once(tmp_path):
         follow(replica, producer)
 
 
-def test_a_shutdown_is_heeded_before_the_next_step_and_the_next_run_goes_on_from_there(tmp_path):
+def test_a_shutdown_is_heeded_before_the_next_step_and_the_next_run_continues_from_there(tmp_path):
     history, producer, log = world(523)
     shutdown = Shutdown()
 

@@ -29,7 +29,7 @@ def test_a_database_that_is_away_for_a_while_is_waited_for_wherever_that_begins(
     assert_identical(replica, history, producer)
 
 
-def test_a_database_that_stays_away_stops_the_run_when_the_time_is_over_and_the_next_one_goes_on(tmp_path):
+def test_a_database_that_stays_away_stops_the_run_when_the_time_is_over_and_the_next_one_continues(tmp_path):
     history, producer, log = world(521)
     replica = sqlite_replica(
         tmp_path, LiveSource(log), wrap=lambda sink: AbsentDatabase(sink, 15, 10**9, RetryableSinkError("the database is away"))

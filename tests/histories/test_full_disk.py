@@ -47,7 +47,7 @@ def world():
     return history, producer, list(producer.log())
 
 
-def test_a_catch_up_names_a_full_disk_at_once_and_goes_on_where_it_was(disk):
+def test_a_catch_up_names_a_full_disk_at_once_and_continues_where_it_was(disk):
     history, producer, log = world()
     replica = sqlite_replica(disk.path, FakeSource(log))
     disk.fill(but=STARTED)

@@ -158,7 +158,7 @@ def test_what_the_quarantine_holds_does_not_stop_a_replica_that_stops_again_at_o
     assert states(replica) == {"feed/0@3#0": HELD}
 
 
-def test_more_bad_events_than_an_accident_makes_stop_the_replica(tmp_path):
+def test_more_rejected_events_than_an_accident_makes_stop_the_replica(tmp_path):
     replica = replica_of(tmp_path, *[(ONE, broken_value(20, n)) for n in range(MAX_QUARANTINED + 1)], *everywhere(resolved(30)))
     replica.policy = type(replica.policy)()
     with pytest.raises(SourceError, match="100") as caught:
@@ -167,7 +167,7 @@ def test_more_bad_events_than_an_accident_makes_stop_the_replica(tmp_path):
     assert replica.quarantine() == {}
 
 
-def test_the_bad_events_of_several_ranges_are_not_counted_together(tmp_path):
+def test_the_rejected_events_of_several_ranges_are_not_counted_together(tmp_path):
     events = [(stream, broken_value(20 + n, 2 * n + stream.partition)) for n in range(60) for stream in (ONE, TWO)]
     replica = replica_of(tmp_path, *events, *everywhere(resolved(99)))
     assert replica.policy.range_records < MAX_QUARANTINED < len(events)
@@ -176,7 +176,7 @@ def test_the_bad_events_of_several_ranges_are_not_counted_together(tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_faults_and_deaths_store_each_bad_event_once(seed, tmp_path):
+def test_faults_and_deaths_store_each_rejected_event_once(seed, tmp_path):
     faults = Faults(seed, rate=0.4)
     rows = [
         (stream, (broken_value if n % 7 == 3 else order)(*args)) for n in range(40) for stream in (ONE, TWO) for args in [_args(n, stream)]

@@ -82,7 +82,7 @@ def test_a_row_whose_obstacle_is_gone_is_applied_and_marked_in_one_transaction(t
     assert rows_of(tmp_path) == [(1, 100), (2, 2)]
 
 
-def test_a_row_that_the_sink_still_refuses_goes_on_waiting(tmp_path):
+def test_a_row_that_the_sink_still_refuses_keeps_waiting(tmp_path):
     replica = replica_of(tmp_path, (ONE, order(20, 1, 100)), *everywhere(resolved(30)))
     refusal(replica, kind=RowRefused)
     assert rows_of(tmp_path) == []
@@ -156,7 +156,7 @@ def keep(tmp_path, key, value):
         connection.execute("UPDATE applier_quarantine SET record = ?", (msgspec.msgpack.encode([key, value]),))
 
 
-def test_an_event_that_still_cannot_be_read_goes_on_waiting(tmp_path):
+def test_an_event_that_still_cannot_be_read_keeps_waiting(tmp_path):
     broken = row(20, id=column(3, KEY, 1), n=column(3, PLAIN, "?"))
     refusal(replica_of(tmp_path, (ONE, broken), *everywhere(resolved(30))), kind=ProtocolError)
 

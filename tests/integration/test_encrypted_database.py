@@ -63,7 +63,7 @@ def test_a_certificate_of_another_host_is_refused_unless_only_its_authority_is_a
     assert cipher(other, Tls(mode=TlsMode.VERIFY_CA, ca=certificates.path("ca.pem")))
 
 
-def test_a_connection_without_tls_is_refused_with_a_word_about_it(encrypted_database: Database) -> None:
+def test_a_connection_without_tls_is_refused_with_a_remedy(encrypted_database: Database) -> None:
     error = refusal(encrypted_database.url, Tls(mode=TlsMode.DISABLED))
     assert "tls_mode" in error.remedy
 

@@ -51,7 +51,7 @@ def test_a_client_with_the_right_password_reads_over_an_encrypted_connection(enc
         assert list(source.topic_ids()) == [topic]
 
 
-def test_reading_is_the_only_privilege_that_is_needed_and_its_lack_is_told(encrypted_kafka: Kafka, topic: str) -> None:
+def test_reading_is_the_only_privilege_that_is_needed_and_its_lack_is_reported(encrypted_kafka: Kafka, topic: str) -> None:
     reader = Kafka(encrypted_kafka.bootstrap_servers, encrypted_kafka.server, encrypted_kafka.make_reader(topic, "g"))
     with KafkaSource(settings(reader, topic)) as source:
         assert set(source.listing().extents) == {Stream(topic, 0), Stream(topic, 1)}
@@ -64,7 +64,7 @@ def test_reading_is_the_only_privilege_that_is_needed_and_its_lack_is_told(encry
     assert "READ" in error.remedy
 
 
-def test_a_right_that_is_withdrawn_under_a_run_is_told_by_its_executors_and_its_driver(encrypted_kafka: Kafka) -> None:
+def test_a_right_that_is_withdrawn_under_a_run_is_reported_by_its_executors_and_its_driver(encrypted_kafka: Kafka) -> None:
     topic = f"withdrawn-{uuid4().hex[:8]}"
     encrypted_kafka.create_topic(topic)
     writer = Producer({"bootstrap.servers": encrypted_kafka.bootstrap_servers} | encrypted_kafka.properties)
@@ -100,14 +100,14 @@ def test_an_authority_may_be_given_as_a_text(encrypted_kafka: Kafka, topic: str,
         assert source.listing().extents
 
 
-def test_a_wrong_password_is_told_as_such_and_not_as_a_time_out(encrypted_kafka: Kafka, topic: str) -> None:
+def test_a_wrong_password_is_reported_as_such_and_not_as_a_time_out(encrypted_kafka: Kafka, topic: str) -> None:
     error = refusal(settings(encrypted_kafka, topic, sasl_password=WRONG))
     assert error.facts["kind"] == "refused"
     assert "invalid credentials with SASL mechanism SCRAM-SHA-512" in error.facts["cause"]
     assert "sasl.password" in error.remedy
 
 
-def test_a_mechanism_that_the_broker_does_not_have_is_told(encrypted_kafka: Kafka, topic: str) -> None:
+def test_a_mechanism_that_the_broker_does_not_have_is_reported(encrypted_kafka: Kafka, topic: str) -> None:
     error = refusal(settings(encrypted_kafka, topic, sasl_mechanism="PLAIN"))
     assert error.facts["kind"] == "refused"
     assert "supported mechanisms: SCRAM-SHA-512" in error.facts["cause"]
@@ -127,7 +127,7 @@ def test_a_broker_of_another_name_is_not_trusted(encrypted_kafka: Kafka, topic: 
     assert "host's name" in error.remedy
 
 
-def test_a_reader_on_an_executor_tells_the_same(encrypted_kafka: Kafka, topic: str) -> None:
+def test_a_reader_on_an_executor_reports_the_same(encrypted_kafka: Kafka, topic: str) -> None:
     reader = KafkaRangeReader(settings(encrypted_kafka, topic, sasl_password=WRONG))
     with pytest.raises(SourceError) as caught:
         list(reader.read(RangeId(Stream(topic, 0), Offset(0), Offset(1))))

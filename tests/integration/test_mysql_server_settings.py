@@ -70,7 +70,7 @@ def test_more_harmless_warnings_than_the_server_shows_do_not_stop_a_write(
 
 
 @pytest.mark.on_one_server("mysql", reason="MariaDB makes no key of its own")
-def test_a_server_that_adds_primary_keys_of_its_own_is_not_written_to(least_privileged_url: str, change: Change) -> None:
+def test_a_server_that_adds_its_own_primary_keys_is_not_written_to(least_privileged_url: str, change: Change) -> None:
     change("sql_generate_invisible_primary_key", "ON")
     with pytest.raises(FatalSinkError) as caught, replica(least_privileged_url):
         pass

@@ -25,7 +25,7 @@ def test_a_session_has_the_fixed_settings_whatever_the_servers_are(least_privile
     discard(connection)
 
 
-def test_no_option_of_the_url_makes_a_session_commit_by_itself(least_privileged_url: str) -> None:
+def test_no_option_of_the_url_makes_a_session_commit_implicitly(least_privileged_url: str) -> None:
     for text in ("true", "false"):
         with pytest.raises(ConfigError, match="autocommit"):
             open_session(settings(f"{least_privileged_url}?autocommit={text}"), Purpose.WRITE)

@@ -222,7 +222,7 @@ def test_without_a_quarantine_the_refused_row_is_named_with_its_column(shop: Rep
     assert (ids(mysql_url), shop.sink.quarantine.count()) == ([], 0)
 
 
-def test_a_table_that_is_full_is_told_as_such_and_writes_nothing(shop: Replica, mysql_url: str) -> None:
+def test_a_table_that_is_full_is_reported_as_such_and_writes_nothing(shop: Replica, mysql_url: str) -> None:
     run(mysql_url, f"CREATE TABLE {SHOP}.small (id INT PRIMARY KEY, v CHAR(250)) ENGINE = MEMORY")
     before = shop.sink.raise_epoch()
     shop.fence = before.fence

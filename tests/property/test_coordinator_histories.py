@@ -28,7 +28,7 @@ def test_s6_any_interleaving_any_ranges_and_any_crashes_give_upstream_at_every_c
 
 @settings(max_examples=60)
 @given(SEEDS, SEEDS, st.data())
-def test_a_replica_loaded_from_a_dump_goes_on_from_there(seed, schedule, data):
+def test_a_replica_loaded_from_a_dump_continues_from_there(seed, schedule, data):
     world = world_of(seed)
     start = data.draw(st.integers(1, world.history.max_ts))
     Simulation(world, upstream, schedule, crash_rate=0.05, start_ts=start).run()
@@ -53,7 +53,7 @@ def test_s22_any_replayed_suffix_of_any_stream_changes_nothing(seed, schedule, d
 
 @settings(max_examples=60)
 @given(SEEDS, SEEDS, st.integers(0, 10))
-def test_a_catch_up_to_a_ts_ends_exactly_there_and_the_next_one_goes_on(seed, schedule, until):
+def test_a_catch_up_to_a_ts_ends_exactly_there_and_the_next_one_continues(seed, schedule, until):
     world = world_of(seed)
     first = Simulation(world, upstream, schedule, until_ts=until)
     first.run()

@@ -111,7 +111,7 @@ def test_a_hundred_seeds_show_every_feature_of_producers():
 @pytest.mark.parametrize(
     "options", [ImageOptions(old_value=False), ImageOptions(delete_only_handle_key=True), ImageOptions(only_updated_columns=True)]
 )
-def test_images_are_reduced_as_the_changefeed_was_told(options):
+def test_images_are_reduced_as_the_changefeed_was_configured(options):
     changes = [
         value
         for record in Producer(History(3, SIZE), ProducerOptions(images=options)).log()

@@ -22,7 +22,7 @@ def test_every_module_of_the_picture_exists(module):
     assert (ROOT / "applier" / f"{module}.py").exists()
 
 
-def test_the_ladder_is_the_one_that_import_linter_checks():
+def test_the_ladder_is_that_of_import_linter():
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
     layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
     ladder = TEXT.partition("## The ladder")[2].split("```")[1]

@@ -76,7 +76,7 @@ def test_many_ddls_of_one_ts_are_ordered_once():
     assert growth(at_one_ts, 60) < AT_MOST
 
 
-def test_topics_that_share_no_names_are_told_apart_without_comparing_each_pair():
+def test_topics_that_share_no_names_are_separated_without_comparing_each_pair():
     def parting(size):
         ddls = {}
         queues = []

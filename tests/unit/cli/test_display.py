@@ -56,7 +56,7 @@ def test_lines_come_at_most_once_in_an_interval(plain):
     assert text().count("\n") == 1 + 10 // PLAIN_INTERVAL_S
 
 
-def test_each_ddl_gets_a_line_of_its_own_once(plain):
+def test_each_ddl_gets_its_own_line_once(plain):
     observer, _, text = plain
     observer.update(STATE)
     for ddl in ("DROP TABLE\n  `a`", "DROP TABLE\n  `a`", "", "DROP TABLE `b`"):
@@ -97,7 +97,7 @@ def test_a_pipe_gets_lines_and_a_program_gets_nothing(silent, kind):
         assert isinstance(observer, kind)
 
 
-def test_the_picture_shows_everything_that_an_operator_asks_for():
+def test_the_table_shows_everything_that_an_operator_asks_for():
     console = Console(file=io.StringIO(), width=120)
     console.print(render_run(RunState(phase="ddl", current_ddl="ALTER TABLE `t`", checkpoint_ts=CHECKPOINT), 1_700_000_000.123 + 7300))
     text = console.file.getvalue()

@@ -93,7 +93,7 @@ def test_json_is_one_object_per_event_in_the_form_of_the_vectors(config, vectors
         assert comparable(found) == wanted
 
 
-def test_every_record_that_cannot_be_read_is_told_and_the_next_one_is_read(config, capsys):
+def test_every_record_that_cannot_be_read_is_reported_and_the_next_one_is_read(config, capsys):
     shown = objects(capsys, "--config", config, "--partition", "2")
     assert [(o["topic"], o["partition"], o["offset"]) for o in shown] == [(TOPIC, 2, 0), (TOPIC, 2, 1), (TOPIC, 2, 2)]
     assert {frozenset(o) for o in shown} == {frozenset({"error", "topic", "partition", "offset", "message"})}

@@ -86,7 +86,7 @@ def test_kafka_adds_the_ends(configured, owned, mock_kafka, capsys, monkeypatch)
     assert (found["streams"]["status/0"]["end_offset"], found["streams"]["status/0"]["behind"]) == (1, 1)
 
 
-def test_a_run_that_answers_is_asked_and_another_one_is_not_believed(configured, owned, capsys, monkeypatch):
+def test_a_run_that_answers_is_asked_and_another_one_is_ignored(configured, owned, capsys, monkeypatch):
     monkeypatch.setattr(status_query, "RUN_PATIENCE_S", 60)
     for replica, process, is_believed in (("replica", os.getpid(), True), ("replica", 1, False), ("other", os.getpid(), False)):
         live = RunState(replica=replica)

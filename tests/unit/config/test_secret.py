@@ -37,13 +37,13 @@ def file(tmp_path):
     return str(path)
 
 
-def test_the_password_of_the_sink_may_be_in_a_file_of_its_own(file):
+def test_the_password_of_the_sink_may_be_in_its_own_file(file):
     config = load(sink={"password_file": file})
     assert config.sink_settings().url == "mysql+pymysql://u:hunter-2-%E2%82%AC@h/"
     assert load({"APPLIER_SINK__PASSWORD_FILE": file}) == config
 
 
-def test_any_property_of_librdkafka_may_be_in_a_file_of_its_own(file):
+def test_any_property_of_librdkafka_may_be_in_its_own_file(file):
     config = load(source={"kafka": {"sasl.username": "u", "sasl.password.file": file}})
     assert config.kafka_settings().properties == (("sasl.password", SECRET), ("sasl.username", "u"))
     assert load({"APPLIER_SOURCE__KAFKA__SASL_PASSWORD_FILE": file}).source.kafka == {"sasl.password": SECRET}

@@ -23,7 +23,7 @@ def test_reading_begins_at_the_stored_offset_and_ends_at_the_listed_end():
     assert s.coordinator.plan() == (RangeId(P0, 1, 3),)
 
 
-def test_a_stream_that_leads_by_too_many_ranges_waits_and_the_one_that_holds_the_watermark_does_not():
+def test_a_stream_that_leads_by_too_many_ranges_waits_and_the_stream_that_holds_back_the_watermark_does_not():
     s = Scenario(P0, P1, policy=Policy(lead_ranges=2, range_records=1, ranges_per_stream=1))
     s.write(P0, resolved(1), row(3), row(4), row(5)).write(P1, row(2), row(3), row(4), row(5))
     planned = []

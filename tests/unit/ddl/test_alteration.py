@@ -90,7 +90,7 @@ def test_a_clause_that_does_not_fit_the_table_needs_the_operator(clauses: str) -
         ("ADD `partition` INT, RENAME COLUMN a TO b", False),
     ],
 )
-def test_clauses_about_partitions_are_told_apart(clauses: str, *, wanted: bool) -> None:
+def test_clauses_about_partitions_are_distinguished(clauses: str, *, wanted: bool) -> None:
     node = parse(f"ALTER TABLE t {clauses}").node
     assert isinstance(node, AlterTableStatement)
     assert changes_partitions(node) is wanted

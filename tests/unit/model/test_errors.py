@@ -17,5 +17,5 @@ def test_a_record_that_cannot_be_read_comes_with_a_remedy_also_through_pickle(ki
     assert ("protocol=open-protocol" in error.remedy) == (kind == "version")
 
 
-def test_a_remedy_of_its_own_goes_over_the_common_one():
+def test_its_own_remedy_replaces_the_common_one():
     assert ProtocolError("m", kind="json", remedy="do that").remedy == "do that"

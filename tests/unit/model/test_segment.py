@@ -74,7 +74,7 @@ def test_each_rule_says_what_holds_at_the_boundary(rule: Callable[[int], bool], 
     assert [rule(9), rule(10), rule(11)] == [below, at, above]
 
 
-def test_a_segment_that_ends_where_it_begins_has_no_rows_of_its_own() -> None:
+def test_a_segment_that_ends_where_it_begins_has_no_own_rows() -> None:
     assert not segment.overlaps_segment(10, 10, Ts(10), Ts(10))
     assert between(10, 10, again=True).may_select(10, 10)
 

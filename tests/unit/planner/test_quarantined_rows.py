@@ -85,7 +85,7 @@ def test_a_marker_is_never_written_and_keeps_older_versions_out():
     assert planned(alone, policy=QuarantinePolicy(), tables=()) == ([], []), "its table need not be there"
 
 
-def test_statements_tell_the_right_times_when_rows_are_missing_between():
+def test_statements_show_the_right_times_when_rows_are_missing_between():
     data = packed(*[row for n in range(9) for row in (put(10 + n, n, f"{n}", offset=n, image=RUBBISH if n % 3 == 1 else None),)])
     statements, rejected = planned(data, policy=UNREADABLE, dialect=PlainDialect(most=2))
     assert [(one.min_ts, one.max_ts, one.rows) for one in statements] == [(10, 12, 2), (13, 15, 2), (16, 18, 2)]

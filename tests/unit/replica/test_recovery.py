@@ -85,20 +85,20 @@ def test_a_lost_job_is_no_reason_to_stop_and_anything_else_is():
     assert recovery.cause is SPARK
 
 
-def test_what_does_not_pass_by_itself_decides_before_what_costs_the_cache_and_before_single_ranges():
+def test_what_is_not_transient_decides_before_what_costs_the_cache_and_before_single_ranges():
     order = [GONE, SPARK, LOST, AWAY]
     for first, error in enumerate(order):
         assert most_urgent(list(reversed(order[first:]))) is error
 
 
 @pytest.mark.parametrize("error", [AWAY, LOST, SPARK, RetryableSinkError("x"), SinkFull("x"), UnknownOutcome("x")])
-def test_these_errors_may_pass_by_themselves(error):
+def test_these_errors_are_transient(error):
     assert is_transient(error)
     assert ends_listening(error, is_merge=True)
 
 
 @pytest.mark.parametrize("error", [GONE, NeedsOperator("x"), Fenced("x"), OSError("x")])
-def test_other_errors_do_not_pass_by_themselves(error):
+def test_other_errors_are_not_transient(error):
     assert not is_transient(error)
 
 

@@ -36,7 +36,7 @@ def test_the_submitted_master_goes_over_the_configurations(tmp_path):
 
 
 @pytest.mark.parametrize("master", [None, "local[*]"])
-def test_a_local_master_goes_on_to_open_kafka(tmp_path, monkeypatch, master):
+def test_a_local_master_continues_to_open_kafka(tmp_path, monkeypatch, master):
     monkeypatch.setattr(applier.run.assembly, "submitted_master", lambda: master)
     config = config_of(f"sqlite:///{tmp_path}/replica.db", kafka={"no.such.thing": "x"})
     with pytest.raises(ConfigError, match="librdkafka has no property"):

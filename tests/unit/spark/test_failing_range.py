@@ -82,7 +82,7 @@ def test_a_single_range_is_retried_before_it_fails():
     assert spark.jobs == [[0]] * MAX_SINGLE_FAILURES
 
 
-def test_a_failing_range_that_is_planned_again_has_a_job_of_its_own_until_it_is_read():
+def test_a_failing_range_that_is_planned_again_has_its_own_job_until_it_is_read():
     spark = Spark(1)
     search = FailingRanges(spark)
     search.listen([task(n) for n in range(3)])

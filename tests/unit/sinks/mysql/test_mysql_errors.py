@@ -31,7 +31,7 @@ def test_what_would_fail_again_is_fatal_and_so_is_an_unknown_code(code: int) -> 
 
 
 @pytest.mark.parametrize("code", [1048, 1062, 1264, 1265, 1292, 1366, 1406, 1451, 1452, 1526, 3819, 4025])
-def test_what_is_wrong_with_some_rows_only_is_told_apart(code: int) -> None:
+def test_what_is_wrong_with_some_rows_only_is_distinguished(code: int) -> None:
     error = translate(server(code, "x"), "y")
     assert type(error) is RowRefused
     assert error.remedy
@@ -51,7 +51,7 @@ def test_what_is_wrong_with_some_rows_only_is_told_apart(code: int) -> None:
         (1006, "Can't create database 's' (errno: 122)"),
     ],
 )
-def test_a_full_disk_is_told_as_such_and_may_pass(code: int, words: str) -> None:
+def test_a_full_disk_is_reported_as_such_and_is_transient(code: int, words: str) -> None:
     error = translate(server(code, words), "writing rows")
     assert type(error) is SinkFull
     assert is_transient(error)
@@ -145,7 +145,7 @@ def test_errors_survive_the_way_from_an_executor() -> None:
         (FileNotFoundError(2, "No such file or directory"), 2003, RetryableSinkError),
     ],
 )
-def test_a_handshake_that_fails_is_told_from_a_server_that_is_away(cause, code, kind):
+def test_a_handshake_that_fails_is_distinguished_from_a_server_that_is_away(cause, code, kind):
     error = pymysql.err.OperationalError(2003, "Can't connect")
     error.original_exception = cause
     ours = translate(error, "connecting")

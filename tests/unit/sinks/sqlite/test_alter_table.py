@@ -92,7 +92,7 @@ def test_existing_rows_take_the_default_as_the_columns_type_stores_it(file, defi
     assert type(found.pop()) is type(value)
 
 
-def test_current_timestamp_is_told_in_the_zone_of_the_wire(tmp_path):
+def test_current_timestamp_is_given_in_the_zone_of_the_wire(tmp_path):
     file = SqliteFile(tmp_path / "replica.db", zone="Asia/Shanghai")
     three_rows(file)
     file.ddl("ALTER TABLE `t` ADD COLUMN `c` TIMESTAMP DEFAULT CURRENT_TIMESTAMP")

@@ -71,7 +71,7 @@ def test_a_broker_that_does_not_answer_is_named():
     assert caught.value.facts["bootstrap_servers"] == "127.0.0.1:1"
 
 
-def test_a_mock_cluster_tells_no_topic_ids(source):
+def test_a_mock_cluster_has_no_topic_ids(source):
     assert source.topic_ids() == {}
 
 

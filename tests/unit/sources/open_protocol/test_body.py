@@ -30,7 +30,7 @@ def kind_of(read, data):
         ({"d": IMAGE, "u": {}, "p": None}, RowOperation.DELETE),
     ],
 )
-def test_images_tell_the_operation(body, operation):
+def test_images_show_the_operation(body, operation):
     assert read_row(dump(body)).operation is operation
 
 

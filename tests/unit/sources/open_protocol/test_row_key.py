@@ -25,7 +25,7 @@ def test_no_values_are_no_key():
     assert decode_key(KEYLESS) == []
 
 
-def test_types_tell_keys_apart():
+def test_types_distinguish_keys():
     keys = [encode_key([value]) for value in (1, "1", b"1", None, "\udcff", b"\xff")]
     assert len(set(keys)) == len(keys)
 
