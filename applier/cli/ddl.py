@@ -8,7 +8,7 @@ import typer
 from applier.cli.command_group import COMMANDS
 from applier.cli.event_option import parse_table
 from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
-from applier.cli.output import print_json, print_line
+from applier.cli.output import print_entries, print_line
 from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity
@@ -32,14 +32,7 @@ def list_ddls(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: D
     """List the DDLs of the ledger by commit timestamp."""
     with open_sink_of(read_config(config)) as sink:
         entries = chosen(_ledger(sink), ts, table)
-    if as_json:
-        print_json([as_object(entry) for entry in entries])
-        return
-    for entry in entries:
-        for line in as_lines(entry):
-            print_line(line)
-    if not entries:
-        print_line("the ledger has no such DDL")
+    print_entries(entries, as_object if as_json else None, as_lines, "the ledger has no such DDL")
 
 
 @ddl.command("done")

@@ -1,13 +1,16 @@
 """Where a command writes: results to standard output, everything else to standard error."""
 
 import json
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import typer
 from rich.console import Console
 
 from applier.model.position import Ts
 from applier.telemetry.wording import moment
+
+T = TypeVar("T")
 
 
 def stderr_console() -> Console:
@@ -23,6 +26,18 @@ def print_line(text: str) -> None:
 def print_json(value: Any) -> None:
     """Write one JSON object on its own line, in ASCII: text that is not UTF-8 survives as escapes."""
     typer.echo(json.dumps(value, separators=(", ", ": ")))
+
+
+def print_entries(entries: Sequence[T], as_object: Callable[[T], Any] | None, as_lines: Callable[[T], Iterable[str]], if_none: str) -> None:
+    """Write the entries of a list: as one JSON array if ``as_object`` is given, else as lines, or ``if_none`` without any."""
+    if as_object is not None:
+        print_json([as_object(entry) for entry in entries])
+        return
+    for entry in entries:
+        for line in as_lines(entry):
+            print_line(line)
+    if not entries:
+        print_line(if_none)
 
 
 def fact(name: str, value: Any) -> str:

@@ -12,7 +12,7 @@ from applier.cli.command_group import COMMANDS
 from applier.cli.ddl import open_sink_of
 from applier.cli.event_option import EventIndex, RecordOffset, StreamName, parse_stream
 from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
-from applier.cli.output import print_json, print_line
+from applier.cli.output import print_entries, print_json, print_line
 from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError
 from applier.model.rejected_event import KeptRecord, QuarantineState
@@ -38,14 +38,8 @@ def list_entries(
     """Show the events that need a decision."""
     with open_sink_of(read_config(config)) as sink:
         entries = [entry for entry in _entries(sink) if everything or entry.event.state == "held"]
-    if as_json:
-        print_json([as_object(entry) for entry in entries])
-        return
-    for entry in entries:
-        for line in as_lines(entry):
-            print_line(line)
-    if not entries:
-        print_line("the quarantine is empty" if everything else "no quarantined event needs a decision")
+    if_none = "the quarantine is empty" if everything else "no quarantined event needs a decision"
+    print_entries(entries, as_object if as_json else None, as_lines, if_none)
 
 
 @quarantine.command("show")

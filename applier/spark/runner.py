@@ -123,13 +123,15 @@ class SparkRunner:
     def release(self, ranges: Collection[RangeId]) -> None:
         """Unpersist the ranges' RDDs."""
         for range_id in ranges:
-            rdd = self._cached.pop(range_id, None)
-            if rdd is not None:
-                try:
-                    rdd.unpersist()
-                except Exception as error:  # a session that has ended has nothing cached; the next job reports that it has ended
-                    if not self._has_failed(error):
-                        raise
+            if (rdd := self._cached.pop(range_id, None)) is not None:
+                self._unpersist(rdd)
+
+    def _unpersist(self, rdd: RDD[Any]) -> None:
+        try:
+            rdd.unpersist()
+        except Exception as error:  # a session that has ended has nothing cached; the next job reports that it has ended
+            if not self._has_failed(error):
+                raise
 
     def release_all(self) -> None:
         """Unpersist every range."""

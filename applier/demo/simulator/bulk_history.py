@@ -47,7 +47,7 @@ class BulkHistory:
 
     def __iter__(self) -> Iterator[UpstreamStep]:
         """Yield the steps in commit_ts order; one millisecond apart."""
-        rng = random.Random(f"bulk {self.seed}")  # noqa: S311 - a seeded simulation
+        rng = random.Random(f"bulk {self.seed}")
         yield UpstreamStep(Ts(_START_MS << LOGICAL_BITS), (), (CreateSchema(SALES.name.schema),))
         yield UpstreamStep(Ts(_START_MS + 1 << LOGICAL_BITS), (), (CreateTable(SALES),))
         live: list[Row] = []
@@ -123,7 +123,7 @@ class _BulkWriter:
         self._batches: list[list[WireEvent]] = [[] for _ in self._streams]
         self._encoder = Encoder(options.flavour, options.compression)
         self._items = ItemEncoder(self._encoder, options.images)
-        self._maker = ItemMaker(random.Random(options.seed), options.dispatcher, ImageOptions())  # noqa: S311 - a seeded simulation
+        self._maker = ItemMaker(random.Random(options.seed), options.dispatcher, ImageOptions())
         self._images = self._encoder.image_writer(wire_columns(SALES))
 
     def step(self, step: UpstreamStep) -> Iterator[LogRecord]:

@@ -86,7 +86,7 @@ class _Writer:
 
     def __init__(self, history: History) -> None:
         self._options = history.options
-        self._rng = random.Random(f"history {history.seed}")  # noqa: S311 - a seeded simulation
+        self._rng = random.Random(f"history {history.seed}")
         self._catalogue = Catalogue()
         self._evolution = SchemaEvolution(self._rng, history.options.ddl_kinds)
         self._free = FreeWork(self._rng, history.options.live_rows)

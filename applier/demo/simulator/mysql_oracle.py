@@ -3,7 +3,6 @@
 Schemas are mapped by a prefix (``oracle_shop``), so that oracle and sink can be on one server and are compared in one place.
 """
 
-# ruff: noqa: S608 - names are quoted by quote_name()
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType

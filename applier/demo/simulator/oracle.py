@@ -3,7 +3,6 @@
 URLs are SQLAlchemy's, as in the applier's configuration: ``sqlite:///oracle.db``, ``mysql+pymysql://user@host/``.
 """
 
-# ruff: noqa: S608 - names are quoted by quote()
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing

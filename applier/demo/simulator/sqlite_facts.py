@@ -1,6 +1,5 @@
 """Reads what an SQLite database holds, for comparison: an oracle's file or a sink's."""
 
-# ruff: noqa: S608 - names are quoted by quote()
 import sqlite3
 from contextlib import closing
 from pathlib import Path

@@ -4,7 +4,6 @@ Tables are named as the SQLite sink names them (``shop.orders``), but nothing is
 to alter a table are chosen here, so that a mistake of one is not a mistake of both.
 """
 
-# ruff: noqa: S608 - names are quoted by quote(), values are bound
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path

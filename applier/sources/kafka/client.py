@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from applier.model.errors import SourceError
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, Place, Stream
+from applier.sources.kafka import error_code
 from applier.sources.kafka.connection_error import PATIENCE_S, ConnectionErrors
 from applier.sources.kafka.error_meaning import failed
 from applier.sources.kafka.reader import KafkaRangeReader
@@ -45,7 +46,7 @@ STALE: Final = frozenset(
         KafkaError.FENCED_LEADER_EPOCH,
         KafkaError.UNKNOWN_LEADER_EPOCH,
         KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError._NOENT,  # noqa: SLF001 - librdkafka's codes: it knows no leader
+        error_code.NO_ENTRY,
     }
 )
 """Errors of an admin client with stale metadata. Unlike a consumer it does not refresh them; they expire only after minutes."""
@@ -118,7 +119,7 @@ class KafkaSource:
             try:
                 ids[topic] = str(future.result().topic_id)
             except KafkaException as error:
-                if error.args[0].code() in {KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE}:  # noqa: SLF001 - librdkafka's codes
+                if error.args[0].code() in {KafkaError.UNSUPPORTED_VERSION, error_code.UNSUPPORTED_FEATURE}:
                     return {}
                 raise failed(self._settings, f"topic id of {topic}", error, topic=topic) from error
         return ids
@@ -131,7 +132,7 @@ class KafkaSource:
             if message is None:
                 raise unreachable(self._settings, f"record {stream}@{offset}", "time-out")
             if (error := message.error()) is not None:
-                if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - see topic_ids
+                if error.code() == error_code.PARTITION_END:
                     return None
                 place = Place(stream, offset)
                 raise failed(self._settings, f"record {place}", error, **place.facts)

@@ -10,6 +10,7 @@ from typing import Final
 from confluent_kafka import KafkaError
 
 from applier.model.errors import SourceError
+from applier.sources.kafka import error_code
 from applier.sources.kafka.settings import KafkaSettings
 
 PATIENCE_S: Final = 5.0
@@ -18,13 +19,13 @@ ENOUGH: Final = 2
 """Refusals that are believed. One comes also from a broker that is killed in the middle of a handshake."""
 
 REMEDIES: Final = {
-    KafkaError._AUTHENTICATION: "Check sasl.mechanism, sasl.username and sasl.password of source.kafka",  # noqa: SLF001 - librdkafka's codes
-    KafkaError._SSL: (  # noqa: SLF001
+    error_code.AUTHENTICATION: "Check sasl.mechanism, sasl.username and sasl.password of source.kafka",
+    error_code.SSL: (
         "Check security.protocol and the ssl. properties of source.kafka: the authority (ssl.ca.location), and the host's name in the "
         "broker's certificate"
     ),
 }
-_WITHOUT_REASON: Final = frozenset({KafkaError._ALL_BROKERS_DOWN})  # noqa: SLF001
+_WITHOUT_REASON: Final = frozenset({error_code.ALL_BROKERS_DOWN})
 _STATE: Final = re.compile(r" \(after \d+ms in state \w+(?:, \d+ identical error\(s\) suppressed)?\)")
 
 

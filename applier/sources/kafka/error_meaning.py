@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 from confluent_kafka import KafkaError, KafkaException
 
 from applier.model.errors import SourceError
+from applier.sources.kafka import error_code
 from applier.sources.kafka.settings import KafkaSettings, unreachable
 
 
@@ -27,8 +28,8 @@ MEANINGS: Final = {
         "unauthorized", "the user has no permission to read the topic", "Grant READ on the topic to this user"
     ),
     KafkaError.INVALID_MSG: _DAMAGED,  # the broker has found it so
-    KafkaError._BAD_MSG: _DAMAGED,  # noqa: SLF001 - librdkafka's own codes begin with an underscore
-    KafkaError._BAD_COMPRESSION: _DAMAGED,  # noqa: SLF001
+    error_code.BAD_MESSAGE: _DAMAGED,
+    error_code.BAD_COMPRESSION: _DAMAGED,
 }
 
 

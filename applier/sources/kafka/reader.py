@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from applier.model.errors import SourceError
 from applier.model.position import Offset, Place, Stream
 from applier.model.range_report import RangeId
+from applier.sources.kafka import error_code
 from applier.sources.kafka.connection_error import PATIENCE_S, ConnectionErrors
 from applier.sources.kafka.error_meaning import failed
 from applier.sources.kafka.refused_property import refusals_as_config_errors
@@ -24,9 +25,9 @@ POLL_S = 1.0
 
 TRANSIENT: Final = frozenset(
     {
-        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001 - librdkafka's own codes begin with an underscore
-        KafkaError._TRANSPORT,  # noqa: SLF001
-        KafkaError._TIMED_OUT,  # noqa: SLF001
+        error_code.ALL_BROKERS_DOWN,
+        error_code.TRANSPORT,
+        error_code.TIMED_OUT,
         KafkaError.LEADER_NOT_AVAILABLE,
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError.REQUEST_TIMED_OUT,
@@ -112,7 +113,7 @@ class KafkaRangeReader:
         for message in messages:
             error = message.error()
             if error is not None:
-                if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                if error.code() == error_code.PARTITION_END:
                     # The only sign of a range whose last offsets hold no records (markers of transactions, compaction).
                     assigned.position = max(assigned.position, message.offset() or 0)
                     continue
@@ -128,7 +129,7 @@ class KafkaRangeReader:
 
     def _failed(self, error: KafkaError, range_id: RangeId, position: int) -> SourceError:
         place = Place(range_id.stream, Offset(position)).facts
-        if error.code() in {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}:  # noqa: SLF001
+        if error.code() in {error_code.NO_OFFSET, KafkaError.OFFSET_OUT_OF_RANGE}:
             return SourceError(
                 "Kafka deleted records before the applier read them",
                 remedy="Give the topic a longer retention, and create the replica again from a dump (README)",

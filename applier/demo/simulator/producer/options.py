@@ -50,7 +50,7 @@ class ProducerOptions:
     @classmethod
     def drawn(cls, seed: int) -> "ProducerOptions":
         """Draw everything from ``seed``: over some hundred seeds each feature and most pairs of them appear."""
-        rng = random.Random(f"producer options {seed}")  # noqa: S311 - a seeded simulation
+        rng = random.Random(f"producer options {seed}")
         raw = rng.random() < 0.3
         flavour = rng.choice(list(Flavour))
         return cls(

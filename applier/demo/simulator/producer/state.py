@@ -22,7 +22,7 @@ class ProducerState:
 
     def __init__(self, history: History, options: ProducerOptions) -> None:
         self.options = options
-        self.rng = random.Random(f"producer {options.seed}")  # noqa: S311 - a seeded simulation
+        self.rng = random.Random(f"producer {options.seed}")
         self.upstream = UpstreamSteps(history, options, self.rng)
         self.topics = Topics(options)
         self.writer = RecordWriter(options, self.rng, self.upstream.start_ms)
