@@ -36,7 +36,7 @@ def run(
 def _observer(log: LogConfig) -> Iterator[Observer]:
     """Show the run on a terminal. Elsewhere, and with JSON logs, the log is all there is."""
     console = stderr_console()
-    # JSON is for a collector, also behind the terminal that a container runtime may attach.
+    # JSON is for a collector, also on the terminal that a container runtime may attach.
     is_drawn = log.format == "text" and console.is_terminal and not console.is_dumb_terminal
     if not is_drawn:
         use_level(level_of(log.level))

@@ -19,7 +19,7 @@ def load_config(
     *,
     environment: Mapping[str, str] | None = None,
 ) -> Config:
-    """Return the configuration. ``overrides`` (nested as the file is) go over the environment, which goes over the file (None: no file).
+    """Return the configuration. ``overrides`` (nested as the file is) override the environment, which overrides the file (None: no file).
 
     Raises ConfigError that names the file or variable, the key and a remedy; no message quotes a value that may be a secret.
     """

@@ -90,7 +90,7 @@ class EnvironmentSource(EnvSettingsSource):
     def __init__(self, settings_cls: type[BaseSettings], environment: Mapping[str, str] | None = None) -> None:
         super().__init__(settings_cls)
         given = os.environ if environment is None else environment
-        # In the order of their names a whole table stands before its single properties, which go over it.
+        # In the order of their names a whole table stands before its single properties, which override it.
         self.env_vars = {_with_dots(name.lower()): text for name, text in sorted(given.items()) if text}
 
     def __call__(self) -> Values:

@@ -94,7 +94,7 @@ class SinkConfig(Section):
         """Return the URL with the password in it. Never log or print it."""
         url = parse_url(self.url.get_secret_value())
         password = self.password_file if self.password is None else self.password
-        # A password from the environment wins over one in the URL; a file has none.
+        # A password from the environment overrides one in the URL; a file has none.
         if password is not None and not self.is_sqlite:
             url = url.set(password=password.get_secret_value())
         return url.render_as_string(hide_password=False)

@@ -35,5 +35,5 @@ class CheckpointGroup:
         """Know what a DDL at the new checkpoint has touched."""
         if moves:
             self.segment_applied(reports, moves=True)
-        # Applied again, rows of these tables would meet the table behind the DDL: 228 of 3,000 simulated histories end wrong.
+        # Applied again, rows of these tables would meet the table as it is after the DDL: 228 of 3,000 simulated histories end wrong.
         self.settled_tables = None if self.settled_tables is None or touches is None else self.settled_tables | touches

@@ -43,7 +43,7 @@ class Merges:
             return
         if stream in self._failed or stream in self._busy:
             return
-        # Only of the contiguous prefix: between two ranges behind it a range may still be missing.
+        # Only of the contiguous prefix: between two ranges after it a range may still be missing.
         ranges = [name for name in self._cache.names_of(stream) if name.end <= state.prefix]
         # The shortest run, not the first: long ranges at the front would be read again with every merge.
         runs = [ranges[i : i + FAN] for i in range(len(ranges) - FAN + 1)]

@@ -44,7 +44,7 @@ class OpenRange:
         elif at and counts[at - 1].ts == upto_ts:
             most = counts[at - 1].rows
         else:
-            # A point is the commit_ts of a row, and this point is behind the segment: so is that row.
+            # A point is the commit_ts of a row, and this point is after the segment: so is that row.
             most = counts[at].rows - 1
         return most - self._counted(after_ts)
 

@@ -32,7 +32,7 @@ class ReadAhead:
         least_ts = self._streams.least_resolved_ts(self._window.checkpoint_ts)
         # What is being read counts against the memory too: it will be cached before the next plan.
         expected = self._cache.bytes
-        # Furthest behind first, so that memory goes to the streams that hold the watermark.
+        # Furthest behind first, so that memory goes to the streams that hold back the watermark.
         for state in sorted(self._streams, key=lambda state: state.resolved_ts):
             is_full = expected >= self._policy.cached_bytes
             ranges = state.plan(self._at_most(state, least_ts, is_full=is_full), self._policy.range_records)

@@ -23,7 +23,7 @@ class StepChoice:
 
     def next(self) -> ChosenStep | None:
         """Return the next step; None if the window has nothing left. The group at A with its latecomers goes with what comes first."""
-        # Before rows and DDLs: their transaction would store positions behind an event that is in no quarantine.
+        # Before rows and DDLs: their transaction would store positions after an event that is in no quarantine.
         if self._rejected:
             return self.save_progress()
         if not self._window.is_open:

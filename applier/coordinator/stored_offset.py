@@ -59,7 +59,7 @@ class StoredOffset:
         # 240 of 3,000 simulated histories stand still.
         offsets = (self._first_row(checkpoint_ts), self._first_ddl(checkpoint_ts, pending, done))
         found = [offset for offset in offsets if offset is not None]
-        # Joined entries stand for offsets that did not matter any more: never behind what was stored before.
+        # Joined entries stand for offsets that did not matter any more: never above what was stored before.
         return max(min(found), self._passed) if found else None
 
     def _first_row(self, checkpoint_ts: Ts) -> Offset | None:

@@ -29,7 +29,7 @@ _PARTITIONING: Final = (
 
 
 def read_clauses(cursor: Cursor) -> tuple[tuple[AlterClause, ...], bool]:
-    """Read everything behind the table's name; the second value: whether each clause begins as one can.
+    """Read everything after the table's name; the second value: whether each clause begins as one can.
 
     DROP PARTITION p0, p1 and ORDER BY a, b: what follows their commas is a name and no clause.
     """
@@ -38,7 +38,7 @@ def read_clauses(cursor: Cursor) -> tuple[tuple[AlterClause, ...], bool]:
         head = part.keyword()
         if head in CLAUSE_WORDS:
             spans.append((part.at, part.last))
-            # Both name a table: a comma behind them begins a clause, whatever stood before.
+            # Both name a table: a comma after them begins a clause, whatever stood before.
             if head not in {"EXCHANGE", "RENAME"}:
                 in_list = head == "ORDER" or part.keyword(1) == "PARTITION"
         else:
@@ -61,7 +61,7 @@ def _read_clause(part: Cursor) -> AlterClause | None:
             part.next()
             return read(part, span)
     except DdlSyntaxError:
-        # The other clauses name a table behind REFERENCES only, which is looked for without reading them.
+        # The other clauses name a table after REFERENCES only, which is looked for without reading them.
         if head in {"RENAME", "EXCHANGE"}:
             return None
     is_partitioning = any(part.part(*span).sees(*words) for words in _PARTITIONING)

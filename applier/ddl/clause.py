@@ -36,7 +36,7 @@ class Decision(StrEnum):
 
 
 class Extent(Enum):
-    """What belongs to a clause behind its words."""
+    """What belongs to a clause after its keywords."""
 
     WORDS = "nothing"
     VALUE = "[=] value"

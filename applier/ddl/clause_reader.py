@@ -138,7 +138,7 @@ class ClauseReader:
             case Extent.REFERENCES:
                 end = self._references(at)
             case Extent.TTL:
-                # TTL = `c` + INTERVAL 1 DAY: four tokens behind the column.
+                # TTL = `c` + INTERVAL 1 DAY: four tokens after the column.
                 end = self._value(at) + len(("+", "INTERVAL", "number", "unit"))
             case Extent.METHOD:
                 end = self._method(at)

@@ -157,7 +157,7 @@ class _Definition:
 
     def _partition(self, first: int, last: int) -> Iterator[Mark]:
         reader = self._reader
-        # Behind PARTITION and its name.
+        # After PARTITION and its name.
         yield from reader.marks(ClausePlace.PARTITION, first + 2, last)
         for at in range(first, last):
             if reader.sees(at, "(", "SUBPARTITION"):

@@ -26,7 +26,7 @@ TIDB_DEFAULTS: Final = {
 
 
 def with_tidb_collations(query: str) -> str:
-    """Return the statement with ``COLLATE`` behind each charset that has none in its column's definition, or among its options."""
+    """Return the statement with ``COLLATE`` after each charset that has none in its column's definition, or among its options."""
     try:
         tree = parse(query)
     except DdlSyntaxError:
@@ -72,7 +72,7 @@ def _completed(tokens: list[Token]) -> Iterator[Edit]:
 
 
 def _is_binary(tokens: list[Token]) -> bool:
-    """Return whether BINARY stands before or behind a charset: that is its binary collation already."""
+    """Return whether BINARY stands before or after a charset: that is its binary collation already."""
     charsets = {token.end for token in _charsets(tokens)}
     return any(
         (before.end in charsets and token.keyword == "BINARY")

@@ -1,4 +1,4 @@
-"""Reads the definition of a column behind its name, and the parts of an index. Strict: an option that it does not know stops."""
+"""Reads the definition of a column after its name, and the parts of an index. Strict: an option that it does not know stops."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ def parse_mysql_definition(name: str, text: str) -> ColumnDefinition:
 
 
 def parse_column(cursor: Cursor, name: str) -> ParsedColumn:
-    """Read a column definition behind its name, up to FIRST or AFTER."""
+    """Read a column definition after its name, up to FIRST or AFTER."""
     if cursor.accept("SERIAL"):
         serial = ColumnDefinition(name=name, type=ColumnType(base="bigint", unsigned=True), nullable=False)
         return _options(cursor, ParsedColumn(serial, is_unique=True))

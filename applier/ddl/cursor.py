@@ -110,7 +110,7 @@ class Cursor:
         return None if found is None or found.last >= self._end else found
 
     def literal(self) -> Literal:
-        """Take a literal, perhaps behind a charset introducer."""
+        """Take a literal, perhaps after a charset introducer."""
         found = self.literal_ahead()
         if found is None:
             raise self.unexpected("a literal")
@@ -118,7 +118,7 @@ class Cursor:
         return found
 
     def string(self) -> str:
-        """Take a string, perhaps behind a charset introducer."""
+        """Take a string, perhaps after a charset introducer."""
         found = self.literal_ahead()
         if found is None or found.kind != "string":
             raise self.unexpected("a string")
@@ -160,7 +160,7 @@ class Cursor:
         return self.part(begin, self.at - 1)
 
     def split(self) -> Iterator["Cursor"]:
-        """Take everything, cut at the commas of this level; behind a trailing comma comes nothing more."""
+        """Take everything, cut at the commas of this level; after a trailing comma comes nothing more."""
         while not self.is_done:
             yield self.until_comma()
             self.accept(",")

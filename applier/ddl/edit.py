@@ -47,7 +47,7 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
 def list_edits(text: str, tokens: Sequence[Token], items: Sequence[Span], marks: Iterable[Mark]) -> Iterator[Edit]:
     """Edit a list with commas between its items. An item that goes as a whole takes one comma with it, so that the list stays one."""
     fates = list(_with_marks(items, marks))
-    # Commas: an item that goes takes the one before it, and the first items take the one behind, until one has stayed.
+    # Commas: an item that goes takes the one before it, and the first items take the next one, until one has stayed.
     last_that_stays = max((index for index, item in enumerate(fates) if item.whole is not Action.DROP), default=-1)
     is_first = True
     for index, item in enumerate(fates):

@@ -1,4 +1,4 @@
-"""Reads how a column, an index or a constraint begins: in CREATE TABLE, and behind ADD in ALTER TABLE."""
+"""Reads how a column, an index or a constraint begins: in CREATE TABLE, and after ADD in ALTER TABLE."""
 
 from typing import Final
 

@@ -47,7 +47,7 @@ def literal_at(text: str, tokens: Sequence[Token], at: int) -> Literal | None:
 
 
 def is_introducer(text: str, tokens: Sequence[Token], at: int) -> bool:
-    """Return whether a token only names the character set of the literal behind it: ``_utf8mb4'x'``, ``_binary 0x41``, ``N'x'``."""
+    """Return whether a token only names the character set of the literal after it: ``_utf8mb4'x'``, ``_binary 0x41``, ``N'x'``."""
     token, following = tokens[at], tokens[at + 1] if at + 1 < len(tokens) else None
     if token.kind != "word" or following is None or token.text[0] not in "_nN":
         return False

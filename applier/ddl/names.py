@@ -130,7 +130,7 @@ class _Names:
                 exchanged = self._table(clause.table)
             has_others = True
             if clause.kind not in {ClauseKind.RENAME_COLUMN, ClauseKind.RENAME_INDEX}:
-                # The table behind WITH TABLE is taken already.
+                # The table after WITH TABLE is taken already.
                 first = clause.body if clause.kind is ClauseKind.EXCHANGE_PARTITION else clause.span[0]
                 mentions += self._references(self._tree.part(first, clause.span[1]))
         renames = () if renamed is None else ((table, renamed),)

@@ -40,7 +40,7 @@ from applier.ddl.tree import (
 
 # The last two are TiDB's; they say how a primary key lies in its storage.
 _INDEX_KINDS: Final = ("UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "COLUMNAR", "HYBRID", "CLUSTERED", "NONCLUSTERED")
-# Behind ALTER DATABASE the name may be missing: then one of these follows.
+# After ALTER DATABASE the name may be missing: then one of these follows.
 _SCHEMA_OPTIONS: Final = frozenset({"DEFAULT", "CHARACTER", "CHARSET", "COLLATE", "ENCRYPTION", "PLACEMENT", "SET", "READ"})
 
 _CONDITIONS: Final = {"CREATE": ("IF", "NOT", "EXISTS"), "DROP": ("IF", "EXISTS"), "ALTER": ()}

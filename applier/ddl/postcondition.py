@@ -73,7 +73,7 @@ def _of_name(clause: AlterClause, name: str) -> list[Postcondition]:
 
 
 def _added(element: Element) -> Postcondition:
-    # The name behind CONSTRAINT is the index's on some servers only.
+    # The name after CONSTRAINT is the index's on some servers only.
     if element.constraint is None and element.kind is ElementKind.INDEX and element.index_kind == "PRIMARY":
         return Postcondition("index", "PRIMARY", is_present=True)
     if element.constraint is None and element.name is not None:

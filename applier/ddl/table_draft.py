@@ -34,7 +34,7 @@ class _DraftIndex:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a column goes: first, or behind ``after``."""
+    """Where a column goes: first, or after the column ``after``."""
 
     after: str = ""
 
@@ -193,7 +193,7 @@ class TableDraft:
         return index
 
     def _anonymous_name(self, parts: tuple[IndexPart, ...]) -> str:
-        """Name an index after its first column, with _2, _3 … behind it where that is taken (TiDB, GetName4AnonymousIndex)."""
+        """Name an index after its first column, with _2, _3 … after it where that is taken (TiDB, GetName4AnonymousIndex)."""
         base = "expression_index" if any(part.expression for part in parts) else parts[0].column
         # PRIMARY is no name for another index.
         name, number = base, 2

@@ -14,7 +14,7 @@ from applier.ddl.comment import as_tidb_reads
 class DdlSyntaxError(Exception):
     """A text that the reader does not understand. It never leaves ``applier.ddl`` and the sinks' DDL: they answer it each in its way.
 
-    ``expected`` says what should stand before ``found``, in words that fit behind "expected".
+    ``expected`` says what should stand before ``found``, in words that fit after "expected".
     """
 
     def __init__(self, expected: str = "", found: str = "") -> None:
@@ -43,11 +43,11 @@ class Token(NamedTuple):
         return self.kind in {"word", "quoted"}
 
 
-# There is no token for numbers: `1a` and, behind a dot, `2` are names in MySQL. What is a literal is decided where one may stand
+# There is no token for numbers: `1a` and, after a dot, `2` are names in MySQL. What is a literal is decided where one may stand
 # (`literal.py`), as MySQL's own lexer decides it.
 TOKEN = re.compile(
     r"""
-      # MySQL wants a blank behind -- (manual, "Comments"): 5--3 is arithmetic.
+      # MySQL wants a blank after -- (manual, "Comments"): 5--3 is arithmetic.
       (?P<blank>[ \t\r\n\f\v]+ | /\*.*?\*/ | --(?=[ \t\r\n\f\v]|$)[^\n]* | \#[^\n]*)
     | (?P<quoted>`(?:[^`]|``)*+`)
     | (?P<string>'(?:[^'\\]|\\.|'')*+' | "(?:[^"\\]|\\.|"")*+")

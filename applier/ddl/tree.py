@@ -41,10 +41,10 @@ class ElementKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Element:
-    """A column, index or constraint, in CREATE TABLE or behind ADD.
+    """A column, index or constraint, in CREATE TABLE or after ADD.
 
     ``index_kind`` is PRIMARY, UNIQUE, FULLTEXT, SPATIAL, VECTOR, COLUMNAR or ''. ``name`` is the column's or index's own, ``constraint``
-    the one behind CONSTRAINT. ``condition`` is IF NOT EXISTS. ``body`` is the place behind all of that.
+    the one after CONSTRAINT. ``condition`` is IF NOT EXISTS. ``body`` is the place after all of that.
     """
 
     span: Span
@@ -88,7 +88,7 @@ class AlterClause:
     """One clause of ALTER TABLE.
 
     ``name`` is the column, index or partition that it is about, ``new_name`` what a RENAME or CHANGE calls it, ``table`` the other table of
-    a RENAME or EXCHANGE. ``elements`` are what ADD adds, ``is_list`` with parentheses around them. ``body`` is the place behind all names.
+    a RENAME or EXCHANGE. ``elements`` are what ADD adds, ``is_list`` with parentheses around them. ``body`` is the place after all names.
     """
 
     span: Span
@@ -104,7 +104,7 @@ class AlterClause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTableStatement:
-    """CREATE TABLE. ``body`` is the place behind the name; the spans are empty where the statement has no such part."""
+    """CREATE TABLE. ``body`` is the place after the name; the spans are empty where the statement has no such part."""
 
     table: NamePlace
     body: int
@@ -144,7 +144,7 @@ class IndexStatement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateViewStatement:
-    """CREATE VIEW. ``body`` is the place behind the name."""
+    """CREATE VIEW. ``body`` is the place after the name."""
 
     view: NamePlace
     body: int

@@ -72,7 +72,7 @@ def _columns(inside: Cursor) -> frozenset[str]:
     columns, depth, is_first = set[str](), 0, True
     while not inside.is_done and depth >= 0:
         token = inside.next()
-        # Behind the name come its prefix and its order: b(10) DESC.
+        # After the name come its prefix and its order: b(10) DESC.
         if depth == 0 and is_first and token.is_name:
             columns.add(token.text.casefold())
         is_first = depth == 0 and token.kind == ","

@@ -102,7 +102,7 @@ def _session_of(leader: int) -> Iterator[int]:
 
 
 def _is_zombie(entry: Path) -> bool:
-    """Return whether a process is dead but still listed: its state is behind the name in brackets (proc(5))."""
+    """Return whether a process is dead but still listed: its state is after the name in brackets (proc(5))."""
     return (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0] == "Z"
 
 

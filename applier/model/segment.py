@@ -162,12 +162,12 @@ def is_in_segment(ts: Ts, after_ts: Ts, upto_ts: Ts) -> bool:
 
 
 def is_beyond(ts: Ts, upto_ts: Ts) -> bool:
-    """Whether a row lies behind the end of a segment."""
+    """Whether a row lies after the end of a segment."""
     return ts > upto_ts
 
 
 def first_beyond(points: Sequence[T], upto_ts: Ts, ts_of: Callable[[T], Ts]) -> int:
-    """Return the index of the first of some ascending points that lies behind the end of a segment."""
+    """Return the index of the first of some ascending points that lies after the end of a segment."""
     return bisect_right(points, upto_ts, key=ts_of)
 
 

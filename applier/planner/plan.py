@@ -134,7 +134,7 @@ class _TablePlan:
             except FatalSinkError as error:
                 if "commit_ts" in error.facts:
                     raise
-                # The dialect has yielded all rows before the one that is too large. The next call begins behind that row.
+                # The dialect has yielded all rows before the one that is too large. The next call begins after that row.
                 (version,), _ = rendered.take(1)
                 origin = self._origins[ORIGIN(version)]
                 refusal = with_place(error, origin.facts(COMMIT_TS(version), OFFSET(version)))
@@ -185,7 +185,7 @@ class _Rendered:
         """Return the next ``rows`` versions that were not dropped, and their texts if these are kept."""
         texts = self._kept[:rows]
         del self._kept[:rows]
-        # A slice in the usual case; only behind a rejected row they are looked at one by one.
+        # A slice in the usual case; only after a rejected row they are checked one by one.
         if not self._dropped:
             self._done += rows
             return self._versions[self._done - rows : self._done], texts

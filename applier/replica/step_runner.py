@@ -48,7 +48,7 @@ class StepRunner:
             known_tables=state.tables.new_with_rows(step.tables, state.progress),
             topic_ids=state.topics.ids,
         )
-        # The phase is shown before the write, not after: a segment that hung was shown as listening, and one behind a DDL as
+        # The phase is shown before the write, not after: a segment that hung was shown as listening, and one after a DDL as
         # that DDL, for which /healthz answers 200 without limit.
         with watcher.during("applying"), watcher.tally.durations.timed("apply"):
             outcome = self._writer.write(step, state.contents, state.progress.fence, commit)
@@ -97,7 +97,7 @@ class StepRunner:
             raise
         # `before` holds the known tables, and a skipped DDL records none: it has touched nothing.
         state.progress = state.load(after if is_skipped else before)
-        # What the next segments are rendered from must be the catalogue as it is behind this DDL (DESIGN.md 4, Align).
+        # What the next segments are rendered from must be the catalogue as it is after this DDL (DESIGN.md 4, Align).
         state.tables.executed(ddl)
         watcher.tally.settled_ddl()
         event = LogEvent.DDL_SKIPPED if is_skipped else LogEvent.DDL_APPLIED

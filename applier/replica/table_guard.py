@@ -28,7 +28,7 @@ class TableGuard:
         """Raise NeedsOperator if a table differs from upstream's. It names the first one, with its place in ``places`` if it has one."""
         if not tables:
             return
-        # All tables are looked at before the first error: an operator mends them in one go, not one per start.
+        # All tables are looked at before the first error: an operator corrects them together, not one per start.
         open_differences = [
             (folded, difference)
             for folded, table in sorted(self._sink.examine(tables).items())

@@ -84,7 +84,7 @@ def begin(components: Components, engine: Engine, *, start_ts: Ts, take_over: bo
     # Kafka first: a misspelt topic must not leave bookkeeping tables behind.
     listing = components.source.listing()
     components.sink.migrate()
-    # Behind the migration: the heartbeat needs its table.
+    # After the migration: the heartbeat needs its table.
     components.sink.acquire(take_over=take_over)
     progress = components.sink.load()
     if progress is not None and start_ts not in {NO_TS, progress.start_ts}:

@@ -1,6 +1,6 @@
 """What callers see of the quarantine: entries, skip rules, what a transaction stores, and the port to ask and change it.
 
-The statements behind it are in ``bookkeeping/quarantine.py``.
+Its statements are in ``bookkeeping/quarantine.py``.
 """
 
 from collections.abc import Callable, Sequence

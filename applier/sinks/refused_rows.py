@@ -1,6 +1,6 @@
 """Finds the rows that the database refuses, in a statement that knows its rows: they are quarantined, or the first one is named.
 
-Each try runs behind a savepoint. A refused statement is halved until single rows are left: for n rows and few refused ones, about
+Each try runs after a savepoint. A refused statement is halved until single rows are left: for n rows and few refused ones, about
 2 log2(n) further statements per refused row. Row by row would be n statements, and a savepoint per row costs every good segment.
 """
 

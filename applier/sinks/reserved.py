@@ -61,7 +61,7 @@ class Reserved(NamedTuple):
 
 
 def _schemas_in(query: str) -> list[str]:
-    """Return the names of schemas in a statement that cannot be parsed: the names before a dot, or behind DATABASE or SCHEMA."""
+    """Return the names of schemas in a statement that cannot be parsed: the names before a dot, or after DATABASE or SCHEMA."""
     try:
         tokens = scan(query)
     except DdlSyntaxError:

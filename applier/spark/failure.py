@@ -55,7 +55,7 @@ def ranges_lost() -> WriteOutcome:
 
 
 def _text(error: Exception) -> str:
-    """Return the text of the Java exception: that of Py4JJavaError repeats it behind py4j's own words and the whole stack."""
+    """Return the text of the Java exception: that of Py4JJavaError repeats it after py4j's own words and the whole stack."""
     return str(getattr(error, "java_exception", error))
 
 

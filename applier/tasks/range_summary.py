@@ -119,7 +119,7 @@ class RangeSummary:
 
     def _note_early(self, offset: int, ts: int) -> None:
         """Note the first event below the floor: proof that something was missed, if it is no replay."""
-        # Behind a resolved event above the floor it is a replay: the stream had promised that nothing new below it follows (DESIGN.md 3).
+        # After a resolved event above the floor it is a replay: the stream had promised that nothing new below it follows (DESIGN.md 3).
         if self._early is None and is_past(ts, self._floor_ts) and not has_shown_past(self._resolved_ts, self._floor_ts):
             self._early = (ts, offset)
 

@@ -77,7 +77,7 @@ class TolerantPlacer:
         return [self._tolerated(EventPlace(self._stream, Offset(offset), index), event, skipped.get(index)) for index, event in found]
 
     def _skipped_by(self, offset: int, index: int, event: Placed | Unplaced) -> str | None:
-        """Return who decided that the event is skipped; None if nobody did."""
+        """Return who decided that the event is skipped; None if no rule says so."""
         if isinstance(event, DdlEvent):
             return None
         skipped, skipped_ts = self._tolerance.skipped, self._tolerance.skipped_ts

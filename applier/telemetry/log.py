@@ -97,7 +97,7 @@ def is_not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def configure_logging(level: int = UNASKED) -> None:
-    """Send the program's log lines of at least ``level`` to standard error, and quieten chatty libraries. May be repeated."""
+    """Send the program's log lines of at least ``level`` to standard error, and reduce the log of verbose libraries. May be repeated."""
     root = logging.getLogger()
     # Replaced, not added: commands of one process would write each line twice.
     for handler in _handlers():

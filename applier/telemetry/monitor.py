@@ -127,7 +127,7 @@ class Monitor:
         self._update(quarantined=events)
 
     def finish(self) -> None:
-        """Take notice that the run ends: log the checkpoint that it leaves."""
+        """Note that the run ends: log the checkpoint that it leaves."""
         if self._replica is not None:
             self._update(checkpoint_ts=self._replica.progress.checkpoint_ts, counts=self.tally.counts)
             self._log_checkpoint(at_least_s=0.0)
@@ -145,7 +145,7 @@ class Monitor:
         return self._state
 
     def unready(self) -> None:
-        """Take notice that the run has failed, or has lost its replica: from now on it is not ready."""
+        """Note that the run has failed, or has lost its replica: from now on it is not ready."""
         self._has_failed = True
         self._update(is_ready=False)
 

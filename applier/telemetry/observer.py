@@ -58,7 +58,7 @@ class Watcher(Notes, Protocol):
         ...
 
     def changed(self) -> None:
-        """Take notice that the engine has made a step: its state may be looked at."""
+        """Note that the engine has made a step: its state may be looked at."""
         ...
 
 

@@ -40,7 +40,7 @@ class Epochs:
         return ProgressTable(self.bookkeeping).present(connection)
 
     def raise_epoch(self, connection: Connection, run_id: str) -> Progress:
-        """Raise the epoch and read the progress behind it; Fenced if another run owns the replica by now.
+        """Raise the epoch and read the progress after it; Fenced if another run owns the replica by now.
 
         It waits for a write in flight, which so either is in the progress returned or can never arrive.
         """

@@ -28,7 +28,7 @@ _SQLITE = (
 def load_queries(dialect: str, file: str = BOOKKEEPING, schema: str = SCHEMA) -> Mapping[str, TextClause]:
     """Return the statements of ``file`` by name, for ``sqlite`` or for the MySQL family (any other name).
 
-    ``schema`` is where the bookkeeping lies: the prefix of its tables in SQLite. Values are bound as ``:name``; one behind IN takes a list.
+    ``schema`` is where the bookkeeping lies: the prefix of its tables in SQLite. Values are bound as ``:name``; one after IN takes a list.
     """
     # Read from the file once per process: the statements are the same for every replica of a schema.
     found = _NAMED.finditer(read_text(file))

@@ -1,6 +1,6 @@
 """The quarantine of one replica: rejected events with their records, and the operator's rules about events to skip.
 
-Statements inside a transaction that the caller began. A writer stores entries in the transaction of the progress, behind the lock of
+Statements inside a transaction that the caller began. A writer stores entries in the transaction of the progress, after the lock of
 the progress row, so that an entry is there once however often its record is read.
 """
 
@@ -56,7 +56,7 @@ class Quarantine:
                     remedy="See: applier quarantine list --all",
                     place=settlement.place,
                 )
-        # An event that the planner quarantines wins over the same one refused by the database: it names the cause.
+        # An event that the planner quarantines replaces the same one refused by the database: it names the cause.
         events = {event.place: event for event in (*refused, *quarantined.events)}
         known = self.stored(connection, events)
         new = sorted((event for place, event in events.items() if place not in known), key=lambda event: event.place)
@@ -102,7 +102,7 @@ class Quarantine:
         return [_entry(row) for row in connection.execute(self.bookkeeping.query("quarantine_read"), {"name": self.bookkeeping.name})]
 
     def places(self, connection: Connection) -> list[EventPlace]:
-        """Return the places of the entries that a run may read again, in any state: at or behind the stored offsets."""
+        """Return the places of the entries that a run may read again, in any state: at or above the stored offsets."""
         return [_place(row) for row in connection.execute(self.bookkeeping.query("quarantine_places"), {"name": self.bookkeeping.name})]
 
     def record(self, connection: Connection, place: EventPlace) -> KeptRecord:

@@ -1,7 +1,7 @@
 """Writes a table's definition as SQLite's CREATE statements.
 
 SQLite keeps the text of CREATE statements, comments included, through every ALTER and dump. So the MySQL definition of a column stands
-as a comment behind the column (``"status" TEXT NOT NULL /*: enum('new','paid') NOT NULL DEFAULT 'new' */``), and that of an index inside
+as a comment after the column (``"status" TEXT NOT NULL /*: enum('new','paid') NOT NULL DEFAULT 'new' */``), and that of an index inside
 the CREATE INDEX: it can never part from the table, it is written in the same transaction, and ``.schema`` shows it. ``catalogue.py`` reads
 it back.
 
@@ -43,7 +43,7 @@ def _rowid_alias(table: TableDefinition, key: list[str]) -> str | None:
 
 
 def column_clause(table: TableDefinition, column: ColumnDefinition, *, is_rowid: bool = False) -> Sql:
-    """Render one column of CREATE TABLE or ALTER TABLE ADD COLUMN, with its MySQL definition behind it."""
+    """Render one column of CREATE TABLE or ALTER TABLE ADD COLUMN, followed by its MySQL definition."""
     text = compose("{name} {type}", name=quote(column.name), type=Sql(affinity(column.type)))
     if is_rowid:
         text = compose("{text} PRIMARY KEY", text=text)

@@ -17,7 +17,7 @@ from applier.sinks.sqlite.names import Sql, compose, quote, quote_all, stored_na
 
 
 def create_view(connection: sqlite3.Connection, name: TableName, cursor: Cursor, schema: str) -> None:
-    """Create a view; ``cursor`` stands behind its name. DdlSyntaxError if the query cannot be translated. No view of that name may exist.
+    """Create a view; ``cursor`` stands after its name. DdlSyntaxError if the query cannot be translated. No view of that name may exist.
 
     ``schema`` is that of unqualified names.
     """

@@ -225,7 +225,7 @@ class KafkaSource:
 
     def _asked(self, streams: Collection[Stream], spec: OffsetSpec) -> dict[Stream, Offset]:
         asked = {TopicPartition(s.topic, s.partition): spec for s in streams}
-        # The end of what a consumer is given: behind it, records of a transaction that is still open would be waited for.
+        # The end of what a consumer is given: after it, the consumer would wait for records of an open transaction.
         committed = IsolationLevel.READ_COMMITTED
         answers = self._admin.list_offsets(asked, isolation_level=committed, request_timeout=self._settings.unreachable_after_s)
         offsets = {}

@@ -52,7 +52,7 @@ class _Assigned:
         self.stream = None
 
     def stay(self, range_id: RangeId) -> None:
-        """Keep fetching behind a range that was read whole. Not at the end of the stream: it would poll the broker for nothing."""
+        """Keep fetching after a range that was read whole. Not at the end of the stream: it would poll the broker for nothing."""
         _, end = self.consumer.get_watermark_offsets(_place(range_id.stream, range_id.end), cached=True)
         if end > range_id.end:
             self.stream = range_id.stream
@@ -122,7 +122,7 @@ class KafkaRangeReader:
                 raise self._failed(error, range_id, assigned.position)
             offset: int = message.offset()  # type: ignore[assignment]  # a message without an error has one
             assigned.position = offset + 1
-            # The consumer fetches ahead: what lies behind the end belongs to another range.
+            # The consumer fetches ahead: what lies after the end belongs to another range.
             if offset < range_id.end:
                 records.append(Record(Offset(offset), message.key(), message.value()))
         return records

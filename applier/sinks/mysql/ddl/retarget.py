@@ -30,7 +30,7 @@ def retargeted(statement: str, name: TableName) -> str | None:
 
 
 def with_default(statement: str, default: str) -> str:
-    """Put ``default`` behind the columns of a CREATE TABLE that names neither a character set nor a collation for the table."""
+    """Put ``default`` after the columns of a CREATE TABLE that names neither a character set nor a collation for the table."""
     tree = parse(statement)
     node = tree.node
     # LIKE takes the other table's collation and allows no options: it has no elements here.

@@ -31,7 +31,7 @@ _PREFIX: Final = "scratch_"
 
 
 class ScratchRefused(Exception):
-    """The server refused a statement on the scratch table, or the statement cannot be directed at it. Never leaves this package."""
+    """The server refused a statement on the scratch table, or the statement cannot be directed at it. Stays in this package."""
 
     def __init__(self, reason: str, code: int | None = None) -> None:
         super().__init__(reason)
