@@ -107,7 +107,7 @@ class Monitor:
             progress_s=now_s,
             phase=phase,
             current_ddl=ddl,
-            is_ready=self._collector.is_ready and not self._has_failed,
+            is_ready=self._collector.is_ready,
             epoch=replica.progress.fence.epoch,
             checkpoint_ts=replica.progress.checkpoint_ts,
             watermark=replica.coordinator.watermark,
@@ -136,6 +136,9 @@ class Monitor:
     def _update(self, **changes: Any) -> None:
         """Replace the state. Under a lock: retries are noted from the thread that listens, too, and ``unready`` from the owner watch."""
         with self._updating:
+            # In here: what the engine found before `unready` would otherwise be stored after it, and stay for as long as a DDL lasts.
+            if self._has_failed:
+                changes["is_ready"] = False
             self._state = replace(self._state, **changes)
 
     # --- what other threads read and report --------------------------------------------------------------------------

@@ -200,6 +200,25 @@ def test_after_the_end_it_is_not_ready_any_more(world):
     assert (world.monitor.state().is_ready, world.monitor.state().phase, world.monitor.state().quarantined) == (False, "done", 3)
 
 
+def test_a_run_that_loses_its_replica_in_the_middle_of_an_update_is_not_ready_any_more(world):
+    class LostMeanwhile(FakeCoordinator):
+        @property
+        def watermark(self):
+            world.monitor.unready()  # the owner watch does so in its own thread, at any moment
+            return Ts(5)
+
+        @watermark.setter
+        def watermark(self, ts):
+            del ts
+
+    begun(world)
+    world.monitor.changed()
+    assert world.monitor.state().is_ready
+    world.monitor.watch(SimpleNamespace(coordinator=LostMeanwhile((status(FEED, 5),)), progress=progress(5)))
+    world.monitor.changed()
+    assert not world.monitor.state().is_ready
+
+
 def test_no_progress_is_reported_with_what_the_run_was_about_to_do(world):
     begun(world)
     with world.monitor.during("ddl", "ALTER TABLE t ADD c INT"):
