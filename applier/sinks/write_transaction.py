@@ -183,6 +183,9 @@ def _commit(session: WriteSession, outcome: WriteOutcome) -> WriteOutcome:
             raise
         state = WriteState.RELOAD if isinstance(ours, UnknownOutcome) else WriteState.FAILED
         return WriteOutcome(state=state, error=ours)
+    except BaseException:  # as above
+        session.discard()
+        raise
     reach("write.after_commit")
     session.release()
     return outcome

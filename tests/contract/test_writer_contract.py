@@ -3,12 +3,14 @@
 import pickle
 from collections.abc import Iterator
 from dataclasses import replace
+from sqlite3 import OperationalError
 from threading import get_ident
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event
 from sqlalchemy.dialects import mysql, sqlite
+from sqlalchemy.engine.default import DefaultDialect
 
 from applier.model.errors import FatalSinkError, InvariantViolation, NeedsOperator, RetryableSinkError, RowRefused, SourceError
 from applier.model.events import FoldedName
@@ -80,6 +82,44 @@ def sent() -> Iterator[list[str]]:
     yield recorded
     event.remove(Engine, "before_cursor_execute", note)
     event.remove(Engine, "commit", commit)
+
+
+def test_an_interrupted_commit_leaves_no_rows_and_no_lock(replica: DatabaseReplica) -> None:
+    writing = get_ident()  # the heartbeat commits in a thread of its own
+
+    def interrupt(_connection: object) -> None:
+        if get_ident() == writing:
+            raise KeyboardInterrupt
+
+    event.listen(Engine, "commit", interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt) as interrupted:
+            replica.write(replica.replaces("(1,'a')"))
+    finally:
+        event.remove(Engine, "commit", interrupt)
+    # While the error is held, the collector frees nothing of the first write.
+    assert interrupted.value is not None
+    assert replica.write(replica.replaces("(1,'b')")).state is WriteState.COMMITTED
+    assert replica.rows() == [(1, "b")]
+
+
+def test_a_rollback_that_fails_does_not_hide_why_a_write_failed(replica: DatabaseReplica, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken, writing = FatalSinkError("broken"), get_ident()
+
+    def fail(*_: object) -> None:
+        if get_ident() == writing:
+            raise OperationalError("disk I/O error")
+
+    def planned() -> Iterator[Statement]:
+        yield from replica.replaces("(1,'a')")
+        monkeypatch.setattr(DefaultDialect, "do_rollback", fail)
+        raise broken
+
+    outcome = replica.write(planned())
+    monkeypatch.undo()
+    assert (outcome.state, outcome.error) == (WriteState.FAILED, broken)
+    assert replica.write(replica.replaces("(1,'b')")).state is WriteState.COMMITTED
+    assert replica.rows() == [(1, "b")]
 
 
 def test_an_earlier_attempt_of_the_same_write_is_found(replica: DatabaseReplica) -> None:

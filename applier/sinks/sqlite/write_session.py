@@ -51,6 +51,8 @@ class SqliteWriteSession:
 
     def discard(self) -> None:
         """Close the connection, which rolls back."""
+        # Not by `close` alone: SQLAlchemy sends a ROLLBACK first, and if that fails too, its error would replace the one that counts.
+        self.connection.invalidate()
         self.connection.close()
 
 
