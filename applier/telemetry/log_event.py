@@ -43,8 +43,8 @@ class LogEvent(StrEnum):
     )
     EVENT_QUARANTINED = "event_quarantined", logging.INFO, "an event was stored in the quarantine instead of being applied"
     DIFFERENCE_ACCEPTED = "difference_accepted", logging.INFO, "a sink table differs from upstream's, and `[sink.accept]` allows that"
-    RETRY = "retry", logging.INFO, "something has failed and will be tried again after `wait_s`"
-    RETRY_ABANDONED = "retry_abandoned", logging.INFO, "a shutdown has ended the retries of something; the next start continues there"
+    RETRY = "retry", logging.INFO, "an operation has failed and is retried after `wait_s`"
+    RETRY_ABANDONED = "retry_abandoned", logging.INFO, "a shutdown has ended the retries of an operation; the next start continues there"
     RECOVERING = "recovering", logging.INFO, "reloading state from the checkpoint, for this `reason`"
     RECOVERED = "recovered", logging.INFO, "the state was reloaded; the run continues from the checkpoint under a new epoch"
     WATERMARK_STALLED = (

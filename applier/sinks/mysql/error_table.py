@@ -38,13 +38,13 @@ _LOGIN = (
 )
 _REACH = "Check host and port of [sink] url, and whether the server runs"
 _TLS = (
-    "Check TLS to the database: tls_ca, tls_cert, tls_key and tls_mode of [sink], the host's name in the "
-    "server's certificate, and that the files exist on every machine that writes"
+    "Check tls_ca, tls_cert, tls_key and tls_mode of [sink], and the host's name in the server's certificate. The files must exist on "
+    "every machine that writes"
 )
 _SHAPE = "Give the sink's table the definition that it has upstream"
 _SHAPE_AND_VALUES = f"{_SHAPE}. If a column was missing, give it upstream's values in existing rows"
-_MISSING_TABLE = "Create the table in the sink as it is upstream, with its rows, or restore the sink"
-_MISSING_SCHEMA = "Create the schema in the sink as it is upstream, with tables and rows, or run `applier migrate` for the bookkeeping"
+_MISSING_TABLE = "Create the table in the sink as upstream has it, with its rows, or restore the sink"
+_MISSING_SCHEMA = "Create the schema in the sink as upstream has it, with tables and rows. For the bookkeeping, run `applier migrate`"
 _OTHER_CHARSET = "Use a server that has the charset, or change the sink by hand, its rows included, then `applier ddl done`"
 _WRITABLE = "Set [sink] url to a server that accepts writes"
 _ALREADY = "Compare the sink's table with upstream's, then `applier ddl done` or `applier ddl retry`"

@@ -1,4 +1,4 @@
-"""Reads the file's own schema: which tables there are, and what MySQL knows of them (the comments that ``definition.py`` writes).
+"""Reads the file's own schema: which tables there are, and what MySQL knows of them (the comments that ``create_statement.py`` writes).
 
 Tables that the applier did not create (no comments) can be written to and described, but not altered: their MySQL types are unknown.
 Names are compared without regard to case, as TiDB does; SQLite alone would do so for ASCII only.

@@ -254,7 +254,7 @@ def _unknown_label(column: ColumnDescription, value: int) -> RowRefused:
 
 def _ambiguous(column: ColumnDescription, value: int) -> RowRefused:
     return RowRefused(
-        "the sink stores labels: in a column with an empty label this value would look like another one",
+        "the sink stores labels: in a column with an empty label, this value would equal another one",
         remedy="Use a MySQL, MariaDB or TiDB sink for the table, or give the empty label a text upstream",
         column=column.name,
         declared=column.sql_type,

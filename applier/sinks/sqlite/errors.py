@@ -31,8 +31,8 @@ _ROOM: Final = "Free space on the disk of the file: a daemon retries for run.ret
 _OF_ROWS: Final = frozenset({"SQLITE_CONSTRAINT", "SQLITE_MISMATCH", "SQLITE_TOOBIG"})
 """Errors of single rows, not of their table as a whole."""
 _MISSING_REMEDY: Final = (
-    "Make the sink's table as it is upstream, with upstream's values in the rows that are there already, or start again from a dump "
-    "(README)"
+    "Give the sink's table the definition that it has upstream, and upstream's values in its rows. Or create the replica again from a "
+    "dump (README)"
 )
 _MISSING: Final = ("no such table", "no such column", "has no column")
 

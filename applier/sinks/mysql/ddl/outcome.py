@@ -38,7 +38,7 @@ class Finding(NamedTuple):
 
 
 RAN, NOT_RAN = Finding(Outcome.RAN), Finding(Outcome.NOT_RAN)
-_NEITHER: Final = "the table is neither as it was before the statement nor as the statement makes it"
+_NEITHER: Final = "the table equals neither its definition before the statement nor the statement's result"
 _OTHER_TABLE: Final = "the old name is gone, and the table of the new name is not the table of the old one"
 _NO_IDS: Final = "only storage ids show whether tables were exchanged; they are missing, or another server gave them"
 

@@ -13,7 +13,7 @@ STORED = [key for key in KEYS if "varchar" not in key.sql_type or "latin1" not i
 
 
 def refused(key: Key) -> int | None:
-    """The value that would look like another one: its label is empty, and so is that of no label."""
+    """The value that would equal another one: its label is empty, and so is that of no label."""
     labels = key.sql_type.partition("(")[2].split(",")
     places = [place for place, label in enumerate(labels) if label.strip("()") == "''"]
     if not places:
@@ -24,7 +24,7 @@ def refused(key: Key) -> int | None:
 @pytest.mark.parametrize("key", [key for key in STORED if refused(key) is not None], ids=str)
 def test_a_value_that_would_look_like_another_one_is_refused(file, key: Key):
     file.ddl(f"CREATE TABLE t (id INT NOT NULL PRIMARY KEY, v {key.sql_type} NOT NULL)")
-    with pytest.raises(RowRefused, match="would look like another one"):
+    with pytest.raises(RowRefused, match="would equal another one"):
         file.put(SHOP_T, [3, key.mysql_type], (1, refused(key)))
 
 
