@@ -11,7 +11,7 @@ from applier.model.errors import ConfigError
 from applier.model.position import MAX_TS, Ts
 from applier.model.segment import is_ahead
 from applier.run.catchup import CatchupOptions, CatchupResult, catch_up
-from applier.telemetry.wording import count, duration, moment, one_line
+from applier.telemetry.wording import count, duration, one_line, time_text
 
 
 def catchup(  # noqa: PLR0913 - one parameter per option of the command line
@@ -67,7 +67,7 @@ def as_object(result: CatchupResult) -> dict[str, Any]:
 
 def as_lines(result: CatchupResult, sink: str) -> list[str]:
     """Return the result for people."""
-    lines = [_outcome(result), f"checkpoint {moment(result.checkpoint_ts)} (ts {result.checkpoint_ts}) in {sink}"]
+    lines = [_outcome(result), f"checkpoint {time_text(result.checkpoint_ts)} (ts {result.checkpoint_ts}) in {sink}"]
     lines += [f"pending DDL: {one_line(ddl)} (it runs when the watermark has passed its commit timestamp)" for ddl in result.pending_ddls]
     # With --until-ts every stream may have resolved more: then the limit holds back the watermark, not a stream.
     ahead = [name for name, stream in result.streams.items() if is_ahead(stream["resolved_ts"], result.checkpoint_ts)]

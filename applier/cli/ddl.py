@@ -17,7 +17,7 @@ from applier.sinks.factory import open_sink
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.port import Sink
 from applier.sinks.progress import ProgressCommit
-from applier.telemetry.wording import count, moment, one_line
+from applier.telemetry.wording import count, one_line, time_text
 
 ddl = typer.Typer(help=COMMANDS["ddl"])
 
@@ -95,7 +95,7 @@ def as_object(entry: LedgerEntry) -> dict[str, Any]:
 
 def as_lines(entry: LedgerEntry) -> list[str]:
     """Return an entry for people."""
-    lines = [f"{entry.ddl.commit_ts}  {moment(entry.ddl.commit_ts)}  {entry.state:8}{one_line(f'{entry.ddl.name}: {entry.ddl.query}')}"]
+    lines = [f"{entry.ddl.commit_ts}  {time_text(entry.ddl.commit_ts)}  {entry.state:8}{one_line(f'{entry.ddl.name}: {entry.ddl.query}')}"]
     return [*lines, f"    {one_line(entry.error)}"] if entry.error else lines
 
 

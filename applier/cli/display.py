@@ -19,7 +19,7 @@ from applier.cli.output import fact
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import Observer, SilentObserver
 from applier.telemetry.run_state import RunState
-from applier.telemetry.wording import count, duration, moment, one_line
+from applier.telemetry.wording import count, duration, one_line, time_text
 
 PLAIN_INTERVAL_S: Final = 5.0
 """Without a terminal these lines go to a log, where one every few seconds is enough."""
@@ -93,7 +93,7 @@ def summary(state: RunState) -> str:
     """Write the state on one line."""
     parts = [f"{state.phase}:", f"read {_progress(state)},", f"applied {count(state.counts.rows, 'row')}"]
     parts.append(f"in {count(state.counts.transactions, 'transaction')}, {count(state.counts.ddls, 'DDL')},")
-    parts.append(f"checkpoint {moment(state.checkpoint_ts)}")
+    parts.append(f"checkpoint {time_text(state.checkpoint_ts)}")
     if state.streams.holding:
         parts[-1] += f", watermark held back by {state.streams.holding}"
     return " ".join(parts)
@@ -110,8 +110,8 @@ def render_run(state: RunState, unix_s: float) -> RenderableType:
     table.add_row("applied", f"{count(state.counts.rows, 'row')} in {count(state.counts.transactions, 'transaction')}, {_rate(state)}")
     table.add_row("DDLs", Text(str(state.counts.ddls) + (f", running {one_line(state.current_ddl)}" if state.current_ddl else "")))
     lag_s = state.lag_s(unix_s)
-    table.add_row("checkpoint", moment(state.checkpoint_ts) + (f", {duration(lag_s)} behind" if lag_s is not None else ""))
-    table.add_row("watermark", moment(state.watermark) + (f", held back by {state.streams.holding}" if state.streams.holding else ""))
+    table.add_row("checkpoint", time_text(state.checkpoint_ts) + (f", {duration(lag_s)} behind" if lag_s is not None else ""))
+    table.add_row("watermark", time_text(state.watermark) + (f", held back by {state.streams.holding}" if state.streams.holding else ""))
     return table
 
 

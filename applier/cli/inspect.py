@@ -16,7 +16,7 @@ from applier.model.position import Offset, Place, Stream
 from applier.sources.factory import open_source
 from applier.sources.peek import PeekChoice, peek
 from applier.sources.port import Decoder, Record
-from applier.telemetry.wording import count, moment, one_line
+from applier.telemetry.wording import count, one_line, time_text
 
 PATIENCE_S: Final = 10.0
 """Shorter than in a run: a person waits for the answer."""
@@ -102,13 +102,13 @@ def _line(event: Event) -> str:
     match event:
         case RowEvent():
             notes = "  (claim check)" if event.claim_check else "  (handle key only)" if event.only_handle_key else ""
-            return f"{moment(event.commit_ts)}  {event.operation:8}  {_name(event)}  {_key(event)}{notes}"
+            return f"{time_text(event.commit_ts)}  {event.operation:8}  {_name(event)}  {_key(event)}{notes}"
         case DdlEvent():
-            return f"{moment(event.commit_ts)}  ddl       {_name(event)}  {one_line(event.query)}"
+            return f"{time_text(event.commit_ts)}  ddl       {_name(event)}  {one_line(event.query)}"
         case ResolvedEvent():
-            return f"{moment(event.ts)}  resolved"
+            return f"{time_text(event.ts)}  resolved"
         case AdminEvent():
-            return f"{moment(event.ts)}  admin     {count(event.partition, 'partition')}"
+            return f"{time_text(event.ts)}  admin     {count(event.partition, 'partition')}"
         case _:
             assert_never(event)
 

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from applier.model.position import Ts
-from applier.telemetry.wording import moment
+from applier.telemetry.wording import time_text
 
 T = TypeVar("T")
 
@@ -42,4 +42,4 @@ def print_entries(entries: Sequence[T], as_object: Callable[[T], Any] | None, as
 
 def fact(name: str, value: Any) -> str:
     """Write a fact for people: a timestamp with its time."""
-    return f"{value} ({moment(Ts(value))})" if name.endswith("_ts") and isinstance(value, int) and value else str(value)
+    return f"{value} ({time_text(Ts(value))})" if name.endswith("_ts") and isinstance(value, int) and value else str(value)

@@ -21,7 +21,7 @@ from applier.sinks.port import Sink
 from applier.sinks.quarantine import QuarantineEntry
 from applier.sources.factory import decoder_of, open_source
 from applier.sources.port import Record
-from applier.telemetry.wording import count, moment, one_line, operator
+from applier.telemetry.wording import count, one_line, operator, time_text
 
 quarantine = typer.Typer(help=COMMANDS["quarantine"])
 
@@ -119,7 +119,7 @@ def as_lines(entry: QuarantineEntry) -> list[str]:
     """Return an entry for people."""
     event = entry.event
     what = f"{event.schema}.{event.table}  {event.key}" if event.schema else "unknown"
-    lines = [f"{event.place}  {moment(event.commit_ts)}  {event.state:8}  {one_line(what)}", f"    {one_line(event.error)}"]
+    lines = [f"{event.place}  {time_text(event.commit_ts)}  {event.state:8}  {one_line(what)}", f"    {one_line(event.error)}"]
     if entry.settled_at is not None:
         lines.append(f"    {event.state} by {entry.settled_by} at {entry.settled_at:%Y-%m-%d %H:%M:%S}Z")
     return lines

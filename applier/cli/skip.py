@@ -25,7 +25,7 @@ from applier.sinks.quarantine import SkipRule
 from applier.sources.factory import open_source
 from applier.sources.peek import PeekChoice, peek
 from applier.sources.port import Decoder, Placed, Record, Source, Unplaced
-from applier.telemetry.wording import count, moment, one_line, operator
+from applier.telemetry.wording import count, one_line, operator, time_text
 
 AT_NEXT_START: Final = "effective from the next start (restart a daemon that runs now)"
 
@@ -74,7 +74,7 @@ def skip_place(config: ConfigPath, stream: Stream, offset: Offset, event: int | 
     left = [index for index, found in events.items() if not isinstance(found, DdlEvent)]
     with open_sink_of(settings) as sink:
         for index in [WHOLE_RECORD] if event is None and not ddls else left:
-            sink.quarantine.add_skip_rule(SkipRule(said_by=operator(), place=EventPlace(stream, offset, index)))
+            sink.quarantine.add_skip_rule(SkipRule(decided_by=operator(), place=EventPlace(stream, offset, index)))
     print_line(f"skipped: {Place(stream, offset)}{'' if event is None else f'#{event}'}; {AT_NEXT_START}")
     for shown in inspect.decode(decoder, [(stream, record)]):
         for line in inspect.as_lines(shown):
@@ -121,8 +121,8 @@ def skip_time(config: ConfigPath, ts: Ts, table: str | None) -> None:
                 ts=ts,
             )
         name = None if table is None else parse_table(table).fold()
-        sink.quarantine.add_skip_rule(SkipRule(said_by=operator(), commit_ts=ts, table=name))
-    print_line(f"skipped: everything at ts {ts} ({moment(ts)}){f' of {table}' if table else ''}; {AT_NEXT_START}")
+        sink.quarantine.add_skip_rule(SkipRule(decided_by=operator(), commit_ts=ts, table=name))
+    print_line(f"skipped: everything at ts {ts} ({time_text(ts)}){f' of {table}' if table else ''}; {AT_NEXT_START}")
 
 
 def _check_not_passed(settings: Config, stream: Stream, offset: Offset) -> None:

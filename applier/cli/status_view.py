@@ -10,7 +10,7 @@ from rich.text import Text
 from applier.sinks.ledger_entry import LedgerEntry
 from applier.sinks.overview import OwnerState, OwnerView
 from applier.status.replica_status import ReplicaStatus, StreamSummary
-from applier.telemetry.wording import count, duration, moment, one_line
+from applier.telemetry.wording import count, duration, one_line, time_text
 
 HEADINGS: Final = ("stream", "next offset", "end", "behind", "resolved", "lag", "")
 NUMBERS: Final = frozenset({"next offset", "end", "behind", "lag"})
@@ -60,10 +60,10 @@ def _facts(status: ReplicaStatus) -> Iterator[tuple[str, str, str]]:
         yield "checkpoint", "none: no run has started this replica", "yellow"
     else:
         lag = f", {duration(status.lag_s)} behind" if status.lag_s is not None else ""
-        yield "checkpoint", f"{moment(progress.checkpoint_ts)} (ts {progress.checkpoint_ts}){lag}", ""
+        yield "checkpoint", f"{time_text(progress.checkpoint_ts)} (ts {progress.checkpoint_ts}){lag}", ""
     if progress is not None and status.streams:
         held = f", held back by {status.holding_stream}" if status.holding_stream else ""
-        yield "watermark", f"{moment(status.watermark)}{held}", ""
+        yield "watermark", f"{time_text(status.watermark)}{held}", ""
     yield _owner(overview.owner)
     if status.live is not None:
         yield from _live(status.live)
@@ -121,7 +121,7 @@ def _cells(each: StreamSummary) -> tuple[str, ...]:
         "not read" if each.next_offset is None else f"{each.next_offset:,}",
         UNKNOWN if each.end_offset is None else f"{each.end_offset:,}",
         UNKNOWN if each.behind is None else f"{each.behind:,}",
-        moment(each.resolved_ts),
+        time_text(each.resolved_ts),
         "" if each.lag_s is None else duration(each.lag_s),
         "holds back the watermark" if each.holds_watermark else "",
     )

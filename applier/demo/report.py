@@ -12,7 +12,7 @@ from rich.text import Text
 from applier.demo.comparison import DurableState, TableVerdict
 from applier.demo.directory import DemoDirectory
 from applier.demo.volume import Volume
-from applier.telemetry.wording import count, duration, moment
+from applier.telemetry.wording import count, duration, time_text
 
 QUERY: Final = 'SELECT * FROM "bank.accounts" LIMIT 5'
 
@@ -51,7 +51,8 @@ class DemoReport:
     def killed(self, killed: DurableState, verdicts: list[TableVerdict], money: int | None, volume: Volume) -> None:
         """Print the checkpoint of the killed run, and whether the replica equals upstream there."""
         self.line("  killed with SIGKILL: driver, JVM and workers", "bold red")
-        self.line(f"  durable: checkpoint {moment(killed.checkpoint_ts)} of {moment(volume.last_ts)}, {count(killed.window_id, 'commit')}")
+        checkpoint, last = time_text(killed.checkpoint_ts), time_text(volume.last_ts)
+        self.line(f"  durable: checkpoint {checkpoint} of {last}, {count(killed.window_id, 'commit')}")
         differing = [verdict for verdict in verdicts if verdict.problems]
         tables = f"{count(len(verdicts) - 1, 'table')}, {count(sum(v.rows for v in verdicts[:-1]), 'row')}"
         if differing:
@@ -61,10 +62,10 @@ class DemoReport:
 
     def resumed(self, killed: DurableState, end: DurableState, result: dict[str, Any]) -> None:
         """Print where the second run resumed, and what it applied."""
-        self.line(f"  resumed at checkpoint {moment(killed.checkpoint_ts)} as run {end.epoch} (killed: run {killed.epoch})")
+        self.line(f"  resumed at checkpoint {time_text(killed.checkpoint_ts)} as run {end.epoch} (killed: run {killed.epoch})")
         self.line(
             f"  applied {count(result['rows'], 'row')} of {count(result['transactions'], 'transaction')}, {count(result['ddls'], 'DDL')}, "
-            f"in {duration(result['seconds'])}; checkpoint {moment(end.checkpoint_ts)}"
+            f"in {duration(result['seconds'])}; checkpoint {time_text(end.checkpoint_ts)}"
         )
 
     def summary(self, directory: DemoDirectory, verdicts: list[TableVerdict], *, seed: int, seconds: float) -> None:

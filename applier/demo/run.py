@@ -19,7 +19,7 @@ from applier.model.position import Ts
 from applier.model.segment import has_reached
 from applier.sinks.factory import open_sink
 from applier.sinks.port import Sink
-from applier.telemetry.wording import count, moment
+from applier.telemetry.wording import count, time_text
 
 REPLAYS: Final = 4
 
@@ -86,7 +86,7 @@ def _is_reached(sink: Sink, show: Callable[[str], None], until_ts: Ts | None) ->
             return False
         if progress is None:
             return False
-        show(f"checkpoint {moment(progress.checkpoint_ts)}, {count(progress.fence.window_id, 'commit')}")
+        show(f"checkpoint {time_text(progress.checkpoint_ts)}, {count(progress.fence.window_id, 'commit')}")
         return until_ts is not None and has_reached(progress.checkpoint_ts, until_ts)
 
     return is_reached

@@ -73,6 +73,6 @@ def ts_at(moment: datetime) -> Ts:
     return Ts((moment - _EPOCH) // _MILLISECOND << LOGICAL_BITS)
 
 
-def moment_of(ts: Ts) -> datetime:
+def datetime_of(ts: Ts) -> datetime:
     """Return the wall-clock part of a TSO as an aware datetime in UTC, exact to the millisecond (a float would not be)."""
     return _EPOCH + physical_ms(ts) * _MILLISECOND

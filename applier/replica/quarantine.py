@@ -37,10 +37,10 @@ class QuarantineRules:
         skipped_ts: dict[tuple[Ts, FoldedName | None], str] = {}
         for rule in self._store.skip_rules():
             if rule.place is not None:
-                skipped[rule.place.stream][rule.place.offset, rule.place.event] = rule.said_by
+                skipped[rule.place.stream][rule.place.offset, rule.place.event] = rule.decided_by
             # A transaction below A is applied or skipped already.
             elif not is_past(rule.commit_ts, progress.checkpoint_ts):
-                skipped_ts[rule.commit_ts, rule.table] = rule.said_by
+                skipped_ts[rule.commit_ts, rule.table] = rule.decided_by
         self._common = Tolerance(unreadable=self._unreadable, skipped_ts=skipped_ts)
         self._tolerances = {}
         for stream in stored.keys() | skipped.keys():
@@ -51,7 +51,7 @@ class QuarantineRules:
             self._tolerances[stream] = replace(
                 self._common,
                 stored=frozenset(place for place in stored[stream] if place[0] >= first),
-                skipped={place: said_by for place, said_by in skipped[stream].items() if place[0] >= first},
+                skipped={place: decided_by for place, decided_by in skipped[stream].items() if place[0] >= first},
             )
 
     def note_stored(self, events: Iterable[RejectedEvent], progress: Progress) -> None:

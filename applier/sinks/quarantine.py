@@ -51,7 +51,7 @@ class QuarantineEntry:
 class SkipRule:
     """The operator's rule to skip the event at ``place``; without a place, all events of ``commit_ts`` and ``table`` (None: any table)."""
 
-    said_by: str
+    decided_by: str
     place: EventPlace | None = None
     commit_ts: Ts = NO_TS
     table: FoldedName | None = None

@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from applier import __version__
-from applier.model.position import NO_TS, Ts, moment_of
+from applier.model.position import NO_TS, Ts, datetime_of
 from applier.telemetry.run_state import RunState, StreamView, lag_s
 from applier.telemetry.stall import Stall
 
@@ -46,7 +46,7 @@ def run_document(state: RunState, *, unix_s: float, is_alive: bool) -> dict[str,
 
 def time_of(ts: Ts) -> str | None:
     """Return the upstream's clock at a TSO as ISO 8601; None where there is no timestamp."""
-    return None if ts == NO_TS else moment_of(ts).isoformat(timespec="milliseconds")
+    return None if ts == NO_TS else datetime_of(ts).isoformat(timespec="milliseconds")
 
 
 def rounded(seconds: float | None) -> float | None:

@@ -73,7 +73,7 @@ class TolerantPlacer:
         self.indices = [index for index, _ in found]
         # First all rules, then all events: an update that changes the key is two rows of one event, and a rule that names the table of
         # either skips both.
-        skipped = {index: said_by for index, event in found if (said_by := self._skipped_by(offset, index, event)) is not None}
+        skipped = {index: decided_by for index, event in found if (decided_by := self._skipped_by(offset, index, event)) is not None}
         return [self._tolerated(EventPlace(self._stream, Offset(offset), index), event, skipped.get(index)) for index, event in found]
 
     def _skipped_by(self, offset: int, index: int, event: Placed | Unplaced) -> str | None:
@@ -81,14 +81,14 @@ class TolerantPlacer:
         if isinstance(event, DdlEvent):
             return None
         skipped, skipped_ts = self._tolerance.skipped, self._tolerance.skipped_ts
-        said_by = skipped.get((offset, WHOLE_RECORD)) or skipped.get((offset, index))
-        if said_by is None and skipped_ts and (ts := _ts_of(event)) is not None:
-            said_by = skipped_ts.get((ts, _table_of(event).fold())) or skipped_ts.get((ts, None))
-        return said_by
+        decided_by = skipped.get((offset, WHOLE_RECORD)) or skipped.get((offset, index))
+        if decided_by is None and skipped_ts and (ts := _ts_of(event)) is not None:
+            decided_by = skipped_ts.get((ts, _table_of(event).fold())) or skipped_ts.get((ts, None))
+        return decided_by
 
-    def _tolerated(self, place: EventPlace, event: Placed | Unplaced, said_by: str | None) -> Tolerated:
-        if said_by is not None:
-            return self._rejected(place, event, f"skipped by the operator ({said_by})", QuarantineState.SKIPPED)
+    def _tolerated(self, place: EventPlace, event: Placed | Unplaced, decided_by: str | None) -> Tolerated:
+        if decided_by is not None:
+            return self._rejected(place, event, f"skipped by the operator ({decided_by})", QuarantineState.SKIPPED)
         if not isinstance(event, Unplaced):
             return event
         if not self._tolerance.unreadable and place.offset not in self._stored_offsets:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TextIO, TypeAlias
 
-from applier.model.position import Ts, moment_of
+from applier.model.position import Ts, datetime_of
 from applier.telemetry.retries import log_retries
 
 LogFormat: TypeAlias = Literal["text", "json"]
@@ -156,6 +156,6 @@ def _facts(record: logging.LogRecord) -> dict[str, Any]:
 
 def _shown(name: str, value: Any) -> str:
     if name.endswith("_ts") and isinstance(value, int) and value:
-        return f"{value} ({utc_text(moment_of(Ts(value)))})"
+        return f"{value} ({utc_text(datetime_of(Ts(value)))})"
     text = str(value)
     return repr(text) if not text or any(c.isspace() for c in text) else text

@@ -5,7 +5,7 @@ import os
 import socket
 from typing import Final
 
-from applier.model.position import NO_TS, Ts, moment_of
+from applier.model.position import NO_TS, Ts, datetime_of
 from applier.telemetry.log import utc_text
 
 WIDTH: Final = 160
@@ -30,11 +30,11 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
 
 
-def moment(ts: Ts) -> str:
+def time_text(ts: Ts) -> str:
     """Write a TSO as the wall-clock time of its commit (UTC, milliseconds); ``none`` for no timestamp."""
     if ts == NO_TS:
         return "none"
-    return utc_text(moment_of(ts))
+    return utc_text(datetime_of(ts))
 
 
 def one_line(text: str) -> str:

@@ -93,10 +93,10 @@ def test_replicas_do_not_see_one_anothers_quarantine(quarantine: Quarantine, con
 @pytest.mark.parametrize(
     "rule",
     [
-        SkipRule(said_by="me@here", place=PLACE),
-        SkipRule(said_by="me@here", place=at(0)),
-        SkipRule(said_by="me@here", commit_ts=Ts(MAX_TS)),
-        SkipRule(said_by="me@here", commit_ts=Ts(5), table=FoldedName("shop", "orders")),
+        SkipRule(decided_by="me@here", place=PLACE),
+        SkipRule(decided_by="me@here", place=at(0)),
+        SkipRule(decided_by="me@here", commit_ts=Ts(MAX_TS)),
+        SkipRule(decided_by="me@here", commit_ts=Ts(5), table=FoldedName("shop", "orders")),
     ],
     ids=["one event", "whole record", "timestamp", "timestamp and table"],
 )

@@ -111,7 +111,7 @@ def test_a_transaction_of_many_rows_can_be_skipped(tmp_path, program, table, mak
     replica.source.advance(9_999)
     with pytest.raises((error, FatalSinkError, SourceError)):
         program(replica)
-    replica.skip(SkipRule(said_by="me@here", commit_ts=Ts(20), table=table))
+    replica.skip(SkipRule(decided_by="me@here", commit_ts=Ts(20), table=table))
     program(replica)
     assert (states(replica), rows_of(tmp_path)) == ([SKIPPED] * len(bad), [(999, 0)])
     program(replica)
@@ -147,7 +147,7 @@ def test_a_skipped_transaction_of_any_size_is_stored_in_several_transactions_tha
     log[start : start + rows // 50] = [each._replace(key=key, value=value) for each in log[start : start + rows // 50]]
     replica.source = CountingSource(log)
     replica.policy = Policy()
-    replica.skip(SkipRule(said_by="me@here", commit_ts=Ts(20), table=ORDERS))
+    replica.skip(SkipRule(decided_by="me@here", commit_ts=Ts(20), table=ORDERS))
     CountingReader.read_ranges.clear()
     program(replica)
     assert (states(replica), rows_of(tmp_path)) == ([SKIPPED] * rows, [(9_999, 0)])

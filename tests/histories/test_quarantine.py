@@ -197,7 +197,7 @@ def _args(n, stream):
 
 def test_an_event_that_is_skipped_counts_as_never_written(tmp_path):
     replica = replica_of(tmp_path, (ONE, order(20, 1, 1)), (ONE, order(21, 1, 2)), *everywhere(resolved(30)), quarantines=frozenset())
-    replica.skip(SkipRule(said_by="me@here", place=at(4)))
+    replica.skip(SkipRule(decided_by="me@here", place=at(4)))
     for _ in range(2):
         replica.catch_up()
     assert rows_of(tmp_path) == [(1, 1)]
@@ -212,7 +212,7 @@ def test_one_event_of_a_record_or_all_of_them_can_be_skipped(event, left, tmp_pa
     key, value = record(order(20, 1, 1), order(20, 2, 2), order(20, 3, 3))
     log[6] = log[6]._replace(key=key, value=value)
     replica = sqlite_replica(tmp_path, FakeSource(log))
-    replica.skip(SkipRule(said_by="me@here", place=at(3, event)))
+    replica.skip(SkipRule(decided_by="me@here", place=at(3, event)))
     replica.catch_up()
     assert rows_of(tmp_path) == left
     assert set(states(replica).values()) == {SKIPPED}
@@ -224,7 +224,7 @@ def test_the_one_record_that_stops_a_replica_can_be_skipped(tmp_path):
     replica = sqlite_replica(tmp_path, FakeSource(log))
     with pytest.raises(ProtocolError):
         replica.catch_up()
-    replica.skip(SkipRule(said_by="me@here", place=at(3)))
+    replica.skip(SkipRule(decided_by="me@here", place=at(3)))
     replica.catch_up()
     assert rows_of(tmp_path) == [(2, 2)]
     assert states(replica) == {"feed/0@3": SKIPPED}
@@ -232,8 +232,8 @@ def test_the_one_record_that_stops_a_replica_can_be_skipped(tmp_path):
 
 def test_rows_of_one_transaction_and_table_can_be_skipped(tmp_path):
     replica = replica_of(tmp_path, (ONE, order(20, 1, 1)), (TWO, order(20, 2, 2)), (TWO, order(21, 3, 3)), *everywhere(resolved(30)))
-    replica.skip(SkipRule(said_by="me@here", commit_ts=Ts(20), table=FoldedName("shop", "orders")))
-    replica.skip(SkipRule(said_by="me@here", commit_ts=Ts(21), table=FoldedName("shop", "others")))
+    replica.skip(SkipRule(decided_by="me@here", commit_ts=Ts(20), table=FoldedName("shop", "orders")))
+    replica.skip(SkipRule(decided_by="me@here", commit_ts=Ts(21), table=FoldedName("shop", "others")))
     replica.catch_up()
     assert rows_of(tmp_path) == [(3, 3)]
     assert states(replica) == {"feed/0@3#0": SKIPPED, "feed/1@3#0": SKIPPED}
@@ -246,7 +246,7 @@ def test_a_ddl_that_is_skipped_is_settled_for_its_copies_and_for_replays(table, 
         *BEGINNING, *everywhere(alter), *everywhere(resolved(30)), *everywhere(alter), (ONE, order(40, 1, 1)), *everywhere(resolved(50))
     )
     replica = sqlite_replica(tmp_path, FakeSource(log))
-    replica.skip(SkipRule(said_by="me@here", commit_ts=Ts(20), table=table))
+    replica.skip(SkipRule(decided_by="me@here", commit_ts=Ts(20), table=table))
     replica.catch_up()
     assert rows_of(tmp_path) == [(1, 1)]
     assert [(entry.state, entry.ddl.query) for entry in replica.ledger() if entry.ddl.commit_ts == 20] == [

@@ -78,7 +78,7 @@ def test_what_the_error_names_can_be_skipped_and_everything_else_is_applied(tmp_
     for _ in bad:
         facts = stopped(replica).facts
         place = EventPlace(Stream(facts["topic"], facts["partition"]), Offset(facts["offset"]), facts["event"])
-        replica.skip(SkipRule(said_by="me@here", place=place))
+        replica.skip(SkipRule(decided_by="me@here", place=place))
     replica.catch_up()
     assert rows_of(tmp_path) == [(n, n) for n in range(37) if n not in bad]
     assert {entry.event.state for entry in replica.quarantine().values()} == {QuarantineState.SKIPPED}

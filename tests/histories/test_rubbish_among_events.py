@@ -101,7 +101,7 @@ def test_rubbish_that_the_operator_has_named_is_skipped_and_changes_nothing(seed
     history, final_ts, source, kept = world(seed)
     replica = sqlite_replica(tmp_path, source)
     for stream, offset in kept:
-        replica.skip(SkipRule(said_by="me@here", place=EventPlace(stream, Offset(offset), WHOLE_RECORD)))
+        replica.skip(SkipRule(decided_by="me@here", place=EventPlace(stream, Offset(offset), WHOLE_RECORD)))
     assert replica.catch_up().checkpoint_ts == final_ts
     assert_identical(history, final_ts, replica.url)
     assert_kept(replica, kept, QuarantineState.SKIPPED)

@@ -38,7 +38,7 @@ class Bookkeeping:
         return str(ts) if self.dialect == "sqlite" and ts > MAX_INTEGER else ts
 
 
-def moment(value: datetime | str) -> datetime:
+def as_datetime(value: datetime | str) -> datetime:
     """Read a wall-clock time of the database (UTC) as an aware datetime."""
     parsed = datetime.fromisoformat(value) if isinstance(value, str) else value
     return parsed.replace(tzinfo=UTC)

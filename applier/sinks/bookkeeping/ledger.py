@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row
 from applier.model.errors import InvariantViolation, NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, moment
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, as_datetime
 from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
 
 MAX_LISTED: Final = 1_000
@@ -152,7 +152,7 @@ def _entry(row: Row[Any]) -> LedgerEntry:
         ddl=ddl,
         state=DdlState(row.state),
         before=row.before_state,
-        began_at=moment(row.began_at),
-        ended_at=None if row.ended_at is None else moment(row.ended_at),
+        began_at=as_datetime(row.began_at),
+        ended_at=None if row.ended_at is None else as_datetime(row.ended_at),
         error=row.error,
     )

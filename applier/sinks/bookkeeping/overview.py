@@ -5,7 +5,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from applier.sinks.bookkeeping import migration
-from applier.sinks.bookkeeping.bookkeeping import moment
+from applier.sinks.bookkeeping.bookkeeping import as_datetime
 from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable
 from applier.sinks.bookkeeping.progress_table import ProgressTable
@@ -24,7 +24,7 @@ def read_overview(connection: Connection, ledger: Ledger, judge: Callable[[Owner
     owner = OwnerTable(books).read(connection)
     return Overview(
         progress=ProgressTable(books).load(connection),
-        updated_at=None if updated is None else moment(updated),
+        updated_at=None if updated is None else as_datetime(updated),
         owner=None if owner is None else judge(owner),
         undecided=tuple(ledger.intents(connection)),
         quarantined=Quarantine(books).count(connection),

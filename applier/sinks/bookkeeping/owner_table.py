@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from applier.model.errors import Fenced
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, moment
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, as_datetime
 from applier.sinks.overview import Owner
 
 
@@ -44,10 +44,14 @@ class OwnerTable:
         if row is None:
             return None
         owner = Owner(
-            epoch=row.epoch, host=row.host, process=row.process, started_at=moment(row.started_at), heartbeat_at=moment(row.heartbeat_at)
+            epoch=row.epoch,
+            host=row.host,
+            process=row.process,
+            started_at=as_datetime(row.started_at),
+            heartbeat_at=as_datetime(row.heartbeat_at),
         )
         # The database's clock for both times: the clocks of two hosts may differ by more than a lease.
-        return OwnerRow(owner, row.run_id, moment(row.now))
+        return OwnerRow(owner, row.run_id, as_datetime(row.now))
 
     def beat(self, connection: Connection, run_id: str) -> bool:
         """Renew the heartbeat; False if another run owns the replica by now."""

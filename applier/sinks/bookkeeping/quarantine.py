@@ -17,7 +17,7 @@ from applier.model.errors import FatalSinkError
 from applier.model.events import FoldedName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, moment
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, as_datetime
 from applier.sinks.quarantine import Quarantined, QuarantineEntry, SkipRule
 
 PIECE_BYTES: Final = 256 * 1024
@@ -127,7 +127,7 @@ class Quarantine:
             "commit_ts": self.bookkeeping.number(rule.commit_ts),
             "schema_name": rule.table.schema if rule.table else "",
             "table_name": rule.table.table if rule.table else "",
-            "said_by": rule.said_by,
+            "said_by": rule.decided_by,
         }
         connection.execute(self.bookkeeping.query("skip_write"), values)
 
@@ -159,8 +159,8 @@ def _entry(row: Any) -> QuarantineEntry:
     )
     return QuarantineEntry(
         event=event,
-        found_at=moment(row.found_at),
-        settled_at=None if row.settled_at is None else moment(row.settled_at),
+        found_at=as_datetime(row.found_at),
+        settled_at=None if row.settled_at is None else as_datetime(row.settled_at),
         settled_by=row.settled_by or "",
     )
 
@@ -168,7 +168,7 @@ def _entry(row: Any) -> QuarantineEntry:
 def _rule(row: Any) -> SkipRule:
     place = None if row.topic == ANYWHERE.topic else _place(row)
     table = FoldedName(row.schema_name, row.table_name) if row.schema_name or row.table_name else None
-    return SkipRule(said_by=row.said_by, place=place, commit_ts=Ts(int(row.commit_ts)), table=table)
+    return SkipRule(decided_by=row.said_by, place=place, commit_ts=Ts(int(row.commit_ts)), table=table)
 
 
 def _place(row: Any) -> EventPlace:

@@ -16,7 +16,7 @@ _GRANT: Final = re.compile(
 _ALL: Final = frozenset({"ALL PRIVILEGES", "ALL"})
 
 
-class TriggerSight:
+class TriggerVisibility:
     """Whether triggers of a table can be seen: that takes the privilege TRIGGER (TiDB has neither triggers nor a need to look)."""
 
     def __init__(self, grants: Iterable[str], *, has_triggers: bool = True) -> None:
@@ -29,7 +29,7 @@ class TriggerSight:
                 (self._granted if match["verb"] == "GRANT" else self._revoked).append(_pattern(match["place"]))
 
     @classmethod
-    def of(cls, connection: Connection) -> "TriggerSight":
+    def of(cls, connection: Connection) -> "TriggerVisibility":
         """Ask the server what the session's user may do."""
         # TiDB has no triggers, and no privilege TRIGGER that would show them.
         has_triggers = "tidb" not in str(connection.scalar(_VERSION)).casefold()

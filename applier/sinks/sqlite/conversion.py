@@ -19,11 +19,11 @@ from applier.sinks.sqlite.stored_value import (
     binary,
     character,
     date,
+    date_and_time,
     decimal_text,
     floating,
     integer,
     labels,
-    moment,
     parse_decimal,
     parse_integer,
     parse_year,
@@ -93,8 +93,8 @@ def _same_family(old: ColumnType, new: ColumnType) -> Conversion | None:
         TypeFamily.YEAR: same,
         TypeFamily.DECIMAL: lambda value: decimal_text(Decimal(as_text(value)), new),
         TypeFamily.BINARY: lambda value: binary(as_bytes(value), new),
-        TypeFamily.DATETIME: lambda value: moment(as_text(value), new),
-        TypeFamily.TIMESTAMP: lambda value: moment(as_text(value), new),
+        TypeFamily.DATETIME: lambda value: date_and_time(as_text(value), new),
+        TypeFamily.TIMESTAMP: lambda value: date_and_time(as_text(value), new),
         TypeFamily.TIME: lambda value: time_of_day(as_text(value), new),
         TypeFamily.ENUM: lambda value: labels(as_text(value), new),
         TypeFamily.SET: lambda value: labels(as_text(value), new),
@@ -158,8 +158,8 @@ def _from_text(old: ColumnType, new: ColumnType) -> Conversion | None:
         TypeFamily.DOUBLE: lambda value: float(parse_decimal(as_text(value))),
         TypeFamily.YEAR: lambda value: store_integer(parse_year(as_text(value)), new),
         TypeFamily.DATE: lambda value: date(as_text(value)),
-        TypeFamily.DATETIME: lambda value: moment(as_text(value), new),
-        TypeFamily.TIMESTAMP: lambda value: moment(as_text(value), new),
+        TypeFamily.DATETIME: lambda value: date_and_time(as_text(value), new),
+        TypeFamily.TIMESTAMP: lambda value: date_and_time(as_text(value), new),
         TypeFamily.TIME: lambda value: time_of_day(as_text(value), new),
         TypeFamily.ENUM: lambda value: labels(as_text(value), new),
         TypeFamily.SET: lambda value: labels(as_text(value), new),
@@ -195,7 +195,7 @@ def _from_temporal(_old: ColumnType, new: ColumnType) -> Conversion | None:
     if new.family is TypeFamily.CHARACTER:
         return lambda value: character(as_text(value), new)
     if new.family is TypeFamily.DATETIME:
-        return lambda value: moment(_plain_date(as_text(value)), new)
+        return lambda value: date_and_time(_plain_date(as_text(value)), new)
     return None
 
 

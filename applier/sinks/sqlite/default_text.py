@@ -68,7 +68,7 @@ def plain_time(text: str) -> str:
     return f"{sign}{hours_of_all:02}:{minute:02}:{second:02}{fraction}"
 
 
-def plain_moment(number: int) -> str:
+def plain_datetime(number: int) -> str:
     """Read 0, ``20240102`` or ``20240102030405`` as a date and time."""
     if number == 0:
         return "0000-00-00 00:00:00"

@@ -27,7 +27,7 @@ def stored(value: tuple[str, str], sources: frozenset[ColumnType], column: Colum
         return _characters(text, column) if kind == TEXT or _is_plain(sources) else None
     if kind == NUMBER:
         return _number(text, sources, column)
-    return _moment(text, sources, column)
+    return _date_and_time(text, sources, column)
 
 
 def _number(text: str, sources: frozenset[ColumnType], column: ColumnType) -> Rendered:
@@ -57,7 +57,7 @@ def _characters(text: str, column: ColumnType) -> Rendered:
     return (f"rtrim({text},' ')" if column.base == "char" else text), TEXT
 
 
-def _moment(text: str, sources: frozenset[ColumnType], column: ColumnType) -> Rendered:
+def _date_and_time(text: str, sources: frozenset[ColumnType], column: ColumnType) -> Rendered:
     """A DATETIME from a DATE begins with the day."""
     if column.family is TypeFamily.DATETIME and {source.family for source in sources} == {TypeFamily.DATE}:
         fraction = "." + "0" * column.scale if column.scale else ""

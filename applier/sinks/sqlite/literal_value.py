@@ -11,16 +11,16 @@ from applier.ddl.cursor import Cursor
 from applier.ddl.remedy import BY_HAND
 from applier.ddl.table import ColumnDefinition, DefaultKind
 from applier.model.errors import NeedsOperator
-from applier.model.position import Ts, moment_of
+from applier.model.position import Ts, datetime_of
 from applier.sinks.sqlite.conversion import conversion
-from applier.sinks.sqlite.default_text import default_year, parse_number, plain_moment, plain_time, whole
+from applier.sinks.sqlite.default_text import default_year, parse_number, plain_datetime, plain_time, whole
 from applier.sinks.sqlite.stored_value import (
     Inexact,
     Stored,
     date,
+    date_and_time,
     decimal_text,
     floating,
-    moment,
     rounded_decimal,
     store_integer,
     time_of_day,
@@ -81,7 +81,7 @@ def _from_text(column: ColumnType, text: str) -> Stored:
         case TypeFamily.TIME:
             return time_of_day(plain_time(text), column)
         case TypeFamily.DATE | TypeFamily.DATETIME | TypeFamily.TIMESTAMP if text.isdecimal():
-            return _from_date(column, plain_moment(int(text)))
+            return _from_date(column, plain_datetime(int(text)))
         case _:
             return conversion(_TEXT, column)(text)
 
@@ -103,7 +103,7 @@ def _from_number(column: ColumnType, text: str) -> Stored:
         case TypeFamily.TIME:
             return time_of_day(plain_time(text), column)
         case TypeFamily.DATE | TypeFamily.DATETIME | TypeFamily.TIMESTAMP:
-            return _from_date(column, plain_moment(whole(number)))
+            return _from_date(column, plain_datetime(whole(number)))
         case TypeFamily.CHARACTER | TypeFamily.BINARY if "e" in text.casefold():
             raise Inexact("a number with an exponent has no certain spelling")
         case TypeFamily.CHARACTER:
@@ -128,7 +128,7 @@ def _from_decimal(column: ColumnType, number: Decimal) -> Stored:
 
 
 def _from_date(column: ColumnType, text: str) -> Stored:
-    return date(text) if column.family is TypeFamily.DATE else moment(text, column)
+    return date(text) if column.family is TypeFamily.DATE else date_and_time(text, column)
 
 
 def _stored_integer(number: int) -> Stored:
@@ -168,7 +168,7 @@ def implicit_default(column: ColumnType) -> Stored:
 
 def _now(column: ColumnType, commit_ts: Ts, zone: str) -> Stored:
     """Return the physical time of the DDL in whole seconds: TiDB drops the fraction of CURRENT_TIMESTAMP for existing rows."""
-    moment: datetime = moment_of(commit_ts).astimezone(ZoneInfo(zone))
+    moment: datetime = datetime_of(commit_ts).astimezone(ZoneInfo(zone))
     text = f"{moment:%Y-%m-%d %H:%M:%S}" + ("." + "0" * column.scale if column.scale else "")
     # A DATE keeps the day in the wire's zone.
     return text[:10] if column.family is TypeFamily.DATE else text

@@ -110,7 +110,7 @@ def date(text: str) -> str:
     return found[1]
 
 
-def moment(text: str, new: ColumnType) -> str:
+def date_and_time(text: str, new: ColumnType) -> str:
     """Store a DATETIME or TIMESTAMP with the fraction of its type."""
     found = _DATETIME.fullmatch(text)
     if found is None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applier.model.position import LOGICAL_BITS, MAX_TS, NO_TS, Offset, Place, Stream, Ts, moment_of, physical_ms, ts_at
+from applier.model.position import LOGICAL_BITS, MAX_TS, NO_TS, Offset, Place, Stream, Ts, datetime_of, physical_ms, ts_at
 
 
 @pytest.mark.parametrize(
@@ -18,17 +18,17 @@ from applier.model.position import LOGICAL_BITS, MAX_TS, NO_TS, Offset, Place, S
     ],
 )
 def test_the_moment_of_a_ts_is_exact_to_the_millisecond(ts, moment):
-    assert moment_of(ts) == moment
+    assert datetime_of(ts) == moment
 
 
 @given(st.integers(0, MAX_TS))
 def test_a_moment_leads_back_to_the_first_ts_of_its_millisecond(ts):
-    assert ts_at(moment_of(Ts(ts))) == physical_ms(Ts(ts)) << LOGICAL_BITS
+    assert ts_at(datetime_of(Ts(ts))) == physical_ms(Ts(ts)) << LOGICAL_BITS
 
 
 @given(st.datetimes(datetime(1970, 1, 2), datetime(4199, 1, 1), timezones=st.just(timezone(timedelta(hours=8)))))  # noqa: DTZ001 - the zone is beside it
 def test_the_ts_at_a_moment_lies_in_its_very_millisecond(moment):
-    assert timedelta(0) <= moment - moment_of(ts_at(moment)) < timedelta(milliseconds=1)
+    assert timedelta(0) <= moment - datetime_of(ts_at(moment)) < timedelta(milliseconds=1)
 
 
 def test_a_stream_is_read_as_it_is_written():

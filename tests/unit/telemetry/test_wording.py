@@ -3,7 +3,7 @@
 import pytest
 
 from applier.model.position import MAX_TS, NO_TS, Ts
-from applier.telemetry.wording import WIDTH, count, duration, moment, one_line
+from applier.telemetry.wording import WIDTH, count, duration, one_line, time_text
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 rows"), (1, "1 row"), (2000, "2,000 rows")])
@@ -36,7 +36,7 @@ def test_durations_have_the_unit_that_fits(seconds, text):
     ],
 )
 def test_a_ts_is_shown_as_the_time_of_its_commit(ts, text):
-    assert moment(ts) == text
+    assert time_text(ts) == text
 
 
 def test_a_text_of_several_lines_becomes_one_without_control_characters():

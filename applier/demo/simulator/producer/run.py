@@ -24,7 +24,7 @@ class Producer:
         """Yield the records in the order of real time. Each call starts from the beginning."""
         state = ProducerState(self._history, self._options)
         self.counts = state.writer.counts
-        while _is_something_left(state):
+        while _has_items_left(state):
             _take_one_action(state)
             yield from state.writer.take()
         finish(state)
@@ -32,7 +32,7 @@ class Producer:
         self.final_ts = state.final_ts
 
 
-def _is_something_left(state: ProducerState) -> bool:
+def _has_items_left(state: ProducerState) -> bool:
     replays = state.replays and state.upstream
     return bool(state.upstream.next is not None or len(state.owner.queues) or state.moved or replays)
 

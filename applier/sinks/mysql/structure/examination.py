@@ -10,7 +10,7 @@ from sqlalchemy import Connection, text
 
 from applier.model.events import FoldedName, TableName
 from applier.planner.table_check import FoldingColumn, SinkTable
-from applier.sinks.mysql.grants import TriggerSight
+from applier.sinks.mysql.grants import TriggerVisibility
 from applier.sinks.mysql.structure.model import TableStructure
 from applier.sinks.mysql.structure.reader import read_structures
 
@@ -26,10 +26,10 @@ def examine(connection: Connection, tables: Collection[TableName]) -> dict[Folde
         return {}
     engines = frozenset(str(engine).casefold() for engine in connection.scalars(_ENGINES))
     # information_schema.TRIGGERS is empty for a user without TRIGGER: "no triggers" would be a guess.
-    sight = TriggerSight.of(connection)
+    visibility = TriggerVisibility.of(connection)
     names = {name.fold(): name for name in tables}
     return {
-        folded: _examined(names[folded], structure, engines, shows_triggers=sight.shows(names[folded]))
+        folded: _examined(names[folded], structure, engines, shows_triggers=visibility.shows(names[folded]))
         for folded, structure in structures.items()
     }
 

@@ -3,7 +3,7 @@
 import pytest
 
 from applier.model.events import TableName
-from applier.sinks.mysql.grants import TriggerSight
+from applier.sinks.mysql.grants import TriggerVisibility
 
 ORDERS = TableName("my_shop", "orders")
 
@@ -19,7 +19,7 @@ ORDERS = TableName("my_shop", "orders")
     ],
 )
 def test_a_grant_of_the_privilege_shows_triggers(grant: str) -> None:
-    assert TriggerSight(["GRANT USAGE ON *.* TO `a`@`%`", grant]).shows(ORDERS)
+    assert TriggerVisibility(["GRANT USAGE ON *.* TO `a`@`%`", grant]).shows(ORDERS)
 
 
 @pytest.mark.parametrize(
@@ -34,12 +34,12 @@ def test_a_grant_of_the_privilege_shows_triggers(grant: str) -> None:
     ],
 )
 def test_other_grants_do_not(grant: str) -> None:
-    assert not TriggerSight([grant]).shows(ORDERS)
+    assert not TriggerVisibility([grant]).shows(ORDERS)
 
 
 def test_a_partial_revoke_hides_triggers() -> None:
-    assert not TriggerSight(["GRANT TRIGGER ON *.* TO `a`@`%`", "REVOKE TRIGGER ON `my_shop`.* FROM `a`@`%`"]).shows(ORDERS)
+    assert not TriggerVisibility(["GRANT TRIGGER ON *.* TO `a`@`%`", "REVOKE TRIGGER ON `my_shop`.* FROM `a`@`%`"]).shows(ORDERS)
 
 
 def test_a_server_without_triggers_has_none_to_hide() -> None:
-    assert TriggerSight([], has_triggers=False).shows(ORDERS)
+    assert TriggerVisibility([], has_triggers=False).shows(ORDERS)
