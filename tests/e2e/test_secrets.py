@@ -160,20 +160,20 @@ def failures(place):
         (place.write("kafka-away", servers=NOBODY), SOURCE, "Kafka does not answer", "source.bootstrap_servers"),
         (place.write("mechanism", kafka={"sasl.mechanism": f"{MARK}-4"}), CONFIG, "sasl.mechanism", "CONFIGURATION.md"),
         (place.write("key", kafka={"ssl.key.pem": f"{MARK}-5"}), CONFIG, "ssl.key.pem", "CONFIGURATION.md"),
-        (place.write("twice", sink={"password": f"{MARK}-6"}), CONFIG, "password_file", "Leave one of them out"),
+        (place.write("twice", sink={"password": f"{MARK}-6"}), CONFIG, "password_file", "Remove one of them"),
         (place.write("no-file", sink={"password_file": f"/{MARK}-7"}), CONFIG, "sink.password_file", "permissions"),
         (place.write("option", url=f"{place.url}?ssl_key_password={MARK}-8"), CONFIG, "sink.url", "password_file"),
     ]
 
 
 def test_no_failure_shows_a_secret(place):
-    def told(config: Path):
+    def run_until_it_fails(config: Path):
         with catchup(config, APPLIER_DEBUG="1") as program:
             return program.wait()
 
     cases = failures(place)
     with ThreadPoolExecutor(3) as pool:
-        ends = list(pool.map(told, [config for config, *_ in cases]))
+        ends = list(pool.map(run_until_it_fails, [config for config, *_ in cases]))
     for (config, code, words, remedy), ended in zip(cases, ends, strict=True):
         name = config.parent.name
         assert (name, ended.code, ended.stdout) == (name, code, ""), ended.stderr
