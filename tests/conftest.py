@@ -67,7 +67,7 @@ def mysql_url(database: Database) -> str:
 def least_privileged_url(database: Database) -> str:
     """The same server for the program under test: the user of sql/grants.sql, who may do what that file grants and nothing else.
 
-    Give this URL to what is tested (``write_config(url=least_privileged_url)``, ``SinkSettings``), and leave ``mysql_url`` to whoever
+    Give this URL to what is tested (``write_config(url=least_privileged_url)``, ``SinkSettings``), and leave ``mysql_url`` to code that
     prepares, looks on, or compares (``clear_sink``, ``fence_of``, oracles, ``wrong_in``): schemas beside tests.rig.least_privilege's
     REPLICATED are closed to it.
     """
@@ -148,7 +148,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Where servers are required, a skipped integration test fails the run, whoever skipped it."""
+    """Where servers are required, a skipped integration test fails the run, whatever skipped it."""
     if os.environ.get(REQUIRE_SERVERS) and _skipped_integration(session.config) and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -23,7 +23,7 @@ DDL_SHARE: Final = 0.012
 def demo(
     *,
     directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Directory for the demo's files.")] = DEFAULT_DIRECTORY,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Another seed makes another history.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the simulated history.")] = 1,
     transactions: Annotated[int, typer.Option(metavar="N", min=100, max=MAX_TRANSACTIONS, help="Number of upstream transactions.")] = 3000,
 ) -> None:
     """Run the whole pipeline on this machine. No server is needed.

@@ -52,8 +52,8 @@ def heap(jvm: Process) -> dict[str, float]:
     if shutil.which("jcmd") is None:
         return {}
     command = ["jcmd", str(jvm.pid), "GC.class_histogram"]
-    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120).stdout
-    counts = {name: (int(instances), int(size)) for instances, size, name in HISTOGRAM.findall(told)}
+    reported = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120).stdout
+    counts = {name: (int(instances), int(size)) for instances, size, name in HISTOGRAM.findall(reported)}
     if not counts:
         return {}
     rdds = sum(count for name, (count, _) in counts.items() if name.endswith("RDD") and name.startswith("org.apache.spark."))

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import make_url
 
 from applier.demo.simulator.mysql_oracle import connect
-from tests.rig.bad_input import assert_told, half_way
+from tests.rig.bad_input import assert_reports, half_way
 from tests.rig.program import catchup, write_config
 from tests.rig.upstream import clear_sink
 
@@ -36,7 +36,7 @@ REPAIRED = (
 MADE_ANEW = (KEPT, "RENAME TABLE bank.accounts TO oracle_kept.accounts", "CREATE TABLE bank.accounts LIKE oracle_kept.accounts")
 
 
-def told(config):
+def reported(config):
     with catchup(config) as program:
         return program.wait()
 
@@ -51,22 +51,22 @@ def execute(url, *statements):
 def test_an_unknown_configuration_key(tmp_path):
     config = write_config(tmp_path, servers=NOBODY, url=f"sqlite:///{tmp_path}/replica.db")
     config.write_text(config.read_text().replace("lease_s", "leese_s"))
-    assert_told(told(config), CONFIG, "run.leese_s", f"file: {config}", "Did you mean run.lease_s?")
+    assert_reports(reported(config), CONFIG, "run.leese_s", f"file: {config}", "Did you mean run.lease_s?")
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.write_bytes(b"\xff = 1")], ids=["directory", "not text"])
 def test_an_unreadable_configuration_file(make, tmp_path):
     config = tmp_path / "other.toml"
-    assert_told(told(config), CONFIG, str(config))
+    assert_reports(reported(config), CONFIG, str(config))
     make(config)
-    assert_told(told(config), CONFIG, str(config))
+    assert_reports(reported(config), CONFIG, str(config))
 
 
 @pytest.mark.parametrize("place", ["/proc/replica.db", "{directory}/missing/replica.db"])
 def test_a_file_that_is_not_writable(place, tmp_path, mock_kafka):
     stage = half_way(tmp_path, mock_kafka, f"sqlite:///{tmp_path}/replica.db")
     path = place.format(directory=tmp_path)
-    assert_told(told(write_config(tmp_path, servers=mock_kafka, url=f"sqlite:///{path}", topics=[stage.topic])), SINK, path)
+    assert_reports(reported(write_config(tmp_path, servers=mock_kafka, url=f"sqlite:///{path}", topics=[stage.topic])), SINK, path)
 
 
 def test_a_table_of_the_file_that_was_dropped_by_hand(tmp_path, mock_kafka):
@@ -74,7 +74,7 @@ def test_a_table_of_the_file_that_was_dropped_by_hand(tmp_path, mock_kafka):
     stage.produce(stage.late)
     with closing(sqlite3.connect(tmp_path / "replica.db")) as connection:
         connection.execute('ALTER TABLE "bank.accounts" RENAME TO "kept"')
-    assert_told(stage.refusal(), SINK, "table: bank.accounts", "commit_ts: ")
+    assert_reports(stage.refusal(), SINK, "table: bank.accounts", "commit_ts: ")
     with closing(sqlite3.connect(tmp_path / "replica.db")) as connection:
         connection.execute('ALTER TABLE "kept" RENAME TO "bank.accounts"')
     stage.catch_up_in_process()
@@ -123,14 +123,14 @@ def test_a_table_of_the_server_that_was_changed_by_hand(damage, repair, words, s
         ended = stage.refusal()
     finally:
         execute(stage.url, *repair)
-    assert_told(ended, SINK, *words)
+    assert_reports(ended, SINK, *words)
     assert "owner-1" not in ended.stderr, "values of rows are nobody's business"
 
 
 def test_a_wrong_password(stage):
     wrong = uuid4().hex
     ended = stage.refusal(url=make_url(stage.url).set(password=wrong).render_as_string(hide_password=False))
-    assert_told(ended, SINK, "Access denied", "APPLIER_SINK__PASSWORD")
+    assert_reports(ended, SINK, "Access denied", "APPLIER_SINK__PASSWORD")
     assert wrong not in ended.stderr
 
 
@@ -148,7 +148,7 @@ def test_a_missing_privilege(stage):
         ended = stage.refusal(url=stranger)
     finally:
         execute(stage.url, f"DROP USER {STRANGER}@'%'")
-    assert_told(ended, SINK, "command denied to user", "sql/grants.sql", "table: ", *STATEMENT)
+    assert_reports(ended, SINK, "command denied to user", "sql/grants.sql", "table: ", *STATEMENT)
     assert password not in ended.stderr
 
 

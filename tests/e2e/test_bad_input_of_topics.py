@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from tests.rig.bad_input import RESOLVED, Stage, assert_told, first_row, half_way
+from tests.rig.bad_input import RESOLVED, Stage, assert_reports, first_row, half_way
 from tests.rig.upstream import small_upstream
 
 pytestmark = pytest.mark.slow
@@ -36,14 +36,14 @@ def without_broker(tmp_path_factory):
 
 
 def test_an_unknown_topic(without_broker, tmp_path, mock_kafka):
-    assert_told(new_stage(tmp_path, mock_kafka, "nothing-here").refusal(), SOURCE, "the topic does not exist", "topic: nothing-here")
+    assert_reports(new_stage(tmp_path, mock_kafka, "nothing-here").refusal(), SOURCE, "the topic does not exist", "topic: nothing-here")
 
 
 def test_s13_a_topic_without_resolved_events(tmp_path, mock_kafka):
     topic = f"silent-{uuid4().hex[:8]}"
     stage = new_stage(tmp_path, mock_kafka, topic)
     stage.produce([record for record in stage.world.log if not record.key.endswith(RESOLVED)])
-    assert_told(stage.refusal(), SOURCE, "no resolved event", f"stream: {topic}/")
+    assert_reports(stage.refusal(), SOURCE, "no resolved event", f"stream: {topic}/")
 
 
 @pytest.mark.parametrize(
@@ -60,14 +60,14 @@ def test_s23_a_record_that_cannot_be_read(damage, words, stage):
     offset = sum(record.stream == bad.stream for record in stage.world.log[: -len(stage.late)])
     offset += sum(record.stream == bad.stream for record in stage.late[:place])
     stage.produce([*stage.late[:place], damage(bad), *stage.late[place + 1 :]])
-    told = stage.refusal()
-    assert_told(told, SOURCE, words, f"topic: {stage.topic}", f"partition: {bad.stream.partition}", f"offset: {offset}")
+    reported = stage.refusal()
+    assert_reports(reported, SOURCE, words, f"topic: {stage.topic}", f"partition: {bad.stream.partition}", f"offset: {offset}")
 
 
 def test_an_empty_topic(tmp_path, kafka):
     topic = f"empty-{uuid4().hex[:8]}"
     kafka.create_topic(topic, partitions=2)
-    assert_told(new_stage(tmp_path, kafka.bootstrap_servers, topic).refusal(), SOURCE, "the topic is empty", f"topic: {topic}")
+    assert_reports(new_stage(tmp_path, kafka.bootstrap_servers, topic).refusal(), SOURCE, "the topic is empty", f"topic: {topic}")
 
 
 def test_offsets_expired_by_retention(tmp_path, kafka):
@@ -85,8 +85,8 @@ def test_offsets_expired_by_retention(tmp_path, kafka):
     (deleted,) = admin.delete_records([TopicPartition(*stream, end - 1)]).values()
     assert deleted.result(30).low_watermark == end - 1
     missing = f"{stored[stream].next_offset}..{end - 2}"
-    assert_told(stage.refusal(), OPERATOR, f"topic: {stage.topic}", f"partition: {stream.partition}", missing)
+    assert_reports(stage.refusal(), OPERATOR, f"topic: {stage.topic}", f"partition: {stream.partition}", missing)
 
 
 def test_a_broker_that_is_down(without_broker):
-    assert_told(without_broker.result(120), SOURCE, "Kafka does not answer", f"bootstrap_servers: {NOBODY}")
+    assert_reports(without_broker.result(120), SOURCE, "Kafka does not answer", f"bootstrap_servers: {NOBODY}")

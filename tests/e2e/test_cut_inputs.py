@@ -1,6 +1,6 @@
 """The input of the task that writes is cut short while that task waits at a named point: no part of a segment is committed.
 
-What tells that the cut has hit is Spark's own word of a failed fetch, or a segment that is applied again; what tells that nothing was
+The sign that the cut has hit is Spark's message of a failed fetch, or a segment that is applied again; the sign that nothing was
 lost is the number of rows.
 """
 
@@ -42,8 +42,8 @@ def first_stopped(program, leaders):
     return found[0]
 
 
-def go_on_until_the_end(program, leaders):
-    """Let every writer go on, also those of later attempts, each of which stops once."""
+def continue_until_the_end(program, leaders):
+    """Let every writer continue, also those of later attempts, each of which stops once."""
     give_up = time.monotonic() + DEADLINE_S
     while program.poll() is None:
         assert time.monotonic() < give_up, program.said()
@@ -64,10 +64,10 @@ def test_an_executor_that_holds_rendered_statements_dies_before_they_are_written
         (other,) = [leader for leader in leaders if leader != home]
         (executor,) = processes(other, Role.EXECUTOR)
         executor.signal(signal.SIGKILL)
-        told = go_on_until_the_end(program, lambda: leaders)
+        reported = continue_until_the_end(program, lambda: leaders)
         said = program.said()
     assert "FetchFailed" in said, "the executor that died held nothing that the writer needed"
-    assert (told["outcomes"][-1]["state"], told["rows"]) == ("committed", ALL), told
+    assert (reported["outcomes"][-1]["state"], reported["rows"]) == ("committed", ALL), reported
 
 
 def test_the_files_of_a_shuffle_are_cut_short_on_disk_before_they_are_read(tmp_path):
@@ -75,8 +75,8 @@ def test_the_files_of_a_shuffle_are_cut_short_on_disk_before_they_are_read(tmp_p
         first_stopped(program, [program.pid])
         for path in (tmp_path / "spark").rglob("shuffle_*.data"):
             os.truncate(path, path.stat().st_size // 2)
-        told = go_on_until_the_end(program, lambda: [program.pid])
+        reported = continue_until_the_end(program, lambda: [program.pid])
         said = program.said()
     # Where the file ends between two blocks of its compression, Spark takes that for the end of the data, and its job succeeds.
-    assert "FetchFailed" in said or len(told["outcomes"]) > 1, "what was cut off had been read before"
-    assert (told["outcomes"][-1]["state"], told["rows"]) == ("committed", ALL), told
+    assert "FetchFailed" in said or len(reported["outcomes"]) > 1, "what was cut off had been read before"
+    assert (reported["outcomes"][-1]["state"], reported["rows"]) == ("committed", ALL), reported

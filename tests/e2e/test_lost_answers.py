@@ -1,4 +1,4 @@
-"""The program against a server that commits and does not say so: a proxy cuts the writer's connection behind its COMMIT."""
+"""The program against a server that commits and does not say so: a proxy cuts the writer's connection after its COMMIT."""
 
 from collections import defaultdict
 from contextlib import closing
@@ -87,7 +87,7 @@ def test_a_commit_whose_answer_was_lost_is_neither_repeated_nor_lost(tmp_path, k
         ended = run(write_config(tmp_path, url=through, accept={"bank.transfers": ["trigger"]}, **places))
     assert ended.result["checkpoint_ts"] == world.final_ts
     assert frozenset(proxy.cuts) == CUT
-    # The epoch tells of both runs and of each answer that was lost.
+    # The epoch shows both runs and of each answer that was lost.
     assert fence_of(mysql_url)[0] == 2 + len(CUT)
     assert repeated(world, mysql_url) == []
     assert reader.totals == [world.history.money_total()]

@@ -35,7 +35,7 @@ def lose_writers_at(config, world, url, point):
             break
     assert ended.result["checkpoint_ts"] == world.final_ts
     assert world.wrong_in(url) == []
-    # Whoever died at a COMMIT left its outcome unknown: the epoch was raised.
+    # A death at a COMMIT left its outcome unknown: the epoch was raised.
     assert fence_of(url)[0] > 1, point
 
 

@@ -15,7 +15,7 @@ pytestmark = [
 FENCED = 5
 HOUR_S = 3600
 LEASE_S = 60
-"""A tenth is the interval of the heartbeat. Long enough to tell a wait of some intervals from a wait for the lease."""
+"""A tenth is the interval of the heartbeat. Long enough to distinguish a wait of some intervals from a wait for the lease."""
 
 LIVING_S = 15
 """The lease of one who lives: however busy the machine is, its heartbeat is not that late."""

@@ -49,7 +49,7 @@ def test_a_run_that_is_taken_over_before_it_looks_at_its_progress_writes_no_more
     left = []
 
     class FrozenBeforeItLooks:
-        """Another run becomes the owner before one look at the progress, and no heartbeat has told of it yet."""
+        """Another run becomes the owner before one look at the progress, and no heartbeat has shown it yet."""
 
         def __init__(self, sink):
             self._sink, self._looks = sink, 0

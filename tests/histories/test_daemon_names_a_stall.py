@@ -1,4 +1,4 @@
-"""A stream that shows no resolved event is named while it holds everything up, and the daemon goes on by itself when it resumes."""
+"""A stream that shows no resolved event is named while it holds everything up, and the daemon continues when it resumes."""
 
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.oracle import compare, open_oracle

@@ -79,7 +79,7 @@ class WithoutRows:
 
 
 class GivesUp(SilentObserver):
-    """Remembers the notes; after ``limit`` retries it ends a run that would go on for ever."""
+    """Remembers the notes; after ``limit`` retries it ends a run that would continue for ever."""
 
     def __init__(self, shutdown, limit):
         self._shutdown, self._limit, self.notes = shutdown, limit, []

@@ -1,4 +1,4 @@
-"""Many bad events never stop a replica for good: what is stored does not count again, and what the operator skips is no accident."""
+"""Many rejected events never stop a replica for good: what is stored does not count again, and what the operator skips is no accident."""
 
 import sqlite3
 

@@ -34,7 +34,7 @@ def replica_of(tmp_path, *placed, quarantines=UNREADABLE, **more):
 
 
 def broken(record):
-    """A record whose body is cut short: not even its events can be told apart."""
+    """A record whose body is cut short: not even its events can be separated."""
     return record._replace(value=record.value[:-3])
 
 

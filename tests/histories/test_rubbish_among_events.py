@@ -39,7 +39,7 @@ def rubbish(draw, ts):
 
 
 def with_rubbish(log, draw):
-    """Put rubbish behind some records; return the log, and what lies where."""
+    """Put rubbish after some records; return the log, and what lies where."""
     behind = Counter(draw.choices(range(len(log)), k=PIECES))
     times = [int(part.partition(b",")[0]) for each in log for part in each.key.split(b'"ts":')[1:]]
     mixed, kept, offsets = [], {}, Counter()

@@ -1,6 +1,6 @@
-"""One partition does not resolve for an hour of feed: what is kept stays bounded, and the replica goes on by itself when it does.
+"""One partition does not resolve for an hour of feed: what is kept stays bounded, and the replica continues when it does.
 
-All partitions go on writing rows. Those of the others wait in Kafka; those of the silent one must be read, since each record may be the
+All partitions continue to write rows. Those of the others wait in Kafka; those of the silent one must be read, since each record may be the
 resolved event that all wait for, and so they must be kept (in Spark: spilled), but in few ranges.
 """
 

@@ -16,7 +16,7 @@ from tests.integration.mysql_replica import SHOP, Replica, commit_at, replica, r
 
 
 def say(word: object) -> None:
-    """Tell the test."""
+    """Report to the test."""
     sys.stdout.write(f"{word}\n")
     sys.stdout.flush()
 
@@ -33,7 +33,7 @@ def hold(shop: Replica) -> None:
 
 
 def write(shop: Replica) -> None:
-    """Stop inside a transaction that holds the progress row (SIGSTOP of the whole process), then try to go on."""
+    """Stop inside a transaction that holds the progress row (SIGSTOP of the whole process), then try to continue."""
 
     def statements() -> Iterator[Statement]:
         yield rows(f"REPLACE INTO {SHOP}.t (id) VALUES (1)", shop.ts)

@@ -64,7 +64,7 @@ def replica(url: str, **changes: Any) -> Iterator["Replica"]:
 
 
 class Replica:
-    """A sink with the fence that holds and a clock that goes on."""
+    """A sink with the fence that holds and a running clock."""
 
     def __init__(self, sink: MysqlSink, progress: Any) -> None:
         self.sink = sink

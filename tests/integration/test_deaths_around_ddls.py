@@ -1,4 +1,4 @@
-"""The engine dies at each named point around a DDL of each type; the next one goes on: the statement has run once, and the tables show it.
+"""The engine dies at each named point around a DDL of each type; the next run continues: the statement has run once.
 
 In this process, on real servers: a table per type and point of death. One replica has several types, one after the other.
 """
@@ -180,7 +180,7 @@ def in_groups(cases, number=4, daily=4):
 
 
 ON_EACH_SERVER = ("ddl.after_intent", "ddl.after_statement")
-"""After these points it is the server's catalogue that tells whether a statement has run."""
+"""After these points it is the server's catalogue that shows whether a statement has run."""
 
 
 @pytest.mark.parametrize("cases", in_groups(CASES))
@@ -188,7 +188,7 @@ def test_s4_s5_a_ddl_runs_once_wherever_its_outcome_is_unknown(cases, url, least
     die_at_each(ON_EACH_SERVER, cases, url, least_privileged_url, monkeypatch)
 
 
-@pytest.mark.usually_on("mariadb", reason="at these points the ledger tells what has run, and not the server")
+@pytest.mark.usually_on("mariadb", reason="at these points the ledger shows what has run, and not the server")
 @pytest.mark.parametrize("cases", in_groups(CASES, daily=1))
 def test_a_ddl_runs_once_wherever_the_ledger_knows_its_outcome(cases, url, least_privileged_url, monkeypatch):
     die_at_each([point for point in POINTS if point not in ON_EACH_SERVER], cases, url, least_privileged_url, monkeypatch)

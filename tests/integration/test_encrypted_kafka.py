@@ -1,4 +1,4 @@
-"""A Kafka that wants TLS and SCRAM: who gets in, and how soon and how plainly the others are told."""
+"""A Kafka that wants TLS and SCRAM: who gets in, and how soon and how plainly the others are refused."""
 
 import time
 from collections.abc import Callable

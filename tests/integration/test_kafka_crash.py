@@ -29,7 +29,7 @@ def test_the_partitions_are_listed_again_after_the_broker_was_killed(kafka):
                 break
             except SourceError:
                 # It elects its leaders first.
-                assert time.monotonic() < give_up, "an old picture of the cluster is kept"
+                assert time.monotonic() < give_up, "old metadata of the cluster are kept"
                 time.sleep(POLL_S)
         assert after == before
         assert source.topic_ids() == ids
@@ -72,9 +72,9 @@ def test_a_source_closes_although_a_dead_broker_owes_it_an_answer(kafka):
 
 
 def test_a_topic_that_is_created_again_has_another_id(kafka):
-    topic = f"anew-{uuid4().hex[:8]}"
+    topic = f"recreated-{uuid4().hex[:8]}"
     kafka.create_topic(topic)
-    with KafkaSource(KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=(topic,), group_id="anew")) as source:
+    with KafkaSource(KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=(topic,), group_id="recreated")) as source:
         before = source.topic_ids()
         kafka.delete_topic(topic)
         kafka.create_topic(topic)

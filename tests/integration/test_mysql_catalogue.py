@@ -114,7 +114,7 @@ def test_of_names_that_differ_in_case_only_the_one_spelled_as_upstream_spells_it
     try:
         run(session, f"CREATE TABLE IF NOT EXISTS {quoted(twin)} (b int)")
         if [column.name for column in described(session, twin).columns] == ["a"]:
-            pytest.skip("this server does not tell names of different case apart")
+            pytest.skip("this server does not distinguish names of different case")
         assert [column.name for column in described(session, table).columns] == ["a"]
         with pytest.raises(NeedsOperator, match="only in case"):
             describe(session, [TableName(table.schema, table.table.capitalize())])

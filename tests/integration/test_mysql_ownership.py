@@ -131,7 +131,7 @@ def test_a_lost_lock_does_not_let_another_run_in_while_the_owner_lives(url: str,
 
 @contextmanager
 def lingering(url: str, shop: Replica) -> Iterator[None]:
-    """The owner's session was killed, and for the time of the block the server goes on to hold its lock (it rolls back a DDL, say)."""
+    """The owner's session was killed, and for the time of the block the server still holds its lock (it rolls back a DDL, say)."""
     with engine(url).connect() as stand_in:
         run(url, f"KILL {shop.sink._ownership._session_id}")
         lock = {"name": shop.sink._ownership._lock_name}

@@ -1,4 +1,4 @@
-"""DDLs whose text spells a name in another case than the sink, on servers that tell the cases apart."""
+"""DDLs whose text spells a name in another case than the sink, on servers that distinguish the cases."""
 
 from collections.abc import Iterator
 

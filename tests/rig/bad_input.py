@@ -103,7 +103,7 @@ def first_row(records: Sequence[LogRecord]) -> int:
     return next(place for place, record in enumerate(records) if b'"t":1}' in record.key)
 
 
-def assert_told(ended: Ended, code: int, *words: str) -> None:
+def assert_reports(ended: Ended, code: int, *words: str) -> None:
     """Assert the exit code, that each of ``words`` is in the message, with a remedy, and that there is neither result nor traceback."""
     assert ended.code == code, ended.stderr
     for word in ("error: ", "  remedy: ", *words):

@@ -64,5 +64,5 @@ def _make(archive: Path) -> None:
 def _java() -> str:
     """Return the version of the Java that Spark starts."""
     java = Path(os.environ["JAVA_HOME"]) / "bin" / "java" if "JAVA_HOME" in os.environ else "java"
-    told = subprocess.run([java, "-version"], check=True, capture_output=True, text=True).stderr
-    return told.split('"')[1]
+    reported = subprocess.run([java, "-version"], check=True, capture_output=True, text=True).stderr
+    return reported.split('"')[1]

@@ -108,7 +108,7 @@ class FakeSource:
         return Offset(max(self._seen.get(stream, 0), self._earliest.get(stream, 0)))
 
     def topic_ids(self) -> Mapping[str, str]:
-        """Tell no ids, as mock clusters do."""
+        """Return no ids, as mock clusters do."""
         return {}
 
     def record_time_ms(self, stream: Stream, offset: Offset) -> int | None:

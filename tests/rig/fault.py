@@ -101,7 +101,7 @@ class Stage:
             sessions = PROCESS_LIST[self.database.kind]
             cursor.execute(f"SELECT id FROM {sessions} WHERE user = %s AND id <> CONNECTION_ID()", (self.user,))
             for (number,) in cursor.fetchall():
-                with suppress(pymysql.MySQLError):  # it has ended by itself
+                with suppress(pymysql.MySQLError):  # it has ended already
                     cursor.execute(f"KILL {number}")
 
     def _lock_progress(self) -> None:

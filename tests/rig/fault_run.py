@@ -82,7 +82,7 @@ def _go_on(rng: random.Random, checkpoint: CheckpointReader, feed: LiveFeed, sup
 
 def _recover(checkpoint: CheckpointReader, feed: LiveFeed, supervisor: Supervisor) -> None:
     """Wait until something is applied that was promised after this moment."""
-    assert checkpoint.passes(Ts(feed.promised + 1), RECOVERY_S), f"the daemon does not go on: {supervisor.describe()}"
+    assert checkpoint.passes(Ts(feed.promised + 1), RECOVERY_S), f"the daemon does not continue: {supervisor.describe()}"
 
 
 def _judge(verdict: Verdict, stage: Stage, feed: LiveFeed, reader: MoneyReader) -> None:

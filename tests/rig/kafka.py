@@ -38,7 +38,7 @@ SCRAM_ITERATIONS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Kafka:
-    """``bootstrap_servers`` is one broker, which does not create topics by itself. ``properties``: what clients need besides."""
+    """``bootstrap_servers`` is one broker, which does not create topics. ``properties``: what clients need besides."""
 
     bootstrap_servers: str
     server: Server

@@ -20,7 +20,7 @@ LOOPBACK = "127.0.0.1"
 
 
 def wants_processes() -> bool:
-    """Return whether a test's own servers are to be processes."""
+    """Return whether a test's own servers run as processes."""
     return os.environ.get(CHOSEN) == "process"
 
 

@@ -63,7 +63,7 @@ def require_engine() -> None:
 
 
 def choose_image(variable: str, home_built: str, official: str) -> str:
-    """Return the image that the environment names, else the one that docker/images/build made here, else the official one."""
+    """Return the image that the environment names, else that of docker/images/build, else the official one."""
     if named := os.environ.get(variable):
         return named
     client = docker.from_env(timeout=60)

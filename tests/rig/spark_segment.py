@@ -143,7 +143,7 @@ def _kept_bytes(stage: Stage) -> int:
 
 
 def stopped_writer(directory: Path, sink: Sink) -> dict[str, Any]:
-    """Apply one large segment, whose writer stops before its first element; the test does something to its input, and lets it go on."""
+    """Apply one large segment, whose writer stops before its first element; the test does something to its input, and lets it continue."""
     conf = dict(FROM_THE_CHECKOUT) | PIECEMEAL | {f"spark.executorEnv.{VARIABLE}": "write.before_input:1:stop"}
     stage = Stage(directory, sink, NumberedRows(MANY, WIDE), conf)
     stage.context.setLogLevel("WARN")  # Spark says of each failed fetch
@@ -158,14 +158,14 @@ def poisonous_range(directory: Path, sink: Sink) -> dict[str, Any]:
     """Listen twice to ranges one of which kills its worker; note which were read how often."""
     log = directory / "reads"
     stage = Stage(directory, sink, NumberedRows(40, log=log, deadly=1))
-    told = []
+    reported = []
     for _ in range(2):
         log.write_text("", encoding="utf-8")
         outcomes = stage.listen(6)
         reads = log.read_text(encoding="utf-8").split()
         failed = [outcome.error.facts for outcome in outcomes if isinstance(outcome, RangeFailure)]
-        told.append({"failed": failed, "reads": {partition: reads.count(partition) for partition in sorted(set(reads))}})
-    return {"listened": told, "cached": sorted(range_id.stream.partition for range_id in stage.runner._cached)}
+        reported.append({"failed": failed, "reads": {partition: reads.count(partition) for partition in sorted(set(reads))}})
+    return {"listened": reported, "cached": sorted(range_id.stream.partition for range_id in stage.runner._cached)}
 
 
 def failure_in_cache(directory: Path, sink: Sink) -> dict[str, Any]:

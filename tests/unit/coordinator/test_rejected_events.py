@@ -14,7 +14,7 @@ def bad(offset, stream=P0):
 
 
 def read(scenario, *events):
-    """Read what is planned; the bad events are reported with the ranges that they lie in."""
+    """Read what is planned; the rejected events are reported with the ranges that they lie in."""
     for range_id in scenario.coordinator.plan():
         report, _ = report_of(range_id, scenario.log[range_id.stream][range_id.start : range_id.end], scenario.coordinator.floor_ts)
         mine = tuple(e for e in events if e.place.stream == range_id.stream and range_id.start <= e.place.offset < range_id.end)
@@ -22,7 +22,7 @@ def read(scenario, *events):
 
 
 def storing(scenario):
-    """Return the next step, which must store bad events; what is spent may be released before."""
+    """Return the next step, which must store rejected events; what is spent may be released before."""
     step = scenario.coordinator.next_step()
     while isinstance(step, Evict):
         scenario.confirm(step)

@@ -27,11 +27,11 @@ def is_gone(process):
 
 
 def test_a_kill_reaches_everything_that_the_process_started(tmp_path):
-    told = tmp_path / "told"
-    code = TREE.replace("print(os.getpid(), flush=True)", f"open({str(told)!r}, 'w').write(str(os.getpid()))")
+    reported = tmp_path / "reported"
+    code = TREE.replace("print(os.getpid(), flush=True)", f"open({str(reported)!r}, 'w').write(str(os.getpid()))")
     with WatchedProcess([sys.executable, "-c", code], tmp_path / "log") as process:
-        assert process.wait_until(lambda: bool(lines_of(told)))
-        grandchild = int(lines_of(told)[0])
+        assert process.wait_until(lambda: bool(lines_of(reported)))
+        grandchild = int(lines_of(reported)[0])
         process.kill()
         assert is_gone(grandchild)
 

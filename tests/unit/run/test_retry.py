@@ -1,4 +1,4 @@
-"""What a daemon tries again: errors that pass by themselves, as long as nothing succeeds, and not when the end is wished."""
+"""What a daemon tries again: transient errors, as long as nothing succeeds, and not after a shutdown was requested."""
 
 import pytest
 

@@ -9,7 +9,7 @@ from applier.spark.listen_ahead import ListenAhead
 
 
 class Slow:
-    """A runner whose job ends when it is told to."""
+    """A runner whose job ends on request."""
 
     def __init__(self, outcome=()):
         self.begun, self.may_end, self.jobs = Event(), Event(), []

@@ -59,7 +59,7 @@ def test_an_address_in_use_does_not_stop_a_run_and_is_reported_once(taken):
     book = NoteBook()
     with HttpEndpoint(Settings(taken), Monitor(book)) as endpoint:
         endpoint.open()
-        assert book.notes == []  # another run may answer there, which is told by whoever owns the replica
+        assert book.notes == []  # another run may answer there, which the owner of the replica reports
         endpoint.keep_open()
         endpoint.keep_open()
     ((message, facts),) = book.notes

@@ -110,6 +110,6 @@ def test_the_document_names_every_metric_with_its_labels_and_meaning():
 
 
 def test_the_document_names_no_other_metric():
-    spoken = set(re.findall(r"\bapplier_\w+", DOCUMENT.read_text(encoding="utf-8")))
-    told = {f"{metric.name}_total" for metric in COUNTERS} | {metric.name for metric in GAUGES} | {DURATION}
-    assert spoken == told
+    documented = set(re.findall(r"\bapplier_\w+", DOCUMENT.read_text(encoding="utf-8")))
+    reported = {f"{metric.name}_total" for metric in COUNTERS} | {metric.name for metric in GAUGES} | {DURATION}
+    assert documented == reported

@@ -1,4 +1,4 @@
-"""Which stream is named as the one that holds back the watermark, and from when to when."""
+"""Which stream is named as holding back the watermark, and from when to when."""
 
 from dataclasses import replace
 

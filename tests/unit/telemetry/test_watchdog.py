@@ -9,7 +9,7 @@ from applier.telemetry.watchdog import ReportRule, Watchdog
 class Run:
     def __init__(self, *silences):
         self._silences = iter(silences)
-        self.told = Queue()
+        self.reported = Queue()
         self.is_spent = Event()
 
     def without_progress_s(self):
@@ -19,7 +19,7 @@ class Run:
         return silent_s or 0.0
 
     def report_no_progress(self, silent_s):
-        self.told.put(silent_s)
+        self.reported.put(silent_s)
 
 
 def test_a_report_comes_after_a_minute_and_then_after_twice_as_long_each_time():
@@ -36,5 +36,5 @@ def test_the_watchdog_reports_from_its_own_thread_and_ends_with_its_block():
     run = Run(10, 61, 70, 130)
     with Watchdog(run, wait=lambda is_over: is_over.wait(0.001)) as watchdog:
         assert run.is_spent.wait(60)
-    assert list(run.told.queue) == [61, 130]
+    assert list(run.reported.queue) == [61, 130]
     assert not watchdog._thread.is_alive()

@@ -13,7 +13,7 @@ from applier.model.position import Ts
 from tests.rig.golden import reencoded
 
 VECTORS = Path(__file__).parents[3] / "data" / "vectors" / "open_protocol.jsonl"
-# What events do not tell: the lost bytes behind U+FFFD, absent or zero flags, LZ4 block parameters, the producer's edition of Unicode.
+# What events do not show: the lost bytes behind U+FFFD, absent or zero flags, LZ4 block parameters, the producer's edition of Unicode.
 NOT_REPEATABLE = ("noflags/", "staleflags/", "binary/runes", "claimcheck_bad/")
 
 

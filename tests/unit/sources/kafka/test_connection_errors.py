@@ -39,11 +39,11 @@ def heard(*errors: KafkaError) -> ConnectionErrors:
 def test_repeated_refusals_end_the_wait(error, cause, remedy):
     with pytest.raises(SourceError) as caught:
         heard(error, ALL_DOWN, DOWN, error).check()
-    told = pickle.loads(pickle.dumps(caught.value))  # noqa: S301 - our own bytes
-    assert told.facts == {"kind": "refused", "bootstrap_servers": "b:1", "cause": cause}
-    assert remedy in told.remedy
-    assert told.exit_code == 3
-    assert not is_transient(told)
+    reported = pickle.loads(pickle.dumps(caught.value))  # noqa: S301 - our own bytes
+    assert reported.facts == {"kind": "refused", "bootstrap_servers": "b:1", "cause": cause}
+    assert remedy in reported.remedy
+    assert reported.exit_code == 3
+    assert not is_transient(reported)
 
 
 def test_a_broker_that_dies_in_a_handshake_is_waited_for():

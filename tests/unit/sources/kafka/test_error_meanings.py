@@ -24,7 +24,7 @@ FINAL = [
 ]
 
 
-@pytest.mark.parametrize("wrapped", [KafkaError, lambda *told: KafkaException(KafkaError(*told))], ids=["error", "exception"])
+@pytest.mark.parametrize("wrapped", [KafkaError, lambda *reported: KafkaException(KafkaError(*reported))], ids=["error", "exception"])
 @pytest.mark.parametrize(("code", "kind", "remedy"), FINAL)
 def test_an_error_that_a_retry_cannot_help_has_its_own_message_and_its_place(code, kind, remedy, wrapped):
     error = pickle.loads(pickle.dumps(failed(SETTINGS, "it", wrapped(code, f"so it is, {SECRET}"), topic="t", offset=7)))  # noqa: S301
