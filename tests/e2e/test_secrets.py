@@ -142,7 +142,7 @@ def checkpoint_of(url):
 
 
 def failures(place):
-    """Return configurations that fail, with the exit code and what is told."""
+    """Return configurations that fail, with the exit code, and words of message and remedy."""
     stranger, wrong = place.certificates.path("stranger.pem"), {"password_file": None, "password": f"{MARK}-1"}
     kafka = {"sasl.password.file": None, "sasl.password": f"{MARK}-2"}
     return [
@@ -161,7 +161,7 @@ def failures(place):
         (place.write("mechanism", kafka={"sasl.mechanism": f"{MARK}-4"}), CONFIG, "sasl.mechanism", "CONFIGURATION.md"),
         (place.write("key", kafka={"ssl.key.pem": f"{MARK}-5"}), CONFIG, "ssl.key.pem", "CONFIGURATION.md"),
         (place.write("twice", sink={"password": f"{MARK}-6"}), CONFIG, "password_file", "Remove one of them"),
-        (place.write("no-file", sink={"password_file": f"/{MARK}-7"}), CONFIG, "sink.password_file", "permissions"),
+        (place.write("no-file", sink={"password_file": f"/{MARK}-7"}), CONFIG, "sink.password_file", "Check the path"),
         (place.write("option", url=f"{place.url}?ssl_key_password={MARK}-8"), CONFIG, "sink.url", "password_file"),
     ]
 
