@@ -152,14 +152,14 @@ def _execute(session: WriteSession, statement: Statement) -> None:
     """Run one statement; an error names its table and timestamps."""
     try:
         session.execute(statement)
-    except Exception as error:  # noqa: BLE001 -- every path of the handler raises
+    except Exception as error:  # noqa: BLE001 - every path of the handler raises
         _raise_translated(session, error, "writing rows", **_facts(statement))
 
 
 def _translated(session: WriteSession, doing: str, work: Callable[[], T]) -> T:
     try:
         return work()
-    except Exception as error:  # noqa: BLE001 -- as above
+    except Exception as error:  # noqa: BLE001 - as above
         _raise_translated(session, error, doing)
 
 

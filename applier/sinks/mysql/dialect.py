@@ -55,7 +55,7 @@ class MysqlDialect:
         quoted = [quote_identifier(column) for column in columns]
         if labelled := _labelled(table, columns):
             rows = _by_label(rows, labelled)
-        head = f"DELETE FROM {quote_table(table.schema, table.table)} WHERE "  # noqa: S608 -- this is where SQL is rendered
+        head = f"DELETE FROM {quote_table(table.schema, table.table)} WHERE "  # noqa: S608 - this is where SQL is rendered
         listed = f"({','.join(quoted)}) IN (" if len(quoted) > 1 else f"{quoted[0]} IN ("
         # The order of the rows is kept (keyless tables depend on it): neighbours of one kind share a statement, others do not.
         cutter = _Cutter(table, self.max_packet_bytes, min(self.max_rows, MAX_KEYS))
@@ -70,7 +70,7 @@ class MysqlDialect:
     def replaces(self, table: TableDescription, columns: Sequence[str], rows: Iterable[str]) -> Iterator[tuple[str, int]]:
         """Render multi-row REPLACEs from row texts."""
         names = ",".join(map(quote_identifier, columns))
-        head = f"REPLACE INTO {quote_table(table.schema, table.table)} ({names}) VALUES "  # noqa: S608 -- as above
+        head = f"REPLACE INTO {quote_table(table.schema, table.table)} ({names}) VALUES "  # noqa: S608 - as above
         yield from _Cutter(table, self.max_packet_bytes, self._rows_within_warnings(table)).cut(head, rows, ",", "")
 
     def _rows_within_warnings(self, table: TableDescription) -> int:

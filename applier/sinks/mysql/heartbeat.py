@@ -63,7 +63,7 @@ class Heartbeat:
                 # The database is unreachable or full. Writers find that out themselves and stop after their retries; a beat is retried.
                 discard(connection)
                 connection = None
-            except Exception as error:  # noqa: BLE001 -- nothing catches the errors of a thread: the main thread raises this one
+            except Exception as error:  # noqa: BLE001 - nothing catches the errors of a thread: the main thread raises this one
                 self.error = error
         discard(connection)
 

@@ -21,7 +21,7 @@ def decode_record(key: bytes | None, value: bytes | None, place: Place | None = 
     head = None
     events: list[Event] = []
     try:
-        for index, (head_json, body) in enumerate(split_record(key, value)):  # noqa: B007 the index is used where reading fails
+        for index, (head_json, body) in enumerate(split_record(key, value)):  # noqa: B007 - the index is used where reading fails
             head = None
             head = read_head(head_json)
             events.append(_read_row(head, body) if head.t == ROW else read_plain(head, body))

@@ -66,7 +66,7 @@ class OpenProtocolPlacer:
         head: Head | None = None
         placed: list[Placed] = []
         try:
-            for index, (head_json, body) in enumerate(split_record(key, value)):  # noqa: B007 the index is used where reading fails
+            for index, (head_json, body) in enumerate(split_record(key, value)):  # noqa: B007 - the index is used where reading fails
                 head = self._last_head if head_json == self._last_json else None
                 if head is None:
                     head = read_head(head_json)
