@@ -11,7 +11,6 @@ from applier.cli.option import DEFAULT_CONFIG, TAKE_OVER_HELP, ConfigPath, read_
 from applier.cli.output import stderr_console
 from applier.config import LogConfig
 from applier.replica.shutdown import Shutdown, shutdown_on_signals
-from applier.run.daemon import follow
 from applier.telemetry.log import level_of, use_level
 from applier.telemetry.observer import Observer
 
@@ -26,9 +25,11 @@ def run(
     The first signal ends the run after the current segment or DDL, with a checkpoint and exit code 0. A second signal ends it at once.
     """
     settings = read_config(config)
-    # Signals are handled before Spark starts, so that a SIGTERM during the start is answered too.
     shutdown = Shutdown()
     with shutdown_on_signals(shutdown, timeout_s=settings.run.shutdown_timeout_s), _observer(settings.log) as observer:
+        # Signals are handled before the daemon is imported: Spark's Python side takes a second, and a SIGTERM in it ends with exit code 0.
+        from applier.run.daemon import follow  # noqa: PLC0415 - after the signal handlers, see above
+
         follow(settings, take_over=take_over, observer=observer, shutdown=shutdown)
 
 
