@@ -46,7 +46,7 @@ class _Alteration:
         """Apply one clause; DdlSyntaxError if a part of it was not read."""
         cursor = self._tree.part(clause.body, clause.span[1])
         _APPLY[clause.kind](self, clause, cursor)
-        # What is left over was not understood, and may change what was: then none of it is applied.
+        # The rest of the clause was not understood, and may change the part that was: then none of it is applied.
         cursor.finish("a clause that can be translated")
 
     def add(self, clause: AlterClause, cursor: Cursor) -> None:
