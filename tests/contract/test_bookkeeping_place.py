@@ -38,7 +38,7 @@ def test_the_bookkeeping_lies_in_tables_with_the_prefix_of_the_configuration(tmp
 
 def test_a_replica_that_has_begun_under_the_default_prefix_does_not_begin_again_under_another(tmp_path):
     begun(tmp_path / "replica.db")
-    with pytest.raises(NeedsOperator, match="another schema"):
+    with pytest.raises(NeedsOperator, match="is not in the schema that"):
         begun(tmp_path / "replica.db", schema="books")
 
 
