@@ -16,6 +16,7 @@ from applier.model.rejected_event import WHOLE_RECORD, EventPlace
 from applier.model.segment import is_later_version, may_follow, written_since_ms
 from applier.planner import key_names
 from applier.sources.port import Placed, Source, Unplaced
+from applier.sources.whole_range import read_whole
 
 CORRECT_BY_HAND: Final = "Correct the row in the sink by hand, then settle the entry with `applier quarantine drop`"
 
@@ -44,7 +45,7 @@ def refuse_later_events(source: Source, place: EventPlace, rows: Collection[Quar
     listing = source.listing()
     since_ms = written_since_ms(Ts(min(row.placed.commit_ts for row in rows)))
     starts = source.offsets_at_time(list(listing.extents), since_ms) if since_ms > 0 else {}
-    search = _NewerRowSearch(place, rows)
+    ranges = []
     for stream, extent in sorted(listing.extents.items()):
         start = starts.get(stream, extent.earliest)
         # The broker returns the earliest record it still has for a time before it: older ones may have been about the row.
@@ -55,10 +56,13 @@ def refuse_later_events(source: Source, place: EventPlace, rows: Collection[Quar
                 place=place,
                 stream=str(stream),
             )
-        placer = source.decoder.placer(stream)
-        for records in source.reader.read(RangeId(stream, start, max(start, extent.end))):
-            for offset, key, value in records:
-                search.look(stream, offset, placer.place_each(offset, key, value))
+        ranges.append(RangeId(stream, start, max(start, extent.end)))
+    search = _NewerRowSearch(place, rows)
+    placers = {range_id.stream: source.decoder.placer(range_id.stream) for range_id in ranges}
+    for range_id, records in read_whole(source.reader, ranges):
+        place_each = placers[range_id.stream].place_each
+        for offset, key, value in records:
+            search.look(range_id.stream, offset, place_each(offset, key, value))
 
 
 class _NewerRowSearch:

@@ -8,6 +8,7 @@ from applier.model.listing import PartitionExtent
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.sources.port import Record, Source
+from applier.sources.whole_range import read_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,7 @@ def _records(source: Source, range_id: RangeId, limit: int | None) -> Iterator[t
     left = range_id.end - range_id.start if limit is None else limit
     if left <= 0:
         return
-    for batch in source.reader.read(range_id):
+    for _, batch in read_whole(source.reader, [range_id]):
         for record in batch[:left]:
             yield range_id.stream, record
         left -= len(batch)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self, TypeAlias
 
-from applier.model.errors import ProtocolError
+from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import AdminEvent, DdlEvent, Event, PlacedRow, ResolvedEvent, Shape, TableName, Value
 from applier.model.listing import Listing
 from applier.model.position import Offset, Place, Stream, Ts
@@ -105,12 +105,16 @@ class Decoder(Protocol):
 class RangeReader(Protocol):
     """Executor side. Frozen and picklable; makes its own consumer (kept per process)."""
 
-    def read(self, range_id: RangeId) -> Iterator[list[Record]]:
-        """Yield the records of the range in offset order, in batches. Offsets may have gaps (transactions, compaction).
+    def read(self, ranges: Sequence[RangeId]) -> Iterator[tuple[RangeId, list[Record] | SourceError]]:
+        """Yield the records of all ranges in batches, each batch with its range; a range that cannot be read whole yields its error last.
 
-        Called once per range and listening; again for the same range where Spark repeats a task: the content must be the same.
-        SourceError if the range cannot be read whole: ``facts["kind"]`` is "retention" if its beginning is gone, "unreachable" if a
-        retry may help, and otherwise the reason.
+        The ranges come in any order and interleave, those of one stream too; the records of one range come in offset order. The ranges
+        do not overlap. Offsets may have gaps (transactions, compaction), and a batch may be empty. A range without an error was read
+        whole when the iterator ends; an error ends its own range only. Its ``facts["kind"]`` is "retention" if the range's beginning is
+        gone, "unreachable" if a retry may help, and otherwise the reason. What no range can survive is raised (ConfigError).
+
+        Called once per task and listening; again for the same range where Spark repeats a task, perhaps among other ranges: the content
+        of a range must be the same. A caller may stop early, by closing the iterator; it has one iterator at a time.
         """
         ...
 

@@ -15,6 +15,7 @@ from applier.model.events import PlacedRow, Shape
 from applier.model.position import Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.sources.port import Decoder, RangeReader, Record
+from applier.sources.whole_range import read_whole
 from applier.tasks.range_summary import RangeSummary
 from applier.tasks.tolerance import STRICT, Tolerance, TolerantPlacer
 
@@ -55,7 +56,7 @@ def listen(task: ListenTask, reader: RangeReader, decoder: Decoder) -> Iterator[
     gc.set_threshold(GC_THRESHOLD, 50, 50)
     listener = _Listener(task, decoder)
     try:
-        for records in reader.read(task.range):
+        for _, records in read_whole(reader, [task.range]):
             listener.take(records)
             yield from listener.full_chunks()
         yield from listener.all_chunks()

@@ -8,6 +8,7 @@ from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.model.rejected_event import KeptRecord, RejectedEvent
 from applier.sources.port import RangeReader
+from applier.sources.whole_range import read_whole
 
 
 def record_of(reader: RangeReader, event: RejectedEvent) -> KeptRecord:
@@ -17,7 +18,7 @@ def record_of(reader: RangeReader, event: RejectedEvent) -> KeptRecord:
 
 def _fetch(reader: RangeReader, stream: Stream, offset: Offset) -> KeptRecord:
     # Compaction may have removed it although the range can be read: then no record has this offset.
-    for records in reader.read(RangeId(stream, offset, Offset(offset + 1))):
+    for _, records in read_whole(reader, [RangeId(stream, offset, Offset(offset + 1))]):
         for record in records:
             if record.offset == offset:
                 return KeptRecord(record.key, record.value)

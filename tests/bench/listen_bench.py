@@ -25,10 +25,14 @@ class Records:
 
     messages: list
 
-    def read(self, range_id):
-        for first in range(range_id.start, range_id.end, BATCH):
-            # A message of Kafka gives key, value and offset by calls, as here a slice and a tuple each.
-            yield [Record(Offset(first + i), key, value) for i, (key, value) in enumerate(self.messages[first : first + BATCH])]
+    def read(self, ranges):
+        for range_id in ranges:
+            for first in range(range_id.start, range_id.end, BATCH):
+                # A message of Kafka gives key, value and offset by calls, as here a slice and a tuple each.
+                yield (
+                    range_id,
+                    [Record(Offset(first + i), key, value) for i, (key, value) in enumerate(self.messages[first : first + BATCH])],
+                )
 
 
 def message(number):

@@ -33,9 +33,13 @@ class Records:
     def __init__(self, messages):
         self.messages = messages
 
-    def read(self, range_id):
-        for first in range(range_id.start, range_id.end, 1000):
-            yield [Record(Offset(first + i), key, value) for i, (key, value) in enumerate(self.messages[first : first + 1000])]
+    def read(self, ranges):
+        for range_id in ranges:
+            for first in range(range_id.start, range_id.end, 1000):
+                yield (
+                    range_id,
+                    [Record(Offset(first + i), key, value) for i, (key, value) in enumerate(self.messages[first : first + 1000])],
+                )
 
 
 def message(number, tables):

@@ -13,6 +13,7 @@ from applier.model.position import Offset, Place, Stream
 from applier.model.range_report import RangeId
 from applier.model.rejected_event import WHOLE_RECORD
 from applier.sources.port import Record, Unplaced
+from applier.sources.whole_range import read_whole
 from tests.builders.wire import TS, head, integer_key, record, text
 from tests.rig.feed import PARTITIONS, Feed, fake_feed, kafka_feed, mock_feed
 
@@ -67,7 +68,7 @@ def ranged(feed: Feed, partition: int, start: int, end: int) -> RangeId:
 
 def read(feed: Feed, partition: int, start: int, end: int) -> list[Record]:
     reader = pickle.loads(pickle.dumps(feed.source.reader))  # noqa: S301 - our own bytes; as on the way to an executor
-    return [one for batch in reader.read(ranged(feed, partition, start, end)) for one in batch]
+    return [one for _, batch in read_whole(reader, [ranged(feed, partition, start, end)]) for one in batch]
 
 
 def offsets(feed: Feed, partition: int, start: int, end: int) -> list[int]:
@@ -112,7 +113,7 @@ def test_a_range_is_read_again_with_another_stream_in_between(feed: Feed) -> Non
 
 
 def test_an_abandoned_range_does_not_spoil_the_next_one(feed: Feed) -> None:
-    batches = feed.source.reader.read(ranged(feed, FULL, 0, MANY))
+    batches = feed.source.reader.read([ranged(feed, FULL, 0, MANY)])
     next(batches)
     batches.close()  # type: ignore[attr-defined]  # the readers are generators
     assert offsets(feed, FULL, 3, 6) == [3, 4, 5]

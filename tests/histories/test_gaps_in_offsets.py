@@ -9,7 +9,9 @@ from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, Stream
+from applier.model.range_report import RangeId
 from applier.sources.port import Record
+from applier.sources.whole_range import read_whole
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 
@@ -21,12 +23,14 @@ class SparseReader:
     dense: object
     step: int
 
-    def read(self, range_id):
+    def read(self, ranges):
+        dense = {self.dense_range(range_id): range_id for range_id in ranges}
+        for range_id, batch in read_whole(self.dense, [one for one in dense if one.start < one.end]):
+            yield dense[range_id], [Record(Offset(record.offset * self.step), record.key, record.value) for record in batch]
+
+    def dense_range(self, range_id):
         first, last = -(-range_id.start // self.step), -(-range_id.end // self.step)
-        last = min(last, len(self.dense.records.get(range_id.stream, ())))
-        if first < last:
-            for batch in self.dense.read(range_id._replace(start=first, end=last)):
-                yield [Record(Offset(record.offset * self.step), record.key, record.value) for record in batch]
+        return RangeId(range_id.stream, first, min(last, len(self.dense.records.get(range_id.stream, ()))))
 
 
 class SparseSource:

@@ -126,9 +126,9 @@ class CountingReader:
     def __init__(self, reader: MemoryReader):
         self._reader = reader
 
-    def read(self, range_id):
-        self.read_ranges.append(range_id)
-        return self._reader.read(range_id)
+    def read(self, ranges):
+        self.read_ranges.extend(ranges)
+        return self._reader.read(ranges)
 
 
 class CountingSource(FakeSource):

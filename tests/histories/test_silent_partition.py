@@ -68,8 +68,8 @@ class SharedReader:
 
     log: ClassVar[MemoryReader]
 
-    def read(self, range_id):
-        return self.log.read(range_id)
+    def read(self, ranges):
+        return self.log.read(ranges)
 
 
 class Source(FakeSource):

@@ -14,6 +14,7 @@ from applier.replica.recovery import is_transient
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.settings import KafkaSettings
+from applier.sources.whole_range import read_whole
 from tests.rig.certificate import Certificates
 from tests.rig.kafka import Kafka
 
@@ -75,9 +76,9 @@ def test_a_right_that_is_withdrawn_under_a_run_is_reported_by_its_executors_and_
     with KafkaSource(settings(rights, topic)) as source:
         assert source.listing().extents[Stream(topic, 0)].end == 9
         whole = RangeId(Stream(topic, 0), Offset(0), Offset(9))
-        assert sum(map(len, source.reader.read(whole))) == 9
+        assert sum(len(records) for _, records in read_whole(source.reader, [whole])) == 9
         encrypted_kafka.withdraw(topic)
-        for ask in (lambda: list(source.reader.read(whole)), source.listing):
+        for ask in (lambda: list(read_whole(source.reader, [whole])), source.listing):
             error = in_the_end(ask)
             assert (error.facts["kind"], error.facts["topic"]) == ("unauthorized", topic)
             assert not is_transient(error)
@@ -130,6 +131,6 @@ def test_a_broker_of_another_name_is_not_trusted(encrypted_kafka: Kafka, topic: 
 def test_a_reader_on_an_executor_reports_the_same(encrypted_kafka: Kafka, topic: str) -> None:
     reader = KafkaRangeReader(settings(encrypted_kafka, topic, sasl_password=WRONG))
     with pytest.raises(SourceError) as caught:
-        list(reader.read(RangeId(Stream(topic, 0), Offset(0), Offset(1))))
+        list(read_whole(reader, [RangeId(Stream(topic, 0), Offset(0), Offset(1))]))
     assert caught.value.facts["kind"] == "refused"
     assert WRONG not in str(caught.value)

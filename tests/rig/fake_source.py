@@ -5,7 +5,7 @@ that growth of topics is seen as it is on Kafka. Readers are frozen copies of th
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -28,8 +28,23 @@ class MemoryReader:
     earliest: Mapping[Stream, int] = field(default_factory=dict)
     batch: int = _BATCH
 
-    def read(self, range_id: RangeId) -> Iterator[list[Record]]:
-        """Yield the records of the range; SourceError of kind "retention" if its beginning is gone."""
+    def read(self, ranges: Sequence[RangeId]) -> Iterator[tuple[RangeId, list[Record] | SourceError]]:
+        """Yield the records of the ranges, a batch of each in turn; SourceError of kind "retention" if a beginning is gone."""
+        reading = [(range_id, self._batches(range_id)) for range_id in ranges]
+        while reading:
+            still = []
+            for range_id, batches in reading:
+                try:
+                    yield range_id, next(batches)
+                except StopIteration:
+                    continue
+                except SourceError as error:
+                    yield range_id, error
+                    continue
+                still.append((range_id, batches))
+            reading = still
+
+    def _batches(self, range_id: RangeId) -> Iterator[list[Record]]:
         stream, start, end = range_id
         earliest = self.earliest.get(stream, 0)
         if start < earliest:

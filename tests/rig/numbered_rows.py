@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +33,14 @@ class NumberedRows:
     rubbish: int | None = None
     silent: Path | None = None
 
-    def read(self, range_id: RangeId) -> Iterator[list[Record]]:
+    def read(self, ranges: Sequence[RangeId]) -> Iterator[tuple[RangeId, list[Record] | SourceError]]:
+        for range_id in ranges:
+            try:
+                yield from ((range_id, records) for records in self._batches(range_id))
+            except SourceError as error:
+                yield range_id, error
+
+    def _batches(self, range_id: RangeId) -> Iterator[list[Record]]:
         partition = range_id.stream.partition
         if self.log is not None:
             with self.log.open("a", encoding="utf-8") as log:

@@ -137,8 +137,8 @@ def read_tables(tables, rows_each):
     )
 
     class Reader:
-        def read(self, _):
-            yield [(Offset(offset), each.key, each.value) for offset, each in enumerate(log)]
+        def read(self, ranges):
+            yield ranges[0], [(Offset(offset), each.key, each.value) for offset, each in enumerate(log)]
 
     task = ListenTask(range=RangeId(STREAMS[0], Offset(0), Offset(len(log))), floor_ts=Ts(1), buckets=2)
 

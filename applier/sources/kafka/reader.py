@@ -4,7 +4,7 @@ Each worker process keeps one consumer. A range that begins where the last one e
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -78,16 +78,22 @@ class KafkaRangeReader:
 
     settings: KafkaSettings = field(repr=False)
 
-    def read(self, range_id: RangeId) -> Iterator[list[Record]]:
-        """Yield the range's records in offset order; SourceError if it cannot be read whole, ConfigError if a property is refused."""
+    def read(self, ranges: Sequence[RangeId]) -> Iterator[tuple[RangeId, list[Record] | SourceError]]:
+        """Yield the ranges' records, each range's in offset order. ConfigError if a property is refused."""
         assigned = _consumers.get(self.settings)
         if assigned is None:
             with refusals_as_config_errors(self.settings):
                 assigned = _consumers[self.settings] = _connected(self.settings)
-        # seek() forgets the position, stay() sets it: a range that is abandoned in between is not continued by the next one.
-        assigned.seek(range_id)
-        yield from self._batches(assigned, range_id)
-        assigned.stay(range_id)
+        for range_id in ranges:
+            # seek() forgets the position, stay() sets it: a range that is abandoned in between is not continued by the next one.
+            assigned.seek(range_id)
+            try:
+                for records in self._batches(assigned, range_id):
+                    yield range_id, records
+            except SourceError as error:
+                yield range_id, error
+            else:
+                assigned.stay(range_id)
 
     def _batches(self, assigned: _Assigned, range_id: RangeId) -> Iterator[list[Record]]:
         last_progress = time.monotonic()

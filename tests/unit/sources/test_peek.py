@@ -23,10 +23,11 @@ class ListedSource:
     def reader(self):
         return self
 
-    def read(self, range_id):
-        offsets = [o for o in HELD[range_id.stream] if range_id.start <= o < range_id.end]
-        for at in range(0, len(offsets), 2):
-            yield [Record(Offset(o), b"k", b"v") for o in offsets[at : at + 2]]
+    def read(self, ranges):
+        for range_id in ranges:
+            offsets = [o for o in HELD[range_id.stream] if range_id.start <= o < range_id.end]
+            for at in range(0, len(offsets), 2):
+                yield range_id, [Record(Offset(o), b"k", b"v") for o in offsets[at : at + 2]]
 
 
 def places(**choice):

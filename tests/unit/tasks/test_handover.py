@@ -44,8 +44,9 @@ SMALL, LARGE = 1, 10_000
 class Written:
     """A reader: each record is one row of its own commit_ts; ids do not repeat over partitions."""
 
-    def read(self, range_id):
-        yield [record(range_id.stream.partition, number) for number in range(range_id.start, range_id.end)]
+    def read(self, ranges):
+        for range_id in ranges:
+            yield range_id, [record(range_id.stream.partition, number) for number in range(range_id.start, range_id.end)]
 
 
 def record(partition, number):

@@ -21,9 +21,10 @@ class InBatches:
 
     size: int
 
-    def read(self, range_id):
-        for first in range(range_id.start, range_id.end, self.size):
-            yield [record(number) for number in range(first, min(first + self.size, range_id.end))]
+    def read(self, ranges):
+        for range_id in ranges:
+            for first in range(range_id.start, range_id.end, self.size):
+                yield range_id, [record(number) for number in range(first, min(first + self.size, range_id.end))]
 
 
 def record(number):
