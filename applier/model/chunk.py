@@ -1,4 +1,4 @@
-"""Chunks: runs of cached rows of one stream and one bucket, as bytes; the unit that Spark stores and moves.
+"""Chunks: runs of cached rows of one bucket, as bytes; the unit that Spark stores and moves.
 
 Columnar inside, so that packing and unpacking cost some tens of nanoseconds per row. The bucket of a row is a CRC of its table and key and
 not Python's ``hash``: that one differs from process to process, and all versions of a row must meet in one bucket.
@@ -15,14 +15,14 @@ from applier.model.position import Stream
 
 # gc=False: a chunk holds no cycles, and the cyclic collector would visit the tens of thousands of objects in its lists.
 class Chunk(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """Rows of one stream and one bucket in the order of their offsets; the lists run in parallel, one entry per row.
+    """Rows of one bucket, of any streams and tables; the lists run in parallel, one entry per row.
 
-    ``shape`` indexes ``shapes``; ``index``: of the event in its record; ``key`` and ``image`` as in ``PlacedRow``.
+    ``origin`` indexes ``origins``; ``index``: of the event in its record; ``key`` and ``image`` as in ``PlacedRow``. The rows of one
+    stream are in the order of their offsets.
     """
 
-    stream: Stream
-    shapes: list[Shape]
-    shape: list[int]
+    origins: list[tuple[Stream, Shape]]
+    origin: list[int]
     commit_ts: list[int]
     kind: list[int]
     offset: list[int]

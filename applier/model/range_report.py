@@ -74,7 +74,6 @@ class RangeReport:
     tables: tuple[TableRows, ...] = ()
     rows: int = 0
     bytes: int = 0
-    chunks: int = 0
     min_ts: Ts = Ts(0)
     max_ts: Ts = Ts(0)
     row_counts: tuple[RowCount, ...] = ()

@@ -45,8 +45,8 @@ class Origin(NamedTuple):
 
 
 def origins_of(chunk: Chunk) -> list[Origin]:
-    """List the origins of a chunk, parallel to its shapes."""
-    return [Origin(Stream(*chunk.stream), shape) for shape in chunk.shapes]
+    """List the origins of a chunk."""
+    return [Origin(*origin) for origin in chunk.origins]
 
 
 def columns_of(description: TableDescription) -> dict[str, ColumnDescription]:

@@ -78,7 +78,7 @@ class Compaction:
             chunk.index,
             chunk.key,
             chunk.image,
-            map(numbers.__getitem__, chunk.shape),
+            map(numbers.__getitem__, chunk.origin),
             strict=True,
         )
         # Two passes over a column in C instead of a comparison per row: nearly all chunks lie inside of their segment.
@@ -88,7 +88,7 @@ class Compaction:
             self._used.update(numbers)
             return self._rekey(rows) if self._readers else rows
         floors = [self._floors[number] for number in numbers]
-        inside = list(compress(rows, window.inside(chunk.commit_ts, map(floors.__getitem__, chunk.shape))))
+        inside = list(compress(rows, window.inside(chunk.commit_ts, map(floors.__getitem__, chunk.origin))))
         self._commits.update(window.own(map(COMMIT_TS, inside)))
         self._used.update(map(ORIGIN, inside))
         return self._rekey(inside) if self._readers else inside

@@ -59,10 +59,9 @@ def sink_key_of(tables: Sequence[KeyedRows], description: TableDescription) -> t
 
 
 class _ChunkHead(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """The first members of a Chunk: enough to see its tables without unpacking its rows."""
+    """The first member of a Chunk: enough to see its tables without unpacking its rows."""
 
-    stream: Stream
-    shapes: list[Shape]
+    origins: list[tuple[Stream, Shape]]
 
 
 # A chunk without rows of a rekeyed table is passed on as the bytes that came.
@@ -78,20 +77,23 @@ def route(packed: PackedChunk, rekeyed: Collection[FoldedName], buckets: int, sp
         return _divide(unpack(packed.data), rekeyed, buckets, splits)
     if not rekeyed:
         return [(packed.bucket, packed.data)]
-    targets = [_target(shape, packed.bucket, rekeyed, buckets) for shape in _head.decode(packed.data).shapes]
+    targets = [_target(shape, packed.bucket, rekeyed, buckets) for _, shape in _head.decode(packed.data).origins]
     if all(target == packed.bucket for target in targets):
         return [(packed.bucket, packed.data)]
     chunk = unpack(packed.data)
-    return _split(chunk, [targets[shape] for shape in chunk.shape])
+    return _split(chunk, [targets[origin] for origin in chunk.origin])
 
 
 def _divide(chunk: Chunk, rekeyed: Collection[FoldedName], buckets: int, splits: int) -> list[tuple[int, bytes]]:
     """Route each row by its key. Rows of a rekeyed table stay together: their keys do not show which belong together."""
-    seeds = [bucket_seed(shape) for shape in chunk.shapes]
-    whole = [shape.name.fold() in rekeyed for shape in chunk.shapes]
+    seeds = [bucket_seed(shape) for _, shape in chunk.origins]
+    whole = [shape.name.fold() in rekeyed for _, shape in chunk.origins]
     return _split(
         chunk,
-        [split_of(seeds[shape], b"" if whole[shape] else key, buckets, splits) for shape, key in zip(chunk.shape, chunk.key, strict=True)],
+        [
+            split_of(seeds[origin], b"" if whole[origin] else key, buckets, splits)
+            for origin, key in zip(chunk.origin, chunk.key, strict=True)
+        ],
     )
 
 
@@ -108,14 +110,13 @@ def _split(chunk: Chunk, targets: list[int]) -> list[tuple[int, bytes]]:
 
 
 def _rows(chunk: Chunk, chosen: list[int]) -> Chunk:
-    """Return a chunk of the chosen rows, with only the shapes that they use."""
-    # Only shapes with rows: the planner would compare the keys of the others with those of this table.
-    used = sorted({chunk.shape[row] for row in chosen})
-    renumbered: Mapping[int, int] = {shape: number for number, shape in enumerate(used)}
+    """Return a chunk of the chosen rows, with only the origins that they use."""
+    # Only those with rows: the planner would compare the keys of the others with those of this table.
+    used = sorted({chunk.origin[row] for row in chosen})
+    renumbered: Mapping[int, int] = {origin: number for number, origin in enumerate(used)}
     return Chunk(
-        stream=chunk.stream,
-        shapes=[chunk.shapes[shape] for shape in used],
-        shape=[renumbered[chunk.shape[row]] for row in chosen],
+        origins=[chunk.origins[origin] for origin in used],
+        origin=[renumbered[chunk.origin[row]] for row in chosen],
         commit_ts=[chunk.commit_ts[row] for row in chosen],
         kind=[chunk.kind[row] for row in chosen],
         offset=[chunk.offset[row] for row in chosen],

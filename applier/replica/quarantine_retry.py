@@ -132,9 +132,8 @@ def _reported(row: QuarantinedRow, stream: Stream) -> TableRows:
 def _chunk(stream: Stream, rows: Sequence[QuarantinedRow]) -> bytes:
     shapes: list[Shape] = list(dict.fromkeys(row.placed.shape for row in rows))
     chunk = Chunk(
-        stream=stream,
-        shapes=shapes,
-        shape=[shapes.index(row.placed.shape) for row in rows],
+        origins=[(stream, shape) for shape in shapes],
+        origin=[shapes.index(row.placed.shape) for row in rows],
         commit_ts=[row.placed.commit_ts for row in rows],
         kind=[row.placed.kind for row in rows],
         offset=[row.offset for row in rows],

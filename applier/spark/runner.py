@@ -149,7 +149,7 @@ def _listening(reader: RangeReader, decoder: Decoder, outcomes: Any) -> Any:
     def run(tasks: Iterable[ListenTask]) -> Iterator[PackedChunk | ListenOutcome]:
         prepare_worker("listen")
         for one in tasks:
-            for element in listen(one, reader, decoder):
+            for element in listen([one], reader, decoder):
                 if not isinstance(element, PackedChunk):
                     outcomes.add([element])
                 yield element

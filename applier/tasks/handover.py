@@ -31,13 +31,12 @@ class RangeContent(NamedTuple):
     """What a cached range must hold: recomputing it from Kafka must give the same again."""
 
     rows: int
-    chunks: int
     bytes: int
 
     @classmethod
     def of(cls, report: RangeReport) -> "RangeContent":
         """Take it from the report."""
-        return cls(report.rows, report.chunks, report.bytes)
+        return cls(report.rows, report.bytes)
 
 
 class Failure(NamedTuple):

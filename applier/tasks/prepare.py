@@ -38,23 +38,24 @@ def select(plan: ApplyPlan, cached: Iterable[PackedChunk | RangeReport | RangeFa
     distribution = Distribution(plan.reducers)
     numbers = {range_id: number for number, range_id in enumerate(plan.ranges)}
     whole: list[int] = []
-    rows = chunks = size = 0
+    rows = 0
     for element in received(cached):
         if isinstance(element, RangeReport):
             # The cache may hold another copy than the one that was reported: an executor was lost, and Spark read the range again. Only
             # the same content may be applied, since the coordinator has planned with the first report.
-            found = RangeContent(rows, chunks, size)
+            # A report is cached with its chunks: what it says of their bytes is what the copy holds, if all of its rows are there.
+            found = RangeContent.of(element)._replace(rows=rows)
             if (failure := _wrong_range(plan, element.range, found)) is not None:
                 yield from distribution.fail(failure)
                 return
             whole.append(numbers[element.range])
-            rows = chunks = size = 0
+            rows = 0
         elif isinstance(element, RangeFailure):
             yield from distribution.fail(_cached_failure(element))
             return
         else:
             packed = PackedChunk(*element)
-            rows, chunks, size = rows + packed.rows, chunks + 1, size + len(packed.data)
+            rows += packed.rows
             if window.may_select(packed.min_ts, packed.max_ts):
                 for bucket, data in route(packed, plan.rekeyed, plan.buckets, plan.bucket_splits):
                     yield distribution.send(bucket, data)

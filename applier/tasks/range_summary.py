@@ -21,6 +21,9 @@ from applier.sources.port import Placed
 MAX_HOLD_POINTS: Final = 256
 MAX_ROW_COUNTS: Final = 64
 
+ROW_BYTES: Final = 24
+"""What a row takes in a chunk beside its key and image. Fixed, so that a range counts the same whatever it shares its chunks with."""
+
 
 class TableSummary:
     """What the report says about the rows of one shape. ``seed``: what their bucket hashes begin with."""
@@ -45,7 +48,7 @@ class RangeSummary:
     """Collects the report of one range. ``top``: the greatest value of its hold points so far."""
 
     __slots__ = (
-        "_bytes", "_chunks", "_ddls", "_early", "_floor_ts", "_held", "_hold", "_range", "_rejected", "_replays", "_resolved_ts", "_stored",
+        "_bytes", "_ddls", "_early", "_floor_ts", "_held", "_hold", "_range", "_rejected", "_replays", "_resolved_ts", "_stored",
         "_tables", "_ts", "events", "top",
     )  # fmt: skip
 
@@ -60,7 +63,7 @@ class RangeSummary:
         self._held = 0
         self._early: tuple[int, int] | None = None
         self._resolved_ts = 0
-        self._replays = self._bytes = self._chunks = 0
+        self._replays = self._bytes = 0
         self.events = 0
         self.top = -1
 
@@ -123,18 +126,11 @@ class RangeSummary:
         if self._early is None and is_past(ts, self._floor_ts) and not has_shown_past(self._resolved_ts, self._floor_ts):
             self._early = (ts, offset)
 
-    def add_chunk(self, shapes: list[Shape], shape: list[int], commit_ts: list[int], size: int) -> None:
-        """Count the rows of a packed chunk of ``size`` bytes. ``shape``: of each row, its index in ``shapes``."""
-        # Once per chunk and not per row: most chunks hold one table, and then three built-in calls are enough for all of its rows.
-        self._chunks += 1
-        self._bytes += size
-        self._ts += commit_ts
-        tables = [self._tables[id(one)] for one in shapes]
-        if len(tables) == 1:
-            tables[0].count(len(commit_ts), min(commit_ts), max(commit_ts))
-            return
-        for ts, at in zip(commit_ts, shape, strict=True):
-            tables[at].count(1, ts, ts)
+    def add_row(self, table: TableSummary, ts: int, size: int) -> None:
+        """Count a row of a table; ``size``: the bytes of its key and image."""
+        table.count(1, ts, ts)
+        self._ts.append(ts)
+        self._bytes += size + ROW_BYTES
 
     def report(self) -> RangeReport:
         """Return the report. To be called once, at the end of the range."""
@@ -148,7 +144,6 @@ class RangeSummary:
             tables=tuple(_table_rows(table, self._range.stream) for table in self._tables.values()),
             rows=len(self._ts),
             bytes=self._bytes,
-            chunks=self._chunks,
             min_ts=Ts(self._ts[0] if self._ts else 0),
             max_ts=Ts(self._ts[-1] if self._ts else 0),
             row_counts=count_rows(self._ts),

@@ -50,9 +50,8 @@ def chunks(rows: int, versions: int) -> list[bytes]:
         span = range(start, min(start + 16384, rows))
         keys = [row // versions for row in span]
         chunk = Chunk(
-            stream=Stream("topic", 0),
-            shapes=[SHAPE],
-            shape=[0] * len(span),
+            origins=[(Stream("topic", 0), SHAPE)],
+            origin=[0] * len(span),
             commit_ts=[(row // 10 + 1) << 18 for row in span],
             kind=[1] * len(span),
             offset=list(span),

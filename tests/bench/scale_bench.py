@@ -57,7 +57,7 @@ def listening(tables):
     messages = [message(number, tables) for number in range(ROWS)]
     task = ListenTask(range=RangeId(STREAM, Offset(0), Offset(ROWS)), floor_ts=Ts(1), buckets=4)
     began = time.process_time()
-    *_, report = listen(task, Records(messages), OPEN_PROTOCOL)
+    *_, report = listen([task], Records(messages), OPEN_PROTOCOL)
     spent = time.process_time() - began
     print(f"listen: {tables:6} tables in turn: {spent / ROWS * 1e6:6.1f} us/row, {len(report.tables)} tables reported", flush=True)
 

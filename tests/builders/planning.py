@@ -77,9 +77,8 @@ def gone(commit_ts: int, *values: Any, **more: Any) -> Row:
 def chunk(*rows: Row, stream: Stream = STREAM) -> Chunk:
     shapes = list(dict.fromkeys(row.shape for row in rows))
     return Chunk(
-        stream=stream,
-        shapes=shapes,
-        shape=[shapes.index(row.shape) for row in rows],
+        origins=[(stream, shape) for shape in shapes],
+        origin=[shapes.index(row.shape) for row in rows],
         commit_ts=[row.commit_ts for row in rows],
         kind=[int(row.kind) for row in rows],
         offset=[row.offset for row in rows],

@@ -183,7 +183,7 @@ def test_a_range_that_cannot_be_read_fails_alone_with_the_sources_error_and_leav
     assert type(failure.error) is SourceError
     assert failure.error.facts == {"kind": "retention", "topic": "feed", "partition": 1, "offset": 0}
     plan = stage.plan(outcomes)
-    with_failed = replace(plan, ranges=plan.ranges | {failure.range: RangeContent(ROWS, 1, 1)})
+    with_failed = replace(plan, ranges=plan.ranges | {failure.range: RangeContent(ROWS, 1)})
     refused = runner.apply(with_failed)
     assert (refused.state, type(refused.error), stage.is_untouched()) == (WriteState.RELOAD, JobAborted, True)
     assert runner.apply(plan).rows == ALL - ROWS

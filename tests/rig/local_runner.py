@@ -29,7 +29,7 @@ class LocalRunner:
         outcomes = []
         for task in tasks:
             task_there, reader, decoder = map(pickle.loads, (pickle.dumps(task), self._reader, self._decoder))
-            elements = list(listen(task_there, reader, decoder))
+            elements = list(listen([task_there], reader, decoder))
             outcome = elements[-1]
             assert not isinstance(outcome, PackedChunk)
             assert all(isinstance(element, PackedChunk) for element in elements[:-1])

@@ -87,7 +87,6 @@ def report_of(range_id, events, floor, rng=None):
         ),
         rows=len(rows),
         bytes=10 * len(rows),
-        chunks=len(tables),
         min_ts=sorted_ts[0] if rows else 0,
         max_ts=sorted_ts[-1] if rows else 0,
         row_counts=tuple(counts),

@@ -143,7 +143,7 @@ def read_tables(tables, rows_each):
     task = ListenTask(range=RangeId(STREAMS[0], Offset(0), Offset(len(log))), floor_ts=Ts(1), buckets=2)
 
     def work():
-        *_, report = listen(task, Reader(), OPEN_PROTOCOL)
+        *_, report = listen([task], Reader(), OPEN_PROTOCOL)
         return report
 
     return work

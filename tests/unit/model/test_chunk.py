@@ -4,9 +4,8 @@ from applier.model.position import Stream
 
 SHAPE = Shape("Shop", "Orders", (ColumnShape("id", 8, 11),))
 CHUNK = Chunk(
-    stream=Stream("t", 3),
-    shapes=[SHAPE],
-    shape=[0, 0],
+    origins=[(Stream("t", 3), SHAPE), (Stream("u", 0), SHAPE)],
+    origin=[0, 1],
     commit_ts=[2**64 - 1, 7],
     kind=[1, 0],
     offset=[4, 5],

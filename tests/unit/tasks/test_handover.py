@@ -65,7 +65,7 @@ def cached():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(listening, "CHUNK_BYTES", 60)
         tasks = [ListenTask(range=range_of(partition), floor_ts=Ts(1), buckets=BUCKETS) for partition in range(PARTITIONS)]
-        return [list(listen(task, Written(), OPEN_PROTOCOL)) for task in tasks]
+        return [list(listen([task], Written(), OPEN_PROTOCOL)) for task in tasks]
 
 
 @pytest.fixture

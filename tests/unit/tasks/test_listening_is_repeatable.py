@@ -11,6 +11,7 @@ from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Record
 from applier.tasks import listen as listening
 from applier.tasks.listen import ListenTask, listen
+from applier.tasks.range_summary import ROW_BYTES
 
 ROWS = 600
 
@@ -35,7 +36,7 @@ def record(number):
 
 def heard(size):
     task = ListenTask(range=RangeId(Stream("feed", 0), Offset(0), Offset(ROWS)), floor_ts=Ts(1), buckets=3)
-    *chunks, report = listen(task, InBatches(size), OPEN_PROTOCOL)
+    *chunks, report = listen([task], InBatches(size), OPEN_PROTOCOL)
     return chunks, report
 
 
@@ -55,4 +56,6 @@ def test_every_row_is_in_one_chunk(monkeypatch):
     chunks, report = heard(100)
     offsets = [offset for chunk in chunks for offset in unpack(chunk.data).offset]
     assert sorted(offsets) == list(range(ROWS))
-    assert (report.rows, report.chunks, report.bytes) == (ROWS, len(chunks), sum(len(chunk.data) for chunk in chunks))
+    assert report.rows == ROWS
+    rows = [row for chunk in chunks for row in zip(unpack(chunk.data).key, unpack(chunk.data).image, strict=True)]
+    assert report.bytes == sum(len(key) + len(image) + ROW_BYTES for key, image in rows)

@@ -76,7 +76,7 @@ def test_what_quotes_a_part_of_a_secret_is_not_repeated():
 
 def test_an_executor_reports_a_refused_property_as_the_drivers_error():
     reader = pickle.loads(pickle.dumps(KafkaRangeReader(settings(SASL, ("sasl.mechanism", "nonsense")))))  # noqa: S301 - our own bytes
-    (failure,) = listen(ListenTask(range=RANGE, floor_ts=0, buckets=1), reader, OPEN_PROTOCOL)
+    (failure,) = listen([ListenTask(range=RANGE, floor_ts=0, buckets=1)], reader, OPEN_PROTOCOL)
     assert isinstance(failure, RangeFailure)
     assert isinstance(pickle.loads(pickle.dumps(failure.error)), ConfigError)  # noqa: S301 - our own bytes
     assert failure.error.facts == {"key": "source.kafka.sasl.mechanism"}
