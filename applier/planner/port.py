@@ -10,6 +10,8 @@ Literal: TypeAlias = Callable[[Value], str]
 """Value -> its text in SQL. TypeError, ValueError or AttributeError if the value is not of the type that was asked for."""
 RowLiteral: TypeAlias = Callable[[tuple[Value, ...]], str]
 """Values of one row -> ``(literal,literal,…)``. Raises as ``Literal`` does."""
+RowsLines: TypeAlias = Callable[[Sequence[tuple[Value, ...]]], bytes | None]
+"""Values of some rows -> their lines in a bulk load. None: a value needs more care; all are left to ``replaces``. Raises nothing."""
 ImageDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]
 """Image bytes -> values in the order of ``shape.columns``; ProtocolError (without a place) if they cannot be read."""
 ImageDecoders: TypeAlias = Callable[[Shape], ImageDecoder]
@@ -64,4 +66,19 @@ class RowDialect(Protocol):
 
     def row_literal(self, columns: Sequence[WireColumn]) -> RowLiteral:
         """Return the function that renders a row for ``replaces``; the database must store what ``literal`` would make it store."""
+        ...
+
+
+@runtime_checkable
+class BulkDialect(Protocol):
+    """A dialect that loads many rows without a literal for each value. Optional: the planner asks."""
+
+    def bulk_line(self, columns: Sequence[WireColumn]) -> RowsLines | None:
+        """Return the function that renders rows; None if it is not proven that the database stores what ``literal`` would make it store."""
+        ...
+
+    def bulk_loads(
+        self, table: TableDescription, columns: Sequence[str], lines: Iterable[tuple[bytes, int]]
+    ) -> Iterator[tuple[bytes, bytes, int]]:
+        """Render loads from lines of some rows and the number of these rows; yield (statement, content, rows), cut by bytes, in order."""
         ...

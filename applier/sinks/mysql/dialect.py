@@ -9,9 +9,12 @@ from itertools import groupby
 
 from applier.model.errors import RowRefused
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.port import Literal, RowLiteral, WireColumn
+from applier.planner.port import Literal, RowLiteral, RowsLines, WireColumn
+from applier.sinks.mysql.bulk_lines import lines_of
+from applier.sinks.mysql.bulk_load import loads
 from applier.sinks.mysql.fitting import fitting_literal_of
 from applier.sinks.mysql.literals import comparable_of
+from applier.sinks.mysql.quoting import quote_identifier, quote_table
 from applier.sinks.mysql.row import row_literal_of
 
 TARGET_BYTES = 1024 * 1024
@@ -19,16 +22,6 @@ TARGET_BYTES = 1024 * 1024
 MAX_KEYS = 500
 """Keys per DELETE: MariaDB rewrites IN lists from 1000 elements on (in_predicate_conversion_threshold), and MySQL drops its
 range plan beyond range_optimizer_max_mem_size."""
-
-
-def quote_identifier(name: str) -> str:
-    """Quote a name: backticks, an inner one doubled."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def quote_table(schema: str, table: str) -> str:
-    """Quote a table's full name."""
-    return f"{quote_identifier(schema)}.{quote_identifier(table)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +65,16 @@ class MysqlDialect:
         names = ",".join(map(quote_identifier, columns))
         head = f"REPLACE INTO {quote_table(table.schema, table.table)} ({names}) VALUES "  # noqa: S608 - as above
         yield from _Cutter(table, self.max_packet_bytes, self._rows_within_warnings(table)).cut(head, rows, ",", "")
+
+    def bulk_line(self, columns: Sequence[WireColumn]) -> RowsLines | None:
+        """Return the function that renders rows for ``bulk_loads``."""
+        return lines_of(columns)
+
+    def bulk_loads(
+        self, table: TableDescription, columns: Sequence[str], lines: Iterable[tuple[bytes, int]]
+    ) -> Iterator[tuple[bytes, bytes, int]]:
+        """Render bulk loads from lines of rows."""
+        yield from loads(table, columns, lines)
 
     def _rows_within_warnings(self, table: TableDescription) -> int:
         """Return how many rows a REPLACE may have: each ENUM may raise a harmless warning (ordinal 0), and the statement one more."""

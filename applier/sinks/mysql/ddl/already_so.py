@@ -19,8 +19,8 @@ from applier.sinks.mysql.catalogue import holds_row
 from applier.sinks.mysql.ddl.existence import DROPS, SCHEMAS, has_existence
 from applier.sinks.mysql.ddl.scratch import Scratch, ScratchRefused, own_structure
 from applier.sinks.mysql.ddl.snapshot import snapshot, states_of
-from applier.sinks.mysql.dialect import quote_identifier
 from applier.sinks.mysql.names import spellings, sql_name
+from applier.sinks.mysql.quoting import quote_identifier
 from applier.sinks.mysql.structure.difference import difference
 from applier.sinks.mysql.structure.model import TableStructure
 

@@ -7,7 +7,7 @@ from applier.ddl.parser import parse
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import AlterTableStatement, CreateTableStatement, IndexStatement, NamePlace
 from applier.model.events import TableName
-from applier.sinks.mysql.dialect import quote_table
+from applier.sinks.mysql.quoting import quote_table
 
 _CHARSET_WORDS: Final = frozenset({"CHARSET", "CHARACTER", "CHAR", "COLLATE"})
 

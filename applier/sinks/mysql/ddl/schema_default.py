@@ -19,9 +19,9 @@ from applier.ddl.tokens import Token
 from applier.ddl.tree import SchemaStatement
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
-from applier.sinks.mysql.dialect import quote_identifier
 from applier.sinks.mysql.errors import code_of
 from applier.sinks.mysql.names import schema_spelling
+from applier.sinks.mysql.quoting import quote_identifier
 from applier.sinks.mysql.session import execute_text, transaction
 
 SCHEMA_EXISTS: Final = 1007

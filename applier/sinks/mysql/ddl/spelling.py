@@ -14,8 +14,8 @@ from applier.ddl.edit import Edit, edited
 from applier.ddl.tokens import Token, scan
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, FoldedName, TableName
-from applier.sinks.mysql.dialect import quote_identifier
 from applier.sinks.mysql.names import namesakes
+from applier.sinks.mysql.quoting import quote_identifier
 
 Spellings = Mapping[FoldedName, TableName]
 """What exists in the sink: tables, and schemas with table ''."""

@@ -17,10 +17,10 @@ from applier.sinks.mysql.ddl.rewrite import sink_statement
 from applier.sinks.mysql.ddl.schema_default import schema_as_upstreams
 from applier.sinks.mysql.ddl.sessions import blockers
 from applier.sinks.mysql.ddl.spelling import spelled_in_sink
-from applier.sinks.mysql.dialect import quote_table
 from applier.sinks.mysql.error_table import ErrorVerdict
 from applier.sinks.mysql.errors import code_of, meaning_of
 from applier.sinks.mysql.queries import QUERIES
+from applier.sinks.mysql.quoting import quote_table
 from applier.sinks.mysql.session import driver_of, execute_text, read_bytes, transaction
 
 _NO_SCHEMA: Final = "information_schema"

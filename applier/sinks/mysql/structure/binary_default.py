@@ -6,7 +6,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from applier.model.events import TableName
-from applier.sinks.mysql.dialect import quote_identifier, quote_table
+from applier.sinks.mysql.quoting import quote_identifier, quote_table
 from applier.sinks.mysql.session import read_named
 
 _DEFAULT: Final = re.compile(r" DEFAULT ('(?:[^'\\]|''|\\.)*')", re.DOTALL)
