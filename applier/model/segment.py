@@ -11,6 +11,8 @@ that decides the same with the other sign loses or repeats a transaction at a bo
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import Final, TypeVar
 
 from applier.model.events import FoldedName
@@ -216,3 +218,17 @@ class SegmentWindow:
     def own(self, commit_ts: Iterable[int]) -> set[int]:
         """Return the distinct commit_ts without that of the group that is applied again."""
         return {ts for ts in commit_ts if ts > self.after_ts}
+
+
+def are_contiguous(windows: Sequence[SegmentWindow]) -> bool:
+    """Whether windows follow one another without a gap, and only the first may repeat the group at its beginning."""
+    return all(left.upto_ts == right.after_ts and not right.again for left, right in pairwise(windows))
+
+
+def windows_of(windows: Sequence[SegmentWindow], commit_ts: Iterable[int]) -> list[int]:
+    """Return for each row the number of the contiguous window that may hold it; ``len(windows)`` for a row beyond the last.
+
+    A row at or before the beginning of the first window gets 0: that window decides (``inside``).
+    """
+    # bisect_left: a row at the bound between two windows belongs to the first of them, as `upto_ts` is inclusive.
+    return list(map(partial(bisect_left, [window.upto_ts for window in windows]), commit_ts))

@@ -7,7 +7,7 @@ literals, ``plan`` puts DELETEs before REPLACEs. Read ``plan`` first. ``table_ch
 
 from applier.model.segment import SegmentWindow
 from applier.planner.column_match import bytes_key_names, key_names
-from applier.planner.plan import PlanTarget, plan_bucket
+from applier.planner.plan import Planned, PlanTarget, plan_bucket, plan_segments
 from applier.planner.rejected_rows import STOP, QuarantinePolicy
 from applier.planner.sink_key import route, sink_key_of
 from applier.planner.transactions import TransactionSet, count_transactions
@@ -15,6 +15,7 @@ from applier.planner.transactions import TransactionSet, count_transactions
 __all__ = [
     "STOP",
     "PlanTarget",
+    "Planned",
     "QuarantinePolicy",
     "SegmentWindow",
     "TransactionSet",
@@ -22,6 +23,7 @@ __all__ = [
     "count_transactions",
     "key_names",
     "plan_bucket",
+    "plan_segments",
     "route",
     "sink_key_of",
 ]

@@ -9,7 +9,7 @@ from itertools import compress
 from operator import itemgetter
 from typing import TypeAlias
 
-from applier.model.chunk import Chunk, unpack
+from applier.model.chunk import Chunk
 from applier.model.errors import ApplierError, InvariantViolation
 from applier.model.events import MARKER_IMAGE, FoldedName, Value
 from applier.model.segment import SegmentWindow
@@ -31,7 +31,7 @@ OnBadKey: TypeAlias = Callable[[Origin, Version, ApplierError], None]
 
 
 class Compaction:
-    """The final versions of one bucket, table by table. Feed every chunk once; then read."""
+    """The final versions of one bucket, table by table. Feed every chunk, or the window's part of it, once; then read."""
 
     def __init__(self, window: SegmentWindow, rekeyed: Mapping[FoldedName, KeyReaders], on_bad_key: OnBadKey) -> None:
         self._window = window
@@ -45,9 +45,8 @@ class Compaction:
         self._finals: dict[FoldedName, dict[Key, Version]] = {}
         self._commits: set[int] = set()
 
-    def feed(self, data: bytes) -> None:
-        """Take one chunk; rows outside of the window are left out."""
-        chunk = unpack(data)
+    def feed(self, chunk: Chunk) -> None:
+        """Take the rows of one chunk; those outside of the window are left out."""
         numbers = [self._number(origin) for origin in origins_of(chunk)]
         finals = {number: self._finals.setdefault(self.origins[number].folded, {}) for number in numbers}
         for version in self._selected(chunk, numbers):

@@ -1,4 +1,4 @@
-"""Planning one bucket of a segment: cached chunks in, whole statements out.
+"""Planning one bucket of some segments: cached chunks in, whole statements out.
 
 Per table: the last version of each key; DELETEs for the keys that are gone; REPLACEs for the rest. ``Statement.phase`` puts all deletes
 of a segment before its first REPLACE, so two spellings of one key under a ``_ci`` collation, which are two keys here, end right.
@@ -7,15 +7,17 @@ row of the sink that a REPLACE collides with has changed inside the window, so t
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
+from applier.model.chunk import unpack
 from applier.model.errors import FatalSinkError, InvariantViolation, NeedsOperator
 from applier.model.events import MARKER_IMAGE, FoldedName, RowKind
 from applier.model.rejected_event import RejectedEvent
-from applier.model.segment import SegmentWindow
+from applier.model.segment import SegmentWindow, are_contiguous
 from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import Origin, key_names
 from applier.planner.compaction import COMMIT_TS, IMAGE, OFFSET, ORIGIN, Compaction, Version
+from applier.planner.division import by_window
 from applier.planner.port import Dialect, RowDecoder
 from applier.planner.rejected_rows import STOP, QuarantinePolicy, RejectedRows
 from applier.planner.rendering import TableRenderer, image_keys, with_place
@@ -34,19 +36,44 @@ class PlanTarget(NamedTuple):
     dialect: Dialect
 
 
-def plan_bucket(
-    chunks: Iterable[bytes], window: SegmentWindow, target: PlanTarget, decoder: RowDecoder, policy: QuarantinePolicy = STOP
-) -> Iterator[Statement | RejectedEvent | TransactionSet]:
-    """Yield the statements of one bucket, the rows that ``policy`` quarantines and, last, one TransactionSet.
+Planned: TypeAlias = Statement | RejectedEvent | TransactionSet
 
+
+def plan_segments(
+    chunks: Iterable[bytes], windows: Sequence[SegmentWindow], target: PlanTarget, decoder: RowDecoder, policy: QuarantinePolicy = STOP
+) -> Iterator[tuple[int, Planned]]:
+    """Yield, window by window, the statements of one bucket, the rows that ``policy`` quarantines and, last, one TransactionSet.
+
+    Each comes with the number of its window. ``windows`` are contiguous and ascending; rows outside of all of them are left out.
     ProtocolError: a final image cannot be read (it is never replaced by an older version). FatalSinkError: the sink lacks the table or
     a column, or cannot take a row of this size. NeedsOperator: a partial image, or rows without a key.
     """
-    tables, rekeyed, dialect = target
-    rejected_rows = RejectedRows(policy, decoder.decode_key)
-    compaction = Compaction(window, image_keys(rekeyed, tables, decoder.image_decoder), rejected_rows.refuse)
+    if not are_contiguous(windows):
+        message = "the windows of segments that are planned together are not contiguous"
+        raise InvariantViolation(message)
+    keys = image_keys(target.rekeyed, target.tables, decoder.image_decoder)
+    rejected_rows = [RejectedRows(policy, decoder.decode_key) for _ in windows]
+    compactions = [Compaction(window, keys, rejected.refuse) for window, rejected in zip(windows, rejected_rows, strict=True)]
     for data in chunks:
-        compaction.feed(data)
+        for number, part in by_window(unpack(data), windows):
+            compactions[number].feed(part)
+    # Each window's rows are freed once its statements are taken.
+    compactions.reverse()
+    for number, rejected in enumerate(rejected_rows):
+        for item in _planned(compactions.pop(), rejected, target, decoder):
+            yield number, item
+
+
+def plan_bucket(
+    chunks: Iterable[bytes], window: SegmentWindow, target: PlanTarget, decoder: RowDecoder, policy: QuarantinePolicy = STOP
+) -> Iterator[Planned]:
+    """Yield what ``plan_segments`` yields for one window."""
+    for _, item in plan_segments(chunks, (window,), target, decoder, policy):
+        yield item
+
+
+def _planned(compaction: Compaction, rejected_rows: RejectedRows, target: PlanTarget, decoder: RowDecoder) -> Iterator[Planned]:
+    tables, rekeyed, dialect = target
     origins = compaction.origins
     for name, finals in compaction.tables():
         # Markers are rare: the comparison of all images runs in C, and the list is copied only if there is one.
@@ -164,7 +191,7 @@ class _TablePlan:
                 texts=tuple(texts),
                 rows=rows,
             )
-        return Statement(phase, str(self._description.folded), text, len(versions), min(commits), max(commits), source_rows)
+        return Statement(phase, str(self._description.folded), text.encode(), len(versions), min(commits), max(commits), source_rows)
 
 
 class _Rendered:

@@ -6,7 +6,7 @@ events agree may not be unique any more: a delete by it would hit other rows too
 bucket, the table's own; the planner then reads their key from the image.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import msgspec
@@ -16,6 +16,7 @@ from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, Shape
 from applier.model.position import Stream
 from applier.planner.catalogue import TableDescription
+from applier.planner.division import chosen_rows
 
 
 class KeyedRows(Protocol):
@@ -106,21 +107,4 @@ def _split(chunk: Chunk, targets: list[int]) -> list[tuple[int, bytes]]:
     rows: dict[int, list[int]] = {}
     for row, target in enumerate(targets):
         rows.setdefault(target, []).append(row)
-    return [(target, pack(target, _rows(chunk, chosen)).data) for target, chosen in rows.items()]
-
-
-def _rows(chunk: Chunk, chosen: list[int]) -> Chunk:
-    """Return a chunk of the chosen rows, with only the origins that they use."""
-    # Only those with rows: the planner would compare the keys of the others with those of this table.
-    used = sorted({chunk.origin[row] for row in chosen})
-    renumbered: Mapping[int, int] = {origin: number for number, origin in enumerate(used)}
-    return Chunk(
-        origins=[chunk.origins[origin] for origin in used],
-        origin=[renumbered[chunk.origin[row]] for row in chosen],
-        commit_ts=[chunk.commit_ts[row] for row in chosen],
-        kind=[chunk.kind[row] for row in chosen],
-        offset=[chunk.offset[row] for row in chosen],
-        index=[chunk.index[row] for row in chosen],
-        key=[chunk.key[row] for row in chosen],
-        image=[chunk.image[row] for row in chosen],
-    )
+    return [(target, pack(target, chosen_rows(chunk, chosen)).data) for target, chosen in rows.items()]

@@ -22,16 +22,18 @@ class Phase(IntEnum):
 
 
 class Statement(NamedTuple):
-    """One statement of a segment, whole text without parameters."""
+    """One statement of a segment, whole text without parameters, in UTF-8: encoded once, where it is rendered."""
 
     phase: Phase
     table: str
-    text: str
+    text: bytes
     rows: int
     min_ts: int
     max_ts: int
     source_rows: "StatementRows | None" = None
     """What it was rendered from, where a writer must find the rows that the database refuses; else None."""
+    data: bytes = b""
+    """Of a statement that loads rows in bulk: the rows that the database asks for. Empty for any other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,5 +62,5 @@ class StatementRows:
         for text, number in render(self.table, self.columns, texts):
             half = replace(self, texts=tuple(texts[done : done + number]), rows=tuple(rows[done : done + number]))
             commits = [row.commit_ts for row in half.rows]
-            yield Statement(self.phase, str(self.table.folded), text, number, min(commits), max(commits), half)
+            yield Statement(self.phase, str(self.table.folded), text.encode(), number, min(commits), max(commits), half)
             done += number

@@ -153,5 +153,5 @@ def written(*chunks: bytes, **more: Any) -> list[list[Any]]:
     """Plan, and return what the statements say, in the writer's order."""
     statements, _ = plan(*chunks, **more)
     for statement in statements:
-        assert (statement.phase is Phase.DELETE) == statement.text.startswith('["delete"')
+        assert (statement.phase is Phase.DELETE) == statement.text.startswith(b'["delete"')
     return [json.loads(statement.text) for statement in sorted(statements, key=lambda one: one.phase)]

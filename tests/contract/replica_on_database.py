@@ -71,10 +71,10 @@ class DatabaseReplica:
 
     def replaces(self, *values: str, ts: int = 9) -> list[Statement]:
         """Render a REPLACE for each row."""
-        return [Statement(Phase.REPLACE, str(TABLE), f"REPLACE INTO {self.table} VALUES {row}", 1, ts, ts) for row in values]
+        return [Statement(Phase.REPLACE, str(TABLE), f"REPLACE INTO {self.table} VALUES {row}".encode(), 1, ts, ts) for row in values]
 
     def delete(self, key: int, ts: int = 9) -> Statement:
-        return Statement(Phase.DELETE, str(TABLE), f"DELETE FROM {self.table} WHERE id={key}", 1, ts, ts)
+        return Statement(Phase.DELETE, str(TABLE), f"DELETE FROM {self.table} WHERE id={key}".encode(), 1, ts, ts)
 
     def traced(self, *values: str, ts: int = 9) -> Statement:
         """Render one REPLACE that knows its rows: that of the first value has offset 0 in ``FEED``, and so on."""

@@ -166,7 +166,7 @@ def test_a_refused_row_rolls_everything_back_and_names_table_and_ts(replica: Dat
 
 def test_a_table_that_is_missing_is_fatal_with_a_remedy(replica: DatabaseReplica) -> None:
     (statement,) = replica.replaces("(1,'secret')")
-    missing = statement._replace(text=statement.text.replace(replica.table, replica.table.replace("t", "gone", 1)))
+    missing = statement._replace(text=statement.text.replace(replica.table.encode(), replica.table.replace("t", "gone", 1).encode()))
     error = replica.write([missing]).error
     assert isinstance(error, FatalSinkError)
     assert error.remedy

@@ -95,7 +95,7 @@ class Replica:
 def rows(statement: str, ts: Ts) -> Statement:
     """Make a rendered statement of one row."""
     phase = Phase.DELETE if statement.startswith("DELETE") else Phase.REPLACE
-    return Statement(phase, f"{SHOP}.t", statement, 1, ts, ts)
+    return Statement(phase, f"{SHOP}.t", statement.encode(), 1, ts, ts)
 
 
 def commit_at(ts: Ts) -> ProgressCommit:

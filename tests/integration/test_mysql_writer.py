@@ -160,7 +160,7 @@ def test_a_writer_in_flight_cannot_arrive_after_the_epoch_was_raised(shop: Repli
     def statements() -> Iterator[Statement]:
         yield rows(f"REPLACE INTO {SHOP}.t (id) VALUES (1)", shop.ts)
         raised.append(shop.sink.raise_epoch())
-        yield Statement(Phase.REPLACE, f"{SHOP}.t", f"REPLACE INTO {SHOP}.t (id) VALUES (2)", 1, shop.ts, shop.ts)
+        yield Statement(Phase.REPLACE, f"{SHOP}.t", f"REPLACE INTO {SHOP}.t (id) VALUES (2)".encode(), 1, shop.ts, shop.ts)
 
     outcome = shop.sink.writer.write(shop.fence, statements(), commit_at(Ts(shop.ts + 1)))
     assert outcome.state is WriteState.FAILED

@@ -86,8 +86,10 @@ def roll_back(connection: Connection) -> None:
         connection.invalidate()
 
 
-def execute_text(connection: Connection, statement: str) -> tuple[int, int]:
+def execute_text(connection: Connection, statement: bytes | str) -> tuple[int, int]:
     """Run a whole statement without parameters (nothing in it is looked for) and return (rows affected, warnings).
+
+    Bytes are sent as they are: the session's character set is utf8mb4.
 
     Errors are the driver's own.
     """

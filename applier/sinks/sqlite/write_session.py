@@ -26,7 +26,7 @@ class SqliteWriteSession:
 
     def execute(self, statement: Statement) -> None:
         """Run one statement. SQLite has no warnings: STRICT tables refuse what does not fit."""
-        self.driver.execute(statement.text)
+        self.driver.execute(statement.text.decode())
 
     def control(self, command: str) -> None:
         """Run a command of transaction control."""

@@ -68,6 +68,8 @@ def test_another_tables_ddl_settles_nothing_here() -> None:
         (lambda ts: between(0, 10).inside([ts], [0])[0], True, True, False),
         (lambda ts: between(0, 20).inside([ts], [10])[0], False, False, True),
         (lambda ts: bool(between(10, 20).own([ts])), False, False, True),
+        (lambda ts: segment.windows_of([between(0, 10), between(10, 20)], [ts]) == [1], False, False, True),
+        (lambda ts: segment.windows_of([between(0, 10)], [ts]) == [1], False, False, True),
     ],
 )
 def test_each_rule_says_what_holds_at_the_boundary(rule: Callable[[int], bool], *, below: bool, at: bool, above: bool) -> None:
@@ -77,6 +79,13 @@ def test_each_rule_says_what_holds_at_the_boundary(rule: Callable[[int], bool], 
 def test_a_segment_that_ends_where_it_begins_has_no_own_rows() -> None:
     assert not segment.overlaps_segment(10, 10, Ts(10), Ts(10))
     assert between(10, 10, again=True).may_select(10, 10)
+
+
+def test_windows_that_are_planned_together_leave_no_gap_and_repeat_only_the_first_group() -> None:
+    assert segment.are_contiguous([between(5, 10, again=True), between(10, 20), between(20, 30)])
+    assert not segment.are_contiguous([between(5, 10), between(11, 20)])
+    assert not segment.are_contiguous([between(5, 10), between(9, 20)])
+    assert not segment.are_contiguous([between(5, 10), between(10, 20, again=True)])
 
 
 def test_within_one_commit_ts_the_delete_comes_before_the_upsert() -> None:

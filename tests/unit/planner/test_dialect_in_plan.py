@@ -39,8 +39,8 @@ def test_a_segment_for_mysql_reads_as_sql() -> None:
     data = packed(put(5, "it's", "AP8=", 1, shape=turned), put(6, "plain", None, 2, shape=turned), gone(7, "x", None, 3, shape=turned))
     statements, _ = plan(data, tables=[table], dialect=MysqlDialect())
     assert [statement.text for statement in statements] == [
-        "DELETE FROM `shop`.`orders` WHERE `id` IN (3)",
-        "REPLACE INTO `shop`.`orders` (`id`,`name`,`raw`) VALUES (1,'it\\'s',x'00ff'),(2,'plain',NULL)",
+        b"DELETE FROM `shop`.`orders` WHERE `id` IN (3)",
+        b"REPLACE INTO `shop`.`orders` (`id`,`name`,`raw`) VALUES (1,'it\\'s',x'00ff'),(2,'plain',NULL)",
     ]
 
 

@@ -25,7 +25,7 @@ class Database:
 
     def execute(self, statement):
         self.tries += 1
-        texts = [int(text) for text in statement.text.partition(", [[")[2].replace("[", "").replace("]", "").split(",")[::2]]
+        texts = [int(text) for text in statement.text.decode().partition(", [[")[2].replace("[", "").replace("]", "").split(",")[::2]]
         self.rows += texts
         if self.refused & set(texts):
             raise RowRefused("too long", column="name", table="shop.orders", min_ts=1)

@@ -34,7 +34,7 @@ def commit(ts, **more):
 
 
 def rows(*texts):
-    return [Statement(Phase.REPLACE, "shop.t", f'REPLACE INTO "shop.t" VALUES {text}', 1, 7, 8) for text in texts]
+    return [Statement(Phase.REPLACE, "shop.t", f'REPLACE INTO "shop.t" VALUES {text}'.encode(), 1, 7, 8) for text in texts]
 
 
 def run(sink, fence, query, ts, **more):
