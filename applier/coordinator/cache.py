@@ -1,34 +1,19 @@
-"""The cached ranges: which rows lie in which, by the listeners' reports. The rows are on the executors; nothing here is per row.
-
-The checkpoint only moves forward, so the ranges are swept once: a range is opened when a segment reaches its first commit_ts, and so is
-each table in it; both are closed when the checkpoint passes their last. What a step costs depends on the ranges that are open at its time,
-not on all that are cached: ten thousand DDLs are ten thousand steps (846 to 940 µs each on 16 partitions, tests/bench/scale_bench.py).
-"""
+"""The cached ranges, by the listeners' reports. The rows are on the executors; nothing here is per row. What lies where: ``sweep``."""
 
 from collections import Counter
 from collections.abc import Iterable
 from heapq import heappop, heappush
-from typing import NamedTuple
 
-from applier.coordinator.open_range import OpenRange
-from applier.model.events import FoldedName, TableName
+from applier.coordinator.sweep import Sweep
 from applier.model.position import Stream, Ts
-from applier.model.range_report import RangeId, RangeReport, TableRows
-from applier.model.segment import is_beyond, is_spent, may_hold, overlaps_segment
-
-
-class Selection(NamedTuple):
-    """What a segment may contain: ranges, tables with their handle keys, and the number of rows at most."""
-
-    ranges: tuple[RangeId, ...]
-    tables: tuple[TableRows, ...]
-    rows: int
+from applier.model.range_report import RangeId, RangeReport
+from applier.model.segment import is_spent
 
 
 class Cache:
     """All ranges that listeners hold, numbered in the order of their reports."""
 
-    __slots__ = ("_ahead", "_empty", "_ends", "_names", "_number", "_open", "_ranges", "_spent", "bytes", "bytes_of")
+    __slots__ = ("_empty", "_ends", "_names", "_number", "_pinned", "_ranges", "_spent", "ahead", "at_checkpoint", "bytes", "bytes_of")
 
     def __init__(self) -> None:
         self._number = 0
@@ -37,10 +22,10 @@ class Cache:
         self._empty: list[RangeId] = []
         self._spent: dict[RangeId, None] = {}
         self._names: dict[Stream, set[RangeId]] = {}
-        self._open: dict[RangeId, OpenRange] = {}
-        # Heaps of (first or last commit_ts, number, range). A range that was dropped is left in them until it comes up.
-        self._ahead: list[tuple[Ts, int, RangeId]] = []
+        # A heap of (last commit_ts, number, range). A range that was dropped is left in it until it comes up.
         self._ends: list[tuple[Ts, int, RangeId]] = []
+        self.at_checkpoint, self.ahead = Sweep(self._ranges), Sweep(self._ranges)
+        self._pinned: Counter[RangeId] = Counter()
         self.bytes = 0
         self.bytes_of: Counter[Stream] = Counter()
 
@@ -63,7 +48,8 @@ class Cache:
 
     def _keep(self, number: int, report: RangeReport) -> None:
         self._ranges[report.range] = (number, report)
-        heappush(self._ahead, (report.min_ts, number, report.range))
+        for sweep in (self.at_checkpoint, self.ahead):
+            sweep.add(number, report)
         heappush(self._ends, (report.max_ts, number, report.range))
         self._names.setdefault(report.range.stream, set()).add(report.range)
         self._count(report, 1)
@@ -74,7 +60,8 @@ class Cache:
             return False
         self._count(self._ranges.pop(name)[1], -1)
         self._names[name.stream].remove(name)
-        self._open.pop(name, None)
+        for sweep in (self.at_checkpoint, self.ahead):
+            sweep.drop(name)
         self._spent.pop(name, None)
         return True
 
@@ -111,6 +98,21 @@ class Cache:
         else:
             self._empty.append(merged.range)
 
+    def pin(self, names: Iterable[RangeId]) -> None:
+        """Know that a segment was cut that names these ranges: they must stay what they are until it is applied."""
+        self._pinned.update(names)
+
+    def unpin(self, names: Iterable[RangeId]) -> None:
+        """Take back one ``pin``."""
+        for name in names:
+            self._pinned[name] -= 1
+            if not self._pinned[name]:
+                del self._pinned[name]
+
+    def is_pinned(self, names: Iterable[RangeId]) -> bool:
+        """Whether a segment that was cut names any of these ranges."""
+        return any(name in self._pinned for name in names)
+
     def spent(self, checkpoint_ts: Ts) -> tuple[RangeId, ...]:
         """Name the ranges that can be released: their rows are below the checkpoint, or they have none."""
         while self._ends and is_spent(self._ends[0][0], checkpoint_ts):
@@ -125,74 +127,3 @@ class Cache:
         self._empty = [name for name in self._empty if name not in released]
         for name in ranges:
             self._drop(name)
-
-    def has_latecomer(self, ts: Ts, since: int, settled: frozenset[FoldedName]) -> bool:
-        """Whether a range that was reported after number ``since`` may hold a row at ``ts`` that must be applied with its group."""
-        return any(
-            opened.number > since
-            and may_hold(ts, opened.report.min_ts, opened.report.max_ts)
-            and any(_is_at(ts, table, settled) for table in opened.tables(ts, ts))
-            for opened in self._opened(ts, ts)
-        )
-
-    def _opened(self, after_ts: Ts, upto_ts: Ts) -> list[OpenRange]:
-        """Return the ranges that may hold rows between two commit_ts (inclusive); ``after_ts`` never steps back."""
-        while self._ahead and not is_beyond(self._ahead[0][0], upto_ts):
-            _, number, name = heappop(self._ahead)
-            if self._is_here(name, number):
-                self._open[name] = OpenRange(number, self._ranges[name][1])
-        for name in [name for name, opened in self._open.items() if is_spent(opened.report.max_ts, after_ts)]:
-            del self._open[name]
-        return list(self._open.values())
-
-    def select(self, after_ts: Ts, upto_ts: Ts, settled: frozenset[FoldedName] | None) -> Selection:
-        """Choose what a segment needs; with ``settled`` (not None) the group at ``after_ts`` too, except for those tables."""
-        ranges, rows = [], 0
-        tables: dict[tuple[TableName, tuple[str, ...], tuple[str, ...]], TableRows] = {}
-        for opened in self._opened(after_ts, upto_ts):
-            report = opened.report
-            # Estimates, always from above: a range that may hold a row is read, and the planner looks at each row's commit_ts.
-            most = opened.rows_between(after_ts, upto_ts) + (opened.rows_at(after_ts) if settled is not None else 0)
-            mine = [table for table in opened.tables(after_ts, upto_ts) if _is_wanted(table, after_ts, upto_ts, settled)] if most else []
-            if mine:
-                ranges.append(report.range)
-                rows += most
-                for table in mine:
-                    # One entry per reported key: the planner must see that the rows of a table disagree about it (``sink_key``).
-                    key = (table.name, table.handle_key, table.bytes_key)
-                    tables[key] = _joined(tables[key], table) if key in tables else table
-        return Selection(tuple(ranges), tuple(tables.values()), rows)
-
-    def cut(self, after_ts: Ts, upto_ts: Ts, max_rows: int) -> Ts:
-        """Return where a segment should end so that it has about ``max_rows``: at ``upto_ts`` or before, never inside one commit_ts.
-
-        Counts are known at up to 64 points per range, so the estimate may be off by a 64th of each range.
-        """
-        open_ranges = self._opened(after_ts, upto_ts)
-        if max_rows >= sum(opened.rows_between(after_ts, upto_ts) for opened in open_ranges):
-            return upto_ts
-        # An upstream transaction that is larger than ``max_rows`` stays whole: in two it would be visible in two steps.
-        total, end = 0, None
-        increments: Counter[Ts] = Counter()
-        for opened in open_ranges:
-            increments.update(opened.rows_by_ts(after_ts, upto_ts))
-        for ts, rows in sorted(increments.items()):
-            if end is not None and total + rows > max_rows:
-                return end
-            total, end = total + rows, ts
-        return upto_ts if end is None else end
-
-
-def _is_wanted(table: TableRows, after_ts: Ts, upto_ts: Ts, settled: frozenset[FoldedName] | None) -> bool:
-    if overlaps_segment(table.min_ts, table.max_ts, after_ts, upto_ts):
-        return True
-    return settled is not None and _is_at(after_ts, table, settled)
-
-
-def _is_at(ts: Ts, table: TableRows, settled: frozenset[FoldedName]) -> bool:
-    """Whether a table may have rows at the checkpoint that may be applied again: not without a key, not after a DDL there."""
-    return bool(table.handle_key) and may_hold(ts, table.min_ts, table.max_ts) and not table.name.fold().is_covered(settled)
-
-
-def _joined(one: TableRows, other: TableRows) -> TableRows:
-    return one._replace(rows=one.rows + other.rows, min_ts=min(one.min_ts, other.min_ts), max_ts=max(one.max_ts, other.max_ts))

@@ -23,7 +23,7 @@ class CheckpointGroup:
 
     def has_latecomer(self, cache: Cache, checkpoint_ts: Ts) -> bool:
         """Whether the cache may hold a row at A that was not applied with the others."""
-        return self.settled_tables is not None and cache.has_latecomer(checkpoint_ts, self._reports, self.settled_tables)
+        return self.settled_tables is not None and cache.at_checkpoint.has_row_at(checkpoint_ts, self._reports, self.settled_tables)
 
     def segment_applied(self, reports: int, *, moves: bool) -> None:
         """Know the rows of the first ``reports`` ranges as applied. ``moves``: the checkpoint leaves the group behind."""

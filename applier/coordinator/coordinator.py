@@ -13,14 +13,15 @@ stores the offset of its first record that still matters, so a restart reads aga
 would have to be left out or guessed raises NeedsOperator instead.
 
 Who holds which part of the state: ``window`` A and W; ``streams`` the streams, their promises and positions; ``read_ahead`` which ranges
-are read next; ``cache`` which rows lie in which range, ``merging`` ranges that become one; ``barriers`` the DDLs that wait, ``ddl_order``
-their order within one ts; ``checkpoint_group`` the rows at A; ``segments`` and ``step_choice`` the next step; ``new_topics`` whether a
-topic's history was missed. Every ``<`` and ``<=`` of two timestamps is in ``model/segment``.
+are read next; ``cache`` the cached ranges, ``sweep`` which rows lie in which, ``merging`` ranges that become one; ``barriers`` the DDLs
+that wait, ``ddl_order`` their order within one ts; ``checkpoint_group`` the rows at A; ``segments`` those that were cut, also ahead of A,
+and ``step_choice`` the next step; ``new_topics`` whether a topic's history was missed. Every ``<`` and ``<=`` of two timestamps is in
+``model/segment``.
 
 The caller, from one thread, repeats: ``plan`` ranges and have them read; ``report`` each (or ``forget`` it); fetch the list of
-partitions and only then ``list`` it; take steps from ``next_step`` until there is none, confirming each. Nothing moves before it is
-confirmed as durable: the checkpoint does with ``applied`` and ``executed``. After an outcome that is not known, the caller makes a
-new coordinator from what the sink says.
+partitions and only then ``list`` it; take steps from ``next_step`` until there is none, confirming each. While a step is open it may
+plan, report and list, and ask for ``segments_ahead``, to prepare them. Nothing moves before it is confirmed as durable: the checkpoint
+does with ``applied`` and ``executed``. After an outcome that is not known, the caller makes a new coordinator from what the sink says.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -33,7 +34,7 @@ from applier.coordinator.policy import Policy
 from applier.coordinator.read_ahead import ReadAhead
 from applier.coordinator.segments import Segments
 from applier.coordinator.starting_point import StartingPoint
-from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl, NeedNames, SaveProgress, Step
+from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl, NeedNames, SaveProgress, SegmentAhead, Step
 from applier.coordinator.step_choice import StepChoice
 from applier.coordinator.stored_offset import PlacedDdl
 from applier.coordinator.stream_state import StreamStatus
@@ -59,8 +60,8 @@ class Coordinator:
         self._group = CheckpointGroup(start.ddl_touched_at_checkpoint)
         self._rejected = UnstoredEvents()
         self._reading = ReadAhead(self._streams, self._cache, self._window, policy)
-        segments = Segments(self._cache, self._streams, self._group, policy.segment_rows)
-        self._choice = StepChoice(self._window, self._streams, self._barriers, segments, self._rejected)
+        self._segments = Segments(self._cache, self._streams, self._group, policy.segment_rows)
+        self._choice = StepChoice(self._window, self._streams, self._barriers, self._segments, self._rejected)
         self._open = OpenStep()
 
     # --- what is known ---------------------------------------------------------------------------------------------
@@ -103,7 +104,7 @@ class Coordinator:
     @property
     def is_step_due(self) -> bool:
         """Whether there is something to write already, before anything more is read."""
-        return self._open.step is None and self._choice.next() is not None
+        return self._open.step is None and self._choice.is_due
 
     def resolved_ts(self, stream: Stream) -> Ts:
         """Return what a stream has promised; never below the checkpoint; 0 for a partition that is not read."""
@@ -115,7 +116,7 @@ class Coordinator:
         A stream that must wait because it is ahead of one that was read to its end need not be read further: W cannot grow.
         False as long as the partitions were not listed after the last report.
         """
-        if not self._window.is_fresh or self._open.step is not None or self._choice.next() is not None:
+        if not self._window.is_fresh or self._open.step is not None or self._choice.is_due:
             return False
         return self._window.is_done or self._reading.has_read(ends)
 
@@ -153,16 +154,20 @@ class Coordinator:
         if self.is_merge(report.range):
             self._reading.merges.take(report)
             return
-        self._streams.check(report, self.checkpoint_ts)
-        self._streams.take(report, self._admitted(report), self.checkpoint_ts)
+        begun_ts = self._begun_ts()
+        self._streams.check(report, begun_ts)
+        self._streams.take(report, self._admitted(report), begun_ts)
         self._cache.add(report)
         self._rejected.add(report.rejected_events)
         self._window.is_fresh = False
 
     def _admitted(self, report: RangeReport) -> tuple[PlacedDdl, ...]:
         stream, begun_ts = report.range.stream, self._begun_ts()
-        admitted = ((arrival.offset, self._barriers.admit(stream, arrival, begun_ts)) for arrival in report.ddls)
-        return tuple(PlacedDdl(offset, key) for offset, key in admitted if key is not None)
+        admitted = [(arrival.offset, self._barriers.admit(stream, arrival, begun_ts)) for arrival in report.ddls]
+        placed = tuple(PlacedDdl(offset, key) for offset, key in admitted if key is not None)
+        if placed:
+            self._segments.cut_again_from(min(ddl.key.ts for ddl in placed))
+        return placed
 
     def _begun_ts(self) -> Ts:
         return self._open.begun_ts(self.checkpoint_ts)
@@ -172,9 +177,14 @@ class Coordinator:
 
         The listing must have been fetched after everything that was reported: a partition that appeared before those resolved events
         were written may hold rows below them. NeedsOperator if it contradicts what is known (expired, recreated, excluded records).
+        A list that shows a new topic while an open step moves the checkpoint is not taken: the caller lists again in its next cycle.
         """
+        # A new topic is checked against a checkpoint that cannot move until it was (``new_topics``), and this one may.
+        if self._begun_ts() != self.checkpoint_ts and self._streams.has_new_topic(listing):
+            return
         self._streams.list(listing, self.checkpoint_ts, has_history=self._window.has_history)
         self._window.close(self._streams.least_resolved_ts(self.checkpoint_ts))
+        self._segments.cut_again_from(max(self.watermark, self._begun_ts()))
 
     # --- steps -----------------------------------------------------------------------------------------------------
 
@@ -186,6 +196,15 @@ class Coordinator:
         self._open.open(step, self._cache.number)
         return step
 
+    def segments_ahead(self, most_rows: int) -> tuple[SegmentAhead, ...]:
+        """Return the next closed segments that were not handed out yet, of about ``most_rows`` in all: up to the next DDL, or W.
+
+        () if there is none with rows. Also while a step is open. ``next_step`` gives segments with exactly these bounds, and with these
+        ranges, tables and rows unless it is ``again``: then the group at ``after_ts`` comes along. Until then the ranges stay cached.
+        The exceptions are rare, and then what was handed out is void and handed out anew (``segments``): the caller compares.
+        """
+        return self._choice.cut_ahead(self._begun_ts(), most_rows)
+
     def progress_step(self) -> SaveProgress:
         """Return the step that writes the present positions without moving the checkpoint."""
         self._open.check_none()
@@ -196,7 +215,7 @@ class Coordinator:
     def applied(self, step: ApplySegment) -> None:
         """The segment is durable."""
         self._open.close(step)
-        self._group.segment_applied(self._open.reports, moves=moves_checkpoint(step.upto_ts, self.checkpoint_ts))
+        self._segments.applied(moves=moves_checkpoint(step.upto_ts, self.checkpoint_ts))
         self._advance(step.upto_ts, step.positions)
 
     def executed(self, step: ExecuteDdl) -> None:

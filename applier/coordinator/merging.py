@@ -47,6 +47,7 @@ class Merges:
         ranges = [name for name in self._cache.names_of(stream) if name.end <= state.prefix]
         # The shortest run, not the first: long ranges at the front would be read again with every merge.
         runs = [ranges[i : i + FAN] for i in range(len(ranges) - FAN + 1)]
+        runs = [run for run in runs if not self._cache.is_pinned(run)]
         run = min(runs, key=lambda run: run[-1].end - run[0].start, default=())
         if run and run[-1].end - run[0].start <= self._most_records:
             merge = RangeId(stream, run[0].start, run[-1].end)
@@ -55,8 +56,11 @@ class Merges:
             yield merge
 
     def take(self, report: RangeReport) -> None:
-        """Replace the pieces by the merged range. They stay if the topic has lost rows that they hold."""
+        """Replace the pieces by the merged range. They stay if the topic has lost rows that they hold, or if a segment was cut of them."""
         pieces = self._end(report.range)
+        if self._cache.is_pinned(pieces):
+            self._cache.refuse(report.range)
+            return
         # A replay stays a replay, and a row may have become one since: the sum never shrinks unless Kafka has removed records.
         if report.rows + report.replays < self._cache.read_rows(pieces):
             self._cache.refuse(report.range)

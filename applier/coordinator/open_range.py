@@ -1,30 +1,34 @@
-"""A cached range that the sweep of the cache has reached: its tables, and how many of its rows lie where.
+"""A cached range that a sweep has reached: its tables, and how many of its rows lie where.
 
 A report counts rows at up to 64 points of its range, so that it stays small. Between two points the number is an estimate from above.
 """
 
+from collections.abc import Iterator
 from operator import attrgetter
 from typing import Final
 
 from applier.model.position import Ts
-from applier.model.range_report import RangeReport, TableRows
-from applier.model.segment import first_beyond, is_beyond, is_in_segment, is_spent, overlaps_segment
+from applier.model.range_report import RangeReport, RowCount, TableRows
+from applier.model.segment import first_beyond, is_beyond, is_spent, overlaps_segment
 
 _TS: Final = attrgetter("ts")
 
 
 class OpenRange:
-    """The ``number``-th report. Its tables wait, in the order of their first commit_ts, until the sweep reaches them."""
+    """The ``number``-th report. Its tables wait, in the order of their first commit_ts, until a sweep reaches them."""
 
     __slots__ = ("_open", "_waiting", "number", "report")
 
     def __init__(self, number: int, report: RangeReport) -> None:
         self.number, self.report = number, report
-        self._waiting = sorted(report.tables, key=lambda table: table.min_ts, reverse=True)
+        # Sorted when they are asked for: one of the two sweeps seldom does.
+        self._waiting: list[TableRows] | None = None
         self._open: list[TableRows] = []
 
     def tables(self, after_ts: Ts, upto_ts: Ts) -> list[TableRows]:
-        """Return the tables that may have rows between two commit_ts (inclusive), and perhaps others. Neither may step back."""
+        """Return the tables that may have rows between two commit_ts (inclusive), and perhaps others. ``after_ts`` may not step back."""
+        if self._waiting is None:
+            self._waiting = sorted(self.report.tables, key=lambda table: table.min_ts, reverse=True)
         while self._waiting and not is_beyond(self._waiting[-1].min_ts, upto_ts):
             self._open.append(self._waiting.pop())
         # A new list only where one is spent: most calls change nothing.
@@ -52,15 +56,11 @@ class OpenRange:
         """Return how many rows can lie at exactly ``ts``, at most."""
         return self.rows_between(Ts(ts - 1), ts)
 
-    def rows_by_ts(self, after_ts: Ts, upto_ts: Ts) -> dict[Ts, int]:
-        """Return the rows of a segment by the points at which they are counted."""
-        found: dict[Ts, int] = {}
-        before = self._counted(after_ts)
-        for ts, rows in self.report.row_counts:
-            if is_in_segment(ts, after_ts, upto_ts):
-                found[ts] = rows - before
-                before = rows
-        return found
+    def counts(self, after_ts: Ts) -> Iterator[RowCount]:
+        """Yield the points above a commit_ts at which rows are counted, each with the rows since the point before it."""
+        counts = self.report.row_counts
+        for at in range(first_beyond(counts, after_ts, _TS), len(counts)):
+            yield RowCount(counts[at].ts, counts[at].rows - (counts[at - 1].rows if at else 0))
 
     def _counted(self, ts: Ts) -> int:
         """Return how many rows have a commit_ts <= ``ts`` by the counts, at least."""

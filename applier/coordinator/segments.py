@@ -1,41 +1,108 @@
-"""Segments: the parts of a closed window between two DDL barriers, cut so that a transaction of the sink stays of bounded size."""
+"""Segments: the parts of a closed window between two DDL barriers, cut so that a transaction of the sink stays of bounded size.
+
+Segments are cut ahead of the checkpoint, so that several can be prepared while one is written. Their bounds and their ranges stay as they
+were cut, whatever is read meanwhile: the window was closed, so all their rows were there. What comes below W later is a replay of them,
+or a latecomer at exactly W, which ``checkpoint_group`` notices since it counts from the moment of the cut.
+
+Segments are cut again in two cases. A new partition takes W back until it has promised as much as the others. And a DDL arrives inside of a
+segment: a producer that keeps its promises writes none, since a DDL below W had arrived on all streams; but rows must never pass one.
+"""
+
+from collections import deque
+from dataclasses import dataclass
 
 from applier.coordinator.cache import Cache
 from applier.coordinator.checkpoint_group import CheckpointGroup
-from applier.coordinator.step import ApplySegment
+from applier.coordinator.step import ApplySegment, SegmentAhead
 from applier.coordinator.streams import Streams
 from applier.model.position import Ts
+from applier.model.segment import is_beyond, moves_checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A segment, and the number of reports at the moment when it was cut."""
+
+    segment: SegmentAhead
+    reports: int
 
 
 class Segments:
-    """Makes segments out of what is cached."""
+    """Makes segments out of what is cached. ``_ahead``: those that were cut and are not applied, one behind the other."""
 
-    __slots__ = ("_cache", "_most_rows", "_streams", "group")
+    __slots__ = ("_ahead", "_cache", "_most_rows", "_reports", "_streams", "group")
 
     def __init__(self, cache: Cache, streams: Streams, group: CheckpointGroup, most_rows: int) -> None:
         self._cache, self._streams, self.group, self._most_rows = cache, streams, group, most_rows
+        self._ahead: deque[_Cut] = deque()
+        self._reports = 0
 
     def has_latecomer(self, checkpoint_ts: Ts) -> bool:
         """Whether the group at the checkpoint must be applied again."""
         return self.group.has_latecomer(self._cache, checkpoint_ts)
 
     def has_rows(self, after_ts: Ts, upto_ts: Ts) -> bool:
-        """Whether any cached row may lie between two timestamps."""
-        return bool(self._cache.select(after_ts, upto_ts, None).ranges)
+        """Whether a segment was cut, or any cached row may lie between two timestamps."""
+        return bool(self._ahead) or self._cache.ahead.has_rows(after_ts, upto_ts)
+
+    def cut_ahead(self, begun_ts: Ts, upto_ts: Ts, most_rows: int) -> tuple[SegmentAhead, ...]:
+        """Cut further segments up to ``upto_ts``, of about ``most_rows`` in all. ``begun_ts``: where they begin if none was cut."""
+        found: list[SegmentAhead] = []
+        after_ts, rows = self._end_ts(begun_ts), 0
+        # Only rows: a window without rows that was cut could not grow any more before it is applied.
+        while rows < most_rows and moves_checkpoint(upto_ts, after_ts) and self._cache.ahead.has_rows(after_ts, upto_ts):
+            segment = self._cut(after_ts, upto_ts)
+            found.append(segment)
+            after_ts, rows = segment.upto_ts, rows + segment.rows
+        return tuple(found)
+
+    def _end_ts(self, begun_ts: Ts) -> Ts:
+        return self._ahead[-1].segment.upto_ts if self._ahead else begun_ts
+
+    def _cut(self, after_ts: Ts, upto_ts: Ts) -> SegmentAhead:
+        """Cut the segment that begins at ``after_ts``: up to ``upto_ts``, or less if it would have too many rows."""
+        upto_ts = self._cache.ahead.cut(after_ts, upto_ts, self._most_rows)
+        ranges, tables, rows = self._cache.ahead.select(after_ts, upto_ts, None)
+        segment = SegmentAhead(after_ts=after_ts, upto_ts=upto_ts, ranges=ranges, tables=tables, rows=rows)
+        self._ahead.append(_Cut(segment, self._cache.number))
+        self._cache.pin(ranges)
+        return segment
 
     def make(self, after_ts: Ts, upto_ts: Ts, *, again: bool) -> ApplySegment:
-        """Make the segment that begins at ``after_ts``: up to ``upto_ts``, or less if it would have too many rows."""
+        """Make the step of the first segment that was cut, or of one that begins at ``after_ts`` and ends at ``upto_ts`` or before."""
+        if not self._ahead:
+            self._cut(after_ts, upto_ts)
+        segment, self._reports = self._ahead[0].segment, self._ahead[0].reports
+        ranges, tables, rows = segment.ranges, segment.tables, segment.rows
         settled = self.group.settled_tables if again else None
-        upto_ts = self._cache.cut(after_ts, upto_ts, self._most_rows)
-        # ``settled`` None leaves the rows at A out: they are in the sink already.
-        ranges, tables, rows = self._cache.select(after_ts, upto_ts, settled)
+        if again:
+            # Selected now, and not when the segment was cut: the latecomer may have come since.
+            ranges, tables, rows = self._cache.at_checkpoint.select(after_ts, segment.upto_ts, settled)
+            self._reports = self._cache.number
         return ApplySegment(
             after_ts=after_ts,
-            upto_ts=upto_ts,
+            upto_ts=segment.upto_ts,
             again=again,
             settled_tables=settled or frozenset(),
             ranges=ranges,
             tables=tables,
-            positions=self._streams.positions(upto_ts),
+            positions=self._streams.positions(segment.upto_ts),
             rows=rows,
         )
+
+    def applied(self, *, moves: bool) -> None:
+        """Know the segment of the last step as durable. ``moves``: the checkpoint leaves the group behind."""
+        self._release(self._ahead.popleft())
+        self.group.segment_applied(self._reports, moves=moves)
+
+    def cut_again_from(self, ts: Ts) -> None:
+        """Forget the segments that reach beyond ``ts``."""
+        is_stale = False
+        while self._ahead and is_beyond(self._ahead[-1].segment.upto_ts, ts):
+            self._release(self._ahead.pop())
+            is_stale = True
+        if is_stale:
+            self._cache.ahead.restart()
+
+    def _release(self, cut: _Cut) -> None:
+        self._cache.unpin(cut.segment.ranges)

@@ -10,6 +10,20 @@ from applier.model.rejected_event import RejectedEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentAhead:
+    """Rows with ``after_ts`` < commit_ts <= ``upto_ts`` that will be one segment: they can be prepared before it is their turn.
+
+    ``ranges``, ``tables`` and ``rows``: see ``ApplySegment``, which will have the same, unless it is ``again``.
+    """
+
+    after_ts: Ts
+    upto_ts: Ts
+    ranges: tuple[RangeId, ...]
+    tables: tuple[TableRows, ...]
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApplySegment:
     """Write all cached rows with ``after_ts`` < commit_ts <= ``upto_ts`` in one transaction that moves the checkpoint to ``upto_ts``.
 

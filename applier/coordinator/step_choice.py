@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 from applier.coordinator.barriers import Barriers
 from applier.coordinator.segments import Segments
-from applier.coordinator.step import ApplySegment, ExecuteDdl, NeedNames, SaveProgress
+from applier.coordinator.step import ApplySegment, ExecuteDdl, NeedNames, SaveProgress, SegmentAhead
 from applier.coordinator.streams import Streams
 from applier.coordinator.unstored_events import UnstoredEvents
 from applier.coordinator.window import Window
@@ -21,16 +21,30 @@ class StepChoice:
     def __init__(self, window: Window, streams: Streams, barriers: Barriers, segments: Segments, rejected: UnstoredEvents) -> None:
         self._window, self._streams, self._barriers, self._segments, self._rejected = window, streams, barriers, segments, rejected
 
+    @property
+    def is_due(self) -> bool:
+        """Whether there is a next step."""
+        return bool(self._rejected) or self._window.is_open
+
+    def _end(self) -> tuple[Ts | None, Ts]:
+        """Return the ts of the next DDL, if there is one that may run, and where the segments before it end."""
+        watermark = self._window.watermark
+        barrier = self._barriers.next_ts(watermark)
+        return barrier, watermark if barrier is None else barrier
+
+    def cut_ahead(self, begun_ts: Ts, most_rows: int) -> tuple[SegmentAhead, ...]:
+        """Cut segments ahead, up to the next DDL: what lies behind it is rendered by the catalogue that it leaves."""
+        return self._segments.cut_ahead(begun_ts, self._end()[1], most_rows)
+
     def next(self) -> ChosenStep | None:
         """Return the next step; None if the window has nothing left. The group at A with its latecomers goes with what comes first."""
         # Before rows and DDLs: their transaction would store positions after an event that is in no quarantine.
         if self._rejected:
             return self.save_progress()
-        if not self._window.is_open:
+        if not self.is_due:
             return None
-        after, watermark = self._window.checkpoint_ts, self._window.watermark
-        barrier = self._barriers.next_ts(watermark)
-        upto = watermark if barrier is None else barrier
+        after = self._window.checkpoint_ts
+        barrier, upto = self._end()
         # Before a DDL at A as well: the rows of the group belong before it.
         if self._window.has_history and self._segments.has_latecomer(after):
             return self._segments.make(after, upto, again=True)

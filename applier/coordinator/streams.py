@@ -80,6 +80,14 @@ class Streams:
         self._new_topics.listed()
         self._is_listed = True
 
+    def has_new_topic(self, listing: Listing) -> bool:
+        """Whether a list shows a partition of a topic that is not read yet, and that would have to be checked."""
+        return any(
+            stream not in self._states and not self._new_topics.is_known(stream.topic) and has_held_records(extent)
+            for stream, extent in listing.extents.items()
+            if is_required(stream, self._partitions)
+        )
+
     def _grow(self, state: StreamState, extent: PartitionExtent) -> None:
         # From ``planned`` on: ranges that are being read fail anyway if their records expire.
         check_known(state.stream, extent, state.planned, state.end)

@@ -5,6 +5,7 @@ After every commit the sink is compared with upstream at the checkpoint. Raises 
 
 import random
 from bisect import bisect_left
+from collections import deque
 
 from applier.coordinator import Coordinator, Policy, merging, stored_offset
 from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl, NeedNames, SaveProgress
@@ -35,6 +36,7 @@ class Simulation:
             cached_bytes=rng.choice((1, 30, 10**6)),
             merge_ranges=rng.choice((1, 4, 99)),
         )
+        self.most_ahead = rng.choice((0, 1, 3, 1000))
         self.limits = rng.choice((2, 3, 8)), rng.choice((1, 3, 1000))
         self.states = []
 
@@ -68,7 +70,7 @@ class Simulation:
 
     def live(self):
         self.settle()
-        self.reading, self.cached = [], {}
+        self.reading, self.cached, self.ahead = [], {}, deque()
         self.coordinator = self.new_coordinator(self.sink.starting_point(), policy=self.policy, until_ts=self.until_ts)
         self.coordinator.list(self.listing())
         for _ in range(40 * len(self.world.log) + 400):
@@ -77,8 +79,8 @@ class Simulation:
                 self.read()
             self.crash()
             self.advance()
-            self.coordinator.list(self.listing())
-            while self.perform(self.coordinator.next_step()) and self.rng.random() < 0.8:
+            self.list()
+            while self.perform(self.next_step()) and self.rng.random() < 0.8:
                 if self.rng.random() < 0.3:
                     self.read()
             if self.rng.random() < 0.1:
@@ -87,6 +89,43 @@ class Simulation:
             if self.now == len(self.world.log) and self.coordinator.is_caught_up(ends):
                 return
         raise Broken("no progress")
+
+    def list(self):
+        self.coordinator.list(self.listing())
+        # Void: a new partition has taken W back. An open step goes on.
+        while self.ahead and self.ahead[-1].upto_ts > self.coordinator.watermark:
+            self.ahead.pop()
+
+    def meanwhile(self):
+        """What an engine does while a step is open: it cuts segments ahead, plans, reads and lists."""
+        for act in self.rng.sample((self.cut_ahead, self.plan, self.advance, self.read, self.list), self.rng.randint(0, 4)):
+            act()
+
+    def plan(self):
+        self.reading += self.coordinator.plan()
+
+    def cut_ahead(self):
+        for segment in self.coordinator.segments_ahead(self.most_ahead):
+            if self.ahead and segment.after_ts != self.ahead[-1].upto_ts:
+                raise Broken("a segment ahead does not follow the one before it")
+            if not segment.rows or segment.upto_ts > self.coordinator.watermark:
+                raise Broken("a segment ahead is empty, or not closed")
+            self.ahead.append(segment)
+
+    def next_step(self):
+        if self.rng.random() < 0.5:
+            self.cut_ahead()
+        return self.coordinator.next_step()
+
+    def check_ahead(self, step):
+        """A segment has the bounds that were handed out, and the same content, unless its group at A comes along."""
+        if not self.ahead:
+            return
+        segment = self.ahead.popleft()
+        if (segment.after_ts, segment.upto_ts) != (step.after_ts, step.upto_ts):
+            raise Broken(f"the segment {segment} became {step}")
+        if not step.again and (segment.ranges, segment.tables, segment.rows) != (step.ranges, step.tables, step.rows):
+            raise Broken(f"the content of {segment} became {step}")
 
     def read(self):
         if not self.reading:
@@ -113,6 +152,8 @@ class Simulation:
             case NeedNames():
                 self.coordinator.answer_names(step, {name.fold() for name in step.tables if name.table in self.sink.tables})
             case Evict():
+                if any(range_id in segment.ranges for segment in self.ahead for range_id in step.ranges):
+                    raise Broken("a range was released that a segment ahead needs")
                 released = [self.cached.pop(range_id) for range_id in step.ranges]
                 kept = {place for rows in self.cached.values() for place in rows}
                 if any(place[0][1] >= self.sink.checkpoint_ts and place not in kept for rows in released for place in rows):
@@ -130,20 +171,27 @@ class Simulation:
         if self.rng.random() < 0.1:
             self.coordinator.withdraw(step)
             step = self.coordinator.next_step()
-        chosen = [(range_id, row, offset) for range_id, rows in self.cached.items() for row, offset in rows if self.is_in(step, row)]
-        names = {table.name.fold() for table in step.tables}
-        if any(range_id not in step.ranges or folded(row[2]) not in names for range_id, row, _ in chosen):
-            raise Broken("a segment does not know of a row in it")
-        if len(chosen) > step.rows:
-            raise Broken("a segment holds more rows than it says")
+        self.check_ahead(step)
+        chosen = self.chosen(step)
         self.crash()
-        if self.rng.random() < 0.3:
-            self.read()
-        self.sink.write([(row, offset) for _, row, offset in chosen])
+        self.meanwhile()
+        self.sink.write(chosen)
         self.sink.commit(step.upto_ts, step.positions)
         self.check(f"segment ({step.after_ts}, {step.upto_ts}]")
         self.crash()
         self.coordinator.applied(step)
+
+    def chosen(self, step):
+        """The rows of the segment, as executors find them: in its ranges. What arrived after it was cut is a replay, or comes at A."""
+        within = [(range_id, row, offset) for range_id, rows in self.cached.items() for row, offset in rows if self.is_in(step, row)]
+        chosen = [(row, offset) for range_id, row, offset in within if range_id in step.ranges]
+        names, known = {table.name.fold() for table in step.tables}, [row for row, _ in chosen]
+        late = [row for range_id, row, _ in within if range_id not in step.ranges and row not in known]
+        if any(row[1] != step.upto_ts for row in late) or any(folded(row[2]) not in names for row in known):
+            raise Broken("a segment does not know of a row in it")
+        if len(chosen) > step.rows:
+            raise Broken("a segment holds more rows than it says")
+        return chosen
 
     @staticmethod
     def is_in(step, row):
@@ -162,8 +210,7 @@ class Simulation:
         self.crash()
         self.finish_ddl(step.identity, step.positions_done)
         self.crash()
-        if self.rng.random() < 0.3:
-            self.read()
+        self.meanwhile()
         self.coordinator.executed(step)
 
     def version(self, name):

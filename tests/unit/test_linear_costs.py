@@ -4,6 +4,7 @@ from itertools import cycle, islice
 
 import pytest
 
+from applier.coordinator import Policy
 from applier.coordinator.ddl_order import groups_by_names
 from applier.ddl import identity
 from applier.model.events import ColumnShape, FoldedName, Shape, TableName
@@ -53,6 +54,23 @@ def test_broadcast_ddls_cost_the_same_each_however_many_wait():
 
 def test_rows_between_ddls_cost_what_lies_open_at_their_time():
     assert growth(lambda size: reported(played(ddls=size, rows_per_table=2)).steps, 40) < AT_MOST
+
+
+def test_a_segment_costs_what_lies_open_at_its_time_however_many_are_handed_out_at_once_and_however_long_the_window_is():
+    def cutting(size):
+        s = Scenario(*STREAMS, policy=Policy(range_records=4, ranges_per_stream=10**6, segment_rows=8))
+        for stream in STREAMS:
+            s.write(stream, *[timeline_row(ts) for ts in range(1, 4 * size + 1)], resolved(4 * size))
+        s.list()
+        s = reported(s)
+
+        def play():
+            assert len(s.coordinator.segments_ahead(10**6)) == 2 * size
+            assert len(s.steps()) == 2 * size
+
+        return play
+
+    assert growth(cutting, 40) < AT_MOST
 
 
 def test_taking_in_many_ddls_is_linear():

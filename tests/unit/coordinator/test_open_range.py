@@ -30,9 +30,9 @@ def test_rows_at_one_ts_are_counted_from_above():
 
 
 def test_rows_are_given_by_the_points_at_which_they_are_counted():
-    assert opened().rows_by_ts(Ts(0), Ts(30)) == {10: 4, 20: 5, 30: 3}
-    assert opened().rows_by_ts(Ts(10), Ts(25)) == {20: 5}
-    assert opened().rows_by_ts(Ts(11), Ts(19)) == {}
+    assert list(opened().counts(Ts(0))) == [(10, 4), (20, 5), (30, 3)]
+    assert list(opened().counts(Ts(10))) == [(20, 5), (30, 3)]
+    assert list(opened().counts(Ts(30))) == []
 
 
 def test_a_table_is_open_from_its_first_to_its_last_row():

@@ -15,7 +15,6 @@ RULES = Path("model/segment.py")
 ORDERING = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 ALLOWED = {
-    ("coordinator/cache.py", "opened.rows_between(after_ts, upto_ts) for opened"): "a number of rows is compared",
     ("sinks/bookkeeping/bookkeeping.py", "ts > MAX_INTEGER"): "what a column of the bookkeeping can hold",
     ("sources/open_protocol/head.py", "0 <= ts <= MAX_UINT64"): "what the wire allows",
     ("tasks/range_summary.py", "min_ts < self.min_ts"): "a running minimum",

@@ -1,0 +1,166 @@
+"""A sweep: one pass over the cached ranges, in the order of time.
+
+A range is opened when the sweep reaches its first commit_ts, and so is each table in it; both are closed when the sweep leaves their last
+behind. What a segment costs depends on the ranges that are open at its time, not on all that are cached: ten thousand DDLs are ten
+thousand steps. There are two sweeps, since neither steps back: one stands at the checkpoint, the other where the last segment ends
+that was handed out ahead of it.
+"""
+
+from collections.abc import Iterator, Mapping
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+from applier.coordinator.open_range import OpenRange
+from applier.model.events import FoldedName, TableName
+from applier.model.position import Ts
+from applier.model.range_report import RangeId, RangeReport, RowCount, TableRows
+from applier.model.segment import is_beyond, is_spent, may_hold, overlaps_segment
+
+
+class Selection(NamedTuple):
+    """What a segment may contain: ranges, tables with their handle keys, and the number of rows at most."""
+
+    ranges: tuple[RangeId, ...]
+    tables: tuple[TableRows, ...]
+    rows: int
+
+
+class Sweep:
+    """Walks over ``ranges``, which are the cache's: the number of each report, and the report."""
+
+    __slots__ = ("_ahead", "_open", "_ranges")
+
+    def __init__(self, ranges: Mapping[RangeId, tuple[int, RangeReport]]) -> None:
+        self._ranges = ranges
+        # A heap of (first commit_ts, number, range). A range that was dropped is left in it until it comes up.
+        self._ahead: list[tuple[Ts, int, RangeId]] = []
+        self._open: dict[RangeId, OpenRange] = {}
+
+    def add(self, number: int, report: RangeReport) -> None:
+        """Take a range in, which may begin before the place where the sweep stands."""
+        heappush(self._ahead, (report.min_ts, number, report.range))
+
+    def drop(self, name: RangeId) -> None:
+        """Forget a range."""
+        self._open.pop(name, None)
+
+    def restart(self) -> None:
+        """Begin again with all ranges that are cached."""
+        self._open.clear()
+        self._ahead = [(report.min_ts, number, name) for name, (number, report) in self._ranges.items()]
+        heapify(self._ahead)
+
+    def has_row_at(self, ts: Ts, since: int, settled: frozenset[FoldedName]) -> bool:
+        """Whether a range that was reported after number ``since`` may hold a row at ``ts`` that must be applied with its group."""
+        return any(
+            opened.number > since
+            and may_hold(ts, opened.report.min_ts, opened.report.max_ts)
+            and any(_is_at(ts, table, settled) for table in opened.tables(ts, ts))
+            for opened in self._opened(ts, ts)
+        )
+
+    def has_rows(self, after_ts: Ts, upto_ts: Ts) -> bool:
+        """Whether any row may lie in a segment."""
+        # Range by range, as in ``_counted``: a DDL far ahead must not open all that lies before it.
+        opened = self._opened(after_ts, after_ts)
+        while True:
+            if any(one.rows_between(after_ts, upto_ts) and _wanted(one, after_ts, upto_ts, None) for one in opened):
+                return True
+            if not self._ahead or is_beyond(self._ahead[0][0], upto_ts):
+                return False
+            opened = self._reach(self._ahead[0][0])
+
+    def select(self, after_ts: Ts, upto_ts: Ts, settled: frozenset[FoldedName] | None) -> Selection:
+        """Choose what a segment needs; with ``settled`` (not None) the group at ``after_ts`` too, except for those tables."""
+        ranges, rows = [], 0
+        tables: dict[tuple[TableName, tuple[str, ...], tuple[str, ...]], TableRows] = {}
+        for opened in self._opened(after_ts, upto_ts):
+            report = opened.report
+            # Estimates, always from above: a range that may hold a row is read, and the planner looks at each row's commit_ts.
+            most = opened.rows_between(after_ts, upto_ts) + (opened.rows_at(after_ts) if settled is not None else 0)
+            mine = _wanted(opened, after_ts, upto_ts, settled) if most else []
+            if mine:
+                ranges.append(report.range)
+                rows += most
+                for table in mine:
+                    # One entry per reported key: the planner must see that the rows of a table disagree about it (``sink_key``).
+                    key = (table.name, table.handle_key, table.bytes_key)
+                    tables[key] = _joined(tables[key], table) if key in tables else table
+        return Selection(tuple(ranges), tuple(tables.values()), rows)
+
+    def cut(self, after_ts: Ts, upto_ts: Ts, most_rows: int) -> Ts:
+        """Return where a segment should end so that it has about ``most_rows``: at ``upto_ts`` or before, never inside one commit_ts.
+
+        Counts are known at up to 64 points per range, so the estimate may be off by a 64th of each range.
+        """
+        total, end = 0, None
+        for ts, rows in self._counted(after_ts, upto_ts):
+            # An upstream transaction that is larger than ``most_rows`` stays whole: in two it would be visible in two steps.
+            if end is not None and total + rows > most_rows:
+                return end
+            total, end = total + rows, ts
+        return upto_ts
+
+    def _counted(self, after_ts: Ts, upto_ts: Ts) -> Iterator[tuple[Ts, int]]:
+        """Yield the points in a segment at which rows are counted, with the rows of all ranges since the point before."""
+        # Ranges are opened one by one as they are reached: a segment that looked at all that the window holds behind it would make a
+        # window of many segments quadratic.
+        points: list[tuple[Ts, int, int, Iterator[RowCount]]] = []
+        for opened in self._opened(after_ts, after_ts):
+            _push(points, opened.number, opened.counts(after_ts))
+        while points or self._ahead:
+            reached_ts = points[0][0] if points else self._ahead[0][0]
+            if is_beyond(reached_ts, upto_ts):
+                return
+            for opened in self._reach(reached_ts):
+                _push(points, opened.number, opened.counts(after_ts))
+            if not points:  # what came up was dropped since
+                continue
+            ts, rows = points[0][0], 0
+            while points and points[0][0] == ts:
+                _, number, counted, counts = heappop(points)
+                rows += counted
+                _push(points, number, counts)
+            yield ts, rows
+
+    def _reach(self, upto_ts: Ts) -> list[OpenRange]:
+        """Open the ranges that begin at or before ``upto_ts``; return those that were not open."""
+        reached = []
+        while self._ahead and not is_beyond(self._ahead[0][0], upto_ts):
+            _, number, name = heappop(self._ahead)
+            if name in self._ranges and self._ranges[name][0] == number:
+                self._open[name] = OpenRange(number, self._ranges[name][1])
+                reached.append(self._open[name])
+        return reached
+
+    def _opened(self, after_ts: Ts, upto_ts: Ts) -> list[OpenRange]:
+        """Return the ranges that may hold rows between two commit_ts (inclusive), and perhaps others; ``after_ts`` never steps back."""
+        self._reach(upto_ts)
+        for name in [name for name, opened in self._open.items() if is_spent(opened.report.max_ts, after_ts)]:
+            del self._open[name]
+        return list(self._open.values())
+
+
+def _push(points: list[tuple[Ts, int, int, Iterator[RowCount]]], number: int, counts: Iterator[RowCount]) -> None:
+    """Put the next point of a range among those of the others."""
+    for ts, rows in counts:
+        heappush(points, (ts, number, rows, counts))
+        return
+
+
+def _wanted(opened: OpenRange, after_ts: Ts, upto_ts: Ts, settled: frozenset[FoldedName] | None) -> list[TableRows]:
+    """Return the tables of a range that a segment needs."""
+    return [
+        table
+        for table in opened.tables(after_ts, upto_ts)
+        if overlaps_segment(table.min_ts, table.max_ts, after_ts, upto_ts) or (settled is not None and _is_at(after_ts, table, settled))
+    ]
+
+
+def _is_at(ts: Ts, table: TableRows, settled: frozenset[FoldedName]) -> bool:
+    """Whether a table may have rows at the checkpoint that may be applied again: not without a key, not after a DDL there."""
+    return bool(table.handle_key) and may_hold(ts, table.min_ts, table.max_ts) and not table.name.fold().is_covered(settled)
+
+
+def _joined(one: TableRows, other: TableRows) -> TableRows:
+    return one._replace(rows=one.rows + other.rows, min_ts=min(one.min_ts, other.min_ts), max_ts=max(one.max_ts, other.max_ts))
