@@ -4,13 +4,14 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib.resources import as_file, files
 from typing import Final
 
 from pyspark import SparkConf, SparkContext
 
+from applier.spark import java_options
 from applier.spark.failure import UNANSWERED
 from applier.spark.jvm import drop_dead_jvm, start_jvm
 
@@ -28,6 +29,11 @@ DEFAULTS: Mapping[str, str] = {
     "spark.ui.retainedDeadExecutors": "10",
     "spark.worker.ui.retainedExecutors": "10",
     "spark.rdd.compress": "false",
+    "spark.shuffle.compress": "false",
+    "spark.shuffle.spill.compress": "false",
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.kryoserializer.buffer.max": "2047m",
+    "spark.locality.wait": "0s",
     "spark.task.maxFailures": "4",
 }
 """The operator's [spark.conf] overrides them. Unix sockets halve the fixed cost of a job (DESIGN.md 4). Spark keeps what a web interface
@@ -61,9 +67,11 @@ def start_context(app_name: str, master: str, conf: Mapping[str, str]) -> SparkC
     """Start Spark. Under spark-submit its master is used, and its ``--conf`` overrides our defaults."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if submitted_master() is not None:
-        return SparkContext.getOrCreate(_configured(SparkConf(), app_name, DEFAULTS, conf))
+        # The driver's JVM runs already.
+        return SparkContext.getOrCreate(_with_java_options(_configured(SparkConf(), app_name, DEFAULTS, conf), "executor"))
     defaults = {**DEFAULTS, **LOCAL_DEFAULTS} if master.startswith("local") else DEFAULTS
-    spark_conf = _configured(SparkConf(), app_name, defaults, conf).setMaster(master)
+    spark_conf = _with_java_options(_configured(SparkConf(), app_name, defaults, conf).setMaster(master), "executor")
+    _with_java_options(spark_conf, "driver", [os.environ.get(name, "") for name in java_options.ENVIRONMENT])
     with as_file(files("applier.spark") / "log4j2.properties") as log4j:
         options = spark_conf.get("spark.driver.extraJavaOptions", "") or ""
         spark_conf.set("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{log4j} {options}".strip())
@@ -89,6 +97,13 @@ def _without_secrets(spark_conf: SparkConf) -> SparkConf:
         if not SECRET.search(name):
             shown.set(name, value)
     return shown
+
+
+def _with_java_options(spark_conf: SparkConf, process: str, elsewhere: Iterable[str] = ()) -> SparkConf:
+    """Put our options before those that the operator gives to JVMs of ``process`` (driver or executor)."""
+    given = spark_conf.get(f"spark.{process}.extraJavaOptions", "") or ""
+    administrators = spark_conf.get(f"spark.{process}.defaultJavaOptions", "") or ""
+    return spark_conf.set(f"spark.{process}.extraJavaOptions", java_options.with_defaults(given, [administrators, *elsewhere]))
 
 
 def _configured(spark_conf: SparkConf, app_name: str, defaults: Mapping[str, str], conf: Mapping[str, str]) -> SparkConf:

@@ -1,0 +1,51 @@
+"""The session: what the operator's properties, Spark's own environment and our defaults come to in the JVMs that run."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import json, sys
+from applier.spark.session import start_context
+
+context = start_context("test", "local[1]", json.loads(sys.argv[1]))
+beans = context._jvm.java.lang.management.ManagementFactory
+print(json.dumps({
+    "arguments": list(beans.getRuntimeMXBean().getInputArguments()),
+    "collectors": [bean.getName() for bean in beans.getGarbageCollectorMXBeans()],
+    "executors": context.getConf().get("spark.executor.extraJavaOptions"),
+}))
+"""
+
+
+def started(properties: dict[str, str], **environment: str) -> dict[str, object]:
+    """Start Spark in a process of its own; return what its JVM says of itself."""
+    command = [sys.executable, "-c", PROGRAM, json.dumps(properties)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environment)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+def test_the_jvm_starts_with_our_options():
+    found = started({})
+    assert {"-XX:TieredStopAtLevel=1", "-XX:+UseParallelGC", "-Xmn256m"} <= set(found["arguments"])
+    assert str(found["executors"]).endswith(" -XX:TieredStopAtLevel=1 -XX:+UseParallelGC -Xmn256m")  # after the modules that Spark opens
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("properties", "environment"),
+    [
+        ({"spark.driver.extraJavaOptions": "-XX:+UseG1GC"}, {}),
+        ({"spark.driver.defaultJavaOptions": "-XX:+UseG1GC"}, {}),
+        ({}, {"JDK_JAVA_OPTIONS": "-XX:+UseG1GC"}),
+    ],
+)
+def test_a_jvm_with_a_collector_of_the_operator_starts_with_it(properties, environment):
+    found = started(properties | {"spark.executor.extraJavaOptions": "-XX:+UseSerialGC"}, **environment)
+    assert all(name.startswith("G1") for name in found["collectors"])
+    assert str(found["executors"]).endswith(" -XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
