@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from applier.config import Config
 from applier.config.choice import OnRejectedEvent
@@ -23,6 +24,8 @@ from applier.spark.runner import SparkRunner
 from applier.spark.session import start_context, submitted_master
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor
+
+WORKER_DAEMON: Final = "applier.run.worker_daemon"
 
 
 def as_submitted(config: Config) -> Config:
@@ -73,7 +76,7 @@ def open_components(config: Config, kafka: KafkaSettings, sink_settings: SinkSet
 
 def _start_spark(config: Config, source: Source) -> SparkRunner:
     try:
-        context = start_context(f"applier {config.name}", config.spark.master, config.spark.conf)
+        context = start_context(f"applier {config.name}", config.spark.master, config.spark.conf, WORKER_DAEMON)
         return SparkRunner(context, source.reader, source.decoder)
     except UNANSWERED as error:
         raise start_failed(error) from error

@@ -31,8 +31,6 @@ DEFAULTS: Mapping[str, str] = {
     "spark.rdd.compress": "false",
     "spark.shuffle.compress": "false",
     "spark.shuffle.spill.compress": "false",
-    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
-    "spark.kryoserializer.buffer.max": "2047m",
     "spark.locality.wait": "0s",
     "spark.task.maxFailures": "4",
 }
@@ -63,13 +61,17 @@ def submitted_master() -> str | None:
     return SparkConf().get("spark.master")
 
 
-def start_context(app_name: str, master: str, conf: Mapping[str, str]) -> SparkContext:
-    """Start Spark. Under spark-submit its master is used, and its ``--conf`` overrides our defaults."""
+def start_context(app_name: str, master: str, conf: Mapping[str, str], worker_daemon: str = "pyspark.daemon") -> SparkContext:
+    """Start Spark. Under spark-submit its master is used, and its ``--conf`` overrides our defaults.
+
+    ``worker_daemon``: the module that Python workers are forked from in local mode, where it is certain to be installed.
+    """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if submitted_master() is not None:
         # The driver's JVM runs already.
         return SparkContext.getOrCreate(_with_java_options(_configured(SparkConf(), app_name, DEFAULTS, conf), "executor"))
-    defaults = {**DEFAULTS, **LOCAL_DEFAULTS} if master.startswith("local") else DEFAULTS
+    local = {**DEFAULTS, **LOCAL_DEFAULTS, "spark.python.daemon.module": worker_daemon}
+    defaults = local if master.startswith("local") else DEFAULTS
     spark_conf = _with_java_options(_configured(SparkConf(), app_name, defaults, conf).setMaster(master), "executor")
     _with_java_options(spark_conf, "driver", [os.environ.get(name, "") for name in java_options.ENVIRONMENT])
     with as_file(files("applier.spark") / "log4j2.properties") as log4j:
