@@ -10,7 +10,7 @@ WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); [ $$n -gt 4 ] && echo 4 ||
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test fast lint format coverage bench soak chaos wheel check-wheel images servers clean
+.PHONY: help env demo test fast lint format coverage bench microbench soak chaos wheel check-wheel images servers clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -40,7 +40,10 @@ format: env ## let ruff mend and format
 coverage: env ## branch coverage of the fast tests
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not integration" --cov --cov-report=term-missing $(PYTEST_ARGS)
 
-bench: env ## measure; prints figures, asserts nothing
+bench: env ## measure on a real Kafka and MariaDB beside the floor; BENCH="A --rows 3000000 --runs 5" chooses, BENCH=--help tells
+	@PYTHONPATH=. $(PY) -m tests.bench.suite $(BENCH)
+
+microbench: env ## µs a row of single stages, without servers
 	@for script in tests/bench/*_bench.py; do echo "== $$script"; PYTHONPATH=. $(PY) "$$script" || exit 1; done
 
 soak: env ## the long tests, on every server; then the daemon on a live feed for CYCLES windows: is its memory flat?

@@ -126,13 +126,13 @@ def running_database(kind: Kind) -> Iterator[Database]:
 
 
 @contextmanager
-def own_database(kind: Kind, certificates: Certificates | None = None) -> Iterator[Database]:
+def own_database(kind: Kind, certificates: Certificates | None = None, options: str = "") -> Iterator[Database]:
     """Yield a new server, which nobody else uses: it may be killed. Skip the test if there is none to be had.
 
-    With certificates it takes connections with TLS only.
+    With certificates it takes connections with TLS only. ``options``: more of its command line.
     """
     port = free_port()
-    environment = certificates.environment() if certificates else {}
+    environment = (certificates.environment() if certificates else {}) | {"RIG_OPTIONS": options}
     server = _process(kind, port, environment) if wants_processes() else _container(kind, port, environment)
     try:
         server.create()

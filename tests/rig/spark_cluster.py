@@ -107,6 +107,7 @@ class Cluster:
 
     master: str
     workers: tuple[Program, ...]
+    master_program: Program
     _status_url: str
 
     def comes_to(self, is_so: Callable[[Mapping[str, int]], bool]) -> bool:
@@ -135,8 +136,8 @@ def running_cluster(submission: Submission, workers: int) -> Iterator[Cluster]:
 
 
 @contextmanager
-def running_cluster_in(directory: Path, environment: dict[str, str], workers: int) -> Iterator[Cluster]:
-    """Yield a cluster that works in the new ``directory``, with the variables of ``environment_with``."""
+def running_cluster_in(directory: Path, environment: dict[str, str], workers: int, memory: str = "700m") -> Iterator[Cluster]:
+    """Yield a cluster that works in the new ``directory``, with the variables of ``environment_with``. ``memory``: of each worker."""
     directory.mkdir()
     environment = environment | {"SPARK_LOCAL_DIRS": str(directory)}
     port, status_port = free_port(), free_port()
@@ -147,10 +148,11 @@ def running_cluster_in(directory: Path, environment: dict[str, str], workers: in
                 Program([SPARK_CLASS, f"{DEPLOY}.{role}", "--host", LOOPBACK, *arguments], directory, **environment)
             )
 
-        start("master.Master", "--port", str(port), "--webui-port", str(status_port))
+        master_program = start("master.Master", "--port", str(port), "--webui-port", str(status_port))
         master = f"spark://{LOOPBACK}:{port}"
-        options = ("--cores", "1", "--memory", "700m", "--webui-port", "0", "--work-dir", str(directory), master)
-        cluster = Cluster(master, tuple(start("worker.Worker", *options) for _ in range(workers)), f"http://{LOOPBACK}:{status_port}/json/")
+        options = ("--cores", "1", "--memory", memory, "--webui-port", "0", "--work-dir", str(directory), master)
+        started = tuple(start("worker.Worker", *options) for _ in range(workers))
+        cluster = Cluster(master, started, master_program, f"http://{LOOPBACK}:{status_port}/json/")
         assert cluster.comes_to(lambda cores: len(cores) == workers), "the cluster does not come up"
         yield cluster
 

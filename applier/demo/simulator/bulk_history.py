@@ -1,16 +1,16 @@
-"""Many rows of one table, and a producer without replays. For benchmarks and for long catch-ups.
+"""Many rows, and a producer without replays. For benchmarks and for long catch-ups.
 
-``BulkHistory`` is iterated like any history, so that an oracle can execute it; ``bulk_log`` writes it at some 75,000 rows a second
-because it has no queues per table, no replays and no delays.
+``BulkHistory`` is iterated like any history, so that an oracle can execute it; ``bulk_log`` writes any history without changes of
+tables at some 75,000 rows a second, because it has no queues per table, no replays and no delays.
 """
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from applier.demo.simulator import column_type as of
 from applier.demo.simulator.dispatch import Dispatcher, hash_of
-from applier.demo.simulator.encoder import Encoder, WireEvent, frame
+from applier.demo.simulator.encoder import Encoder, ImageWriter, WireEvent, frame
 from applier.demo.simulator.item import ImageOptions, ItemEncoder, ItemMaker, wire_columns
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.operation import CreateSchema, CreateTable, Row, RowChange, UpstreamStep
@@ -101,10 +101,19 @@ class BulkHistory:
         )
 
 
-def bulk_log(history: Iterable[UpstreamStep], options: ProducerOptions | None = None, *, resolved_every: int = 20) -> Iterator[LogRecord]:
-    """Write a history in commit_ts order: batches, DDL copies, a resolved ts everywhere after ``resolved_every`` steps and at the end."""
+def bulk_log(
+    history: Iterable[UpstreamStep],
+    options: ProducerOptions | None = None,
+    *,
+    resolved_every: int = 20,
+    slots: Sequence[int] | None = None,
+) -> Iterator[LogRecord]:
+    """Write a history in commit_ts order: batches, DDL copies, a resolved ts everywhere after ``resolved_every`` steps and at the end.
+
+    ``slots``: the partition of each remainder of a row's hash; a partition in many slots gets many rows. None: all partitions alike.
+    """
     options = options or ProducerOptions(dispatcher=Dispatcher.INDEX_VALUE, flavour=Flavour.TICDC)
-    writer = _BulkWriter(options)
+    writer = _BulkWriter(options, slots or range(options.partitions))
     ts = Ts(0)
     for number, step in enumerate(history):
         ts = step.ts
@@ -117,14 +126,14 @@ def bulk_log(history: Iterable[UpstreamStep], options: ProducerOptions | None = 
 class _BulkWriter:
     """Open batches of each partition."""
 
-    def __init__(self, options: ProducerOptions) -> None:
-        self._options = options
+    def __init__(self, options: ProducerOptions, slots: Sequence[int]) -> None:
+        self._options, self._slots = options, slots
         self._streams = [Stream(options.topic, partition) for partition in range(options.partitions)]
         self._batches: list[list[WireEvent]] = [[] for _ in self._streams]
         self._encoder = Encoder(options.flavour, options.compression)
         self._items = ItemEncoder(self._encoder, options.images)
         self._maker = ItemMaker(random.Random(options.seed), options.dispatcher, ImageOptions())
-        self._images = self._encoder.image_writer(wire_columns(SALES))
+        self._images: dict[Table, ImageWriter] = {}
 
     def step(self, step: UpstreamStep) -> Iterator[LogRecord]:
         """Write the rows of a step, then its DDLs on every partition."""
@@ -151,11 +160,13 @@ class _BulkWriter:
 
     def _place(self, change: RowChange, ts: Ts) -> int:
         row = change.after if change.after is not None else change.before or ()
-        return hash_of(self._options.dispatcher, change.table, row, ts) % len(self._streams)
+        return self._slots[hash_of(self._options.dispatcher, change.table, row, ts) % len(self._slots)]
 
     def _event(self, change: RowChange, ts: Ts) -> WireEvent:
         table, before, after = change
-        writer = self._images
+        writer = self._images.get(table)
+        if writer is None:
+            writer = self._images[table] = self._encoder.image_writer(wire_columns(table))
         key = self._encoder.row_key(ts, table.name.schema, table.name.table)
         if after is None:
             return WireEvent(key, self._encoder.row_value(deleted=writer.write(before or ())))

@@ -3,6 +3,7 @@
 # The data directory is made at the first start and found again at the next, so a restart keeps what was committed.
 #
 #   RIG_DATA  data directory      RIG_PORT  TCP port      RIG_BIND  address to listen on
+#   RIG_OPTIONS  more options of the server: they override those below
 #   RIG_TLS_CA, RIG_TLS_CERT, RIG_TLS_KEY  texts in PEM: the server takes connections with TLS only
 set -eu
 data=${RIG_DATA:-/tmp/mariadb}
@@ -38,4 +39,4 @@ fi
 # the time (8 ms instead of 26).
 exec mariadbd --no-defaults $user --datadir="$data" --socket="$data/s.sock" --pid-file="$data/pid" --init-file="$data.init.sql" \
   --port="${RIG_PORT:-3306}" --bind-address="${RIG_BIND:-0.0.0.0}" --skip-name-resolve --skip-log-bin \
-  --character-set-server=utf8mb4 --collation-server=utf8mb4_general_ci --max-allowed-packet=64M --innodb-buffer-pool-size=128M --innodb-flush-method=nosync --debug-no-sync "$@"
+  --character-set-server=utf8mb4 --collation-server=utf8mb4_general_ci --max-allowed-packet=64M --innodb-buffer-pool-size=128M --innodb-flush-method=nosync --debug-no-sync "$@" ${RIG_OPTIONS:-}

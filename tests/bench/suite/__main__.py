@@ -1,0 +1,187 @@
+"""``make bench``: measures the applier on a real Kafka and a real MariaDB, beside the floor of the same run.
+
+    python -m tests.bench.suite A B --rows 1000000,3000000 --runs 5 --bulk-load off,auto --json build/bench/result.json
+    python -m tests.bench.suite E --rate 1000 --partitions 4,64,200
+    python -m tests.bench.suite A --against ../older       another checkout, in turns with this one
+    python -m tests.bench.suite A --executors 1,2,4        a standalone cluster
+    python -m tests.bench.suite --short                    what CI runs
+
+Settings of the applier come from the environment, as always (APPLIER_RUN__MEMORY=512MiB). Wall times mean something on a quiet machine
+only; CPU times also beside other work.
+"""
+
+import argparse
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from tests.bench.suite import backlog, floor, live
+from tests.bench.suite.backlog import RunOptions
+from tests.bench.suite.checkout import Checkout, other_checkout, this_checkout
+from tests.bench.suite.last_release import compared
+from tests.bench.suite.report import BACKLOG, FLOOR, LIVE, Report, table
+from tests.bench.suite.servers import Servers, servers
+from tests.bench.suite.sink import Sink
+from tests.bench.suite.topic import prepare
+from tests.bench.suite.workload import WORKLOADS, Workload
+
+LIVE_NAME = "E"
+CONNECTIONS = (1, 2)
+SERVER_FACTS = ("version", "innodb_buffer_pool_size", "innodb_log_file_size", "innodb_flush_method", "innodb_flush_log_at_trx_commit")
+SHORT = [
+    "A",
+    "E",
+    "--rows",
+    "200000",
+    "--runs",
+    "1",
+    "--rate",
+    "1000",
+    "--partitions",
+    "4",
+    "--seconds",
+    "15",
+    "--warm-up",
+    "10",
+    "--idle",
+    "0",
+]
+
+
+def numbers(text: str) -> list[int]:
+    return [int(part) for part in text.replace("_", "").split(",")]
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("workloads", nargs="*", help=f"{', '.join(WORKLOADS)}, {LIVE_NAME} (default: all)")
+    parser.add_argument("--rows", type=numbers, default=[], help="rows of a backlog (default: each workload's own)")
+    parser.add_argument("--runs", type=int, default=1, help="repetitions; the figures are their medians")
+    parser.add_argument("--bulk-load", type=lambda text: text.split(","), default=[None], help="off,auto (default: the version's own)")
+    parser.add_argument("--executors", type=numbers, default=[0], help="executors of a standalone cluster (default: local[*])")
+    parser.add_argument("--master", default="local[*]", help="Spark's master where there is no cluster")
+    parser.add_argument("--against", type=other_checkout, help="directory of another checkout, which is measured in turns with this one")
+    parser.add_argument("--no-floor", action="store_true", help="leave the floor out")
+    parser.add_argument("--rate", type=numbers, default=[1000, 5000, 20000], help="rows per second of the live feed")
+    parser.add_argument("--partitions", type=numbers, default=[4, 64, 200], help="partitions of the live feed")
+    parser.add_argument("--seconds", type=float, default=60, help="how long a live feed is measured")
+    parser.add_argument("--warm-up", type=float, default=20, help="seconds before that")
+    parser.add_argument("--idle", type=float, default=20, help="seconds of resolved events alone after it")
+    parser.add_argument("--json", type=Path, help="file for all figures of all runs")
+    parser.add_argument("--short", action="store_true", help="two minutes, and the ratios beside those of the last release")
+    chosen = parser.parse_args()
+    if chosen.short:
+        chosen = parser.parse_args([*SHORT, "--short", *(["--json", str(chosen.json)] if chosen.json else [])])
+    if unknown := [name for name in chosen.workloads if name not in {*WORKLOADS, LIVE_NAME}]:
+        parser.error(f"no such workload: {', '.join(unknown)}")
+    chosen.workloads = chosen.workloads or [*WORKLOADS, LIVE_NAME]
+    return chosen
+
+
+class Bench:
+    """The cases of one call."""
+
+    def __init__(self, chosen: argparse.Namespace, running: Servers, report: Report) -> None:
+        self._chosen, self._servers, self._report = chosen, running, report
+        against: Checkout | None = chosen.against
+        self._checkouts = [checkout for checkout in (against, this_checkout()) if checkout is not None]
+
+    def run(self) -> None:
+        """Measure all cases that were chosen."""
+        for name in self._chosen.workloads:
+            if name == LIVE_NAME:
+                self._live()
+            else:
+                for rows in self._chosen.rows or [WORKLOADS[name].rows]:
+                    self._backlog(WORKLOADS[name], rows)
+
+    def _backlog(self, workload: Workload, rows: int) -> None:
+        print(f"\n## {workload.name}: {workload.title}, {rows:,} rows\n", flush=True)
+        topic = prepare(self._servers.kafka, workload, rows)
+        floors: dict[int, list[dict[str, Any]]] = {connections: [] for connections in () if self._chosen.no_floor}
+        floors = {} if self._chosen.no_floor else {connections: [] for connections in CONNECTIONS}
+        cases = list(self._cases())
+        runs: list[list[dict[str, Any]]] = [[] for _ in cases]
+        for number in range(self._chosen.runs):
+            with Sink(self._servers.database) as sink:
+                for connections, found in floors.items():
+                    found.append(floor.measure(sink, workload, rows, connections))
+                    show(f"floor, {connections} connections", number, found[-1])
+            for place, (checkout, options) in enumerate(cases):
+                figures = backlog.measure(self._servers, workload, rows, topic, checkout, options)
+                figures |= _ratios(figures, floors)
+                _compare_content(figures, floors)
+                runs[place].append(figures)
+                show(f"{checkout.name}, bulk_load {options.bulk_load or 'default'}, executors {options.executors}", number, figures)
+        case = {"workload": workload.name, "rows": rows}
+        shown = [self._report.add(case | {"connections": connections, "kind": "floor"}, found) for connections, found in floors.items()]
+        print("\n" + table(FLOOR, shown) + "\n" if shown else "")
+        results = [self._report.add(case | {"kind": "backlog"} | _case(*one), found) for one, found in zip(cases, runs, strict=True)]
+        print(table(BACKLOG, results), flush=True)
+
+    def _cases(self) -> Iterator[tuple[Checkout, RunOptions]]:
+        for executors, bulk_load, checkout in product(self._chosen.executors, self._chosen.bulk_load, self._checkouts):
+            if checkout.has_bulk_load or bulk_load == self._chosen.bulk_load[0]:
+                yield (
+                    checkout,
+                    RunOptions(master=self._chosen.master, executors=executors, bulk_load=bulk_load if checkout.has_bulk_load else None),
+                )
+
+    def _live(self) -> None:
+        chosen = self._chosen
+        for partitions, rate in product(chosen.partitions, chosen.rate):
+            print(f"\n## {LIVE_NAME}: {rate:,} rows/s on {partitions} partitions\n", flush=True)
+            options = live.LiveOptions(
+                rows_per_s=rate, partitions=partitions, seconds=chosen.seconds, warm_up_s=chosen.warm_up, idle_s=chosen.idle
+            )
+            runs: list[list[dict[str, Any]]] = [[] for _ in self._checkouts]
+            for _, (place, checkout) in product(range(chosen.runs), enumerate(self._checkouts)):
+                run = RunOptions(master=chosen.master, bulk_load=chosen.bulk_load[0])
+                runs[place].append(live.measure(self._servers, checkout, options, run))
+            case = {"kind": "live", "workload": LIVE_NAME, "rows_per_s": rate, "partitions": partitions}
+            named = zip(self._checkouts, runs, strict=True)
+            print(table(LIVE, [self._report.add(case | {"version": checkout.name}, found) for checkout, found in named]), flush=True)
+
+
+def _case(checkout: Checkout, options: RunOptions) -> dict[str, Any]:
+    return {"version": checkout.name, "bulk_load": options.bulk_load, "executors": options.executors, "master": options.master}
+
+
+def _ratios(figures: dict[str, Any], floors: dict[int, list[dict[str, Any]]]) -> dict[str, float]:
+    """Return the rate in terms of the floor of the same run."""
+    rates = {connections: found[-1]["rows_per_s"] for connections, found in floors.items()}
+    return {f"of_floor{'' if connections == 1 else f'_{connections}'}": figures["rows_per_s"] / rate for connections, rate in rates.items()}
+
+
+def _compare_content(figures: dict[str, Any], floors: dict[int, list[dict[str, Any]]]) -> None:
+    """SystemExit if the sink has other rows than the floor has written: a wrong result is not measured."""
+    if floors and figures["checksum"] != floors[1][-1]["checksum"]:
+        raise SystemExit(f"the sink's checksum is {figures['checksum']}, that of the floor {floors[1][-1]['checksum']}: other rows")
+
+
+def show(title: str, number: int, figures: dict[str, Any]) -> None:
+    """Print one run as soon as it has ended."""
+    of_floor = f", {figures['of_floor']:.2f} of the floor" if "of_floor" in figures else ""
+    cpu = f", CPU {figures['all_us']:.1f} µs/row" if "all_us" in figures else ""
+    print(f"run {number + 1}: {title}: {figures['seconds']:.1f} s, {figures['rows_per_s']:,.0f} rows/s{of_floor}{cpu}", flush=True)
+
+
+def main() -> None:
+    chosen = arguments()
+    with servers() as running:
+        with Sink(running.database) as sink:
+            facts = {"server": sink.variables(*SERVER_FACTS)}
+        facts |= {"commit": this_checkout().commit, "against": chosen.against.commit if chosen.against else None}
+        report = Report(chosen.json, facts)
+        try:
+            Bench(chosen, running, report).run()
+        finally:
+            with Sink(running.database) as sink:
+                sink.drop()
+    if chosen.short:
+        print("\n" + compared(report.results), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""One measured catch-up: from the start of the process to its end, with the CPU of everything that took part."""
+
+import json
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event, Thread
+from typing import Any
+
+from tests.bench.suite.checkout import Checkout
+from tests.bench.suite.process_cpu import TreeUse, of_process, server_process
+from tests.bench.suite.servers import Servers
+from tests.bench.suite.sink import BOOKKEEPING, NAME, Sink
+from tests.bench.suite.workload import Workload
+from tests.rig.spark_cluster import environment_with, running_cluster_in
+
+CONFIG = """\
+name = "{name}"
+[source]
+bootstrap_servers = "{kafka}"
+topics = ["{topic}"]
+[sink]
+url = "{url}"
+schema = "{schema}"
+{sink}
+[spark]
+master = "{master}"
+[spark.conf]
+"spark.local.dir" = "{directory}/spark"
+{spark}
+"""
+LOOK_S = 0.05
+EXECUTOR_MEMORY = "1g"
+WORKER_MEMORY = "1500m"
+FROM_THE_CHECKOUT = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.executor.memory": EXECUTOR_MEMORY,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """``executors``: of one core each, on a standalone cluster; 0: a local master. ``bulk_load`` None: the version's default."""
+
+    master: str = "local[*]"
+    executors: int = 0
+    bulk_load: str | None = None
+
+    def sink(self, checkout: Checkout) -> str:
+        """Return the lines of [sink]."""
+        return f'bulk_load = "{self.bulk_load}"' if self.bulk_load and checkout.has_bulk_load else ""
+
+
+def write_config(directory: Path, servers: Servers, topic: str, checkout: Checkout, options: RunOptions) -> Path:
+    """Write the configuration of a run."""
+    path = directory / "applier.toml"
+    properties = {"spark.executorEnv.PYTHONPATH": str(checkout.directory)} | FROM_THE_CHECKOUT if options.executors else {}
+    path.write_text(
+        CONFIG.format(
+            name=NAME,
+            kafka=servers.kafka,
+            topic=topic,
+            url=servers.database,
+            schema=BOOKKEEPING,
+            sink=options.sink(checkout),
+            master=options.master,
+            directory=directory,
+            spark="\n".join(f'"{name}" = "{value}"' for name, value in properties.items()),
+        ),
+        encoding="utf-8",
+    )
+    return path
+
+
+@contextmanager
+def on_cluster(config: Path, python: str, executors: int) -> Iterator[tuple[int, ...]]:
+    """Run a standalone cluster of so many executors of one core, name it in ``config``, and yield its processes; 0: none."""
+    if not executors:
+        yield ()
+        return
+    environment = environment_with(Path(python))
+    with running_cluster_in(config.parent / "cluster", environment, executors, memory=WORKER_MEMORY) as cluster:
+        text = re.sub(r'^master = ".*"$', f'master = "{cluster.master}"', config.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        config.write_text(text, encoding="utf-8")
+        yield tuple(program.pid for program in (cluster.master_program, *cluster.workers))
+
+
+def measure(servers: Servers, workload: Workload, rows: int, topic: str, checkout: Checkout, options: RunOptions) -> dict[str, Any]:
+    """Catch up once into empty tables, and return the figures. SystemExit if the program fails."""
+    with TemporaryDirectory(prefix="applier-bench.") as name, Sink(servers.database) as sink, ExitStack() as processes:
+        directory = Path(name)
+        config = write_config(directory, servers, topic, checkout, options)
+        sink.clear(workload.tables)
+        cluster = processes.enter_context(on_cluster(config, checkout.python, options.executors))
+        figures = _run(servers, checkout, config, Visible(servers.database, workload), cluster)
+        seconds = figures.pop("seconds_of_run")
+        figures |= {"seconds": seconds, "rows": rows, "rows_per_s": rows / seconds}
+        figures |= {name: used / rows * 1e6 for name, used in figures.pop("cpu_s").items()}
+        figures["checksum"] = sink.checksum(workload.tables)
+        return figures
+
+
+class Visible:
+    """Watches from outside when the first row is visible, and when the checkpoint has moved for the last time."""
+
+    def __init__(self, url: str, workload: Workload) -> None:
+        self._url, self._tables = url, workload.tables[:3]
+        self._end = Event()
+        self.first_s = self.last_s = float("nan")
+
+    @contextmanager
+    def watched(self, began: float) -> Iterator[None]:
+        """Look until the end of the block; ``began`` is the time that counts as 0."""
+        thread = Thread(target=self._run, args=(began,), name="visible", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._end.set()
+            thread.join()
+
+    def _run(self, began: float) -> None:
+        with Sink(self._url) as sink:
+            while not self._end.wait(LOOK_S):
+                if sink.has_rows(self._tables):
+                    self.first_s = time.monotonic() - began
+                    break
+            seen = 0
+            while not self._end.wait(LOOK_S):
+                if (checkpoint := sink.checkpoint()) > seen:
+                    seen, self.last_s = checkpoint, time.monotonic() - began
+
+
+def _run(servers: Servers, checkout: Checkout, config: Path, visible: Visible, cluster: tuple[int, ...]) -> dict[str, Any]:
+    database, kafka = server_process(servers.database), server_process(servers.kafka)
+    before = of_process(database), of_process(kafka)
+    command = checkout.command("catchup", "--config", config, "--json")
+    with (config.parent / "stderr").open("wb") as errors, (config.parent / "stdout").open("wb") as out:
+        began = time.monotonic()
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=errors,
+            cwd=checkout.directory,
+            env=checkout.environment,
+            start_new_session=True,
+        )
+        with TreeUse(process.pid, *cluster) as use, visible.watched(began):
+            code = process.wait()
+        seconds = time.monotonic() - began
+    if code:
+        raise SystemExit(f"the catch-up ended with {code}:\n{(config.parent / 'stderr').read_text(errors='replace')[-4000:]}")
+    result = json.loads((config.parent / "stdout").read_text(encoding="utf-8"))
+    used = {f"{part}_us": cpu for part, cpu in use.cpu_s().items()}
+    used["all_us"] = sum(used.values())
+    used |= {f"{lane}_us": cpu for lane, cpu in result.get("cpu_s", {}).items()}
+    used |= {"database_us": of_process(database) - before[0], "kafka_us": of_process(kafka) - before[1]}
+    return {
+        "seconds_of_run": seconds,
+        "cpu_s": used,
+        "first_row_s": visible.first_s,
+        "last_row_s": visible.last_s,
+        "peak_mib": dict(use.peak_mib),
+        "written_rows": result["rows"],
+        "transactions": result["transactions"],
+    }
