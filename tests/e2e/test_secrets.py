@@ -108,7 +108,7 @@ def test_a_daemon_between_encrypted_servers_shows_its_secrets_to_no_process_and_
         ended = program.wait()
     assert ended.code == 0, ended.stderr
     assert "offsets_not_shown" not in ended.stderr
-    for kind in ("org.apache.spark.deploy.SparkSubmit", "pyspark.daemon"):
+    for kind in ("org.apache.spark.deploy.SparkSubmit", "applier.run.worker_daemon\npyspark.worker"):
         assert any(kind in command for command in commands), commands
     assert [
         found for text in (*commands, *environments, *answers, status.stdout, ended.stdout, ended.stderr) if (found := place.shown(text))

@@ -10,8 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 
 PROC = Path("/proc")
-FORKING = "pyspark.daemon"
-"""The command of the process that forks Python workers, and so theirs."""
+FORKING = "pyspark.worker"
+"""An argument of the process that forks Python workers, and so of theirs, whichever module it runs."""
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
