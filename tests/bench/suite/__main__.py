@@ -169,16 +169,14 @@ def show(title: str, number: int, figures: dict[str, Any]) -> None:
 
 def main() -> None:
     chosen = arguments()
-    with servers() as running:
-        with Sink(running.database) as sink:
-            facts = {"server": sink.variables(*SERVER_FACTS)}
-        facts |= {"commit": this_checkout().commit, "against": chosen.against.commit if chosen.against else None}
-        report = Report(chosen.json, facts)
+    with servers() as running, Sink(running.database) as sink:
+        sink.lock()
+        facts = {"server": sink.variables(*SERVER_FACTS), "commit": this_checkout().commit}
+        report = Report(chosen.json, facts | {"against": chosen.against.commit if chosen.against else None})
         try:
             Bench(chosen, running, report).run()
         finally:
-            with Sink(running.database) as sink:
-                sink.drop()
+            sink.drop()
     if chosen.short:
         print("\n" + compared(report.results), flush=True)
 

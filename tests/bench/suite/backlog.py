@@ -13,7 +13,7 @@ from threading import Event, Thread
 from typing import Any
 
 from tests.bench.suite.checkout import Checkout
-from tests.bench.suite.process_cpu import TreeUse, of_process, server_process
+from tests.bench.suite.process_cpu import PYTHON, TreeUse, of_process, server_process
 from tests.bench.suite.servers import Servers
 from tests.bench.suite.sink import BOOKKEEPING, NAME, Sink
 from tests.bench.suite.workload import Workload
@@ -159,8 +159,8 @@ def _run(servers: Servers, checkout: Checkout, config: Path, visible: Visible, c
         raise SystemExit(f"the catch-up ended with {code}:\n{(config.parent / 'stderr').read_text(errors='replace')[-4000:]}")
     result = json.loads((config.parent / "stdout").read_text(encoding="utf-8"))
     used = {f"{part}_us": cpu for part, cpu in use.cpu_s().items()}
-    used["all_us"] = sum(used.values())
-    used |= {f"{lane}_us": cpu for lane, cpu in result.get("cpu_s", {}).items()}
+    used["python_us"] = sum(used[f"{part}_us"] for part in PYTHON)
+    used["all_us"] = sum(use.cpu_s().values())
     used |= {"database_us": of_process(database) - before[0], "kafka_us": of_process(kafka) - before[1]}
     return {
         "seconds_of_run": seconds,

@@ -13,8 +13,6 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, Self
 
-from confluent_kafka.admin import AdminClient
-
 from tests.bench.suite.backlog import RunOptions, write_config
 from tests.bench.suite.checkout import ROOT, Checkout
 from tests.bench.suite.process_cpu import TreeUse, of_process, server_process
@@ -30,7 +28,6 @@ START_S, END_S = 120, 60
 SETTLE_S = 5.0
 GROWTH_S = 3.0
 """A run keeps up if it is not so much later at its end than at its beginning."""
-TIMEOUT_S = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +86,7 @@ def measure(servers: Servers, checkout: Checkout, options: LiveOptions, run: Run
             with _Feed(servers, topic, options) as feed, _daemon(checkout, config) as process, TreeUse(process.pid) as use:
                 return _follow(servers, sink, process, feed, use, options)
     finally:
-        AdminClient({"bootstrap.servers": servers.kafka}).delete_topics([topic])[topic].result(TIMEOUT_S)
+        Kafka(servers.kafka, GivenServer(GIVEN)).delete_topic(topic)
 
 
 @contextmanager

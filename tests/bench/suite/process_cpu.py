@@ -18,9 +18,9 @@ from sqlalchemy import make_url
 
 PROC = Path("/proc")
 TICKS = os.sysconf("SC_CLK_TCK")
-SAMPLE_S = 0.25
-MEMORY_EVERY = 4
-"""Memory is looked at in every fourth sample: the kernel walks the page tables for it."""
+SAMPLE_S = 0.1
+THREADS_EVERY, MEMORY_EVERY = 3, 10
+"""In every third sample new processes and the threads of JVMs are looked at, in every tenth memory: the kernel walks page tables for it."""
 LISTENING = "0A"
 """A listening socket's state in /proc/net/tcp."""
 
@@ -29,8 +29,11 @@ class Part(StrEnum):
     """Whose CPU it is."""
 
     DRIVER = "driver"
-    WORKERS = "workers"
-    """Python workers, with the process that forks them."""
+    LISTEN = "listen"
+    PREPARE = "prepare"
+    WRITE = "write"
+    WORKERS = "workers_other"
+    """Python workers before their first task, and the process that forks them."""
     JIT = "jvm_jit"
     GC = "jvm_gc"
     TASKS = "jvm_tasks"
@@ -40,6 +43,9 @@ class Part(StrEnum):
     """Master and workers of a standalone cluster; their executors count as JVMs."""
 
 
+PYTHON = (Part.DRIVER, Part.LISTEN, Part.PREPARE, Part.WRITE, Part.WORKERS)
+LANES = {f"applier {lane}": lane for lane in (Part.LISTEN, Part.PREPARE, Part.WRITE)}
+"""How a worker names itself at the beginning of each task; older versions do not."""
 # The kernel keeps 15 characters of a thread's name.
 _JIT = re.compile(r"C[12] Compiler|JVMCI|Sweeper")
 _GC = re.compile(r"G1 |GC |ParGC|Parallel|Concurrent|ZWorker|ZDriver|Shenandoah|Reference Hand|Finalizer|VM Thread")
@@ -54,7 +60,10 @@ class TreeUse:
         """``leaders``: processes that lead a session each; the first one is the driver."""
         self._leaders = leaders
         self._used: dict[tuple[int, str], tuple[Part, float]] = {}
+        self._workers: dict[int, float] = {}
+        self._lanes = dict.fromkeys(Part, 0.0)
         self.peak_mib: dict[str, float] = defaultdict(float)
+        self._parts: dict[int, Part] = {}
         self._end, self._samples = Event(), 0
         self._thread = Thread(target=self._run, name="sampler", daemon=True)
 
@@ -68,7 +77,7 @@ class TreeUse:
 
     def cpu_s(self) -> Mapping[Part, float]:
         """Return the CPU seconds so far."""
-        sums = dict.fromkeys(Part, 0.0)
+        sums = dict(self._lanes)
         for part, seconds in list(self._used.values()):
             sums[part] += seconds
         return sums
@@ -80,18 +89,40 @@ class TreeUse:
 
     def sample(self) -> None:
         """Look once."""
-        with_memory = self._samples % MEMORY_EVERY == 0
+        if self._samples % THREADS_EVERY == 0:
+            self._look_at_all()
+        for pid in list(self._workers):
+            with suppress(OSError):
+                self._take_worker(pid)
+        if self._samples % MEMORY_EVERY == 0:
+            self._look_at_memory()
         self._samples += 1
-        memory: dict[str, float] = defaultdict(float)
+
+    def _look_at_all(self) -> None:
+        self._parts = {}
         for pid in _of_sessions(self._leaders):
-            with suppress(OSError, ValueError):
-                part = self._part(pid)
-                self._take(pid, part)
-                if with_memory:
-                    memory["jvm" if part is Part.JVM else str(part)] += _mib(pid)
+            with suppress(OSError, IndexError):
+                part = self._parts[pid] = self._part(pid)
+                if part is Part.WORKERS:
+                    self._workers.setdefault(pid, 0.0)
+                else:
+                    self._take(pid, part)
+
+    def _look_at_memory(self) -> None:
+        memory: dict[str, float] = defaultdict(float)
+        for pid, part in self._parts.items():
+            with suppress(OSError):
+                memory["jvm" if part is Part.JVM else str(part)] += _mib(pid)
         memory["all"] = sum(memory.values())
         for name, mib in memory.items():
             self.peak_mib[name] = max(self.peak_mib[name], mib)
+
+    def _take_worker(self, pid: int) -> None:
+        """Count what a worker has used since the last look for the task that it has now: it is used for tasks of all kinds."""
+        status = (PROC / str(pid) / "stat").read_text(errors="replace")
+        seconds = _seconds(status)
+        self._lanes[LANES.get(_name(status), Part.WORKERS)] += seconds - self._workers[pid]
+        self._workers[pid] = seconds
 
     def _part(self, pid: int) -> Part:
         command = (PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0")
@@ -108,8 +139,7 @@ class TreeUse:
         for thread in (PROC / str(pid) / "task").iterdir():
             with suppress(OSError):
                 status = (thread / "stat").read_text(errors="replace")
-                name = status[status.index("(") + 1 : status.rindex(")")]
-                self._used[pid, thread.name] = (_part_of_thread(name), _seconds(status))
+                self._used[pid, thread.name] = (_part_of_thread(_name(status)), _seconds(status))
 
 
 def _part_of_thread(name: str) -> Part:
@@ -118,6 +148,10 @@ def _part_of_thread(name: str) -> Part:
     if _GC.match(name):
         return Part.GC
     return Part.TASKS if _TASKS.match(name) else Part.JVM
+
+
+def _name(status: str) -> str:
+    return status[status.index("(") + 1 : status.rindex(")")]
 
 
 def _seconds(status: str) -> float:

@@ -16,6 +16,7 @@ from tests.bench.suite.rows import SCHEMA
 
 BOOKKEEPING = "bench_applier"
 NAME = "bench"
+LOCK = "applier-bench"
 CALM_S, CALM_PAGES = 20.0, 500
 
 
@@ -32,6 +33,11 @@ class Sink:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._connection.close()
+
+    def lock(self) -> None:
+        """Keep other measurements off this server as long as this session lasts; SystemExit if one is running."""
+        if self._ask(f"SELECT GET_LOCK('{LOCK}', 0)")[0][0] != 1:
+            raise SystemExit("another measurement uses this server: two would drop one another's tables")
 
     def clear(self, tables: Iterable[Table]) -> None:
         """Drop what an earlier run left, and create the tables, empty."""
