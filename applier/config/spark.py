@@ -1,17 +1,18 @@
 """``[spark]``: where the tasks run."""
 
-import os
 import re
 from typing import Annotated, Final
 
 from pydantic import Field, field_validator
 
+from applier.config.cores import usable_cores
 from applier.config.section import Properties, Section
 from applier.config.value import (
     refuse,
 )
 
-LOCAL_THREADS: Final = re.compile(r"local(?:\[(\*|\d+)(?:,\s*\d+)?\])?$")
+LOCAL_THREADS: Final = re.compile(r"local(?:\[(\*|\d+)(,\s*\d+)?\])?$")
+"""local, local[N], local[*] and local[N, retries]: the forms of Spark's "Master URLs"."""
 CLUSTER_BUCKETS: Final = 16
 """The cores of a cluster are unknown before Spark starts. This is enough: one writer is the ceiling of a replica."""
 
@@ -35,8 +36,22 @@ class SparkConfig(Section):
         stated = self.conf.get("spark.default.parallelism", "")
         if stated.isdecimal() and int(stated):
             return int(stated)
-        # local, local[N], local[*] and local[N, retries]: the forms of Spark's "Master URLs".
+        return self._local_cores or CLUSTER_BUCKETS
+
+    @property
+    def session_master(self) -> str:
+        """The master that Spark gets: a local one of N cores with 2 N + 1 slots.
+
+        Segments are read, prepared and written at the same time, N tasks each for the first two. The one that writes mostly waits for the
+        database. It must not wait for a slot too, because nothing else writes.
+        """
+        threads = LOCAL_THREADS.match(self.master)
+        return f"local[{2 * self._local_cores + 1}{threads[2] or ''}]" if threads else self.master
+
+    @property
+    def _local_cores(self) -> int:
+        """The N of local[N]; 0 on a cluster."""
         threads = LOCAL_THREADS.match(self.master)
         if threads is None:
-            return CLUSTER_BUCKETS
-        return (os.cpu_count() or 1) if threads[1] == "*" else int(threads[1] or 1)
+            return 0
+        return usable_cores() if threads[1] == "*" else max(1, int(threads[1] or 1))

@@ -1,12 +1,12 @@
 """The keys of the configuration: what each may hold, and what the program gets of it."""
 
-import os
 import pickle
 import re
 from pathlib import Path
 
 import pytest
 
+from applier.config.cores import usable_cores
 from applier.model.events import FoldedName
 from applier.model.position import Ts
 from applier.planner.table_check import DifferenceKind
@@ -96,8 +96,8 @@ def test_the_engine_gets_its_limits_and_the_policy_of_each_ddl_type(tmp_path):
         ("local", {}, 1),
         ("local[3]", {}, 3),
         ("local[2,4]", {}, 2),
-        ("local[*]", {}, os.cpu_count()),
-        ("local[*, 4]", {}, os.cpu_count()),
+        ("local[*]", {}, usable_cores()),
+        ("local[*, 4]", {}, usable_cores()),
         ("local[*]", {"spark.default.parallelism": 5}, 5),
         ("spark://h:7077", {}, 16),
         ("spark://h:7077", {"spark.default.parallelism": "48"}, 48),
@@ -106,6 +106,22 @@ def test_the_engine_gets_its_limits_and_the_policy_of_each_ddl_type(tmp_path):
 def test_a_segment_is_rendered_by_as_many_tasks_as_there_are_cores(tmp_path, master, conf, buckets):
     config = load(tmp_path, sink={"url": "mysql+pymysql://u@h/"}, spark={"master": master, "conf": conf})
     assert config.spark.buckets == engine_settings(config).buckets == buckets
+
+
+@pytest.mark.parametrize(
+    ("master", "given"),
+    [
+        ("local", "local[3]"),
+        ("local[0]", "local[3]"),
+        ("local[2]", "local[5]"),
+        ("local[2, 4]", "local[5, 4]"),
+        ("local[*]", f"local[{2 * usable_cores() + 1}]"),
+        ("spark://h:7077", "spark://h:7077"),
+        ("local-cluster[2,1,700]", "local-cluster[2,1,700]"),
+    ],
+)
+def test_a_local_spark_has_slots_to_read_prepare_and_write_at_once(tmp_path, master, given):
+    assert load(tmp_path, sink={"url": "mysql+pymysql://u@h/"}, spark={"master": master}).spark.session_master == given
 
 
 def test_secrets_are_in_no_repr_and_survive_pickling(tmp_path):
