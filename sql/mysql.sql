@@ -115,6 +115,12 @@ KILL :session_id;
 -- limits: the largest statement that the server takes, in bytes, and how many warnings of a statement it shows
 SELECT @@max_allowed_packet, @@max_error_count;
 
+-- local_infile: whether the server takes bulk loads; no row: it does not know them
+SHOW GLOBAL VARIABLES LIKE 'local_infile';
+
+-- version: which server this is
+SELECT VERSION();
+
 -- schema_exists: whether the bookkeeping schema is there
 SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = :schema_name;
 

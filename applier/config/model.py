@@ -85,6 +85,7 @@ class Config(Section):
             time_zone=self.source.time_zone,
             lease_s=self.run.lease_s,
             lock_timeout_s=self.run.lock_timeout_s,
+            bulk_load=self.sink.bulk_load,
             retries=retries,
         )
 

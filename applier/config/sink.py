@@ -18,7 +18,7 @@ from applier.config.value import (
     refuse,
 )
 from applier.planner.table_check import DifferenceKind, check_pattern
-from applier.sinks.settings import SCHEMA, Tls, TlsMode
+from applier.sinks.settings import SCHEMA, BulkLoad, Tls, TlsMode
 
 DIFFERENCES: Final = frozenset(str(kind) for kind in DifferenceKind)
 
@@ -35,6 +35,7 @@ class SinkConfig(Section):
     tls_key: str | None = None
     consistency: Consistency = Consistency.TRANSACTION
     max_transaction_rows: Annotated[Whole, Field(ge=1)] = 100_000
+    bulk_load: BulkLoad = BulkLoad.AUTO
     keyless: Keyless = Keyless.STOP
     on_rejected_row: OnRejectedEvent = OnRejectedEvent.STOP
     # Not named schema: a pydantic model has a method of that name.

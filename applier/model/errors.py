@@ -123,6 +123,17 @@ class RowRefused(FatalSinkError):
     """The sink refuses rows because of their values; the same statement without them may succeed."""
 
 
+class BulkRefused(FatalSinkError):
+    """A bulk load was refused, or has not written exactly its rows; it was rolled back. The same rows by REPLACE may succeed.
+
+    If they do not, REPLACE says what is wrong with which row: bulk loads turn errors into warnings.
+    """
+
+
+class BulkUnavailable(BulkRefused):
+    """The server does not take bulk loads: in this run, none is tried again."""
+
+
 class UnknownOutcome(SinkError):
     """The connection was lost after COMMIT was sent: the transaction may have committed or not."""
 

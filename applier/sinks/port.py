@@ -53,6 +53,11 @@ class Sink(Protocol):
         """The writing part, for executors."""
         ...
 
+    @property
+    def bulk(self) -> bool:
+        """Whether the database takes bulk loads. Asked once: a server that refuses one later raises BulkUnavailable."""
+        ...
+
     def migrate(self) -> Sequence[str]:
         """Create or upgrade the bookkeeping tables; return the revisions that were applied."""
         ...

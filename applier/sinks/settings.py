@@ -22,6 +22,14 @@ class TlsMode(StrEnum):
     """With TLS, to the server that the certificate of the CA names."""
 
 
+class BulkLoad(StrEnum):
+    """Whether rows may be written by bulk loads instead of REPLACE."""
+
+    AUTO = "auto"
+    """Where the server takes them, and every column type of the table is proven to be stored alike."""
+    OFF = "off"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
     """TLS to the database. Paths are those of the machine that connects; without ``ca`` the system's own certificates count."""
@@ -47,5 +55,6 @@ class SinkSettings:
     lock_wait_timeout_s: int = 50
     silence_s: int = 120
     """Beyond ``lock_wait_timeout_s``: a server that is silent for longer counts as lost."""
+    bulk_load: BulkLoad = BulkLoad.AUTO
     retries: int = 8
     """How often a retryable failure is retried before it becomes fatal."""

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import pymysql
+from pymysql.constants import CLIENT
 from sqlalchemy import Connection, Engine, NullPool, create_engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
@@ -19,7 +20,7 @@ from applier.sinks.mysql.encryption import tls_arguments
 from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.queries import QUERIES
 from applier.sinks.mysql.session_variables import set_variables
-from applier.sinks.settings import SinkSettings, Tls
+from applier.sinks.settings import BulkLoad, SinkSettings, Tls
 
 CONNECT_TIMEOUT_S = 10
 WRITER_IDLE_S = 600
@@ -45,7 +46,8 @@ def open_session(settings: SinkSettings, purpose: Purpose) -> Connection:
     """Open a session and fix its settings; RetryableSinkError or FatalSinkError with a remedy if that fails."""
     read_timeout_s = settings.lock_wait_timeout_s + settings.silence_s
     try:
-        connection = _engine(settings.url, settings.tls, purpose, read_timeout_s, settings.lease_s).connect()
+        loads = purpose is Purpose.WRITE and settings.bulk_load is BulkLoad.AUTO
+        connection = _engine(settings.url, settings.tls, purpose, read_timeout_s, settings.lease_s, loads=loads).connect()
     except (SQLAlchemyError, OSError, RuntimeError) as error:
         raise translate(error, "connecting", replica=settings.name) from error
     try:
@@ -154,7 +156,7 @@ def session_id(connection: Connection) -> int:
 
 
 @cache
-def _engine(url: str, tls: Tls, purpose: Purpose, read_timeout_s: int, lease_s: float) -> Engine:
+def _engine(url: str, tls: Tls, purpose: Purpose, read_timeout_s: int, lease_s: float, *, loads: bool) -> Engine:
     # An engine is a recipe: with NullPool it holds no connection, so it may be kept and survives a fork.
     address = sink_url(url)
     connect_timeout_s = connect_timeout_of(address, CONNECT_TIMEOUT_S)
@@ -171,7 +173,9 @@ def _engine(url: str, tls: Tls, purpose: Purpose, read_timeout_s: int, lease_s: 
         "connect_timeout": connect_timeout_s,
         "read_timeout": timeout_s,
         "write_timeout": timeout_s,
+        # PyMySQL answers no request for a file. A session that loads tells the server that it can: see ``bulk_session``.
         "local_infile": False,
+        "client_flag": CLIENT.LOCAL_FILES if loads else 0,
     }
     if address.password is not None:
         forced["password"] = str(address.password).encode()  # PyMySQL would encode it as Latin-1, which not every password can be

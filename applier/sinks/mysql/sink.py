@@ -17,6 +17,7 @@ from applier.sinks.bookkeeping.epochs import Epochs
 from applier.sinks.bookkeeping.named_queries import load_queries
 from applier.sinks.bookkeeping.owner_table import OwnerRow
 from applier.sinks.mysql import catalogue
+from applier.sinks.mysql.bulk_session import takes_loads
 from applier.sinks.mysql.ddl.runner import DdlRunner
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.errors import translate
@@ -31,7 +32,7 @@ from applier.sinks.mysql.writer import MysqlWriter
 from applier.sinks.overview import OwnerView
 from applier.sinks.progress import Fence, Progress, ProgressCommit
 from applier.sinks.reserved import SYSTEM_SCHEMAS, Reserved
-from applier.sinks.settings import SinkSettings
+from applier.sinks.settings import BulkLoad, SinkSettings
 from applier.sinks.sql_sink import SqlSink
 
 T = TypeVar("T")
@@ -48,6 +49,7 @@ class MysqlSink(SqlSink):
         self._ddl = DdlRunner(settings, self._ledger, self._ownership)
         self._control: Connection | None = None
         self._dialect: MysqlDialect | None = None
+        self._bulk: bool | None = None
 
     @property
     def dialect(self) -> MysqlDialect:
@@ -66,6 +68,14 @@ class MysqlSink(SqlSink):
     def writer(self) -> MysqlWriter:
         """The writing part."""
         return MysqlWriter(self._settings)
+
+    @property
+    def bulk(self) -> bool:
+        """Whether the operator and the server allow bulk loads."""
+        if self._bulk is None:
+            is_allowed = self._settings.bulk_load is BulkLoad.AUTO
+            self._bulk = is_allowed and self._read(takes_loads, "asking whether the server takes bulk loads")
+        return self._bulk
 
     def migrate(self) -> Sequence[str]:
         """Create or upgrade the bookkeeping's schema; return the revisions that were applied."""

@@ -15,6 +15,7 @@ from applier.model.errors import ApplierError, SinkError, UnknownOutcome
 from applier.planner.statement import Statement
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.progress_table import FenceState
+from applier.sinks.mysql.bulk_write import load
 from applier.sinks.mysql.error_table import ErrorVerdict
 from applier.sinks.mysql.errors import code_of, is_database_error, meaning_of, translate
 from applier.sinks.mysql.registry import SessionRegistry
@@ -34,7 +35,10 @@ class MysqlWriteSession:
     settings: SinkSettings
 
     def execute(self, statement: Statement) -> None:
-        """Send one statement; RowRefused unless every warning is known to be harmless."""
+        """Send one statement; RowRefused unless every warning is known to be harmless. BulkRefused: a load that was not exact."""
+        if statement.data:
+            load(self.connection, statement)
+            return
         _, warnings = execute_text(self.connection, statement.text)
         if warnings:
             judge_warnings(self.connection, statement, warnings)

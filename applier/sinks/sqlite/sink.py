@@ -71,6 +71,11 @@ class SqliteSink(SqlSink):
         """The writing part, for executors on this machine."""
         return SqliteWriter(self._path, self._bookkeeping, self._settings.lock_wait_timeout_s)
 
+    @property
+    def bulk(self) -> bool:
+        """Never: statements of SQLite run in this process, without a server between."""
+        return False
+
     # Run and progress
 
     def migrate(self) -> Sequence[str]:
