@@ -119,6 +119,61 @@ def test_an_abandoned_range_does_not_spoil_the_next_one(feed: Feed) -> None:
     assert offsets(feed, FULL, 3, 6) == [3, 4, 5]
 
 
+def read_many(feed: Feed, *ranges: RangeId) -> dict[RangeId, list[int] | str]:
+    """Read ranges in one call: the offsets of each, or the kind of its error."""
+    found: dict[RangeId, list[int] | str] = {range_id: [] for range_id in ranges}
+    for range_id, records in feed.source.reader.read(ranges):
+        before = found[range_id]
+        assert isinstance(before, list), "nothing follows an error"
+        found[range_id] = str(records.facts["kind"]) if isinstance(records, SourceError) else [*before, *(one.offset for one in records)]
+    return found
+
+
+def test_many_ranges_are_read_in_one_call_each_whole_and_in_order(feed: Feed) -> None:
+    ranges = [
+        ranged(feed, FULL, 2000, MANY),
+        ranged(feed, SHORT, 0, 1),
+        ranged(feed, FULL, 100, 1103),
+        ranged(feed, FULL, 1103, 1500),
+        ranged(feed, FULL, 5, 5),
+        ranged(feed, FULL, 0, 7),
+    ]
+    assert read_many(feed, *ranges) == {one: list(range(one.start, one.end)) for one in ranges}
+    assert read_many(feed, *reversed(ranges)) == {one: list(range(one.start, one.end)) for one in ranges}
+    assert read_many(feed) == {}
+
+
+def test_the_next_call_may_go_on_behind_the_last_one_or_go_back(feed: Feed) -> None:
+    for start, end in ((0, 50), (50, 60), (40, 55), (MANY - 5, MANY), (0, 3)):
+        range_id, other = ranged(feed, FULL, start, end), ranged(feed, SHORT, 0, 1)
+        assert read_many(feed, range_id, other) == {range_id: list(range(start, end)), other: [0]}
+
+
+def test_a_range_that_fails_ends_only_itself(feed: Feed) -> None:
+    missing, adjacent, whole = ranged(feed, SHORT, 1, 3), ranged(feed, SHORT, 0, 1), ranged(feed, FULL, 0, MANY)
+    assert read_many(feed, missing, whole, adjacent) == {missing: "unreachable", whole: list(range(MANY)), adjacent: [0]}
+
+
+def test_a_call_that_is_abandoned_anywhere_does_not_spoil_the_next_one(feed: Feed) -> None:
+    ranges = [ranged(feed, FULL, 0, 900), ranged(feed, FULL, 950, MANY), ranged(feed, SHORT, 0, 1)]
+    for taken in range(4):
+        batches = feed.source.reader.read(ranges)
+        for _ in range(taken):
+            next(batches)
+        batches.close()  # type: ignore[attr-defined]  # the readers are generators
+        assert read_many(feed, *ranges) == {one: list(range(one.start, one.end)) for one in ranges}
+
+
+def test_a_call_within_a_call_reads_its_own_ranges(feed: Feed) -> None:
+    whole, part = ranged(feed, FULL, 0, MANY), ranged(feed, FULL, 7, 9)
+    found: list[int] = []
+    for _, records in read_whole(feed.source.reader, [whole]):
+        found += [one.offset for one in records]
+        assert offsets(feed, FULL, 7, 9) == [7, 8]
+    assert found == list(range(MANY))
+    assert read_many(feed, part) == {part: [7, 8]}
+
+
 def test_a_range_beyond_the_end_fails_instead_of_being_read_short(feed: Feed) -> None:
     with pytest.raises(SourceError) as caught:
         read(feed, SHORT, 0, 5)
@@ -135,6 +190,12 @@ def test_a_range_whose_beginning_is_gone_fails_with_its_place_and_the_rest_can_b
     place = {"kind": "retention", "topic": own_feed.topic, "partition": 3, "offset": 0}
     assert place.items() <= caught.value.facts.items()
     assert offsets(own_feed, 3, extent.earliest, 12) == list(range(extent.earliest, 12))
+    gone, there, other = (
+        ranged(own_feed, 3, 0, extent.earliest),
+        ranged(own_feed, 3, extent.earliest, 12),
+        ranged(own_feed, FULL, 0, 1),
+    )
+    assert read_many(own_feed, gone, there, other) == {gone: "retention", there: list(range(extent.earliest, 12)), other: [0]}
     assert own_feed.source.record_time_ms(stream, extent.earliest) == TIME_MS + extent.earliest
 
 

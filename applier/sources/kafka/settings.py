@@ -23,8 +23,14 @@ OWNED_PROPERTIES: Mapping[str, str] = {
 SECRET = re.compile(r"password|secret|token|key|jaas|oauthbearer\.config")
 """Names of properties whose values are never shown."""
 
-PREFETCH_KBYTES = 16 * 1024
-"""Per consumer: a reader that is not polled holds at most this (librdkafka's own default is 64 MB)."""
+PREFETCH: Mapping[str, int] = {
+    "queued.max.messages.kbytes": 4 * 1024,
+    "fetch.max.bytes": 2 << 20,
+    "max.partition.fetch.bytes": 512 << 10,
+    "fetch.queue.backoff.ms": 5,
+}
+"""How much a consumer holds of what was not asked for yet, over all of its partitions: what is queued, and one answer of a broker, which
+may be compressed. What lies beyond the end of a range is fetched for nothing, so this is small; a full queue is looked at again soon."""
 
 FETCH_WAIT_MS = 10
 """How long a broker may wait for records that are not there yet. What a reader asks for is there. But a request that waits at the end of
@@ -69,7 +75,7 @@ class KafkaSettings:
         """Return the properties of a consumer: manual assignment, nothing committed, a missing offset is an error."""
         return {
             "group.id": self.group_id,
-            "queued.max.messages.kbytes": PREFETCH_KBYTES,
+            **PREFETCH,
             "fetch.wait.max.ms": FETCH_WAIT_MS,
             **self.client(),
             "enable.auto.commit": False,

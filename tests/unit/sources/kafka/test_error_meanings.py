@@ -1,17 +1,15 @@
 """Kafka's error codes: those that a retry cannot help have their own message; every other one may be transient."""
 
 import pickle
-from dataclasses import dataclass
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 
-from applier.model.errors import SourceError
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.replica.recovery import is_transient
 from applier.sources.kafka.error_meaning import failed
-from applier.sources.kafka.reader import KafkaRangeReader
+from applier.sources.kafka.reading import Reading
 from applier.sources.kafka.settings import KafkaSettings
 
 SECRET = "hunter-2"  # noqa: S105 - a mark that is looked for
@@ -43,31 +41,17 @@ def test_every_other_error_is_transient(code):
     assert is_transient(error)
 
 
-@dataclass
-class At:
-    """Where a reader stands."""
-
-    position: int
-
-
-class Refused:
-    """A message in whose place the client gives an error."""
-
-    def __init__(self, code):
-        self._error = KafkaError(code)
-
-    def error(self):
-        return self._error
-
-
 @pytest.mark.parametrize(("code", "kind"), [(code, kind) for code, kind, _ in FINAL])
 def test_a_reader_with_such_an_error_does_not_wait_and_names_its_position(code, kind):
-    with pytest.raises(SourceError) as caught:
-        KafkaRangeReader(SETTINGS)._take(At(7), [Refused(code)], RangeId(Stream("t", 3), Offset(5), Offset(9)))
-    facts = caught.value.facts
-    assert {name: facts[name] for name in ("kind", "topic", "partition", "offset")} == {
+    range_id = RangeId(Stream("t", 3), Offset(5), Offset(9))
+    reading = Reading(SETTINGS, [range_id])
+    refused = Message(topic="t", partition=3, error=KafkaError(code))
+    (_, (failing, error)) = reading.take([Message(topic="t", partition=3, offset=6), refused])
+    assert failing == range_id
+    assert {name: error.facts[name] for name in ("kind", "topic", "partition", "offset")} == {
         "kind": kind,
         "topic": "t",
         "partition": 3,
         "offset": 7,
     }
+    assert not reading
