@@ -129,6 +129,10 @@ class Coordinator:
         """
         return self._reading.plan()
 
+    def expected_bytes(self, range_id: RangeId) -> int:
+        """Return how many bytes a planned range will probably take in the cache."""
+        return self._streams.of(range_id).size.expected_bytes(range_id.end - range_id.start)
+
     def forget(self, range_id: RangeId) -> None:
         """Plan a range again: it could not be read."""
         if self.is_merge(range_id):
@@ -196,14 +200,15 @@ class Coordinator:
         self._open.open(step, self._cache.number)
         return step
 
-    def segments_ahead(self, most_rows: int) -> tuple[SegmentAhead, ...]:
+    def segments_ahead(self, most_rows: int, at_least: int = 1) -> tuple[SegmentAhead, ...]:
         """Return the next closed segments that were not handed out yet, of about ``most_rows`` in all: up to the next DDL, or W.
 
-        () if there is none with rows. Also while a step is open. ``next_step`` gives segments with exactly these bounds, and with these
+        () if fewer than ``at_least`` rows are left: a small segment that is cut now could not grow before its turn.
+        Also while a step is open. ``next_step`` gives segments with exactly these bounds, and with these
         ranges, tables and rows unless it is ``again``: then the group at ``after_ts`` comes along. Until then the ranges stay cached.
         The exceptions are rare, and then what was handed out is void and handed out anew (``segments``): the caller compares.
         """
-        return self._choice.cut_ahead(self._begun_ts(), most_rows)
+        return self._choice.cut_ahead(self._begun_ts(), most_rows, at_least)
 
     def progress_step(self) -> SaveProgress:
         """Return the step that writes the present positions without moving the checkpoint."""

@@ -45,10 +45,12 @@ class Segments:
         """Whether a segment was cut, or any cached row may lie between two timestamps."""
         return bool(self._ahead) or self._cache.ahead.has_rows(after_ts, upto_ts)
 
-    def cut_ahead(self, begun_ts: Ts, upto_ts: Ts, most_rows: int) -> tuple[SegmentAhead, ...]:
+    def cut_ahead(self, begun_ts: Ts, upto_ts: Ts, most_rows: int, at_least: int) -> tuple[SegmentAhead, ...]:
         """Cut further segments up to ``upto_ts``, of about ``most_rows`` in all. ``begun_ts``: where they begin if none was cut."""
         found: list[SegmentAhead] = []
         after_ts, rows = self._end_ts(begun_ts), 0
+        if not (moves_checkpoint(upto_ts, after_ts) and self._cache.ahead.holds(at_least, after_ts, upto_ts)):
+            return ()
         # Only rows: a window without rows that was cut could not grow any more before it is applied.
         while rows < most_rows and moves_checkpoint(upto_ts, after_ts) and self._cache.ahead.has_rows(after_ts, upto_ts):
             segment = self._cut(after_ts, upto_ts)

@@ -88,6 +88,15 @@ class Sweep:
                     tables[key] = _joined(tables[key], table) if key in tables else table
         return Selection(tuple(ranges), tuple(tables.values()), rows)
 
+    def holds(self, rows: int, after_ts: Ts, upto_ts: Ts) -> bool:
+        """Whether there may be at least so many rows between two timestamps."""
+        found = 0
+        for _, counted in self._counted(after_ts, upto_ts):
+            found += counted
+            if found >= rows:
+                return True
+        return False
+
     def cut(self, after_ts: Ts, upto_ts: Ts, most_rows: int) -> Ts:
         """Return where a segment should end so that it has about ``most_rows``: at ``upto_ts`` or before, never inside one commit_ts.
 

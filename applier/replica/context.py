@@ -26,6 +26,8 @@ class EngineSettings:
     accept: Acceptance = field(default_factory=Acceptance)
     """Differences between the sink's tables and upstream's that the operator accepts."""
     apply_attempts: int = 8
+    pace_s: float = 0.0
+    """Between the starts of two listening jobs, unless there is a backlog: a job with three records costs as much as one with a hundred."""
     until_ts: Ts | None = None
 
 

@@ -1,24 +1,28 @@
 """The engine: one cycle after the other, by the coordinator's plan. It decides nothing.
 
-One cycle: plan ranges and start to listen; meanwhile perform every step that is due by what was reported before; take the reports;
-list the partitions. What to do is the coordinator's decision, what to do after a failure is ``Recovery``'s.
+Three lanes work at once: the next ranges are read, the next segments are prepared, and one segment is written. One cycle begins what can
+begin in each lane, performs the other steps that are due (a DDL waits for the segments before it), and takes what a lane has done. What to
+do is the coordinator's decision, what to do after a failure is ``Recovery``'s.
 """
 
 import time
+from typing import Final
 
 from applier.coordinator import Coordinator
-from applier.model.errors import SourceError
+from applier.coordinator.step import ApplySegment
 from applier.model.listing import Listing
 from applier.model.position import Ts
 from applier.replica.context import Components, EngineSettings, RunContext
-from applier.replica.listening import Listening
+from applier.replica.lanes import Lanes
 from applier.replica.loading import StateLoader
 from applier.replica.recovery import Recovery
 from applier.replica.shutdown import Shutdown
 from applier.replica.state import ReplicaState
-from applier.replica.step_runner import StepRunner
 from applier.sinks.progress import Progress
 from applier.telemetry.observer import Watcher
+
+LOOK_S: Final = 0.2
+"""How long a cycle waits for its lanes at most: so soon a shutdown, or the loss of the replica lock, is seen."""
 
 
 class Engine:
@@ -27,9 +31,8 @@ class Engine:
     def __init__(self, components: Components, settings: EngineSettings, watcher: Watcher, shutdown: Shutdown) -> None:
         run = RunContext(components, settings, watcher, shutdown)
         self._run, self._state = run, ReplicaState(run)
-        self._listening = Listening(run, self._state)
-        self._loader = StateLoader(run, self._state, self._listening)
-        self._steps = StepRunner(run, self._state)
+        self._lanes = Lanes(run, self._state)
+        self._loader = StateLoader(run, self._state, self._lanes)
 
     @property
     def progress(self) -> Progress:
@@ -51,7 +54,7 @@ class Engine:
         self._loader.begin(listing, start_ts=start_ts, accept_gap=accept_gap)
 
     def cycle(self) -> bool:
-        """Listen to the next ranges while due steps are performed; return whether anything was read or done.
+        """Begin what can begin in each lane, wait a little, and take what is done; return whether there was anything to do.
 
         After an error it may be called again: if the outcome of a step is unknown, it reloads state first.
         """
@@ -65,13 +68,19 @@ class Engine:
         """Write positions that grew without a window, unless state must be reloaded first."""
         if self.recovery.cause is not None:
             return
+        if self._lanes.is_writing:
+            if not self._run.shutdown.is_requested:
+                return  # the segment stores the positions
+            self._reload_if(self._lanes.take_written())
+            if self._lanes.is_writing:
+                return  # in another way, after a refused row: the next start does it
         step = self.coordinator.progress_step()
         if step.positions == self.progress.positions and not step.rejected_events:
             # An idle feed comes here every few seconds: nothing new, so no transaction.
             self.coordinator.withdraw(step)
             return
         try:
-            self._reload_if(self._steps.perform(step))
+            self._reload_if(self._lanes.steps.perform(step))
         except Exception as error:
             # The step stays open in the coordinator: without a reload the next cycle would find it there. A failed save
             # alone does not count as failing: it writes no rows.
@@ -79,8 +88,8 @@ class Engine:
             raise
 
     def close(self) -> None:
-        """Start no more reading; the runner's end ends what runs."""
-        self._listening.close()
+        """Start no more work; the runner's end ends what runs."""
+        self._lanes.close()
 
     def _cycle(self) -> bool:
         # The fencing token would refuse the next write anyway; asked here, the run ends with the name of the new owner instead.
@@ -90,46 +99,41 @@ class Engine:
         # A topic may be recreated while the run waits: for the database, in a long ALTER, for Kafka itself. Unchecked, the new
         # topic would be read at the old offsets, and its rows below them would be lost.
         self._state.topics.check_if_due(self.progress.topic_ids)
-        ranges = self.coordinator.plan()
-        self._listening.start(ranges)
+        is_begun = self._lanes.read_ahead()
         try:
-            # One try for both: a reload after a failed step releases every cached range, those that are just being read
-            # included.
-            is_performed = self._perform_due_steps()
-            outcomes = self._listening.finish()
+            is_begun |= self._perform_due_steps()
         except Exception as error:
             self.recovery.mark_failing(error)
             raise
-        # The listening job is not waited for: nothing of it is needed, and one without executors would last all of
-        # run.shutdown_timeout_s, so that nothing would be saved.
-        if self._run.shutdown.is_requested:
-            return is_performed
-        self._reload_if(self._listening.take(outcomes))
-        # Listed after the reports were taken: a window may close only then (DESIGN.md 3, "which streams count").
-        self.coordinator.list(self._listing())
-        return is_performed or bool(ranges)
+        if not self._lanes.is_busy:
+            return is_begun
+        # The lanes are not waited for at a shutdown: nothing of them is needed but the segment that is being written, and a listening job
+        # without executors would last all of run.shutdown_timeout_s, so that nothing would be saved.
+        self._lanes.wait(LOOK_S)
+        if not self._run.shutdown.is_requested:
+            self._reload_if(self._lanes.take_done())
+        return True
 
     def _perform_due_steps(self) -> bool:
-        is_performed = False
-        while not self._run.shutdown.is_requested and (step := self.coordinator.next_step()) is not None:
+        """Perform what is due, up to a segment that must be written: that happens in its lane."""
+        is_begun = False
+        while not self._run.shutdown.is_requested:
+            is_begun |= self._lanes.prepare_ahead()
+            if self._lanes.is_writing or (step := self.coordinator.next_step()) is None:
+                break
             self._check_owner()
-            self._reload_if(self._steps.perform(step))
-            is_performed = True
-            self._run.watcher.changed()
-        return is_performed
+            if not isinstance(step, ApplySegment):
+                self._reload_if(self._lanes.steps.perform(step))
+                self._run.watcher.changed()
+            elif not self._lanes.write(step):
+                self.coordinator.withdraw(step)  # it is being prepared
+                break
+            is_begun = True
+        return is_begun
 
     def _reload_if(self, cause: Exception | None) -> None:
         if cause is not None:
             self._loader.reload_after_wait(cause)
-
-    def _listing(self) -> Listing:
-        try:
-            return self._run.components.source.listing()
-        except SourceError:
-            # A missing topic is the one sure sign that it may be recreated. Taken for an unreachable broker, records of the
-            # new one could be applied until the next check, up to five seconds later.
-            self._state.topics.make_check_due()
-            raise
 
     def _check_owner(self) -> None:
         error = self._run.components.sink.heartbeat_lost()

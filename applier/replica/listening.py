@@ -1,67 +1,108 @@
-"""Has the next ranges read while steps are performed, and hands what was read to the coordinator."""
+"""The lane that listens: has the next ranges read, and hands what was read to the coordinator."""
 
+import time
 from collections.abc import Sequence
+from typing import Final
 
-from applier.model.errors import ApplierError, JobAborted
+from applier.model.errors import ApplierError, JobAborted, SourceError
 from applier.model.range_report import RangeId
 from applier.replica.context import RunContext
+from applier.replica.lane import Lane
 from applier.replica.recovery import ends_listening, may_be_recreated, most_urgent
 from applier.replica.settled_ddls import report_settled
 from applier.replica.state import ReplicaState
-from applier.spark.listen_ahead import ListenAhead
 from applier.tasks.handover import RangeContent
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 
+PACED_EVENTS: Final = 20_000
+"""A job that has read more than that is followed by the next at once: there is a backlog, and a pause would only cost time."""
+
 
 class Listening:
-    """The reading side of one run. Only the job itself runs in another thread (``ListenAhead``)."""
+    """The reading side of one run."""
 
     def __init__(self, run: RunContext, state: ReplicaState) -> None:
         self._run, self._state = run, state
-        durations = run.watcher.tally.durations
-        self._ahead = ListenAhead(run.components.runner, lambda: durations.timed("listen"), run.shutdown.event)
+        self.lane: Lane[Sequence[ListenOutcome]] = Lane("listen")
+        self._due_s = 0.0
 
-    def start(self, ranges: Sequence[RangeId]) -> None:
-        """Start to read ``ranges``, if there are any."""
+    def begin(self) -> bool:
+        """Start to read the next ranges, if the lane is free, the pace allows it, and there are any; return whether it has started."""
+        if self.lane.is_busy or time.monotonic() < self._due_s:
+            return False
+        ranges = self._state.coordinator.plan()
+        if not ranges:
+            # Everything that was listed is read, or may not be cached. What the topics hold now is asked only then: a job's end asks, too.
+            self.list_partitions()
+            ranges = self._state.coordinator.plan()
         self._run.watcher.enter("listening" if ranges else "idle")
-        floor_ts, buckets = self._state.coordinator.floor_ts, self._run.settings.buckets
-        tolerance_of = self._state.quarantine.tolerance_of
-        self._ahead.start([ListenTask(range=r, floor_ts=floor_ts, buckets=buckets, tolerance=tolerance_of(r.stream)) for r in ranges])
+        if ranges:
+            self._due_s = time.monotonic() + self._run.settings.pace_s
+            self._start(ranges)
+        return bool(ranges)
 
-    def finish(self) -> Sequence[ListenOutcome]:
-        """Wait for the job and return its outcomes; () if there is none, or if a shutdown was requested."""
-        return self._ahead.finish()
+    def _start(self, ranges: Sequence[RangeId]) -> None:
+        coordinator, tolerance_of = self._state.coordinator, self._state.quarantine.tolerance_of
+        floor_ts, buckets = coordinator.floor_ts, self._run.settings.buckets
+        tasks = [
+            ListenTask(
+                range=range_id,
+                floor_ts=floor_ts,
+                buckets=buckets,
+                tolerance=tolerance_of(range_id.stream),
+                expected_bytes=coordinator.expected_bytes(range_id),
+            )
+            for range_id in ranges
+        ]
+        runner, durations = self._run.components.runner, self._run.watcher.tally.durations
 
-    def take(self, outcomes: Sequence[ListenOutcome]) -> JobAborted | None:
-        """Report what was read to the coordinator. Return why state must be reloaded at once, if it must; raise what ends the cycle."""
-        # Before any report is taken: a DDL below A that the ledger does not know stops the run with 6, one that it knows is a
-        # replay.
-        self._report_settled(outcomes)
-        errors = [error for outcome in outcomes if (error := self._take(outcome)) is not None]
-        self._run.watcher.changed()
-        if not errors:
-            return None
-        error = most_urgent(errors)
-        # The end of a shorter new topic looks like retention. The check raises the right error with the right remedy.
-        if may_be_recreated(error):
-            self._state.topics.check(self._state.progress.topic_ids)
-        return self._state.recovery.after_listening(error)
+        def listen() -> Sequence[ListenOutcome]:
+            with durations.timed("listen"):
+                return runner.listen(tasks)
 
-    def discard(self) -> None:
-        """Wait for the job and release what it has cached: its ranges will be planned again."""
-        self._ahead.discard()
+        self.lane.start(listen)
 
-    def close(self) -> None:
-        """Start no more jobs. One that runs is not waited for: the end of the runner ends it."""
-        self._ahead.close()
+    def take(self) -> JobAborted | None:
+        """Report what was read to the coordinator, and list the partitions.
 
-    def _report_settled(self, outcomes: Sequence[ListenOutcome]) -> None:
-        reports = [outcome for outcome in outcomes if not isinstance(outcome, RangeFailure)]
+        Return why state must be reloaded at once, if it must; raise what ends the cycle.
+        """
         try:
-            report_settled(self._run.components.sink, self._state.coordinator, reports)
+            outcomes = self.lane.result()
+            # Before any report is taken: a DDL below A that the ledger does not know stops the run with 6, one that it knows is a
+            # replay.
+            self._report_settled(outcomes)
         except Exception as error:
             self._state.recovery.mark_failing(error)  # what was read is lost with it
             raise
+        failed = [failure for outcome in outcomes if (failure := self._take(outcome)) is not None]
+        self._run.watcher.changed()
+        if failed:
+            decisive = most_urgent(failed)
+            # The end of a shorter new topic looks like retention. The check raises the right error with the right remedy.
+            if may_be_recreated(decisive):
+                self._state.topics.check(self._state.progress.topic_ids)
+            return self._state.recovery.after_listening(decisive)
+        if sum(outcome.events for outcome in outcomes if not isinstance(outcome, RangeFailure)) > PACED_EVENTS:
+            self._due_s = 0.0
+        # Listed after the reports were taken: a window may close only then (DESIGN.md 3, "which streams count").
+        self.list_partitions()
+        return None
+
+    def list_partitions(self) -> None:
+        """Tell the coordinator which partitions there are, and how far they go."""
+        try:
+            listing = self._run.components.source.listing()
+        except SourceError:
+            # A missing topic is the one sure sign that it may be recreated. Taken for an unreachable broker, records of the
+            # new one could be applied until the next check, up to five seconds later.
+            self._state.topics.make_check_due()
+            raise
+        self._state.coordinator.list(listing)
+
+    def _report_settled(self, outcomes: Sequence[ListenOutcome]) -> None:
+        reports = [outcome for outcome in outcomes if not isinstance(outcome, RangeFailure)]
+        report_settled(self._run.components.sink, self._state.coordinator, reports)
 
     def _take(self, outcome: ListenOutcome) -> ApplierError | None:
         coordinator, found = self._state.coordinator, outcome.range

@@ -10,7 +10,7 @@ from applier.coordinator.starting_point import check_beginning, streams_that_beg
 from applier.model.listing import Listing
 from applier.model.position import Offset, Stream, Ts
 from applier.replica.context import RunContext
-from applier.replica.listening import Listening
+from applier.replica.lanes import Lanes
 from applier.replica.recovery import reason
 from applier.replica.state import ReplicaState
 from applier.sinks.progress import Fence
@@ -21,8 +21,8 @@ from applier.telemetry.retries import failure_facts
 class StateLoader:
     """Loads the state of one replica. Not thread-safe."""
 
-    def __init__(self, run: RunContext, state: ReplicaState, listening: Listening) -> None:
-        self._run, self._state, self._listening = run, state, listening
+    def __init__(self, run: RunContext, state: ReplicaState, lanes: Lanes) -> None:
+        self._run, self._state, self._lanes = run, state, lanes
         self._accepted: Mapping[Stream, Offset] = {}
         """The earliest offsets of streams whose gap the operator has accepted."""
 
@@ -65,7 +65,7 @@ class StateLoader:
         watcher.tally.rebuilt()
         watcher.note(LogEvent.RECOVERING, **reason(cause))
         # First: a job that still runs would cache ranges that the new coordinator plans again.
-        self._listening.discard()
+        self._lanes.discard()
         # Raising the epoch comes before reading the progress: after that no write still in flight can change what is read (DESIGN.md 8).
         self._settle(components.sink.raise_epoch().fence)
         progress, listing = state.load(), components.source.listing()

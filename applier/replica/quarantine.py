@@ -4,7 +4,7 @@ The sink holds the operator's skip rules and the quarantine. Both are read when 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,6 +17,8 @@ from applier.sinks.quarantine import Quarantined, QuarantineStore
 from applier.sources.port import RangeReader
 from applier.tasks.quarantined_record import record_of
 from applier.tasks.tolerance import Tolerance
+from applier.telemetry.log_event import LogEvent
+from applier.telemetry.observer import Watcher
 
 
 class QuarantineRules:
@@ -54,8 +56,10 @@ class QuarantineRules:
                 skipped={place: decided_by for place, decided_by in skipped[stream].items() if place[0] >= first},
             )
 
-    def note_stored(self, events: Iterable[RejectedEvent], progress: Progress) -> None:
-        """Remember what this run has just stored: a merge reads its ranges again. What lies below the positions is not read again."""
+    def note(self, events: Sequence[RejectedEvent], progress: Progress, watcher: Watcher) -> None:
+        """Log what this run has just stored, and remember it: a merge reads its ranges again. Below the positions nothing is read again."""
+        for event in events:
+            watcher.note(LogEvent.EVENT_QUARANTINED, **event.facts)
         found: dict[Stream, set[tuple[int, int]]] = defaultdict(set)
         for event in events:
             found[event.place.stream].add(event.place[1:])

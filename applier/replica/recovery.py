@@ -72,6 +72,13 @@ class Recovery:
             return 0.0
         return random.uniform(0, min(0.1 * 2**self.reloads, MAX_WAIT_S))  # noqa: S311 - jitter
 
+    def after_preparing(self, error: ApplierError) -> ApplierError:
+        """Return an error after which state is reloaded at once: what is cached is of no use. Raise a lost session."""
+        self.mark_failing(error)
+        if isinstance(error, SparkSessionLost):
+            raise error
+        return error
+
     def after_listening(self, error: ApplierError) -> JobAborted | None:
         """Return a lost job, after which state is reloaded at once; raise anything else."""
         if isinstance(error, JobAborted):

@@ -1,13 +1,16 @@
-"""Writes one segment from the cached ranges, or progress alone. A write is retried while its transaction was rolled back."""
+"""Makes jobs of segments: how they are prepared, written, and written in another way where a database refuses the first one.
 
-from collections.abc import Callable, Mapping
+A write is retried while its transaction was rolled back. Jobs run in another thread and ask no sink; making them does.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import stamina
 
-from applier.coordinator.step import ApplySegment
+from applier.coordinator.step import ApplySegment, SegmentAhead
 from applier.model.errors import InvariantViolation, NeedsOperator, RetryableSinkError, RowRefused
-from applier.model.range_report import RangeId
+from applier.model.range_report import RangeId, TableRows
 from applier.model.segment import SegmentWindow
 from applier.planner import QuarantinePolicy
 from applier.replica.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
@@ -16,8 +19,8 @@ from applier.sinks.progress import Fence, ProgressCommit
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.tasks.handover import RangeContent
-from applier.tasks.plan import ApplyPlan
-from applier.tasks.port import Runner
+from applier.tasks.plan import PreparePlan, WritePlan
+from applier.tasks.port import Prepared, Runner
 
 QUARANTINE_REMEDY = 'or set sink.on_rejected_row = "quarantine": such rows are quarantined, and everything else is applied'
 MAX_WAIT_S = 20.0
@@ -34,64 +37,105 @@ class WriteRules:
     policy: QuarantinePolicy
 
 
+@dataclass(frozen=True, slots=True)
+class WriteJob:
+    """One segment to write. ``plan`` is None for a segment without rows."""
+
+    step: ApplySegment
+    commit: ProgressCommit
+    plan: PreparePlan | None
+    run: Callable[[], WriteOutcome]
+
+
 class SegmentWriter:
     """Gives segments to the runner, and progress to the sink."""
 
     def __init__(self, sink: Sink, runner: Runner, tables: SinkTables, rules: WriteRules) -> None:
         self._sink, self._runner, self._tables, self._rules = sink, runner, tables, rules
 
-    def write(self, step: ApplySegment, contents: Mapping[RangeId, RangeContent], fence: Fence, commit: ProgressCommit) -> WriteOutcome:
-        """Write a segment whose ranges hold ``contents``; one without rows starts no job."""
+    def plan_ahead(self, segments: Sequence[SegmentAhead], contents: Mapping[RangeId, RangeContent]) -> PreparePlan:
+        """Plan how segments that follow one another are prepared. Raises what forbids one of them."""
+        windows = tuple(
+            SegmentWindow(after_ts=segment.after_ts, upto_ts=segment.upto_ts, again=False, settled_tables=frozenset())
+            for segment in segments
+        )
+        ranges = dict.fromkeys(range_id for segment in segments for range_id in segment.ranges)
+        # One entry per table and reported key, over all segments: two of them may disagree about the key of a table.
+        tables = {(t.name, t.handle_key, t.bytes_key): t for segment in segments for t in segment.tables}
+        largest = max(segment.rows for segment in segments)
+        plan = self._plan(windows, [*tables.values()], {range_id: contents[range_id] for range_id in ranges}, largest)
+        return replace(plan, rows=sum(segment.rows for segment in segments))
+
+    def job(
+        self,
+        step: ApplySegment,
+        contents: Mapping[RangeId, RangeContent],
+        progress: tuple[Fence, ProgressCommit],
+        prepared: tuple[Prepared, int] | None,
+    ) -> WriteJob:
+        """Make the job that writes a segment, which may be ``prepared``. Raises what forbids it."""
+        fence, commit = progress
         if not step.ranges:
-            # A window of resolved events alone moves the checkpoint: no job for it.
-            return self.save(fence, commit)
-        plan = self._plan(step, contents, fence, commit)
-        try:
-            return self._written(plan)
-        except RowRefused as error:
-            error.remedy = f"{error.remedy.rstrip('.')}. {_remedy(error)}"
-            raise
+            # A window of resolved events alone moves the checkpoint: no Spark job for it.
+            return WriteJob(step, commit, None, lambda: self.save(fence, commit))
+        window = SegmentWindow(after_ts=step.after_ts, upto_ts=step.upto_ts, again=step.again, settled_tables=step.settled_tables)
+        plan = self._plan((window,), step.tables, {range_id: contents[range_id] for range_id in step.ranges}, step.rows)
+        write_plan = WritePlan(writer=self._sink.writer, fence=fence, commit=commit, takes_refused=plan.policy.refused)
+        if prepared is None:
+            return self._applying(WriteJob(step, commit, plan, lambda: self._runner.apply(plan, write_plan)))
+        return self._applying(WriteJob(step, commit, plan, lambda: self._runner.write(*prepared, write_plan)))
+
+    def after_error(self, job: WriteJob, error: Exception, fence: Fence) -> WriteJob | None:
+        """Return the job that writes a segment in another way, or that says what is wrong with it; None: ``error`` stands."""
+        plan = job.plan
+        if plan is None:
+            return None
+        other: PreparePlan | None = None
+        # At most once per unique index: each round takes one out of the plan's tables.
+        if isinstance(error, NeedsOperator) and (explained := self._tables.explained(error, plan.tables)) is not None:
+            other = replace(plan, tables=explained)
+        # The refused row is somewhere in the segment. Statements that carry their rows cost more, so they are made only now: to quarantine
+        # the row, or to name it.
+        elif isinstance(error, RowRefused) and "offset" not in error.facts and not plan.policy.trace_rows:
+            other = replace(plan, policy=replace(plan.policy, trace_rows=True), bulk=False)
+        if other is None:
+            return None
+        write_plan = WritePlan(writer=self._sink.writer, fence=fence, commit=job.commit, takes_refused=other.policy.refused)
+        return self._applying(WriteJob(job.step, job.commit, other, lambda: self._runner.apply(other, write_plan)))
 
     def save(self, fence: Fence, commit: ProgressCommit, quarantined: Quarantined | None = None) -> WriteOutcome:
         """Write progress alone, with what is quarantined."""
         return self._retried(lambda: self._sink.save(fence, commit, quarantined))
 
-    def _written(self, plan: ApplyPlan) -> WriteOutcome:
-        try:
-            return self._retried(lambda: self._runner.apply(plan))
-        # At most once per unique index: each round takes one out of the plan's tables.
-        except NeedsOperator as error:
-            if (explained := self._tables.explained(error, plan.tables)) is None:
+    def _applying(self, job: WriteJob) -> WriteJob:
+        def run() -> WriteOutcome:
+            try:
+                return self._retried(job.run)
+            except RowRefused as error:
+                if "offset" in error.facts or (job.plan is not None and job.plan.policy.trace_rows):
+                    error.remedy = f"{error.remedy.rstrip('.')}. {_remedy(error)}"
                 raise
-            return self._written(replace(plan, tables=explained))
-        except RowRefused as error:
-            if "offset" in error.facts:
-                raise
-        # The refused row is somewhere in the segment. Statements that carry their rows cost more, so they are made only now: to quarantine
-        # the row, or to name it.
-        trace_rows = replace(plan, policy=replace(plan.policy, trace_rows=True))
-        return self._retried(lambda: self._runner.apply(trace_rows))
 
-    def _plan(self, step: ApplySegment, contents: Mapping[RangeId, RangeContent], fence: Fence, commit: ProgressCommit) -> ApplyPlan:
-        refuse_keyless(step.tables)
-        tables = self._tables.describe(step.tables)
-        return ApplyPlan(
-            window=SegmentWindow(
-                after_ts=step.after_ts,
-                upto_ts=step.upto_ts,
-                again=step.again,
-                settled_tables=step.settled_tables,
-            ),
-            ranges={range_id: contents[range_id] for range_id in step.ranges},
+        return replace(job, run=run)
+
+    def _plan(
+        self,
+        windows: tuple[SegmentWindow, ...],
+        rows_of_tables: Sequence[TableRows],
+        ranges: Mapping[RangeId, RangeContent],
+        rows: int,
+    ) -> PreparePlan:
+        refuse_keyless(rows_of_tables)
+        tables = self._tables.describe(rows_of_tables)
+        return PreparePlan(
+            windows=windows,
+            ranges=ranges,
             tables=tables,
-            rekeyed=rekeyed_tables(step.tables, tables),
-            rows=step.rows,
+            rekeyed=rekeyed_tables(rows_of_tables, tables),
+            rows=rows,
             buckets=self._rules.buckets,
-            bucket_splits=max(1, step.rows // (self._rules.buckets * ROWS_PER_TASK)),
+            bucket_splits=max(1, rows // (self._rules.buckets * ROWS_PER_TASK)),
             dialect=self._sink.dialect,
-            writer=self._sink.writer,
-            fence=fence,
-            commit=commit,
             policy=self._rules.policy,
         )
 

@@ -5,11 +5,12 @@ from applier.model.errors import NeedsOperator
 from applier.model.range_report import RangeId
 from applier.replica.context import RunContext
 from applier.replica.quarantine import QuarantineRules
-from applier.replica.recovery import Recovery
+from applier.replica.recovery import Recovery, checkpoint_mismatch, unknown_write
 from applier.replica.settled_ddls import starting_point
 from applier.replica.sink_tables import SinkTables
 from applier.replica.topic_identity import TopicIdentity
 from applier.sinks.progress import Progress, ProgressCommit
+from applier.sinks.write_outcome import WriteOutcome
 from applier.tasks.handover import RangeContent
 
 
@@ -40,6 +41,13 @@ class ReplicaState:
                 "the progress row is missing in the sink", remedy="Restore the sink from a backup, or create the replica again"
             )
         return progress
+
+    def read_back(self, outcome: WriteOutcome, commit: ProgressCommit) -> Exception | None:
+        """Read the progress after a write. Return why state must be reloaded, if the outcome is unknown."""
+        if (cause := unknown_write(outcome, self.progress.fence)) is not None:
+            return cause
+        self.progress = self.load(commit)
+        return checkpoint_mismatch(self.progress, commit)
 
     def rebuild(self, progress: Progress) -> None:
         """Forget what was read and cached, and start again at ``progress``."""

@@ -1,33 +1,28 @@
-"""Performs the coordinator's steps, one at a time. After each write the progress is read back: the sink says where the replica is."""
+"""Performs the steps that the engine waits for: DDLs, saved progress, names, evictions. Segments are written in a lane (``writing``)."""
 
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
-from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl, NeedNames, SaveProgress, Step
+from applier.coordinator.step import Evict, ExecuteDdl, NeedNames, SaveProgress
 from applier.ddl import policy as ddl_rule
 from applier.model.errors import ApplierError, UnknownOutcome
-from applier.model.segment import moves_checkpoint
 from applier.replica.context import RunContext
-from applier.replica.recovery import checkpoint_mismatch, unknown_write
-from applier.replica.segment_writer import SegmentWriter, WriteRules
+from applier.replica.segment_writer import SegmentWriter
 from applier.replica.state import ReplicaState
 from applier.sinks.progress import ProgressCommit
-from applier.sinks.write_outcome import WriteOutcome
 from applier.telemetry.log_event import LogEvent
+
+OtherStep: TypeAlias = Evict | ExecuteDdl | NeedNames | SaveProgress
 
 
 class StepRunner:
     """Performs steps of one run. Each method for a step returns why state must be reloaded, or None: the step was confirmed."""
 
-    def __init__(self, run: RunContext, state: ReplicaState) -> None:
-        self._run, self._state, settings = run, state, run.settings
-        rules = WriteRules(buckets=settings.buckets, attempts=settings.apply_attempts, policy=settings.quarantined)
-        self._writer = SegmentWriter(run.components.sink, run.components.runner, state.tables, rules)
+    def __init__(self, run: RunContext, state: ReplicaState, writer: SegmentWriter) -> None:
+        self._run, self._state, self._writer = run, state, writer
 
-    def perform(self, step: Step) -> Exception | None:
+    def perform(self, step: OtherStep) -> Exception | None:
         """Perform ``step`` and confirm it to the coordinator. Return why state must be reloaded instead, if its outcome is unknown."""
         match step:
-            case ApplySegment():
-                return self._apply(step)
             case ExecuteDdl():
                 return self._execute(step)
             case SaveProgress():
@@ -40,28 +35,6 @@ class StepRunner:
                 assert_never(step)
         return None
 
-    def _apply(self, step: ApplySegment) -> Exception | None:
-        state, watcher = self._state, self._run.watcher
-        commit = ProgressCommit(
-            checkpoint_ts=step.upto_ts,
-            positions=step.positions,
-            known_tables=state.tables.new_with_rows(step.tables, state.progress),
-            topic_ids=state.topics.ids,
-        )
-        # The phase is shown before the write, not after: a segment that hung was shown as listening, and one after a DDL as
-        # that DDL, for which /healthz answers 200 without limit.
-        with watcher.during("applying"), watcher.tally.durations.timed("apply"):
-            outcome = self._writer.write(step, state.contents, state.progress.fence, commit)
-        if (cause := self._read_back(outcome, commit)) is not None:
-            return cause
-        self._note_quarantined(outcome)
-        watcher.tally.applied(outcome.rows, outcome.transactions)
-        state.coordinator.applied(step)
-        # Not for every segment: rows at A that are applied again leave A where it is, and prove nothing about the next window.
-        if moves_checkpoint(step.upto_ts, step.after_ts):
-            state.recovery.moved()
-        return None
-
     def _save(self, step: SaveProgress) -> Exception | None:
         state, watcher = self._state, self._run.watcher
         commit = ProgressCommit(checkpoint_ts=state.progress.checkpoint_ts, positions=step.positions, topic_ids=state.topics.ids)
@@ -70,9 +43,9 @@ class StepRunner:
         quarantined = state.quarantine.quarantined(step.rejected_events, self._run.components.source.reader)
         with watcher.during("applying"), watcher.tally.durations.timed("save"):
             outcome = self._writer.save(state.progress.fence, commit, quarantined)
-        if (cause := self._read_back(outcome, commit)) is not None:
+        if (cause := self._state.read_back(outcome, commit)) is not None:
             return cause
-        self._note_quarantined(outcome)
+        state.quarantine.note(outcome.quarantined, state.progress, watcher)
         state.coordinator.saved(step)
         return None
 
@@ -121,16 +94,3 @@ class StepRunner:
         for range_id in step.ranges:
             self._state.contents.pop(range_id, None)
         self._state.coordinator.evicted(step)
-
-    def _read_back(self, outcome: WriteOutcome, commit: ProgressCommit) -> Exception | None:
-        """Read the progress after a write. Return why state must be reloaded, if the outcome is unknown."""
-        state = self._state
-        if (cause := unknown_write(outcome, state.progress.fence)) is not None:
-            return cause
-        state.progress = state.load(commit)
-        return checkpoint_mismatch(state.progress, commit)
-
-    def _note_quarantined(self, outcome: WriteOutcome) -> None:
-        self._state.quarantine.note_stored(outcome.quarantined, self._state.progress)
-        for event in outcome.quarantined:
-            self._run.watcher.note(LogEvent.EVENT_QUARANTINED, **event.facts)

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 from applier.model.errors import ApplierError, SourceError, SparkSessionLost
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
+from applier.spark.task_packing import pack
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 
 MAX_FAILED_JOBS: Final = 16
@@ -26,27 +27,27 @@ REMEDY: Final = (
 
 
 class FailedJob(NamedTuple):
-    """A job that ended without outcomes. ``task``: the number of the task that Spark names, which is that of its range."""
+    """A job that ended without outcomes. ``task``: the number of the task that Spark names, which is that of its group of ranges."""
 
     error: ApplierError
     task: int | None = None
 
 
-Job: TypeAlias = Callable[[Sequence[ListenTask]], Sequence[ListenOutcome] | FailedJob]
-"""Listens to ranges in one Spark job, and releases what a failed one has cached."""
+Job: TypeAlias = Callable[[Sequence[Sequence[ListenTask]]], Sequence[ListenOutcome] | FailedJob]
+"""Listens to groups of ranges in one Spark job, one task per group."""
 
 
 class FailingRanges:
-    """Listens through ``job``; remembers the ranges that have crashed their listener."""
+    """Listens through ``job``, with at most ``most_tasks`` tasks at once; remembers the ranges that have crashed their listener."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, job: Job, most_tasks: int) -> None:
+        self._job, self._most_tasks = job, most_tasks
         self._suspects: set[tuple[Stream, Offset]] = set()
 
     def listen(self, tasks: Sequence[ListenTask]) -> list[ListenOutcome]:
         """Return one outcome per task, in order."""
         known = [task.range for task in tasks if _start(task.range) in self._suspects]
-        search = _RangeSearch(self._job, self._groups(tasks), known)
+        search = _RangeSearch(self._job, self._most_tasks, self._divided(tasks), known)
         search.run()
         for outcome in search.found.values():
             (self._suspects.add if outcome.range in search.failing else self._suspects.discard)(_start(outcome.range))
@@ -56,20 +57,20 @@ class FailingRanges:
         """Suspect no range: everything is planned again."""
         self._suspects.clear()
 
-    def _groups(self, tasks: Sequence[ListenTask]) -> list[list[ListenTask]]:
+    def _divided(self, tasks: Sequence[ListenTask]) -> list[list[ListenTask]]:
         """Put each suspect after the others, in a job alone."""
         suspects = [task for task in tasks if _start(task.range) in self._suspects]
         others = [task for task in tasks if _start(task.range) not in self._suspects]
-        return [group for group in (others, *([task] for task in suspects)) if group]
+        return [ranges for ranges in (others, *([task] for task in suspects)) if ranges]
 
 
 class _RangeSearch:
     """One search through the ranges of one call."""
 
-    def __init__(self, job: Job, groups: Iterable[list[ListenTask]], known: Iterable[RangeId]) -> None:
-        """Read the groups, one after the other; of a ``known`` suspect one more failure is enough."""
-        self._job = job
-        self._queue = deque(groups)
+    def __init__(self, job: Job, most_tasks: int, queue: Iterable[list[ListenTask]], known: Iterable[RangeId]) -> None:
+        """Read the entries of the queue, one job each; of a ``known`` suspect one more failure is enough."""
+        self._job, self._most_tasks = job, most_tasks
+        self._queue = deque(queue)
         self._failed_jobs = 0
         self._single_failures: Counter[RangeId] = Counter(dict.fromkeys(known, MAX_SINGLE_FAILURES - 1))
         self.found: dict[RangeId, ListenOutcome] = {}
@@ -77,25 +78,26 @@ class _RangeSearch:
 
     def run(self) -> None:
         while self._queue:
-            group = self._queue.popleft()
-            result = self._job(group)
+            groups = pack(self._queue.popleft(), self._most_tasks)
+            result = self._job(groups)
             if isinstance(result, FailedJob):
-                self._take_failure(group, result)
+                self._take_failure(groups, result)
             else:
                 self.found |= {outcome.range: outcome for outcome in result}
 
-    def _take_failure(self, group: list[ListenTask], failed: FailedJob) -> None:
+    def _take_failure(self, groups: list[list[ListenTask]], failed: FailedJob) -> None:
+        tasks = [task for group in groups for task in group]
         self._failed_jobs += 1
         if isinstance(failed.error, SparkSessionLost) or self._failed_jobs > MAX_FAILED_JOBS:
-            self._stop(group, failed.error)
-        elif len(group) > 1:
-            self._queue.extendleft(reversed(_split(group, failed.task)))
+            self._stop(tasks, failed.error)
+        elif len(tasks) > 1:
+            self._queue.extendleft(reversed(_split(groups, failed.task)))
         else:
-            self._take_single_failure(group[0], failed.error)
+            self._take_single_failure(tasks[0], failed.error)
 
-    def _stop(self, group: list[ListenTask], error: ApplierError) -> None:
+    def _stop(self, tasks: list[ListenTask], error: ApplierError) -> None:
         """Fail what is left: no job can succeed any more, or the cause is not one range."""
-        for task in (*group, *(task for rest in self._queue for task in rest)):
+        for task in (*tasks, *(task for rest in self._queue for task in rest)):
             self.found[task.range] = RangeFailure(task.range, error)
         self._queue.clear()
 
@@ -108,12 +110,13 @@ class _RangeSearch:
             self.found[task.range] = RangeFailure(task.range, _listener_died(task.range, error))
 
 
-def _split(group: list[ListenTask], suspect: int | None) -> tuple[list[ListenTask], list[ListenTask]]:
-    """Separate the range that Spark names from the others; without a name, cut the group in the middle."""
-    if suspect is not None and suspect < len(group):
-        return [*group[:suspect], *group[suspect + 1 :]], [group[suspect]]
-    middle = len(group) // 2
-    return group[:middle], group[middle:]
+def _split(groups: list[list[ListenTask]], suspect: int | None) -> tuple[list[ListenTask], list[ListenTask]]:
+    """Separate the group that Spark names from the others; without a name, or if there is one group only, cut in the middle."""
+    if suspect is not None and suspect < len(groups) > 1:
+        return [task for group in (*groups[:suspect], *groups[suspect + 1 :]) for task in group], groups[suspect]
+    tasks = [task for group in groups for task in group]
+    middle = len(tasks) // 2
+    return tasks[:middle], tasks[middle:]
 
 
 def _listener_died(range_id: RangeId, error: ApplierError) -> SourceError:

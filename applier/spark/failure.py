@@ -9,7 +9,6 @@ from typing import Final
 from py4j.protocol import Py4JError, Py4JNetworkError
 
 from applier.model.errors import ApplierError, JobAborted, SparkSessionLost
-from applier.sinks.write_outcome import WriteOutcome, WriteState
 
 UNANSWERED: Final = (Py4JError, OSError)
 """How a call to a JVM fails; a dead one refuses the connection, which py4j passes on unchanged."""
@@ -48,10 +47,9 @@ def named_task(error: Exception) -> int | None:
     return int(named[1]) if named else None
 
 
-def ranges_lost() -> WriteOutcome:
-    """Return the outcome of a segment whose ranges were cached by a Spark session that is gone."""
-    error = JobAborted("the cached ranges were lost with the previous Spark session", remedy="See the output above")
-    return WriteOutcome(state=WriteState.RELOAD, error=error)
+def ranges_lost() -> JobAborted:
+    """Return the error of segments whose ranges were cached by a Spark session that is gone."""
+    return JobAborted("the cached ranges were lost with the previous Spark session", remedy="See the output above")
 
 
 def _text(error: Exception) -> str:

@@ -8,14 +8,15 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from threading import Lock
 
-from applier.model.errors import InvariantViolation, SparkSessionLost
+from applier.model.errors import ApplierError, InvariantViolation, SparkSessionLost
 from applier.model.range_report import RangeId
 from applier.sinks.write_outcome import WriteOutcome
 from applier.spark.failure import ranges_lost
 from applier.spark.restart_limit import RestartLimit
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
-from applier.tasks.plan import ApplyPlan
-from applier.tasks.port import Runner
+from applier.tasks.plan import PreparePlan, WritePlan
+from applier.tasks.port import Prepared, Runner
+from applier.tasks.write import not_written
 
 
 class OnDemandRunner:
@@ -41,17 +42,43 @@ class OnDemandRunner:
             self._drop(runner)
         return outcomes
 
-    def apply(self, plan: ApplyPlan) -> WriteOutcome:
-        """Apply; only ranges that were listened to can be applied, so without a runner they are lost."""
-        with self._starting:
-            self._check_open()
-            runner = self._started
+    def prepare(self, plan: PreparePlan) -> Prepared | ApplierError:
+        """Prepare; only ranges that were listened to can be prepared, so without a runner they are lost."""
+        runner = self._open()
         if runner is None:
             return ranges_lost()
-        outcome = runner.apply(plan)
+        prepared = runner.prepare(plan)
+        if isinstance(prepared, SparkSessionLost):
+            self._drop(runner)
+        return prepared
+
+    def write(self, prepared: Prepared, segment: int, plan: WritePlan) -> WriteOutcome:
+        """Write; what was prepared is lost with the runner that has prepared it."""
+        return self._outcome(lambda runner: runner.write(prepared, segment, plan))
+
+    def apply(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
+        """Apply; without a runner the ranges are lost."""
+        return self._outcome(lambda runner: runner.apply(plan, write_plan))
+
+    def _outcome(self, work: Callable[[Runner], WriteOutcome]) -> WriteOutcome:
+        runner = self._open()
+        if runner is None:
+            return not_written(ranges_lost())
+        outcome = work(runner)
         if isinstance(outcome.error, SparkSessionLost):
             self._drop(runner)
         return outcome
+
+    def _open(self) -> Runner | None:
+        """Return the runner if there is one; InvariantViolation after ``close``."""
+        with self._starting:
+            self._check_open()
+            return self._started
+
+    def drop(self, prepared: Prepared) -> None:
+        """Drop, if there is anything."""
+        if (runner := self._present()) is not None:
+            runner.drop(prepared)
 
     def release(self, ranges: Collection[RangeId]) -> None:
         """Release, if there is anything."""

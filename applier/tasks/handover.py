@@ -5,22 +5,24 @@ corrupt file), it closes the socket, and PySpark's serializers take that for the
 with all of its elements. Before the markers existed, 39,914 and 9,960 of 60,000 rows were committed, and the repeated task found the
 segment applied already.
 
-Listeners end a range with its ``RangeReport``. A select task sends each reducer, as its last element, what it has sent it, and of which
-ranges (``DistributionEnd``): a reducer must get every range of the plan exactly once. A reducer ends with what it has rendered
-(``Rendered``): the writer must get the marker of every reducer exactly once. Markers count in sums and hold numbers, not addresses, so
-that neither the order in which Spark delivers blocks nor the number of ranges that one task reads matters.
+A listening task sends each bucket, as its last element, what it has sent it, and what each of its ranges holds (``RangesEnd``): who
+prepares must get every range of the plan exactly once, with the content that was reported to the coordinator. A task that changes the
+buckets of rows ends with ``RoutedEnd``. Who prepares ends each segment with ``Rendered``, which goes to the writer and to the driver: the
+writer does not COMMIT before it has got exactly what all of them announce. Markers count in sums, so that the order in which Spark
+delivers blocks does not matter.
 """
 
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pickle import UnpicklingError
 from typing import NamedTuple, TypeVar
 
-from applier.model.errors import ApplierError, IncompleteInput
+from applier.model.chunk import PackedChunk
+from applier.model.errors import ApplierError, IncompleteInput, JobAborted, RangeChanged
 from applier.model.range_report import RangeId, RangeReport
-from applier.planner.statement import Statement
+from applier.tasks.listen import RangeFailure
 
 T = TypeVar("T")
 
@@ -45,22 +47,21 @@ class Failure(NamedTuple):
     error: ApplierError
 
 
-class DistributionEnd(NamedTuple):
-    """The last element that a select task sends to one reducer. ``ranges``: numbers, in the plan, of those that it has read whole."""
+class RangesEnd(NamedTuple):
+    """The last element that a listening task sends to one bucket: its ranges, those that failed, and what this bucket has got."""
 
-    ranges: tuple[int, ...]
+    contents: tuple[tuple[RangeId, RangeContent], ...]
+    failures: tuple[RangeFailure, ...]
     chunks: int
     bytes: int
 
 
-class Rendered(NamedTuple):
-    """The last element that a reducer sends to the writer."""
+class RoutedEnd(NamedTuple):
+    """The last element that a routing task sends to one reducer. ``bucket``: whose rows it has routed."""
 
-    reducer: int
-    statements: int
-    rows: int
-    others: int
-    """Sets of transactions and rejected events."""
+    bucket: int
+    chunks: int
+    bytes: int
 
 
 def received(elements: Iterable[T]) -> Iterator[T]:
@@ -72,103 +73,105 @@ def received(elements: Iterable[T]) -> Iterator[T]:
 
 
 @dataclass(slots=True)
-class Distribution:
-    """Counts what one select task sends to each of its reducers."""
+class Sent:
+    """Counts the chunks that one task sends to each destination."""
 
-    reducers: int
-    _chunks: Counter[int] = field(default_factory=Counter)
-    _bytes: Counter[int] = field(default_factory=Counter)
+    chunks: Counter[int] = field(default_factory=Counter)
+    size: Counter[int] = field(default_factory=Counter)
 
-    def send(self, bucket: int, data: bytes) -> tuple[int, bytes]:
-        """Address a chunk to the reducer of its bucket."""
-        reducer = bucket % self.reducers
-        self._chunks[reducer] += 1
-        self._bytes[reducer] += len(data)
-        return reducer, data
-
-    def fail(self, error: ApplierError) -> Iterator[tuple[int, Failure]]:
-        """Send the error to every reducer: otherwise some would only report that something is missing."""
-        for reducer in range(self.reducers):
-            yield reducer, Failure(error)
-
-    def end(self, ranges: Sequence[int]) -> Iterator[tuple[int, DistributionEnd]]:
-        """Mark the end of what each reducer gets, also of nothing."""
-        for reducer in range(self.reducers):
-            yield reducer, DistributionEnd(tuple(ranges), self._chunks[reducer], self._bytes[reducer])
+    def count(self, destination: int, data: bytes) -> None:
+        """Count one chunk."""
+        self.chunks[destination] += 1
+        self.size[destination] += len(data)
 
 
-def whole_bucket(elements: Iterable[tuple[int, bytes | DistributionEnd | Failure]], ranges: Sequence[RangeId]) -> list[bytes]:
-    """Return all chunks that one reducer was sent. IncompleteInput unless they are as many as announced, with every range announced once.
+def chunks_of_ranges(
+    elements: Iterable[PackedChunk | RangesEnd], expected: Mapping[RangeId, RangeContent], buckets: int
+) -> Iterator[PackedChunk]:
+    """Yield the chunks of ``buckets`` buckets; raise at their end unless each expected range is there whole.
 
-    The error of a select task that failed is raised.
+    IncompleteInput: something did not arrive. RangeChanged: a range was read again and has other content than at first. JobAborted: the
+    second reading has failed. The chunks hold rows of other ranges too: the batch of a range is read whole.
     """
-    chunks: list[bytes] = []
-    ended: Counter[int] = Counter()
-    announced = size = 0
-    for _, element in received(elements):
-        if isinstance(element, Failure):
-            raise element.error
-        if isinstance(element, DistributionEnd):
-            ended.update(element.ranges)
-            announced, size = announced + element.chunks, size + element.bytes
+    found: Counter[RangeId] = Counter()
+    failed: dict[RangeId, RangeFailure] = {}
+    chunks = size = announced = announced_size = 0
+    for element in received(elements):
+        if isinstance(element, PackedChunk):
+            chunks, size = chunks + 1, size + len(element.data)
+            yield element
         else:
-            chunks.append(element)
+            announced, announced_size = announced + element.chunks, announced_size + element.bytes
+            failed |= {failure.range: failure for failure in element.failures}
+            for range_id, content in element.contents:
+                if range_id in expected:
+                    _check_content(range_id, content, expected[range_id])
+                    found[range_id] += 1
+    if lost := failed.keys() & expected.keys():
+        raise _failed_again(failed[min(lost)])
     # Exactly once, and not at least once: a block that Spark delivers twice would apply nothing wrong (rows are idempotent), but it shows
     # that what else was delivered cannot be trusted either.
-    wrong = [range_id for number, range_id in enumerate(ranges) if ended[number] != 1]
-    if wrong or (announced, size) != (len(chunks), sum(map(len, chunks))):
-        raise _cut("rendering", _places(wrong), chunks=len(chunks), announced=announced)
-    return chunks
+    wrong = [range_id for range_id in expected if found[range_id] != buckets]
+    if wrong or (announced, announced_size) != (chunks, size):
+        raise _incomplete("preparing", _places(wrong), chunks=chunks, announced=announced)
 
 
-def _places(wrong: Sequence[RangeId]) -> dict[str, object]:
-    """Name the first range that has not ended exactly once."""
-    if not wrong:
-        return {}
-    stream, start, end = wrong[0]
-    return {"topic": stream.topic, "partition": stream.partition, "offset": start, "end": end, "ranges": len(wrong)}
+def _check_content(range_id: RangeId, found: RangeContent, expected: RangeContent) -> None:
+    # The cache may hold another copy than the one that was reported: an executor was lost, and Spark read the range again. Only the same
+    # content may be applied, since the coordinator has planned with the first report.
+    if found != expected:
+        raise RangeChanged(
+            "a range has other content than when it was first read",
+            remedy="The range is read again. If this repeats, something changes the topic's records while the applier reads them",
+            **_place(range_id),
+            expected=expected,
+            found=found,
+        )
 
 
-@dataclass(slots=True)
-class Arrival:
-    """Compares what reaches the writer with what the reducers have announced.
+def _failed_again(failure: RangeFailure) -> JobAborted:
+    """Return the error of a range that was read, and whose second reading has failed: an executor was lost in between.
 
-    Markers sort in front of the statements, and a reducer sends its marker last. So if all markers are there, every reducer has sent all
-    that it had, and the first statement may run (``check_markers``). What the writer's own sort has spilled to disk comes back while
-    statements already run: it is counted as it passes, and compared before COMMIT (``counted``). To hold all texts in memory only to
-    count them earlier would make no difference: the transaction is rolled back.
+    It proves nothing against the range, which is read again from the stored progress.
     """
-
-    reducers: int
-    _markers: list[Rendered] = field(default_factory=list)
-    _others: int = 0
-
-    def mark(self, marker: Rendered) -> None:
-        """Take the marker of a reducer."""
-        self._markers.append(marker)
-
-    def other(self) -> None:
-        """Count an element that is no statement."""
-        self._others += 1
-
-    def check_markers(self) -> None:
-        """Raise IncompleteInput unless every reducer has ended once, with all that goes in front of the statements."""
-        ended = sorted(marker.reducer for marker in self._markers)
-        announced = sum(marker.others for marker in self._markers)
-        if ended != list(range(self.reducers)) or announced != self._others:
-            raise _cut("writing", {"reducers": len(ended), "of": self.reducers}, found=self._others, announced=announced)
-
-    def counted(self, statements: Iterable[Statement]) -> Iterator[Statement]:
-        """Yield the statements; raise IncompleteInput at their end unless they and their rows are as many as announced."""
-        found = rows = 0
-        for statement in statements:
-            found += 1
-            rows += statement.rows
-            yield statement
-        announced = sum(marker.statements for marker in self._markers), sum(marker.rows for marker in self._markers)
-        if (found, rows) != announced:
-            raise _cut("writing", {}, statements=found, rows=rows, announced_statements=announced[0], announced_rows=announced[1])
+    return JobAborted(
+        "the cache holds a failed read of a range", remedy="The range is read again", **_place(failure.range), cause=failure.error.message
+    )
 
 
-def _cut(task: str, place: dict[str, object], **counts: int) -> IncompleteInput:
+def _place(range_id: RangeId) -> dict[str, object]:
+    return {"topic": range_id.stream.topic, "partition": range_id.stream.partition, "offset": range_id.start}
+
+
+def _places(wrong: list[RangeId]) -> dict[str, object]:
+    """Name the first range that has not ended as often as it should."""
+    return {**_place(wrong[0]), "end": wrong[0].end, "ranges": len(wrong)} if wrong else {}
+
+
+def routed_chunks(elements: Iterable[bytes | RoutedEnd | Failure], buckets: int) -> Iterator[bytes]:
+    """Yield the chunks that one reducer was sent; raise at their end unless the routing task of each bucket has ended exactly once.
+
+    The error of a routing task that failed is raised.
+    """
+    ended: Counter[int] = Counter()
+    chunks = size = announced = announced_size = 0
+    for element in received(elements):
+        if isinstance(element, Failure):
+            raise element.error
+        if isinstance(element, RoutedEnd):
+            ended[element.bucket] += 1
+            announced, announced_size = announced + element.chunks, announced_size + element.bytes
+        else:
+            chunks, size = chunks + 1, size + len(element)
+            yield element
+    if ended != Counter(range(buckets)) or (announced, announced_size) != (chunks, size):
+        raise _incomplete("preparing", {"buckets": len(ended), "of": buckets}, chunks=chunks, announced=announced)
+
+
+def incomplete_segment(**counts: int) -> IncompleteInput:
+    """Return the error of a segment of which the writer has not got what was announced."""
+    return _incomplete("writing", {}, **counts)
+
+
+def _incomplete(task: str, place: dict[str, object], **counts: int) -> IncompleteInput:
     return IncompleteInput("the input of a Spark task is incomplete", remedy=REMEDY, task=task, **place, **counts)

@@ -1,4 +1,4 @@
-"""The plan of one segment: everything that its tasks need beside the cached ranges. It crosses to executors with each task."""
+"""What tasks need beside the cached ranges: how segments are prepared, and how one is written. Both cross to executors with their tasks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,27 +15,29 @@ from applier.sinks.progress import Fence, ProgressCommit
 from applier.tasks.handover import RangeContent
 
 SMALL_SEGMENT_ROWS: Final = 5_000
-"""Below it, one task does everything: two shuffles cost more than the parallelism gives."""
+"""Below it, one task does everything: a shuffle costs more than the parallelism gives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApplyPlan:
-    """One segment to write. ``ranges`` are the cached ranges that may hold its rows, with what they must contain."""
+class PreparePlan:
+    """Segments that are prepared together. ``windows`` follow one another; only the first may be applied ``again``.
 
-    window: SegmentWindow
+    ``ranges`` are the cached ranges that may hold their rows, with what they must contain.
+    """
+
+    windows: tuple[SegmentWindow, ...]
     ranges: Mapping[RangeId, RangeContent]
     tables: Mapping[FoldedName, TableDescription]
     rekeyed: Mapping[FoldedName, tuple[str, ...]]
     rows: int
-    """Rows of the segment at most, before compaction: the measure of how much parallelism pays."""
+    """Rows of all segments at most, before compaction: the measure of how much parallelism pays."""
     buckets: int
     bucket_splits: int = 1
     """How many reducers share a bucket, so that one task can hold its rows in memory. All versions of a row meet in one of them."""
     dialect: Dialect
-    writer: Writer
-    fence: Fence
-    commit: ProgressCommit
     policy: QuarantinePolicy = STOP
+    bulk: bool = False
+    """Whether tables may be loaded in bulk, where the dialect can."""
 
     @property
     def is_small(self) -> bool:
@@ -43,6 +45,27 @@ class ApplyPlan:
         return self.rows <= SMALL_SEGMENT_ROWS
 
     @property
+    def is_rerouted(self) -> bool:
+        """Whether rows must change their bucket first: the listeners have dealt them by their handle keys, into ``buckets``."""
+        return bool(self.rekeyed) or self.bucket_splits > 1
+
+    @property
     def reducers(self) -> int:
-        """How many times ``render`` runs: once per split of a bucket, or once for all."""
-        return 1 if self.is_small else self.buckets * self.bucket_splits
+        """How many tasks prepare: one per bucket, or per split of one."""
+        return self.buckets * self.bucket_splits
+
+    @property
+    def span(self) -> SegmentWindow:
+        """All windows as one: what a chunk is selected by."""
+        first, last = self.windows[0], self.windows[-1]
+        return SegmentWindow(after_ts=first.after_ts, upto_ts=last.upto_ts, again=first.again, settled_tables=first.settled_tables)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritePlan:
+    """How one prepared segment is written. ``takes_refused``: whether rows that the database refuses are quarantined."""
+
+    writer: Writer
+    fence: Fence
+    commit: ProgressCommit
+    takes_refused: bool = False

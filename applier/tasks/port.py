@@ -1,35 +1,60 @@
 """The port of a runner: what the engine asks of Spark (or, in tests, of the process itself)."""
 
 from collections.abc import Collection, Sequence
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
+from applier.model.errors import ApplierError
 from applier.model.range_report import RangeId
 from applier.sinks.write_outcome import WriteOutcome
 from applier.tasks.listen import ListenOutcome, ListenTask
-from applier.tasks.plan import ApplyPlan
+from applier.tasks.plan import PreparePlan, WritePlan
+from applier.tasks.prepared import PreparedSegment
+
+
+class Prepared(NamedTuple):
+    """Segments that are prepared and can be written one by one. ``handle`` is the runner's own."""
+
+    segments: tuple[PreparedSegment, ...]
+    handle: Any
 
 
 class Runner(Protocol):
-    """Listens and applies; keeps the cached ranges. Reports and outcomes are values; rows never pass through it.
+    """Listens, prepares and writes; keeps the cached ranges. Reports and outcomes are values; rows never pass through it.
 
-    Two threads call it: one listens, one does everything else. An outcome never says more than was done: what is not certain comes as a
-    failure, and the engine then reloads its state from the checkpoint.
+    Three threads call it: one listens, one prepares, one writes and does everything else. An outcome never says more than was done: what is
+    not certain comes as a failure, and the engine then reloads its state from the checkpoint.
     """
 
     def listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:
         """Read the ranges and cache their chunks; return one outcome per task, in order. Called once per cycle.
 
-        A range that cannot be read fails alone, with the source's own error, and leaves nothing in the cache. A range that is listened to
-        again takes the place of what was cached of it.
+        A range that cannot be read fails alone, with the source's own error. A range that is listened to again takes the place of what was
+        cached of it.
         """
         ...
 
-    def apply(self, plan: ApplyPlan) -> WriteOutcome:
-        """Write one segment from the cached ranges that the plan names, in one transaction. The ranges stay cached.
+    def prepare(self, plan: PreparePlan) -> Prepared | ApplierError:
+        """Render the statements of segments from the cached ranges that the plan names, and keep them. The ranges stay cached.
 
-        COMMITTED: all rows of the plan's window are durable. RELOAD: nothing is known to be durable, and the cached ranges are of no use
-        (one is missing, or differs from its report); the caller releases everything. Otherwise the writer's outcome, with its error.
+        A segment that cannot be rendered has its error (``PreparedSegment.error``). JobAborted, RangeChanged: what is cached is of no use
+        (a range is missing, or differs from its report); the caller releases everything. SparkSessionLost: so is everything else.
         """
+        ...
+
+    def write(self, prepared: Prepared, segment: int, plan: WritePlan) -> WriteOutcome:
+        """Write one prepared segment in one transaction. It stays prepared: a write that was rolled back may be repeated.
+
+        COMMITTED: all rows of the segment are durable. RELOAD: nothing is known to be durable, and what is cached is of no use; the
+        caller releases everything. Otherwise the writer's outcome, with its error.
+        """
+        ...
+
+    def apply(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
+        """Prepare and write the one segment of ``plan``; outcomes as of ``write``."""
+        ...
+
+    def drop(self, prepared: Prepared) -> None:
+        """Free prepared segments."""
         ...
 
     def release(self, ranges: Collection[RangeId]) -> None:
@@ -37,7 +62,7 @@ class Runner(Protocol):
         ...
 
     def release_all(self) -> None:
-        """Free every cached range."""
+        """Free every cached range and every prepared segment."""
         ...
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 from applier.model.position import Stream
 from applier.telemetry.run_state import Counts, Histogram
 
-ACTIVITIES: Final = ("cycle", "listen", "apply", "ddl", "save")
+ACTIVITIES: Final = ("cycle", "listen", "prepare", "apply", "ddl", "save")
 """What is timed. ``cycle`` counts only cycles that read or did something."""
 
 BOUNDS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0, 600.0, 3600.0)

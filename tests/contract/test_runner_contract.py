@@ -25,7 +25,7 @@ from applier.spark.runner import SparkRunner
 from applier.spark.session import end_context, start_context
 from applier.tasks.handover import RangeContent
 from applier.tasks.listen import ListenOutcome, RangeFailure
-from applier.tasks.plan import SMALL_SEGMENT_ROWS, ApplyPlan
+from applier.tasks.plan import SMALL_SEGMENT_ROWS, PreparePlan, WritePlan
 from applier.tasks.port import Runner
 from applier.tasks.tolerance import STRICT, Tolerance
 from tests.builders.planning import between
@@ -43,6 +43,7 @@ SMALL, SHUFFLED = 1, SMALL_SEGMENT_ROWS + 1
 UNKNOWN = RangeId(Stream("feed", 99), Offset(0), Offset(1))
 
 MakeRunner = Callable[[NumberedRows], Runner]
+Plans = tuple[PreparePlan, WritePlan]
 
 
 @pytest.fixture(scope="module")
@@ -84,11 +85,12 @@ class Stage:
     path: Path
     commits: int = field(default=0)
 
-    def plan(self, outcomes: list[ListenOutcome], after: int = 0, upto: int = END, *, rows: int = SMALL, splits: int = 1) -> ApplyPlan:
+    def plan(self, outcomes: list[ListenOutcome], after: int = 0, upto: int = END, *, rows: int = SMALL, splits: int = 1) -> Plans:
+        """Return how the segment is prepared and written: the arguments of ``apply``."""
         progress = self.sink.load()
         assert progress is not None
-        return ApplyPlan(
-            window=between(after=after, upto=upto),
+        prepare = PreparePlan(
+            windows=(between(after=after, upto=upto),),
             ranges={report.range: RangeContent.of(report) for report in outcomes if isinstance(report, RangeReport)},
             tables=self.sink.describe([TableName("shop", "orders")]),
             rekeyed={},
@@ -96,10 +98,10 @@ class Stage:
             buckets=BUCKETS,
             bucket_splits=splits,
             dialect=self.sink.dialect,
-            writer=self.sink.writer,
-            fence=progress.fence,
-            commit=ProgressCommit(checkpoint_ts=Ts(upto), positions={}, known_tables=frozenset({FoldedName("shop", "orders")})),
         )
+        known = frozenset({FoldedName("shop", "orders")})
+        commit = ProgressCommit(checkpoint_ts=Ts(upto), positions={}, known_tables=known)
+        return prepare, WritePlan(writer=self.sink.writer, fence=progress.fence, commit=commit)
 
     def ids(self) -> list[int]:
         with closing(sqlite3.connect(self.path)) as connection:
@@ -155,10 +157,10 @@ def test_a_segment_holds_the_rows_of_its_window_and_the_next_one_is_applied_from
     runner = make_runner(reader)
     outcomes = listen(runner, reader)
     middle = FIRST_TS + 7
-    first = runner.apply(stage.plan(outcomes, 0, middle, rows=rows, splits=splits))
+    first = runner.apply(*stage.plan(outcomes, 0, middle, rows=rows, splits=splits))
     assert (first.state, first.rows, first.transactions) == (WriteState.COMMITTED, 8 * PARTITIONS, 8)
     assert (stage.ids(), stage.checkpoint_ts()) == (numbers(0, 7), middle)
-    second = runner.apply(stage.plan(outcomes, middle, END, rows=rows, splits=splits))
+    second = runner.apply(*stage.plan(outcomes, middle, END, rows=rows, splits=splits))
     assert (second.state, second.rows) == (WriteState.COMMITTED, ALL - first.rows)
     assert (stage.ids(), stage.checkpoint_ts()) == (numbers(0, ROWS - 1), END)
 
@@ -167,7 +169,7 @@ def test_a_segment_holds_the_rows_of_its_window_and_the_next_one_is_applied_from
 def test_a_window_without_rows_moves_the_checkpoint(make_runner: MakeRunner, stage: Stage, rows: int) -> None:
     reader = NumberedRows(ROWS)
     runner = make_runner(reader)
-    outcome = runner.apply(stage.plan(listen(runner, reader), END, END + 5, rows=rows))
+    outcome = runner.apply(*stage.plan(listen(runner, reader), END, END + 5, rows=rows))
     assert (outcome.state, outcome.rows, stage.ids(), stage.checkpoint_ts()) == (WriteState.COMMITTED, 0, [], END + 5)
 
 
@@ -182,11 +184,11 @@ def test_a_range_that_cannot_be_read_fails_alone_with_the_sources_error_and_leav
     assert isinstance(failure, RangeFailure)
     assert type(failure.error) is SourceError
     assert failure.error.facts == {"kind": "retention", "topic": "feed", "partition": 1, "offset": 0}
-    plan = stage.plan(outcomes)
+    plan, write_plan = stage.plan(outcomes)
     with_failed = replace(plan, ranges=plan.ranges | {failure.range: RangeContent(ROWS, 1)})
-    refused = runner.apply(with_failed)
+    refused = runner.apply(with_failed, write_plan)
     assert (refused.state, type(refused.error), stage.is_untouched()) == (WriteState.RELOAD, JobAborted, True)
-    assert runner.apply(plan).rows == ALL - ROWS
+    assert runner.apply(plan, write_plan).rows == ALL - ROWS
 
 
 def test_s23_an_unreadable_record_fails_its_range_or_is_reported_if_that_is_tolerated(make_runner: MakeRunner) -> None:
@@ -206,7 +208,7 @@ def test_a_range_that_is_listened_to_again_takes_the_place_of_the_first(make_run
     reader = NumberedRows(ROWS)
     runner = make_runner(reader)
     assert listen(runner, reader) == listen(runner, reader)
-    outcome = runner.apply(stage.plan(listen(runner, reader)))
+    outcome = runner.apply(*stage.plan(listen(runner, reader)))
     assert (outcome.state, outcome.rows) == (WriteState.COMMITTED, ALL)
 
 
@@ -215,11 +217,12 @@ def test_released_ranges_cannot_be_applied_and_unknown_ones_are_ignored(make_run
     runner = make_runner(reader)
     outcomes = listen(runner, reader)
     runner.release([UNKNOWN, outcomes[0].range])
-    refused = runner.apply(stage.plan(outcomes))
+    refused = runner.apply(*stage.plan(outcomes))
     assert (refused.state, type(refused.error), stage.is_untouched()) == (WriteState.RELOAD, JobAborted, True)
-    assert runner.apply(stage.plan(outcomes[1:])).rows == ALL - ROWS
+    # What is left of a batch holds the rows of all of its ranges; the engine releases a range only when A has passed its rows.
+    assert runner.apply(*stage.plan(outcomes[1:])).state is WriteState.COMMITTED
     runner.release_all()
-    assert runner.apply(stage.plan(outcomes[1:])).state is WriteState.RELOAD
+    assert runner.apply(*stage.plan(outcomes[1:])).state is WriteState.RELOAD
 
 
 @pytest.mark.parametrize("rows", [SMALL, SHUFFLED])
@@ -227,9 +230,9 @@ def test_nothing_is_written_of_a_range_that_differs_from_its_report(make_runner:
     reader = NumberedRows(ROWS)
     runner = make_runner(reader)
     outcomes = listen(runner, reader)
-    plan = stage.plan(outcomes, rows=rows)
+    plan, write_plan = stage.plan(outcomes, rows=rows)
     changed = plan.ranges[outcomes[1].range]._replace(rows=ROWS + 1)
-    refused = runner.apply(replace(plan, ranges=plan.ranges | {outcomes[1].range: changed}))
+    refused = runner.apply(replace(plan, ranges=plan.ranges | {outcomes[1].range: changed}), write_plan)
     assert (refused.state, type(refused.error), stage.is_untouched()) == (WriteState.RELOAD, RangeChanged, True)
 
 
@@ -240,7 +243,7 @@ def test_an_error_of_the_sink_keeps_its_type_and_facts(make_runner: MakeRunner, 
     plan = stage.plan(listen(runner, reader), rows=rows)
     with closing(sqlite3.connect(stage.path)) as connection:
         connection.execute('DROP TABLE "shop.orders"')
-    failed = runner.apply(plan)
+    failed = runner.apply(*plan)
     assert (failed.state, type(failed.error)) == (WriteState.FAILED, FatalSinkError)
     assert stage.checkpoint_ts() == 0
 
@@ -248,6 +251,7 @@ def test_an_error_of_the_sink_keeps_its_type_and_facts(make_runner: MakeRunner, 
 def test_an_older_fencing_token_writes_nothing(make_runner: MakeRunner, stage: Stage) -> None:
     reader = NumberedRows(ROWS)
     runner = make_runner(reader)
-    plan = stage.plan(listen(runner, reader))
-    fenced = runner.apply(replace(plan, fence=Fence(plan.fence.epoch - 1, plan.fence.window_id)))
+    plan, write_plan = stage.plan(listen(runner, reader))
+    fence = Fence(write_plan.fence.epoch - 1, write_plan.fence.window_id)
+    fenced = runner.apply(plan, replace(write_plan, fence=fence))
     assert (fenced.state, stage.is_untouched()) == (WriteState.FENCED, True)

@@ -5,51 +5,77 @@ Everything that would cross to an executor is pickled here too, so that what doe
 
 import pickle
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from applier.model.chunk import PackedChunk
-from applier.model.errors import JobAborted
+from applier.model.errors import ApplierError, JobAborted
 from applier.model.range_report import RangeId
-from applier.sinks.write_outcome import WriteOutcome, WriteState
+from applier.sinks.write_outcome import WriteOutcome
 from applier.sources.port import Decoder, RangeReader
-from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure, listen
-from applier.tasks.plan import ApplyPlan
-from applier.tasks.prepare import Planned, render, select
-from applier.tasks.write import write
+from applier.spark.job import by_segment
+from applier.tasks.deal import REPORTS, deal, partition_of
+from applier.tasks.handover import routed_chunks
+from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
+from applier.tasks.plan import PreparePlan, WritePlan
+from applier.tasks.port import Prepared
+from applier.tasks.prepare import ANNOUNCED, render, reroute, selected_chunks
+from applier.tasks.write import apply_small, not_written, write
+
+Partitions = Mapping[int, Sequence[bytes]]
 
 
 class LocalRunner:
-    """Implements ``Runner`` in this process."""
+    """Implements ``Runner`` in this process. One task listens to all ranges of a call; one batch per call, as on Spark."""
 
     def __init__(self, reader: RangeReader, decoder: Decoder) -> None:
         self._reader, self._decoder = pickle.dumps(reader), pickle.dumps(decoder)
-        self._cached: dict[RangeId, list[bytes]] = {}
+        self._cached: dict[RangeId, Partitions] = {}
 
     def listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:
-        outcomes = []
-        for task in tasks:
-            task_there, reader, decoder = map(pickle.loads, (pickle.dumps(task), self._reader, self._decoder))
-            elements = list(listen([task_there], reader, decoder))
-            outcome = elements[-1]
-            assert not isinstance(outcome, PackedChunk)
-            assert all(isinstance(element, PackedChunk) for element in elements[:-1])
-            if not isinstance(outcome, RangeFailure):
-                self._cached[task.range] = [pickle.dumps(element) for element in elements]
-            outcomes.append(pickle.loads(pickle.dumps(outcome)))  # noqa: S301
+        if not tasks:
+            return []
+        there, reader, decoder = map(pickle.loads, (pickle.dumps(tasks), self._reader, self._decoder))
+        batch = _shuffled(deal(there, reader, decoder))
+        outcomes = [outcome for reported in _read(batch, REPORTS) for outcome in reported]
+        self._cached |= {outcome.range: batch for outcome in outcomes if not isinstance(outcome, RangeFailure)}
         return outcomes
 
-    def apply(self, plan: ApplyPlan) -> WriteOutcome:
+    def prepare(self, plan: PreparePlan) -> Prepared | ApplierError:
         if not self._cached.keys() >= plan.ranges.keys():
-            return WriteOutcome(state=WriteState.RELOAD, error=JobAborted("a range of the plan is not cached"))
+            return JobAborted("a range of the plan is not cached")
         plan = pickle.loads(pickle.dumps(plan))  # noqa: S301 - our own bytes
-        reducers: dict[int, list] = defaultdict(list)
-        for range_id in plan.ranges:
-            for bucketed in select(plan, self._read(range_id)):
-                reducers[bucketed[0]].append(bucketed)
         decoder = pickle.loads(self._decoder)  # noqa: S301
-        planned: list[Planned] = [item for reducer in range(plan.reducers) for item in render(plan, reducer, reducers[reducer], decoder)]
-        planned = pickle.loads(pickle.dumps(planned))  # noqa: S301
-        return write(plan, iter(sorted(planned, key=lambda item: item[0])), pickle.loads(self._reader))  # noqa: S301
+        batches = self._batches(plan)
+        buckets = [
+            (bucket, [element for batch in batches for element in _read(batch, partition_of(bucket))]) for bucket in range(plan.buckets)
+        ]
+        if plan.is_rerouted:
+            routed = _shuffled(routed for bucket, elements in buckets for routed in reroute(plan, bucket, elements))
+            chunks = [(reducer, routed_chunks(_read(routed, reducer), plan.buckets)) for reducer in range(plan.reducers)]
+        else:
+            chunks = [(bucket, selected_chunks(plan, elements, 1)) for bucket, elements in buckets]
+        prepared = _shuffled(item for reducer, mine in chunks for item in render(plan, reducer, mine, decoder))
+        segments = by_segment(_read(prepared, ANNOUNCED), plan)
+        assert segments is not None
+        return Prepared(segments, prepared)
+
+    def write(self, prepared: Prepared, segment: int, plan: WritePlan) -> WriteOutcome:
+        there = pickle.loads(pickle.dumps((plan, prepared.segments[segment])))  # noqa: S301
+        return write(*there, _read(prepared.handle, segment + 1), pickle.loads(self._reader))  # noqa: S301
+
+    def apply(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
+        if not plan.is_small:
+            prepared = self.prepare(plan)
+            return not_written(prepared) if isinstance(prepared, ApplierError) else self.write(prepared, 0, write_plan)
+        if not self._cached.keys() >= plan.ranges.keys():
+            return not_written(JobAborted("a range of the plan is not cached"))
+        there, writing, reader, decoder = map(pickle.loads, (*map(pickle.dumps, (plan, write_plan)), self._reader, self._decoder))
+        batches = self._batches(plan)
+        elements = (element for batch in batches for bucket in range(plan.buckets) for element in _read(batch, partition_of(bucket)))
+        return apply_small(there, writing, elements, reader, decoder)
+
+    def drop(self, prepared: Prepared) -> None:
+        del prepared
 
     def release(self, ranges: Collection[RangeId]) -> None:
         for range_id in ranges:
@@ -65,6 +91,17 @@ class LocalRunner:
     def cached_ranges(self) -> frozenset[RangeId]:
         return frozenset(self._cached)
 
-    def _read(self, range_id: RangeId) -> Iterator[PackedChunk]:
-        for element in self._cached[range_id]:
-            yield pickle.loads(element)  # noqa: S301
+    def _batches(self, plan: PreparePlan) -> list[Partitions]:
+        return list({id(batch): batch for batch in (self._cached[range_id] for range_id in plan.ranges)}.values())
+
+
+def _shuffled(addressed: Iterable[tuple[int, Any]]) -> Partitions:
+    partitions: dict[int, list[bytes]] = defaultdict(list)
+    for partition, element in addressed:
+        partitions[partition].append(pickle.dumps(element))
+    return partitions
+
+
+def _read(partitions: Partitions, number: int) -> Iterator[Any]:
+    for element in partitions.get(number, ()):
+        yield pickle.loads(element)  # noqa: S301

@@ -1,0 +1,58 @@
+"""A lane: a thread that does one piece of work at a time, while the engine's thread decides what comes next."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any, Generic, TypeVar
+
+from applier.model.errors import InvariantViolation
+
+T = TypeVar("T")
+
+
+class Lane(Generic[T]):
+    """Everything but the work itself happens in the caller's thread."""
+
+    def __init__(self, name: str) -> None:
+        self._pool = ThreadPoolExecutor(1, name)
+        self._work: Future[T] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether work was started whose result was not taken."""
+        return self._work is not None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is a result to take."""
+        return self._work is not None and self._work.done()
+
+    def start(self, work: Callable[[], T]) -> None:
+        """Begin work. The result of the work before must have been taken."""
+        self._work = self._pool.submit(work)
+
+    def result(self) -> T:
+        """Wait for the work, and return or raise what it has given."""
+        work, self._work = self._work, None
+        if work is None:
+            raise InvariantViolation("a lane without work was asked for its result")
+        return work.result()
+
+    def discard(self) -> None:
+        """Wait for the work, if there is any, and forget what it gives: the sink says what it has done."""
+        work, self._work = self._work, None
+        if work is not None:
+            wait([work])
+
+    def close(self) -> None:
+        """Begin no more work; what runs is not waited for."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def pending(self) -> tuple[Future[T], ...]:
+        """The work whose result was not taken, for ``wait_for_any``."""
+        return () if self._work is None else (self._work,)
+
+
+def wait_for_any(lanes: Iterable[Lane[Any]], timeout_s: float) -> None:
+    """Wait until one of the lanes has a result, or the time is over."""
+    wait([work for lane in lanes for work in lane.pending], timeout_s, FIRST_COMPLETED)

@@ -1,0 +1,82 @@
+"""The three lanes of a run: listening, preparing and writing at the same time. What each begins and takes is its own module's."""
+
+from applier.coordinator.step import ApplySegment
+from applier.replica.context import RunContext
+from applier.replica.lane import wait_for_any
+from applier.replica.listening import Listening
+from applier.replica.preparing import Preparing
+from applier.replica.segment_writer import SegmentWriter, WriteRules
+from applier.replica.state import ReplicaState
+from applier.replica.step_runner import StepRunner
+from applier.replica.writing import Writing
+
+
+class Lanes:
+    """Begins what can begin, and takes what is done. Not thread-safe: the lanes' own threads only do the work."""
+
+    def __init__(self, run: RunContext, state: ReplicaState) -> None:
+        settings = run.settings
+        rules = WriteRules(buckets=settings.buckets, attempts=settings.apply_attempts, policy=settings.quarantined)
+        writer = SegmentWriter(run.components.sink, run.components.runner, state.tables, rules)
+        self._run, self._state = run, state
+        self.steps = StepRunner(run, state, writer)
+        self._listening = Listening(run, state)
+        self._preparing = Preparing(run, state, writer)
+        self._writing = Writing(run, state, writer, self._preparing)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether any lane has work, or a result that was not taken."""
+        return self._listening.lane.is_busy or self._preparing.lane.is_busy or self.is_writing
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a segment is being written."""
+        return self._writing.lane.is_busy
+
+    def read_ahead(self) -> bool:
+        """Start to read what comes next; return whether it has started."""
+        return self._listening.begin()
+
+    def prepare_ahead(self) -> bool:
+        """Start to prepare what comes next; return whether it has started."""
+        return self._preparing.begin()
+
+    def write(self, step: ApplySegment) -> bool:
+        """Start to write a segment. False, with nothing done: it is being prepared."""
+        if self._preparing.is_pending(step):
+            return False
+        self._writing.begin(step)
+        return True
+
+    def take_written(self) -> Exception | None:
+        """Confirm the segment that was written, waiting for it if need be. Return why state must be reloaded, if it must."""
+        try:
+            return self._writing.take()
+        except Exception as error:
+            self._state.recovery.mark_failing(error)
+            raise
+
+    def take_done(self) -> Exception | None:
+        """Take what is done; return why state must be reloaded, if it must."""
+        # Writing first: what is confirmed is durable, whatever the other lanes bring.
+        if self._writing.lane.is_done and (cause := self.take_written()) is not None:
+            return cause
+        if self._preparing.lane.is_done and (failed := self._preparing.take()) is not None:
+            return self._state.recovery.after_preparing(failed)
+        return self._listening.take() if self._listening.lane.is_done else None
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until something is done, or the time is over."""
+        wait_for_any((self._listening.lane, self._preparing.lane, self._writing.lane), timeout_s)
+
+    def discard(self) -> None:
+        """Wait for all work, and forget it: its ranges are planned again."""
+        self._writing.discard()
+        self._preparing.discard()
+        self._listening.lane.discard()
+
+    def close(self) -> None:
+        """Start no more work. What runs is not waited for: the end of the runner ends it."""
+        for lane in (self._listening.lane, self._preparing.lane, self._writing.lane):
+            lane.close()

@@ -1,0 +1,97 @@
+"""The lane that prepares: renders the closed segments that come next, several at a time, while the one before them is written."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from applier.coordinator.step import ApplySegment, SegmentAhead
+from applier.model.errors import ApplierError
+from applier.model.position import Ts
+from applier.model.segment import moves_checkpoint
+from applier.replica.context import RunContext
+from applier.replica.lane import Lane
+from applier.replica.segment_writer import SegmentWriter
+from applier.replica.state import ReplicaState
+from applier.tasks.plan import SMALL_SEGMENT_ROWS
+from applier.tasks.port import Prepared
+
+SEGMENTS_AT_ONCE: Final = 3
+"""So many segments of the usual size are prepared by one job: each of their rows passes through Python once for all of them."""
+
+
+class _Ready(NamedTuple):
+    """Where a segment is prepared."""
+
+    segment: SegmentAhead
+    prepared: Prepared
+    number: int
+
+
+def _is_same(segment: SegmentAhead, step: ApplySegment) -> bool:
+    # The ranges too: where a partition appeared that holds back W, a segment is cut anew, perhaps with the same bounds and more rows. A
+    # segment whose group at A is applied again has rows that were not prepared.
+    bounds = segment.after_ts, segment.upto_ts, segment.ranges
+    return not step.again and bounds == (step.after_ts, step.upto_ts, step.ranges)
+
+
+class Preparing:
+    """What is prepared, and what is being prepared."""
+
+    def __init__(self, run: RunContext, state: ReplicaState, writer: SegmentWriter) -> None:
+        self._run, self._state, self._writer = run, state, writer
+        self.lane: Lane[Prepared | ApplierError] = Lane("prepare")
+        self._pending: Sequence[SegmentAhead] = ()
+        self._ready: dict[Ts, _Ready] = {}
+
+    def begin(self) -> bool:
+        """Start to prepare the next segments, if the lane is free, few are prepared, and there are many rows to apply."""
+        if self.lane.is_busy or len(self._ready) >= SEGMENTS_AT_ONCE:
+            return False
+        most = SEGMENTS_AT_ONCE * self._run.settings.policy.segment_rows
+        segments = self._state.coordinator.segments_ahead(most, at_least=SMALL_SEGMENT_ROWS + 1)
+        if not segments:
+            return False
+        try:
+            plan = self._writer.plan_ahead(segments, self._state.contents)
+        except ApplierError:
+            # It would stop the segments before it as well. Without preparation it comes up again, when its own segment is due.
+            return False
+        runner, durations = self._run.components.runner, self._run.watcher.tally.durations
+
+        def prepare() -> Prepared | ApplierError:
+            with durations.timed("prepare"):
+                return runner.prepare(plan)
+
+        self._pending = segments
+        self.lane.start(prepare)
+        return True
+
+    def take(self) -> ApplierError | None:
+        """Take what was prepared; return the error of the job, if it has failed."""
+        segments, self._pending = self._pending, ()
+        prepared = self.lane.result()
+        if isinstance(prepared, ApplierError):
+            return prepared
+        self._ready |= {segment.after_ts: _Ready(segment, prepared, number) for number, segment in enumerate(segments)}
+        return None
+
+    def is_pending(self, step: ApplySegment) -> bool:
+        """Whether the segment is being prepared."""
+        return any(_is_same(segment, step) for segment in self._pending)
+
+    def of(self, step: ApplySegment) -> tuple[Prepared, int] | None:
+        """Return where the segment is prepared; None if it is not."""
+        ready = self._ready.get(step.after_ts)
+        return (ready.prepared, ready.number) if ready is not None and _is_same(ready.segment, step) else None
+
+    def written(self, step: ApplySegment) -> None:
+        """Free what was prepared for segments up to the one that is written now, once all segments of its job are."""
+        for after_ts in [after_ts for after_ts in self._ready if not moves_checkpoint(after_ts, step.after_ts)]:
+            prepared = self._ready.pop(after_ts).prepared
+            if all(prepared is not ready.prepared for ready in self._ready.values()):
+                self._run.components.runner.drop(prepared)
+
+    def discard(self) -> None:
+        """Wait for the job, and forget everything: state is reloaded. The runner releases what it keeps."""
+        self.lane.discard()
+        self._pending = ()
+        self._ready.clear()
