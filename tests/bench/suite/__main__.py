@@ -11,7 +11,7 @@ only; CPU times also beside other work.
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,8 @@ def numbers(text: str) -> list[int]:
     return [int(part) for part in text.replace("_", "").split(",")]
 
 
-def arguments() -> argparse.Namespace:
+def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return what the command line asks for."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workloads", nargs="*", help=f"{', '.join(WORKLOADS)}, {LIVE_NAME} (default: all)")
     parser.add_argument("--rows", type=numbers, default=[], help="rows of a backlog (default: each workload's own)")
@@ -61,7 +62,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--bulk-load", type=lambda text: text.split(","), default=[None], help="off,auto (default: the version's own)")
     parser.add_argument("--executors", type=numbers, default=[0], help="executors of a standalone cluster (default: local[*])")
     parser.add_argument("--master", default="local[*]", help="Spark's master where there is no cluster")
-    parser.add_argument("--against", type=other_checkout, help="directory of another checkout, which is measured in turns with this one")
+    parser.add_argument("--against", metavar="DIR", help="directory of another checkout, which is measured in turns with this one")
     parser.add_argument("--no-floor", action="store_true", help="leave the floor out")
     parser.add_argument("--rate", type=numbers, default=[1000, 5000, 20000], help="rows per second of the live feed")
     parser.add_argument("--partitions", type=numbers, default=[4, 64, 200], help="partitions of the live feed")
@@ -70,7 +71,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--idle", type=float, default=20, help="seconds of resolved events alone after it")
     parser.add_argument("--json", type=Path, help="file for all figures of all runs")
     parser.add_argument("--short", action="store_true", help="two minutes, and the ratios beside those of the last release")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(given)
     if chosen.short:
         chosen = parser.parse_args([*SHORT, "--short", *(["--json", str(chosen.json)] if chosen.json else [])])
     if unknown := [name for name in chosen.workloads if name not in {*WORKLOADS, LIVE_NAME}]:
@@ -84,8 +85,7 @@ class Bench:
 
     def __init__(self, chosen: argparse.Namespace, running: Servers, report: Report) -> None:
         self._chosen, self._servers, self._report = chosen, running, report
-        against: Checkout | None = chosen.against
-        self._checkouts = [checkout for checkout in (against, this_checkout()) if checkout is not None]
+        self._checkouts = [*([other_checkout(chosen.against)] if chosen.against else []), this_checkout()]
 
     def run(self) -> None:
         """Measure all cases that were chosen."""
@@ -99,8 +99,7 @@ class Bench:
     def _backlog(self, workload: Workload, rows: int) -> None:
         print(f"\n## {workload.name}: {workload.title}, {rows:,} rows\n", flush=True)
         topic = prepare(self._servers.kafka, workload, rows)
-        floors: dict[int, list[dict[str, Any]]] = {connections: [] for connections in () if self._chosen.no_floor}
-        floors = {} if self._chosen.no_floor else {connections: [] for connections in CONNECTIONS}
+        floors: dict[int, list[dict[str, Any]]] = {} if self._chosen.no_floor else {connections: [] for connections in CONNECTIONS}
         cases = list(self._cases())
         runs: list[list[dict[str, Any]]] = [[] for _ in cases]
         for number in range(self._chosen.runs):
@@ -172,7 +171,7 @@ def main() -> None:
     with servers() as running, Sink(running.database) as sink:
         sink.lock()
         facts = {"server": sink.variables(*SERVER_FACTS), "commit": this_checkout().commit}
-        report = Report(chosen.json, facts | {"against": chosen.against.commit if chosen.against else None})
+        report = Report(chosen.json, facts | {"against": chosen.against})
         try:
             Bench(chosen, running, report).run()
         finally:

@@ -78,7 +78,8 @@ class _Feed:
 def measure(servers: Servers, checkout: Checkout, options: LiveOptions, run: RunOptions) -> dict[str, Any]:
     """Follow a feed, and return the figures."""
     topic = f"bench-E-{os.getpid()}-{time.monotonic_ns()}"
-    Kafka(servers.kafka, GivenServer(GIVEN)).create_topic(topic, options.partitions, message_timestamp_type="LogAppendTime")
+    kafka = Kafka(servers.kafka, GivenServer(GIVEN), {"log_level": "0"})
+    kafka.create_topic(topic, options.partitions, message_timestamp_type="LogAppendTime")
     try:
         with TemporaryDirectory(prefix="applier-bench.") as name, Sink(servers.database) as sink:
             config = write_config(Path(name), servers, topic, checkout, run)
@@ -86,7 +87,7 @@ def measure(servers: Servers, checkout: Checkout, options: LiveOptions, run: Run
             with _Feed(servers, topic, options) as feed, _daemon(checkout, config) as process, TreeUse(process.pid) as use:
                 return _follow(servers, sink, process, feed, use, options)
     finally:
-        Kafka(servers.kafka, GivenServer(GIVEN)).delete_topic(topic)
+        kafka.delete_topic(topic)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import math
 import os
 import platform
 import statistics
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +24,7 @@ def median_of(runs: Sequence[Figures]) -> Figures:
         elif isinstance(value, bool) or not isinstance(value, int | float):
             found[name] = value
         else:
-            known = [one for one in values if not math.isnan(one)]
+            known = [one for one in values if one is not None and not math.isnan(one)]
             found[name] = statistics.median(known) if known else math.nan
     return found
 
@@ -90,6 +91,7 @@ BACKLOG: tuple[Column, ...] = (
     ("workload", lambda result: result["workload"]),
     ("version", lambda result: result["version"]),
     ("bulk", lambda result: result["bulk_load"] or "default"),
+    ("executors", lambda result: str(result["executors"] or "-")),
     ("rows", lambda result: f"{result['rows']:,}"),
     ("runs", lambda result: str(len(result["runs"]))),
     ("rows/s", _figure("rows_per_s", ",.0f")),
@@ -148,3 +150,22 @@ def table(columns: Sequence[Column], results: Iterable[dict[str, Any]]) -> str:
     widths = [max(len(row[place]) for row in cells) for place in range(len(kept))]
     lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in cells]
     return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])
+
+
+def tables(results: Sequence[dict[str, Any]]) -> str:
+    """Return the tables of all kinds of results."""
+    kinds = (("floor", FLOOR), ("backlog", BACKLOG), ("live", LIVE))
+    found = ((columns, [result for result in results if result["kind"] == kind]) for kind, columns in kinds)
+    return "\n\n".join(table(columns, chosen) for columns, chosen in found if chosen)
+
+
+def main() -> None:
+    """Print the files that the command line names as tables."""
+    for name in sys.argv[1:]:
+        content = json.loads(Path(name).read_text(encoding="utf-8"))
+        facts = {name: value for name, value in content.items() if name != "results"}
+        print(json.dumps(facts), tables(content["results"]), sep="\n\n", end="\n\n")
+
+
+if __name__ == "__main__":
+    main()
