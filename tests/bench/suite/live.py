@@ -108,12 +108,9 @@ def _daemon(checkout: Checkout, config: Path) -> Iterator["subprocess.Popen[byte
 def _follow(
     servers: Servers, sink: Sink, process: "subprocess.Popen[bytes]", feed: _Feed, use: TreeUse, options: LiveOptions
 ) -> dict[str, Any]:
-    began = time.monotonic()
-    while sink.checkpoint() == 0:
-        if process.poll() is not None or time.monotonic() - began > START_S:
-            raise SystemExit(f"the daemon shows no checkpoint (exit code {process.poll()})")
-        time.sleep(0.1)
-    start_s = time.monotonic() - began
+    start_s = _first_checkpoint_s(sink, process)
+    if start_s > START_S:
+        return {"keeps_up": False, "behind_s": start_s, "rows_per_s": float("nan"), "latency_s": {}, "peak_mib": dict(use.peak_mib)}
     time.sleep(options.warm_up_s)
     database, kafka = server_process(servers.database), server_process(servers.kafka)
     before, servers_before, rows_before = use.cpu_s(), (of_process(database), of_process(kafka)), _rows(feed)
@@ -141,6 +138,16 @@ def _follow(
         time.sleep(options.idle_s)
         figures["idle_cores"] = _cores(before, use.cpu_s(), options.idle_s)
     return figures
+
+
+def _first_checkpoint_s(sink: Sink, process: "subprocess.Popen[bytes]") -> float:
+    """Wait for the first checkpoint, or a little longer than ``START_S``; SystemExit if the daemon ends."""
+    began = time.monotonic()
+    while sink.checkpoint() == 0 and time.monotonic() - began <= START_S:
+        if process.poll() is not None:
+            raise SystemExit(f"the daemon ended with {process.returncode} before its first checkpoint")
+        time.sleep(0.1)
+    return time.monotonic() - began
 
 
 def _rows(feed: _Feed) -> int:
