@@ -32,19 +32,28 @@ def rendering(plan_of: PlanGetter, decoder: Decoder) -> Callable[[int, Iterable[
     """Return the task that prepares one bucket."""
 
     def run(partition: int, elements: Iterable[Any]) -> Iterator[Planned]:
+        prepare_worker("prepare")
         if partition == REPORTS:
-            return iter(())
+            return _nothing_of(elements)
         plan = plan_of()
         return render(plan, partition - 1, selected_chunks(plan, elements, 1), decoder)
 
     return run
 
 
+def _nothing_of(elements: Iterable[Any]) -> Iterator[Any]:
+    """Read the reports, which are for the driver, and yield nothing. Spark ends a worker that has not read its input to the end."""
+    for _ in elements:
+        pass
+    return iter(())
+
+
 def routing(plan_of: PlanGetter) -> Callable[[int, Iterable[Any]], Iterator[Routed]]:
     """Return the task that moves rows of one bucket to others."""
 
     def run(partition: int, elements: Iterable[Any]) -> Iterator[Routed]:
-        return iter(()) if partition == REPORTS else reroute(plan_of(), partition - 1, elements)
+        prepare_worker("prepare")
+        return _nothing_of(elements) if partition == REPORTS else reroute(plan_of(), partition - 1, elements)
 
     return run
 
@@ -53,6 +62,7 @@ def rendering_routed(plan_of: PlanGetter, decoder: Decoder) -> Callable[[int, It
     """Return the task that prepares what was routed to one reducer."""
 
     def run(reducer: int, elements: Iterable[Any]) -> Iterator[Planned]:
+        prepare_worker("prepare")
         plan = plan_of()
         return render(plan, reducer, routed_chunks(elements, plan.buckets), decoder)
 
