@@ -47,6 +47,7 @@ _PROVEN: Final = (
 )
 _UNPROVEN_WIRE: Final = frozenset({225})
 """VECTOR."""
+_FIRST_ROWS: Final = 4
 _FLOAT32: Final = Struct("<f")
 
 Texts: TypeAlias = Sequence[Any]
@@ -56,13 +57,12 @@ Check: TypeAlias = Callable[[Sequence[Any]], bool]
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """How one column is written. ``template``: its part of a line; ``text``: a value, not NULL, as it is written."""
+    """How one column is written. ``template``: its part of a line; ``texts``: values that are not NULL as they are formatted."""
 
     nullable: bool
     template: str
-    text: Callable[[Any], str]
-    is_text: bool = False
-    """Whether its values may hold the ends and the escape."""
+    texts: Callable[[Texts], Texts] | None = None
+    """Only where values need more than the template: where a row has NULLs, an end or the escape. None: they never do."""
     is_bytes: bool = False
     checks: tuple[Check, ...] = ()
 
@@ -92,24 +92,35 @@ def _column(column: WireColumn) -> _Column:
     checks = tuple(_checks(description, mysql_type))
     nullable = description.nullable
     if mysql_type in FLOATS:
-        return _Column(nullable, "%r", _float32 if is_float32(description) else float.__repr__, checks=checks)
+        return _Column(nullable, "%r", _floats32 if is_float32(description) else None, checks=checks)
     if data_type_of(description) == "year":
-        # The text 0 is the year 2000, 0000 is the year 0.
-        return _Column(nullable, "%04d", "{:04d}".format, checks=checks)
+        return _Column(nullable, "%04d", _years, checks=checks)
     if mysql_type in INTEGERS | {ENUM, SET}:
-        return _Column(nullable, "%d", int.__repr__, checks=checks)
+        return _Column(nullable, "%d", checks=checks)
     if description.binary:
-        return _Column(nullable, "%s", bytes.hex, is_bytes=True, checks=checks)
-    return _Column(nullable, "%s", _escaped, is_text=True, checks=checks)
+        return _Column(nullable, "%s", _hexadecimals, is_bytes=True, checks=checks)
+    return _Column(nullable, "%s", _escaped, checks=checks)
 
 
-def _escaped(value: Any) -> str:
-    return str.translate(value, _ESCAPES)
+def _escaped(values: Texts) -> Texts:
+    joined = "".join(values)
+    if FIELD_END in joined or LINE_END in joined or ESCAPE in joined:
+        return [value.translate(_ESCAPES) for value in values]
+    return values
 
 
-def _float32(value: Any) -> str:
+def _hexadecimals(values: Texts) -> Texts:
+    return list(map(bytes.hex, values))
+
+
+def _years(values: Texts) -> Texts:
+    # The text 0 is the year 2000, 0000 is the year 0.
+    return list(map("{:04d}".format, values))
+
+
+def _floats32(values: Texts) -> Texts:
     # The greatest FLOAT's shortest text is a number above it: see `row.GREATEST_FLOAT`.
-    return float.__repr__(_FLOAT32.unpack(_FLOAT32.pack(value))[0])
+    return [_FLOAT32.unpack(_FLOAT32.pack(value))[0] for value in values]
 
 
 def _checks(column: ColumnDescription, mysql_type: int) -> Iterable[Check]:
@@ -152,26 +163,24 @@ def _within(most: int) -> Check:
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """Renders batches of rows. All rows go one way: as one formatted text, or column by column."""
+    """Renders batches of rows. All rows of a batch go one way: as one formatted text, or column by column."""
 
     columns: tuple[_Column, ...]
     template: str
-    careful_template: str
     bytes_at: tuple[int, ...]
     checked_at: tuple[int, ...]
-    care: tuple[str, ...]
-    """What a formatted text must not hold, beside the ends and the escape of a value."""
+    signs: tuple[str, ...]
+    """What a formatted text must not hold, beside the ends of a value."""
 
     @classmethod
     def of(cls, columns: tuple[_Column, ...]) -> "_Lines":
         """Prepare what is the same for every batch."""
         # Whether the sink's column takes NULL does not count: upstream's may. %d takes none.
         nulls = [_NULL_VALUE] if any(not column.template.endswith("d") for column in columns) else []
-        floats = [GREATEST_FLOAT] if any(column.text is _float32 for column in columns) else []
+        floats = [GREATEST_FLOAT] if any(column.texts is _floats32 for column in columns) else []
         return cls(
             columns,
             FIELD_END.join(column.template for column in columns) + LINE_END,
-            FIELD_END.join("%s" for _ in columns) + LINE_END,
             tuple(at for at, column in enumerate(columns) if column.is_bytes),
             tuple(at for at, column in enumerate(columns) if column.checks),
             (ESCAPE, *nulls, *floats),
@@ -180,7 +189,9 @@ class _Lines:
     def render(self, rows: Sequence[tuple[Any, ...]]) -> bytes | None:
         """Return the lines of some rows; None if one of them is left to REPLACE."""
         try:
-            text = self._formatted(rows) or self._rendered(rows)
+            # Where the first rows have NULLs, most batches have.
+            has_nulls = any(None in row for row in rows[:_FIRST_ROWS])
+            text = (None if has_nulls else self._formatted(rows)) or self._rendered(rows)
             return None if text is None else text.encode()
         except (TypeError, ValueError, AttributeError, OverflowError):  # a value that is not of its type, or not UTF-8
             return None
@@ -200,7 +211,7 @@ class _Lines:
             text = self.template * len(rows) % tuple(chain.from_iterable(rows))
         except TypeError:  # a NULL among numbers
             return None
-        if any(sign in text for sign in self.care):
+        if any(sign in text for sign in self.signs):
             return None
         fields, lines = (len(self.columns) - 1) * len(rows), len(rows)
         return text if text.count(FIELD_END) == fields and text.count(LINE_END) == lines else None
@@ -208,11 +219,19 @@ class _Lines:
     def _rendered(self, rows: Sequence[tuple[Any, ...]]) -> str | None:
         """Render column by column: with NULLs, and with values that hold an end or the escape."""
         rendered: list[Texts] = []
+        templates: list[str] = []
         for column, values in zip(self.columns, zip(*rows, strict=True), strict=True):
             has_null = None in values
             # What servers make of a NULL here depends on type and statement.
             if (has_null and not column.nullable) or not all(check(values) for check in column.checks):
                 return None
-            text = column.text
-            rendered.append([NULL if value is None else text(value) for value in values])
-        return self.careful_template * len(rows) % tuple(chain.from_iterable(zip(*rendered, strict=True)))
+            present: Texts = [value for value in values if value is not None] if has_null else values
+            texts = present if column.texts is None else column.texts(present)
+            if has_null:
+                following = iter(texts)
+                texts = [NULL if value is None else next(following) for value in values]
+            rendered.append(texts)
+            # A number that is formatted already, or may be NULL.
+            templates.append("%s" if has_null or column.texts is _years else column.template)
+        template = FIELD_END.join(templates) + LINE_END
+        return template * len(rows) % tuple(chain.from_iterable(zip(*rendered, strict=True)))
