@@ -13,6 +13,7 @@ from applier.model.events import AdminEvent, DdlEvent, Event, PlacedRow, Resolve
 from applier.model.listing import Listing
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.range_report import RangeId
+from applier.model.rejected_event import RejectedEvent
 
 
 class Record(NamedTuple):
@@ -45,29 +46,47 @@ class Unplaced(NamedTuple):
     head: EventHead | None
 
 
-class Placer(Protocol):
-    """Finds the events of one range's records. Made by ``Decoder.placer``, called by one thread, record by record in offset order.
+class PlacedRows(NamedTuple):
+    """Rows of one range in the order of their events, one column per member of ``PlacedRow``: columns cost half of a tuple per row.
 
-    This is the hot path of listening: ``place`` is called once per record, and may keep what it learns from one record for the next.
+    ``shape`` indexes ``shapes``, which are different objects. ``offset`` and ``index`` name the event; an event may give several rows: an
+    update that changes the key is a delete and an upsert.
     """
 
-    @property
-    def indices(self) -> Sequence[int] | None:
-        """Of the record that ``place`` has read last: the index of the event of each item; None where item n is event n.
+    shapes: Sequence[Shape]
+    shape: Sequence[int]
+    commit_ts: Sequence[int]
+    kind: Sequence[int]
+    offset: Sequence[int]
+    index: Sequence[int]  # type: ignore[assignment] # hides tuple.index, which nobody needs here
+    key: Sequence[bytes]
+    image: Sequence[bytes]
 
-        An event may give several items: an update that changes the key is a delete and an upsert.
-        """
-        ...
 
-    def place(self, offset: int, key: bytes | None, value: bytes | None) -> Sequence[Placed]:
-        """Return the events of one record in order. ProtocolError if one of them cannot be read, or cannot be applied.
+class PlacedEvent(NamedTuple):
+    """An event that is not a row, or a row that was rejected, with its place in the range."""
 
-        A listener calls it again with the same record when a range is read again: it must return the same.
+    offset: int
+    index: int  # type: ignore[assignment] # as above
+    event: DdlEvent | ResolvedEvent | AdminEvent | RejectedEvent
+
+
+class Placer(Protocol):
+    """Finds the events of one range's records. Made by ``Decoder.placer``, called by one thread, with the records in offset order.
+
+    This is the hot path of listening: ``place_all`` may keep what it learns from one record for the next.
+    """
+
+    def place_all(self, records: Sequence[Record]) -> Iterator[PlacedRows | PlacedEvent]:
+        """Yield the events of some records in order. ProtocolError if one of them cannot be read, or cannot be applied.
+
+        The error is that of the first such event. Rows of events before it may have been yielded. A listener calls it again with the
+        same records, otherwise divided, when a range is read again: the events must be the same.
         """
         ...
 
     def place_each(self, offset: int, key: bytes | None, value: bytes | None) -> Sequence[tuple[int, Placed | Unplaced]]:
-        """Return what ``place`` returns, each with the index of its event. Raises nothing: called where ``place`` has, and for tolerance.
+        """Return the events of one record, each with its index. Raises nothing: called where ``place_all`` has, and for tolerance.
 
         An event that cannot be read comes as an ``Unplaced``; if its keys can be read, a marker row for each key precedes it. A record
         that cannot be taken apart is one ``Unplaced`` with the index ``WHOLE_RECORD``.

@@ -5,18 +5,19 @@ megabytes (DESIGN.md 15).
 """
 
 from bisect import bisect_right
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Collection, Iterable, Sequence
+from itertools import accumulate, compress
+from typing import Any, Final
 
 from applier.model.chunk import bucket_seed
 from applier.model.errors import SourceError
-from applier.model.events import DdlEvent, ResolvedEvent, Shape
+from applier.model.events import AdminEvent, DdlEvent, ResolvedEvent, Shape
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import DdlArrival, HoldPoint, RangeId, RangeReport, RowCount, TableRows
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, QuarantineState, RejectedEvent
 from applier.model.segment import has_shown_past, is_past
 from applier.planner import bytes_key_names, key_names
-from applier.sources.port import Placed
+from applier.sources.port import PlacedRows
 
 MAX_HOLD_POINTS: Final = 256
 MAX_ROW_COUNTS: Final = 64
@@ -45,11 +46,11 @@ class TableSummary:
 
 
 class RangeSummary:
-    """Collects the report of one range. ``top``: the greatest value of its hold points so far."""
+    """Collects the report of one range."""
 
     __slots__ = (
         "_bytes", "_ddls", "_early", "_floor_ts", "_held", "_hold", "_range", "_rejected", "_replays", "_resolved_ts", "_stored",
-        "_tables", "_ts", "events", "top",
+        "_tables", "_top", "_ts", "events",
     )  # fmt: skip
 
     def __init__(self, range_id: RangeId, floor_ts: Ts, stored: Collection[tuple[int, int]]) -> None:
@@ -57,7 +58,8 @@ class RangeSummary:
         self._range, self._floor_ts, self._stored = range_id, floor_ts, stored
         self._tables: dict[int, TableSummary] = {}
         self._ts: list[int] = []
-        self._hold: list[HoldPoint] = []
+        self._hold: list[tuple[int, int]] = []
+        """Of each record that keeps the stored offset as long as the checkpoint is at or below a value: (its offset, the value)."""
         self._ddls: list[DdlArrival] = []
         self._rejected: dict[EventPlace, RejectedEvent] = {}
         self._held = 0
@@ -65,34 +67,63 @@ class RangeSummary:
         self._resolved_ts = 0
         self._replays = self._bytes = 0
         self.events = 0
-        self.top = -1
+        self._top = -1
 
-    def table(self, shape: Shape, offset: int, ts: int) -> TableSummary:
-        """Return what is known of a shape; its first row is at ``offset``."""
+    def add_rows(self, rows: PlacedRows) -> tuple[PlacedRows, list[TableSummary]]:
+        """Count some rows. Return those that are not below the floor, and their tables, parallel to ``shapes``."""
+        self.events += len(rows.key)
+        if is_past(min(rows.commit_ts), self._floor_ts):
+            rows = self._drop_replays(rows)
+            if not rows.key:
+                return rows, []
+        times = rows.commit_ts
+        if max(times) > self._top:
+            self._hold_rows(rows.offset, times)
+        self._ts += times
+        self._bytes += sum(map(len, rows.key)) + sum(map(len, rows.image)) + ROW_BYTES * len(times)
+        tables = [self._table(shape, rows, number) for number, shape in enumerate(rows.shapes)]
+        if len(tables) == 1:
+            tables[0].count(len(times), min(times), max(times))
+        else:
+            for number, ts in zip(rows.shape, times, strict=True):
+                tables[number].count(1, ts, ts)
+        return rows, tables
+
+    def _drop_replays(self, rows: PlacedRows) -> PlacedRows:
+        """Return the rows that are not below the floor; count the others."""
+        kept = [not is_past(ts, self._floor_ts) for ts in rows.commit_ts]
+        self._replays += kept.count(False)
+        first = kept.index(False)
+        # Of the first one only: within a run of rows there is no promise, so it speaks for those behind it.
+        self._note_early(rows.offset[first], rows.commit_ts[first])
+        shapes = list(compress(rows.shape, kept))
+        used = sorted(set(shapes))
+        renumbered = {shape: number for number, shape in enumerate(used)}
+        columns: Iterable[Any] = (list(compress(column, kept)) for column in rows[2:])
+        return PlacedRows([rows.shapes[shape] for shape in used], [renumbered[shape] for shape in shapes], *columns)
+
+    def _hold_rows(self, offsets: Sequence[int], times: Sequence[int]) -> None:
+        """Note those of some rows that are above all before them."""
+        tops = list(accumulate(times, max, initial=self._top))
+        self._hold += [(offset, top) for offset, top, before in zip(offsets, tops[1:], tops, strict=False) if top > before]
+        self._top = tops[-1]
+
+    def _table(self, shape: Shape, rows: PlacedRows, number: int) -> TableSummary:
+        """Return what is known of the shape with this number in ``rows``."""
         # Shapes are interned, so their identity is enough as key. The hash of a shape would go through all of its columns.
         table = self._tables.get(id(shape))
         if table is None:
-            table = self._tables[id(shape)] = TableSummary(shape, offset, ts)
+            first = rows.shape.index(number)
+            table = self._tables[id(shape)] = TableSummary(shape, rows.offset[first], rows.commit_ts[first])
         return table
 
-    def hold(self, offset: int, value: int) -> None:
-        """Note that the record at ``offset`` keeps the stored offset as long as the checkpoint is at or below ``value``."""
-        if value <= self.top:
-            return
-        self.top = value
-        self._hold.append(HoldPoint(Offset(offset), Ts(value)))
-
-    def drop_replay(self, offset: int, ts: int) -> None:
-        """Count a row below the floor."""
-        self._note_early(offset, ts)
-        self._replays += 1
-
-    def add_event(self, offset: int, index: int, event: Placed | RejectedEvent) -> None:
+    def add_event(self, offset: int, index: int, event: DdlEvent | ResolvedEvent | AdminEvent | RejectedEvent) -> None:
         """Take in an event that is not a row. SourceError if too many are rejected."""
+        self.events += 1
         if isinstance(event, ResolvedEvent):
             self._resolved_ts = max(self._resolved_ts, event.ts)
             # ts - 1: a restart needs the first resolved event *above* A again, and the first row at or above A (model.segment).
-            self.hold(offset, event.ts - 1)
+            self._hold_rows([offset], [event.ts - 1])
         elif isinstance(event, DdlEvent):
             self._note_early(offset, event.commit_ts)
             self._ddls.append(DdlArrival(Offset(offset), index, event))
@@ -125,12 +156,6 @@ class RangeSummary:
         # After a resolved event above the floor it is a replay: the stream had promised that nothing new below it follows (DESIGN.md 3).
         if self._early is None and is_past(ts, self._floor_ts) and not has_shown_past(self._resolved_ts, self._floor_ts):
             self._early = (ts, offset)
-
-    def add_row(self, table: TableSummary, ts: int, size: int) -> None:
-        """Count a row of a table; ``size``: the bytes of its key and image."""
-        table.count(1, ts, ts)
-        self._ts.append(ts)
-        self._bytes += size + ROW_BYTES
 
     def report(self) -> RangeReport:
         """Return the report. To be called once, at the end of the range."""
@@ -169,16 +194,14 @@ def _table_rows(table: TableSummary, stream: Stream) -> TableRows:
     )
 
 
-def merge_hold_points(points: list[HoldPoint]) -> tuple[HoldPoint, ...]:
+def merge_hold_points(points: Sequence[tuple[int, int]]) -> tuple[HoldPoint, ...]:
     """Thin hold points to MAX_HOLD_POINTS: each kept one has the first offset and the last value of those that it stands for.
 
     So an offset is never too late: a few records more may be read again after a restart, none is missed.
     """
-    if len(points) <= MAX_HOLD_POINTS:
-        return tuple(points)
-    width = -(-len(points) // MAX_HOLD_POINTS)
+    width = -(-len(points) // MAX_HOLD_POINTS) or 1
     runs = (points[i : i + width] for i in range(0, len(points), width))
-    return tuple(HoldPoint(run[0].offset, run[-1].value) for run in runs)
+    return tuple(HoldPoint(Offset(run[0][0]), Ts(run[-1][1])) for run in runs)
 
 
 def count_rows(sorted_ts: list[int]) -> tuple[RowCount, ...]:

@@ -6,7 +6,7 @@ A skipped event counts as never written. An unreadable one leaves a marker for e
 older version of that row must not become its final image (DESIGN.md 11). DDLs are not skipped here: the ledger and the engine do that.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -14,7 +14,8 @@ from applier.model.errors import ProtocolError
 from applier.model.events import AdminEvent, DdlEvent, FoldedName, PlacedRow, ResolvedEvent, TableName
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, QuarantineState, RejectedEvent, key_text, reason_of
-from applier.sources.port import Decoder, Placed, Unplaced
+from applier.sources.placed_rows import gather_rows
+from applier.sources.port import Decoder, Placed, PlacedEvent, PlacedRows, Record, Unplaced
 
 WAS_DDL: Final = "; it is a DDL: unless another partition has a readable copy, the sink lacks its effect, and later rows may not fit"
 MAYBE_DDL: Final = "; its content is not known: if it was a DDL, later rows may not fit the sink's tables"
@@ -44,6 +45,10 @@ STRICT: Final = Tolerance()
 Tolerated: TypeAlias = Placed | RejectedEvent
 
 
+TOGETHER: Final = 128
+"""Records that are placed event by event if one of them cannot be read."""
+
+
 class TolerantPlacer:
     """Places as ``Placer`` does; a rejected event comes out as a ``RejectedEvent``."""
 
@@ -53,28 +58,37 @@ class TolerantPlacer:
         self._stored_offsets = frozenset(offset for offset, _ in tolerance.stored)
         self._skipped_offsets = frozenset(offset for offset, _ in tolerance.skipped)
         self._skipped_times = frozenset(ts for ts, _ in tolerance.skipped_ts)
-        self.indices: Sequence[int] | None = None
-        """As those of ``Placer``."""
 
-    def place(self, offset: int, key: bytes | None, value: bytes | None) -> list[Tolerated]:
-        """Return the events of one record. ProtocolError for an unreadable one that is not tolerated."""
-        try:
-            placed = self._placer.place(offset, key, value)
-        except ProtocolError:
-            # Only now: placing event by event costs a second reading of the record, and nearly no record needs it.
-            return self._place_each(offset, key, value)
-        if offset in self._skipped_offsets or (self._skipped_times and not self._skipped_times.isdisjoint(map(_ts_of, placed))):
-            return self._place_each(offset, key, value)
-        self.indices = self._placer.indices
-        return list(placed)
+    def place_all(self, records: Sequence[Record]) -> Iterator[PlacedRows | PlacedEvent]:
+        """Yield the events of some records. ProtocolError for an unreadable one that is not tolerated."""
+        for first in range(0, len(records), TOGETHER):
+            some = records[first : first + TOGETHER]
+            try:
+                placed = list(self._placer.place_all(some))
+            except ProtocolError:
+                # Only now: placing event by event costs a second reading of the records, and nearly none of them need it.
+                placed = None
+            if placed is None or self._may_skip(some, placed):
+                yield from gather_rows(event for record in some for event in self._place_each(*record))
+            else:
+                yield from placed
 
-    def _place_each(self, offset: int, key: bytes | None, value: bytes | None) -> list[Tolerated]:
+    def _may_skip(self, records: Sequence[Record], placed: Sequence[PlacedRows | PlacedEvent]) -> bool:
+        """Whether a skip rule may name one of the events."""
+        if self._skipped_offsets and not self._skipped_offsets.isdisjoint(record.offset for record in records):
+            return True
+        return bool(self._skipped_times) and any(not self._skipped_times.isdisjoint(_times_of(one)) for one in placed)
+
+    def _place_each(self, offset: int, key: bytes | None, value: bytes | None) -> list[tuple[int, int, Tolerated]]:
         found = self._placer.place_each(offset, key, value)
-        self.indices = [index for index, _ in found]
         # First all rules, then all events: an update that changes the key is two rows of one event, and a rule that names the table of
         # either skips both.
         skipped = {index: decided_by for index, event in found if (decided_by := self._skipped_by(offset, index, event)) is not None}
-        return [self._tolerated(EventPlace(self._stream, Offset(offset), index), event, skipped.get(index)) for index, event in found]
+        places = [EventPlace(self._stream, Offset(offset), index) for index, _ in found]
+        return [
+            (offset, place.event, self._tolerated(place, one, skipped.get(place.event)))
+            for place, (_, one) in zip(places, found, strict=True)
+        ]
 
     def _skipped_by(self, offset: int, index: int, event: Placed | Unplaced) -> str | None:
         """Return who decided that the event is skipped; None if no rule says so."""
@@ -109,6 +123,12 @@ def _consequence(event: Unplaced) -> str:
     if event.head is None:
         return MAYBE_DDL
     return WAS_DDL if event.head.is_ddl else ""
+
+
+def _times_of(placed: PlacedRows | PlacedEvent) -> Iterable[Ts | None]:
+    if isinstance(placed, PlacedRows):
+        return map(Ts, placed.commit_ts)
+    return () if isinstance(placed.event, RejectedEvent) else (_ts_of(placed.event),)
 
 
 def _ts_of(event: Placed | Unplaced) -> Ts | None:

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from applier.model.position import Stream
 from applier.sources.open_protocol import OpenProtocolPlacer, decode_record, image_decoder
+from applier.sources.port import Record
 
 ROWS = 16_000
 ROUNDS = 5
@@ -63,16 +64,18 @@ def best(function):
 def measure(label, given):
     placer = OpenProtocolPlacer(Stream("bench", 0))
 
-    def place():
-        for key, value in given:
-            placer.place(1, key, value)
+    records = [Record(offset, key, value) for offset, (key, value) in enumerate(given)]
 
-    placed = [row for key, value in given for row in placer.place(1, key, value)]
-    decode = image_decoder(placed[0].shape)
+    def place():
+        return list(placer.place_all(records))
+
+    placed = place()
+    decode = image_decoder(placed[0].shapes[0])
 
     def decode_images():
-        for row in placed:
-            decode(row.image)
+        for rows in placed:
+            for image in rows.image:
+                decode(image)
 
     size = sum(len(key) + len(value) for key, value in given) // ROWS
     print(f"{label:32}{size:5} B{best(place):8.2f} us place{best(decode_images):8.2f} us image")

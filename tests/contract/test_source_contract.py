@@ -16,6 +16,7 @@ from applier.sources.port import Record, Unplaced
 from applier.sources.whole_range import read_whole
 from tests.builders.wire import TS, head, integer_key, record, text
 from tests.rig.feed import PARTITIONS, Feed, fake_feed, kafka_feed, mock_feed
+from tests.rig.placing import place_record
 
 MANY = 2500
 TIME_MS = 1_700_000_000_000
@@ -231,9 +232,8 @@ def test_the_decoder_crosses_to_executors_and_its_two_ways_agree_on_what_was_rea
     stream = Stream(feed.topic, FULL)
     placer = decoder.placer(stream)
     for one in read(feed, FULL, 10, 20):
-        (placed,) = placer.place(*one)
+        (placed,) = place_record(placer, *one)
         assert isinstance(placed, PlacedRow)
-        assert placer.indices is None
         assert placer.place_each(*one) == [(0, placed)]
         (event,) = decoder.events(one, Place(stream, one.offset))
         assert isinstance(event, RowEvent)
@@ -248,7 +248,7 @@ def test_a_record_that_cannot_be_taken_apart_is_an_error_with_its_place_and_one_
     decoder, stream = feed.source.decoder, Stream(feed.topic, SHORT)
     where = {"topic": feed.topic, "partition": SHORT, "offset": 0}
     with pytest.raises(ProtocolError) as placing:
-        decoder.placer(stream).place(*rubbish)
+        place_record(decoder.placer(stream), *rubbish)
     with pytest.raises(ProtocolError) as decoding:
         decoder.events(rubbish, Place(stream, rubbish.offset))
     ((index, unplaced),) = decoder.placer(stream).place_each(*rubbish)

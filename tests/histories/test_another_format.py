@@ -1,7 +1,7 @@
 """A source whose records are no Open Protocol is applied like any other: nothing behind the source's port knows the format."""
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,8 @@ from applier.planner.table_check import Acceptance
 from applier.replica.quarantine_retry import QuarantineRetry
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
-from applier.sources.port import EventHead, Placed, Record, Unplaced
+from applier.sources.placed_rows import gather_rows
+from applier.sources.port import EventHead, Placed, PlacedEvent, PlacedRows, Record, Unplaced
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import STRICT, sqlite_replica
 
@@ -30,18 +31,18 @@ SHAPE = Shape(
 class LinePlacer:
     """A record's value is lines of words: ``TS put ID NOTE``, ``TS del ID``, ``TS ddl STATEMENT``, ``TS resolved``."""
 
-    indices = None
-
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
 
-    def place(self, offset: int, key: bytes | None, value: bytes | None) -> Sequence[Placed]:
-        placed = []
-        for _, event in self.place_each(offset, key, value):
-            if isinstance(event, Unplaced):
-                raise event.error
-            placed.append(event)
-        return placed
+    def place_all(self, records: Sequence[Record]) -> Iterator[PlacedRows | PlacedEvent]:
+        return gather_rows(self._readable(records))
+
+    def _readable(self, records: Sequence[Record]) -> Iterator[tuple[int, int, Placed]]:
+        for record in records:
+            for index, event in self.place_each(*record):
+                if isinstance(event, Unplaced):
+                    raise event.error
+                yield record.offset, index, event
 
     def place_each(self, offset: int, key: bytes | None, value: bytes | None) -> Sequence[tuple[int, Placed | Unplaced]]:
         if not value:

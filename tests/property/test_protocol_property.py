@@ -13,7 +13,7 @@ from applier.sources.open_protocol import OpenProtocolPlacer, decode_key, decode
 from applier.sources.open_protocol.escape import unquote
 from applier.sources.open_protocol.value import INTEGER_RANGES, VALUE_CLASSES, ValueClass
 from tests.builders.wire import VERSION, frame, head, read_vectors, record
-from tests.rig.placing import assert_faces_agree
+from tests.rig.placing import assert_faces_agree, place_record
 
 STREAM = Stream("changefeed", 0)
 SMALL = [vector for vector in read_vectors() if vector.key and vector.value and len(vector.value) < 2000]
@@ -103,7 +103,7 @@ def assert_only_protocol_errors(key, value):
     with suppress(ProtocolError):
         decode_record(key, value)
     with suppress(ProtocolError):
-        for event in PLACER.place(0, key, value):
+        for event in place_record(PLACER, 0, key, value):
             if isinstance(event, PlacedRow):
                 image_decoder(event.shape)(event.image)
 

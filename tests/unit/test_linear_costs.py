@@ -12,7 +12,7 @@ from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, TableRows
 from applier.planner.catalogue import TableDescription
 from applier.replica.sink_tables import rekeyed_tables
-from applier.sources.open_protocol import OPEN_PROTOCOL, shape_codec
+from applier.sources.open_protocol import OPEN_PROTOCOL, matcher
 from applier.sources.open_protocol.compiled import ROWS_TO_REPLACE, CompiledShapes
 from applier.tasks.listen import ListenTask, listen
 from tests.builders.handwritten import log_of, row
@@ -174,9 +174,9 @@ def small_cache(monkeypatch):
 
     def compile_one(shape):
         compiled.append(shape)
-        return shape_codec._compile_matcher(shape)
+        return matcher._compile_matcher(shape)
 
-    monkeypatch.setattr(shape_codec, "_matchers", CompiledShapes(compile_one, 10))
+    monkeypatch.setattr(matcher, "_matchers", CompiledShapes(compile_one, 10))
     return compiled
 
 

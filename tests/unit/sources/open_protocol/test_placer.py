@@ -8,18 +8,17 @@ import pytest
 from applier.model.errors import ProtocolError
 from applier.model.events import DdlEvent, PlacedRow, ResolvedEvent, RowKind, Shape
 from applier.model.position import Offset, Place, Stream
-from applier.sources.open_protocol import KEYLESS, OpenProtocolPlacer, decode_key, image_decoder
-from applier.sources.open_protocol import placer as placer_module
+from applier.sources.open_protocol import KEYLESS, OpenProtocolPlacer, decode_key, image_decoder, row_head, row_run
 from applier.sources.open_protocol.value import VALUE_CLASSES
 from tests.builders.wire import TS, column, dump, head, integer_key, record, text
-from tests.rig.placing import assert_faces_agree
+from tests.rig.placing import assert_faces_agree, place_record
 
 STREAM = Stream("changefeed", 2)
 PLACE = Place(STREAM, Offset(9))
 
 
 def place(*events, placer=None):
-    return (placer or OpenProtocolPlacer(STREAM)).place(9, *record(*events))
+    return place_record(placer or OpenProtocolPlacer(STREAM), 9, *record(*events))
 
 
 def place_twice(body, key=None):
@@ -243,7 +242,7 @@ def test_bad_value_outside_of_the_key_is_found_when_the_image_is_decoded():
 def test_error_names_the_place_and_the_event_and_the_table():
     key, value = record((head(), {"u": order(1)}), (head(), {"u": order("1")}))
     with pytest.raises(ProtocolError) as caught:
-        OpenProtocolPlacer(STREAM).place(9, key, value)
+        place_record(OpenProtocolPlacer(STREAM), 9, key, value)
     expected = {"topic": "changefeed", "partition": 2, "offset": 9, "event": 1, "schema": "shop", "table": "orders", "commit_ts": TS}
     assert expected.items() <= caught.value.facts.items()
 
@@ -252,7 +251,7 @@ def test_record_is_placed_again_after_an_error():
     placer = OpenProtocolPlacer(STREAM)
     for _ in range(2):
         with pytest.raises(ProtocolError):
-            placer.place(1, *record((b'{"ts":1,', b"{}")))
+            place_record(placer, 1, *record((b'{"ts":1,', b"{}")))
         (row,) = place((head(), {"u": order(1)}), placer=placer)
         assert row.commit_ts == TS
 
@@ -293,13 +292,13 @@ def test_s15_row_kept_in_an_object_cannot_be_placed(member, only_handle_key):
 
 def test_row_without_a_value_is_refused():
     with pytest.raises(ProtocolError) as caught:
-        OpenProtocolPlacer(STREAM).place(9, record((head(), b""))[0], None)
+        place_record(OpenProtocolPlacer(STREAM), 9, record((head(), b""))[0], None)
     assert caught.value.facts["kind"] == "count_mismatch"
 
 
 def test_many_tables_and_shapes_are_forgotten_in_bounds_and_still_placed(monkeypatch):
-    monkeypatch.setattr(placer_module, "MAX_TABLES", 3)
-    monkeypatch.setattr(placer_module, "MAX_TABLE_SHAPES", 2)
+    monkeypatch.setattr(row_head, "MAX_TABLES", 3)
+    monkeypatch.setattr(row_run, "MAX_TABLE_SHAPES", 2)
     placer = OpenProtocolPlacer(STREAM)
     for _ in range(2):
         for table in range(6):

@@ -6,8 +6,9 @@ from applier.model.events import MARKER_IMAGE, PlacedRow, ResolvedEvent, RowKind
 from applier.model.position import Stream
 from applier.model.rejected_event import WHOLE_RECORD
 from applier.sources.open_protocol import OpenProtocolPlacer, decode_key
-from applier.sources.port import EventHead, Unplaced
+from applier.sources.port import EventHead, Record, Unplaced
 from tests.builders.wire import TS, column, head, integer_key, record, text
+from tests.rig.placing import place_records
 
 STREAM = Stream("changefeed", 2)
 BAD = column(3, 0, "not a number")
@@ -32,11 +33,9 @@ def markers(body, key=None):
 def test_what_can_be_read_comes_out_as_it_is_placed_with_the_index_of_its_event():
     events = [(head(), {"u": order(2), "p": order(1)}), (head(), {"u": order(3)}), ({"ts": 7, "t": 3}, b"")]
     placer = OpenProtocolPlacer(STREAM)
-    placed = placer.place(9, *record(*events))
-    assert each(*events) == list(zip([0, 0, 1, 2], placed, strict=True))
-    assert placer.indices == [0, 0, 1, 2]
-    placer.place(9, *record(*events[1:]))
-    assert placer.indices is None, "one item per event"
+    placed = place_records(placer, [Record(9, *record(*events))])
+    assert [place for place, _ in placed] == [(9, 0), (9, 0), (9, 1), (9, 2)]
+    assert each(*events) == [(index, event) for (_, index), event in placed]
 
 
 def test_the_events_around_one_that_cannot_be_read_are_placed():

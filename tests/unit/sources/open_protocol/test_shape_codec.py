@@ -5,7 +5,7 @@ import pytest
 from applier.model.errors import ProtocolError
 from applier.model.events import ColumnShape, Shape
 from applier.sources.open_protocol import image_decoder
-from applier.sources.open_protocol.shape_codec import compile_matcher
+from applier.sources.open_protocol.matcher import compile_matcher
 from applier.sources.open_protocol.value import VALUE_CLASSES
 from tests.builders.wire import column, dump
 

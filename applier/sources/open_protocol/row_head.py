@@ -1,0 +1,86 @@
+"""Event keys of plain rows, read without JSON where only the timestamp differs from one that was read before.
+
+Producers write ``{"ts":458173202432000000,"scm":"shop","tbl":"orders","t":1}``: what follows 18 digits is the same for all rows of a
+table, and stands for the members that it was parsed into. So JSON is parsed once per table and range, not once per transaction.
+"""
+
+from typing import Final, NamedTuple
+
+from applier.model.errors import ProtocolError
+from applier.sources.open_protocol.framing import VERSION
+from applier.sources.open_protocol.head import ROW, read_head
+from applier.sources.open_protocol.row_run import KnownTable
+
+MAX_TABLES: Final = 65_536
+"""Tables whose shapes a placer remembers; the oldest is forgotten. Each takes some hundred bytes."""
+
+_TS: Final = b'{"ts":'
+_DIGITS: Final = 18
+"""Of the timestamps of the years 2010 to 2085. Shorter and longer ones are read as JSON."""
+_TAIL: Final = len(_TS) + _DIGITS
+_LEAST: Final = 10 ** (_DIGITS - 1)
+
+_FRAME: Final = len(VERSION) + 8
+_RECORD_TS: Final = _FRAME + len(_TS)
+_RECORD_TAIL: Final = _FRAME + _TAIL
+
+
+class RowHead(NamedTuple):
+    """What the event key of a plain row says."""
+
+    ts: int
+    table: KnownTable
+
+
+class RowHeads:
+    """Reads event keys of one range. What is no plain row (other events, reduced rows, anything wrong) is left to ``read_head``."""
+
+    def __init__(self) -> None:
+        self._tables: dict[tuple[str, str], KnownTable] = {}
+        self._known: dict[bytes, tuple[bytes, KnownTable]] = {}
+
+    def of_record(self, key: bytes | None) -> RowHead | None:
+        """Return the head of a record of one event, if that is a plain row."""
+        if key is None:
+            return None
+        # The tail fixes the length of the whole, and the front holds that length and the version: a record of exactly one event.
+        known = self._known.get(key[_RECORD_TAIL:])
+        if known is not None and key[:_RECORD_TS] == known[0] and (digits := key[_RECORD_TS:_RECORD_TAIL]).isdigit():
+            ts = int(digits)
+            if ts >= _LEAST:
+                return RowHead(ts, known[1])
+        if key[:_FRAME] != VERSION + (len(key) - _FRAME).to_bytes(8, "big", signed=True):
+            return None
+        return self.of_event(key[_FRAME:])
+
+    def of_event(self, head_json: bytes) -> RowHead | None:
+        """Return the head of an event, if that is a plain row."""
+        tail = head_json[_TAIL:]
+        known = self._known.get(tail)
+        digits = head_json[len(_TS) : _TAIL]
+        is_usual = head_json[: len(_TS)] == _TS and digits.isdigit() and digits[0] != ord("0")
+        if known is not None and is_usual:
+            return RowHead(int(digits), known[1])
+        try:
+            head = read_head(head_json)
+        except ProtocolError:
+            return None
+        if head.t != ROW or head.ohk or head.ccl:
+            return None
+        table = self._tables.get((head.scm, head.tbl)) or self._new_table(head.scm, head.tbl)
+        # A second "ts", however it is written, would count instead of the first one.
+        if is_usual and len(digits) == _DIGITS and tail[:1] == b"," and b'"ts"' not in tail and b"\\" not in tail:
+            self._remember(tail, table)
+        return RowHead(head.ts, table)
+
+    def _remember(self, tail: bytes, table: KnownTable) -> None:
+        if len(self._known) >= MAX_TABLES:
+            self._known.clear()
+        size = len(tail) + _TAIL
+        self._known[tail] = (VERSION + size.to_bytes(8, "big") + _TS, table)
+
+    def _new_table(self, schema: str, name: str) -> KnownTable:
+        if len(self._tables) >= MAX_TABLES:
+            del self._tables[next(iter(self._tables))]
+        table = self._tables[schema, name] = KnownTable(schema, name)
+        return table

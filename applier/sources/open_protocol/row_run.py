@@ -1,0 +1,191 @@
+"""Placing a run of rows: the images of many rows of one shape are checked and their keys found by one call.
+
+A body ``{"u":`` + X + ``}`` is split by its bytes, and a known shape's matcher reads X as one whole JSON object; the same with ``,"p":``
+in between, and with ``d``. Everything else (another shape, compression, repeated members, invalid UTF-8, anything wrong) takes the full
+parse, which decides. The two agree, because the fast path accepts only what the full parse would read alike.
+
+Images are read as lines of one text. Why that accepts exactly what reading each of them alone accepts: every image begins with ``{`` and
+ends with ``}``, JSON refuses a line feed within a string, and in JSON ``}`` is followed by ``{`` only between two documents. So no
+document reaches over the end of an image, and if there are as many documents as images, each image is one. (As the elements of one array
+they could: three images may be two halves of an element and two whole ones.)
+"""
+
+from collections.abc import Sequence
+from itertools import compress
+from typing import Final, TypeAlias
+
+from applier.model.errors import ProtocolError
+from applier.model.events import PlacedRow, RowKind, Shape
+from applier.model.position import Offset, Place, Stream
+from applier.sources.open_protocol.event import locate
+from applier.sources.open_protocol.head import ROW, Head
+from applier.sources.open_protocol.matcher import Matcher, compile_matcher
+from applier.sources.open_protocol.row_parse import place_parsed
+from applier.sources.placed_rows import rows_of
+from applier.sources.port import PlacedRows
+
+MAX_TABLE_SHAPES = 8
+"""Shapes tried per table and kind before the full parse: whole images, deletes with keys only, and some that column changes leave."""
+
+WORTH_JOINING: Final = 3
+"""Rows of one table and kind in a run from which on they are read together. Two cost the same either way."""
+
+AFTER, DELETED, OLD, END = b'{"u":{', b'{"d":{', b'}},"p":{', b"}}"
+"""The fixed bytes of a body. A text value cannot hold those of OLD, since its quotes would be escaped; a column named p can, and then
+nothing matches."""
+
+FRONT: Final = len(b'{"u":')
+
+
+class KnownTable:
+    """The shapes of one table that a placer has seen, by what its rows do; ``unusual`` are rows that only the full parse can take."""
+
+    __slots__ = ("deletes", "name", "schema", "unusual", "upserts")
+
+    def __init__(self, schema: str, name: str) -> None:
+        self.schema, self.name = schema, name
+        self.upserts, self.deletes = KnownShapes(self, RowKind.UPSERT), KnownShapes(self, RowKind.DELETE)
+        self.unusual = KnownShapes(self, RowKind.UPSERT)
+
+    def learn(self, rows: Sequence[PlacedRow]) -> None:
+        """Remember the shapes of rows that the full parse has read."""
+        for row in rows:
+            (self.upserts if row.kind == RowKind.UPSERT else self.deletes).learn(row.shape)
+
+
+class KnownShapes:
+    """The matchers of the shapes of one table and kind of row, the last used one first."""
+
+    __slots__ = ("_matchers", "has_old", "kind", "table")
+
+    def __init__(self, table: KnownTable, kind: RowKind) -> None:
+        self.table, self.kind = table, int(kind)
+        self._matchers: list[Matcher] = []
+        self.has_old = False
+        """Whether an update with an old image has come: where none comes, nobody looks for one in each row (0.13 us)."""
+
+    def learn(self, shape: Shape) -> None:
+        """Remember a shape, unless it cannot be compiled."""
+        matcher = compile_matcher(shape)
+        if matcher is not None and matcher not in self._matchers:
+            self._matchers.insert(0, matcher)
+            del self._matchers[MAX_TABLE_SHAPES:]
+
+    def match_all(self, images: Sequence[bytes], old: Sequence[bytes]) -> tuple[Shape, list[bytes]] | None:
+        """Return the shape and the keys of rows that all have the shape used last; None if not all of them do. ``old``: b"" for none."""
+        if not self._matchers:
+            return None
+        matcher = self._matchers[0]
+        try:
+            rows = matcher.match_lines(b"\n".join(images))
+            if len(rows) != len(images):
+                return None
+            if any(old):
+                old_rows = matcher.match_old_lines(b"\n".join(filter(None, old)))
+                if not matcher.keep_keys(old_rows, list(compress(rows, old))):
+                    return None
+            return matcher.shape, matcher.keys_of(rows)
+        except (ValueError, RecursionError, ProtocolError):  # ValueError: msgspec's errors and UnicodeDecodeError
+            return None
+
+    def match_one(self, image: bytes, old: bytes) -> tuple[Shape, bytes] | None:
+        """Return the shape and the key of a row of a known shape; None if it needs the full parse."""
+        for matcher in self._matchers:
+            try:
+                row = matcher.match(image)
+                if old and not matcher.keeps_key(matcher.match_old(old), row):
+                    continue
+                key = matcher.key_of(row)
+            except (ValueError, RecursionError, ProtocolError):
+                continue
+            if matcher is not self._matchers[0]:
+                self._matchers.remove(matcher)
+                self._matchers.insert(0, matcher)
+            return matcher.shape, key
+        return None
+
+
+RunRow: TypeAlias = tuple[int, KnownShapes, int, int, bytes, bytes]
+"""A row event of a run: commit_ts, what it may be, offset, index, image, old image (b"": none). For an unusual one the last is the body."""
+
+
+def run_row(ts: int, table: KnownTable, offset: int, index: int, body: bytes) -> RunRow:
+    """Split the body of a row event."""
+    if body[-2:] == END:
+        if body[:6] == AFTER:
+            known = table.upserts
+            return (
+                (ts, known, offset, index, *split_old(body[FRONT:-1])) if known.has_old else (ts, known, offset, index, body[FRONT:-1], b"")
+            )
+        if body[:6] == DELETED:
+            return ts, table.deletes, offset, index, body[FRONT:-1], b""
+    return ts, table.unusual, offset, index, b"", body
+
+
+def split_old(images: bytes) -> tuple[bytes, bytes]:
+    """Split what follows ``{"u":`` into the image and the old image."""
+    end = images.rfind(OLD)
+    return (images, b"") if end < 0 else (images[: end + 2], images[end + len(OLD) - 1 :])
+
+
+def place_run(stream: Stream, run: Sequence[RunRow]) -> PlacedRows:
+    """Return the rows of a run of at least one. ProtocolError, with its place, of the first that cannot be read."""
+    commit_ts, known, offset, index, image, old = zip(*run, strict=True)
+    first = known[0]
+    if known.count(first) == len(run) and (found := first.match_all(image, old)) is not None:
+        shape, keys = found
+        return PlacedRows((shape,), bytes(len(run)), commit_ts, bytes((first.kind,)) * len(run), offset, index, keys, image)
+    rows = []
+    for event, match in zip(run, _matched(run), strict=True):
+        if match is not None:
+            rows.append((event[2], event[3], PlacedRow(event[0], event[1].kind, match[0], match[1], event[4])))
+            continue
+        try:
+            rows += [(event[2], event[3], row) for row in place_row(event)]
+        except ProtocolError as error:
+            raise locate(error, Place(stream, Offset(event[2])), event[3], _head(event)) from error
+    return rows_of(rows)
+
+
+def _matched(run: Sequence[RunRow]) -> list[tuple[Shape, bytes] | None]:
+    """Match the rows of each table and kind together, where they are several of one shape."""
+    matched: list[tuple[Shape, bytes] | None] = [None] * len(run)
+    places: dict[KnownShapes, list[int]] = {}
+    for number, event in enumerate(run):
+        places.setdefault(event[1], []).append(number)
+    for known, numbers in places.items():
+        if len(numbers) < WORTH_JOINING:
+            continue
+        found = known.match_all([run[number][4] for number in numbers], [run[number][5] for number in numbers])
+        if found is not None:
+            for number, key in zip(numbers, found[1], strict=True):
+                matched[number] = (found[0], key)
+    return matched
+
+
+def place_row(event: RunRow) -> list[PlacedRow]:
+    """Return the row of an event, or two where an update changed its handle key. ProtocolError, without a place."""
+    ts, known, _, _, image, old = event
+    if not old and known.kind == RowKind.UPSERT:
+        image, old = split_old(image)
+        known.has_old = known.has_old or bool(old)
+    found = known.match_one(image, old) if image else None
+    if found is not None:
+        return [PlacedRow(ts, known.kind, found[0], found[1], image)]
+    rows = place_parsed(_head(event), _body(known, image, old))
+    known.table.learn(rows)
+    return rows
+
+
+def _head(event: RunRow) -> Head:
+    table = event[1].table
+    return Head(ts=event[0], t=ROW, scm=table.schema, tbl=table.name)
+
+
+def _body(known: KnownShapes, image: bytes, old: bytes) -> bytes:
+    """Put the body together again, byte by byte as it came."""
+    if not image:
+        return old
+    if known.kind == RowKind.DELETE:
+        return b'{"d":' + image + b"}"
+    return b'{"u":' + image + (b',"p":' + old if old else b"") + b"}"
