@@ -39,6 +39,7 @@ class Part(StrEnum):
     TASKS = "jvm_tasks"
     """Threads of executors that run tasks, and those that feed Python workers."""
     JVM = "jvm_other"
+    """Its other threads, and the scripts that start it."""
     CLUSTER = "cluster"
     """Master and workers of a standalone cluster; their executors count as JVMs."""
 
@@ -106,6 +107,8 @@ class TreeUse:
                 if part is Part.WORKERS:
                     self._workers.setdefault(pid, 0.0)
                 else:
+                    # The script that starts a JVM becomes it.
+                    self._workers.pop(pid, None)
                     self._take(pid, part)
 
     def _look_at_memory(self) -> None:
@@ -128,9 +131,9 @@ class TreeUse:
         command = (PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0")
         if any(name in part for part in command for name in _DAEMONS):
             return Part.CLUSTER
-        if "java" in command[0]:
-            return Part.JVM
-        return Part.DRIVER if pid == self._leaders[0] else Part.WORKERS
+        if pid == self._leaders[0]:
+            return Part.DRIVER
+        return Part.WORKERS if "python" in command[0] else Part.JVM
 
     def _take(self, pid: int, part: Part) -> None:
         if part is not Part.JVM:
