@@ -30,7 +30,7 @@ IDLE_S = 0.05
 """Between two looks at the end offsets while nothing arrives: a small part of the latency, and a fraction of a percent of a core."""
 
 PACE_S = 0.15
-"""Between the starts of two cycles, unless a step is due: a cycle with three records costs as much as one with a hundred."""
+"""Between the starts of two listening jobs: one with three records costs as much as one with a hundred."""
 
 SAVE_INTERVAL_S = 5.0
 """How often positions are saved that grew without a window, and shown to lag tools."""
@@ -58,7 +58,7 @@ def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shu
     config = as_submitted(config)
     options = RunOptions(start_ts=Ts(config.source.start_ts), retry_for_s=config.run.retry_for_s, take_over=take_over)
     kafka = replace(config.kafka_settings(), unreachable_after_s=KAFKA_PATIENCE_S)
-    settings = engine_settings(config, apply_attempts=APPLY_ATTEMPTS)
+    settings = replace(engine_settings(config, apply_attempts=APPLY_ATTEMPTS), pace_s=PACE_S)
     monitor = Monitor(observer, MonitorSettings(replica=config.name, stall_after_s=config.source.stall_after_s))
     with retries_noted(monitor), ignoring_retries_at_shutdown(shutdown, monitor), ExitStack() as stack:
         endpoint = stack.enter_context(HttpEndpoint(config.http, monitor))
@@ -151,16 +151,12 @@ class Daemon:
         # Only then may the time of the retries start again. Every attempt at a segment that cannot be written reloads, reads, and saves
         # positions that grew: a successful cycle alone proves nothing.
         while not self._shutdown.is_requested:
-            began = time.monotonic()
             is_busy = self._engine.cycle()
             if time.monotonic() - self._saved_at >= SAVE_INTERVAL_S:
                 self._save()
             if not is_busy:
                 self._shutdown.wait(IDLE_S)
                 return
-            # A step that is due does not wait: what is paced is reading, since small cycles cost as much as large ones.
-            if not self._engine.coordinator.is_step_due:
-                self._shutdown.wait(max(0.0, began + PACE_S - time.monotonic()))
             if not self._engine.recovery.is_failing:
                 return
 
