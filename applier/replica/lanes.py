@@ -1,6 +1,7 @@
 """The three lanes of a run: listening, preparing and writing at the same time. What each begins and takes is its own module's."""
 
 from applier.coordinator.step import ApplySegment
+from applier.replica.bulk_loads import BulkLoads
 from applier.replica.context import RunContext
 from applier.replica.lane import wait_for_any
 from applier.replica.listening import Listening
@@ -17,7 +18,7 @@ class Lanes:
     def __init__(self, run: RunContext, state: ReplicaState) -> None:
         settings = run.settings
         rules = WriteRules(buckets=settings.buckets, attempts=settings.apply_attempts, policy=settings.quarantined)
-        writer = SegmentWriter(run.components.sink, run.components.runner, state.tables, rules)
+        writer = SegmentWriter(run.components.sink, run.components.runner, state.tables, rules, BulkLoads(run.components.sink, run.watcher))
         self._run, self._state = run, state
         self.steps = StepRunner(run, state, writer)
         self._listening = Listening(run, state)

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 import stamina
 
 from applier.coordinator.step import ApplySegment, SegmentAhead
-from applier.model.errors import InvariantViolation, NeedsOperator, RetryableSinkError, RowRefused
+from applier.model.errors import BulkRefused, InvariantViolation, NeedsOperator, RetryableSinkError, RowRefused
 from applier.model.range_report import RangeId, TableRows
 from applier.model.segment import SegmentWindow
 from applier.planner import QuarantinePolicy
+from applier.replica.bulk_loads import BulkLoads
 from applier.replica.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
 from applier.sinks.port import Sink
 from applier.sinks.progress import Fence, ProgressCommit
@@ -50,8 +51,8 @@ class WriteJob:
 class SegmentWriter:
     """Gives segments to the runner, and progress to the sink."""
 
-    def __init__(self, sink: Sink, runner: Runner, tables: SinkTables, rules: WriteRules) -> None:
-        self._sink, self._runner, self._tables, self._rules = sink, runner, tables, rules
+    def __init__(self, sink: Sink, runner: Runner, tables: SinkTables, rules: WriteRules, loads: BulkLoads) -> None:
+        self._sink, self._runner, self._tables, self._rules, self._loads = sink, runner, tables, rules, loads
 
     def plan_ahead(self, segments: Sequence[SegmentAhead], contents: Mapping[RangeId, RangeContent]) -> PreparePlan:
         """Plan how segments that follow one another are prepared. Raises what forbids one of them."""
@@ -98,6 +99,10 @@ class SegmentWriter:
         # the row, or to name it.
         elif isinstance(error, RowRefused) and "offset" not in error.facts and not plan.policy.trace_rows:
             other = replace(plan, policy=replace(plan.policy, trace_rows=True), bulk=False)
+        # REPLACE says what is wrong, if it is refused too. Also where this plan has no loads: the segment may have been prepared with them.
+        elif isinstance(error, BulkRefused):
+            self._loads.refused(error)
+            other = replace(plan, bulk=False)
         if other is None:
             return None
         write_plan = WritePlan(writer=self._sink.writer, fence=fence, commit=job.commit, takes_refused=other.policy.refused)
@@ -137,6 +142,7 @@ class SegmentWriter:
             bucket_splits=max(1, rows // (self._rules.buckets * ROWS_PER_TASK)),
             dialect=self._sink.dialect,
             policy=self._rules.policy,
+            bulk=self._loads.are_used,
         )
 
     def _retried(self, write: Callable[[], WriteOutcome]) -> WriteOutcome:

@@ -52,7 +52,7 @@ class Writing:
         try:
             outcome = self.lane.result()
         except Exception as error:
-            # The same segment in another way (row by row, without bulk loading …): nothing of it is durable.
+            # The same segment in another way (row by row, without bulk loads …): nothing of it is durable.
             if (other := self._writer.after_error(job, error, self._state.progress.fence)) is None:
                 raise
             self._start(other)

@@ -42,6 +42,12 @@ class LogEvent(StrEnum):
         "MySQL rebuilds a table, because EXCHANGE PARTITION refuses instantly added columns",
     )
     EVENT_QUARANTINED = "event_quarantined", logging.INFO, "an event was stored in the quarantine instead of being applied"
+    BULK_LOAD_REFUSED = "bulk_load_refused", logging.INFO, "a bulk load was rolled back; its segment is written by REPLACE instead"
+    BULK_LOADS_ENDED = (
+        "bulk_loads_ended",
+        logging.WARNING,
+        "this run makes no more bulk loads: the server does not take them, or has `refused` several",
+    )
     DIFFERENCE_ACCEPTED = "difference_accepted", logging.INFO, "a sink table differs from upstream's, and `[sink.accept]` allows that"
     RETRY = "retry", logging.INFO, "an operation has failed and is retried after `wait_s`"
     RETRY_ABANDONED = "retry_abandoned", logging.INFO, "a shutdown has ended the retries of an operation; the next start continues there"
