@@ -154,7 +154,8 @@ class Source(Protocol):
     def listing(self) -> Listing:
         """Fetch the partitions of all topics with their earliest and end offsets, now. Called once per cycle.
 
-        The ends are fetched after the partitions, and never include what a reader does not get yet (open transactions).
+        The ends are fetched after the partitions, and never include what a reader does not get yet (open transactions). The earliest
+        offsets of partitions that held records before may be some seconds old: a range that has expired since fails when it is read.
         SourceError: unknown topic, unreachable.
         """
         ...

@@ -62,7 +62,7 @@ def test_an_unknown_topic_is_named(broker):
 
 def test_a_topic_that_was_listed_before_may_come_back(source):
     source.listing()
-    assert source._refused(TOPIC, KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)).facts["kind"] == "unreachable"
+    assert source._extents.refused(TOPIC, KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)).facts["kind"] == "unreachable"
 
 
 def test_a_broker_that_does_not_answer_is_named():
