@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
+from applier.coordinator.batches import Batches
+from applier.coordinator.closed_bytes import ClosedBytes
 from applier.coordinator.sweep import Sweep
 from applier.model.position import Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
@@ -13,26 +15,57 @@ from applier.model.segment import is_spent
 class Cache:
     """All ranges that listeners hold, numbered in the order of their reports."""
 
-    __slots__ = ("_empty", "_ends", "_names", "_number", "_pinned", "_ranges", "_spent", "ahead", "at_checkpoint", "bytes", "bytes_of")
+    __slots__ = (
+        "_batches",
+        "_empty",
+        "_ends",
+        "_names",
+        "_number",
+        "_pinned",
+        "_ranges",
+        "_spent",
+        "ahead",
+        "at_checkpoint",
+        "bytes_of",
+        "closed",
+    )
 
     def __init__(self) -> None:
         self._number = 0
         self._ranges: dict[RangeId, tuple[int, RangeReport]] = {}
         # Released with the next step: no segment needs them, but the runner keeps every range until it is released.
-        self._empty: list[RangeId] = []
+        self._empty: dict[RangeId, None] = {}
         self._spent: dict[RangeId, None] = {}
         self._names: dict[Stream, set[RangeId]] = {}
         # A heap of (last commit_ts, number, range). A range that was dropped is left in it until it comes up.
         self._ends: list[tuple[Ts, int, RangeId]] = []
         self.at_checkpoint, self.ahead = Sweep(self._ranges), Sweep(self._ranges)
         self._pinned: Counter[RangeId] = Counter()
-        self.bytes = 0
+        self._batches = Batches()
         self.bytes_of: Counter[Stream] = Counter()
+        self.closed = ClosedBytes()
 
     @property
     def number(self) -> int:
         """The number of the latest report; 0 before the first."""
         return self._number
+
+    @property
+    def bytes(self) -> int:
+        """Size of everything that is cached, with what cannot be freed yet."""
+        return self._batches.bytes
+
+    def open_batch(self, ranges: Iterable[RangeId]) -> None:
+        """Take in which ranges are read, cached and freed together."""
+        self._batches.open(ranges)
+
+    def give_up(self, name: RangeId) -> None:
+        """Take in that a range could not be read."""
+        self._batches.release(name)
+
+    def bytes_in(self, names: Iterable[RangeId]) -> int:
+        """Return the bytes of some ranges."""
+        return sum(self._ranges[name][1].bytes for name in names)
 
     def ranges_of(self, stream: Stream) -> int:
         """How many ranges with rows a stream has."""
@@ -41,8 +74,9 @@ class Cache:
     def add(self, report: RangeReport) -> None:
         """Take a range in. A range without rows can be released at once."""
         self._number += 1
+        self._batches.add(report.range, report.bytes)
         if not report.rows:
-            self._empty.append(report.range)
+            self._empty[report.range] = None
             return
         self._keep(self._number, report)
 
@@ -52,13 +86,16 @@ class Cache:
             sweep.add(number, report)
         heappush(self._ends, (report.max_ts, number, report.range))
         self._names.setdefault(report.range.stream, set()).add(report.range)
-        self._count(report, 1)
+        self.bytes_of[report.range.stream] += report.bytes
+        self.closed.add(report)
 
     def _drop(self, name: RangeId) -> bool:
         """Drop a range, if it is there."""
         if name not in self._ranges:
             return False
-        self._count(self._ranges.pop(name)[1], -1)
+        report = self._ranges.pop(name)[1]
+        self.bytes_of[name.stream] -= report.bytes
+        self.closed.drop(report)
         self._names[name.stream].remove(name)
         for sweep in (self.at_checkpoint, self.ahead):
             sweep.drop(name)
@@ -67,11 +104,6 @@ class Cache:
 
     def _is_here(self, name: RangeId, number: int) -> bool:
         return name in self._ranges and self._ranges[name][0] == number
-
-    def _count(self, report: RangeReport, sign: int) -> None:
-        stream = report.range.stream
-        self.bytes += sign * report.bytes
-        self.bytes_of[stream] += sign * report.bytes
 
     def names_of(self, stream: Stream) -> list[RangeId]:
         """Name the ranges with rows of a stream, in offset order."""
@@ -82,9 +114,10 @@ class Cache:
         reports = (self._ranges[name][1] for name in names if name in self._ranges)
         return sum(report.rows + report.replays for report in reports)
 
-    def refuse(self, name: RangeId) -> None:
-        """Take in a range that can be released at once."""
-        self._empty.append(name)
+    def refuse(self, merged: RangeReport) -> None:
+        """Take in a merged range that does not replace its pieces: it can be released at once."""
+        self._batches.add(merged.range, merged.bytes)
+        self._empty[merged.range] = None
 
     def replace(self, pieces: tuple[RangeId, ...], merged: RangeReport) -> None:
         """Replace the pieces by a merged range, and let them be released. If all were released already, so can the merged range be."""
@@ -92,11 +125,12 @@ class Cache:
         numbers = [self._ranges[piece][0] for piece in pieces if piece in self._ranges]
         for piece in pieces:
             if self._drop(piece):
-                self._empty.append(piece)
+                self._empty[piece] = None
         if numbers and merged.rows:
+            self._batches.add(merged.range, merged.bytes)
             self._keep(max(numbers), merged)
         else:
-            self._empty.append(merged.range)
+            self.refuse(merged)
 
     def pin(self, names: Iterable[RangeId]) -> None:
         """Know that a segment was cut that names these ranges: they must stay what they are until it is applied."""
@@ -121,9 +155,13 @@ class Cache:
                 self._spent[name] = None
         return (*self._empty, *self._spent)
 
+    def is_leaving(self, name: RangeId) -> bool:
+        """Whether a range will be released with the next step: its name cannot stand for another reading before."""
+        return name in self._empty
+
     def remove(self, ranges: tuple[RangeId, ...]) -> None:
         """Forget ranges that were released."""
-        released = frozenset(ranges)
-        self._empty = [name for name in self._empty if name not in released]
         for name in ranges:
+            self._empty.pop(name, None)
             self._drop(name)
+            self._batches.release(name)

@@ -130,8 +130,8 @@ class Coordinator:
         return self._reading.plan()
 
     def expected_bytes(self, range_id: RangeId) -> int:
-        """Return how many bytes a planned range will probably take in the cache."""
-        return self._streams.of(range_id).size.expected_bytes(range_id.end - range_id.start)
+        """Return how many bytes a range that is being read will probably have: the measure by which ranges are dealt out to tasks."""
+        return self._reading.expected_bytes(range_id)
 
     def forget(self, range_id: RangeId) -> None:
         """Plan a range again: it could not be read."""
@@ -139,6 +139,8 @@ class Coordinator:
             self._reading.merges.forget(range_id)
         else:
             self._streams.of(range_id).forget(range_id)
+        self._reading.end(range_id)
+        self._cache.give_up(range_id)
 
     def is_merge(self, range_id: RangeId) -> bool:
         """Whether a planned range was read before, and is read again only to take the place of several."""
@@ -155,6 +157,7 @@ class Coordinator:
 
     def report(self, report: RangeReport) -> None:
         """Take in what a planned range held. NeedsOperator if something was missed: a DDL below A that is not known (``ddls_to_ask``)."""
+        self._reading.end(report.range)
         if self.is_merge(report.range):
             self._reading.merges.take(report)
             return
@@ -188,6 +191,7 @@ class Coordinator:
             return
         self._streams.list(listing, self.checkpoint_ts, has_history=self._window.has_history)
         self._window.close(self._streams.least_resolved_ts(self.checkpoint_ts))
+        self._cache.closed.close(self.watermark)
         self._segments.cut_again_from(max(self.watermark, self._begun_ts()))
 
     # --- steps -----------------------------------------------------------------------------------------------------

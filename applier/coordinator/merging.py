@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from applier.coordinator.cache import Cache
+from applier.coordinator.range_size import LEAST
 from applier.coordinator.stream_state import StreamState
 from applier.model.position import Stream
 from applier.model.range_report import RangeId, RangeReport
@@ -22,10 +23,10 @@ FAN: Final = 8
 class Merges:
     """The merges of all streams: at most one per stream is being read. A stream has about ``most_ranges`` ranges before it is merged."""
 
-    __slots__ = ("_busy", "_cache", "_failed", "_most_ranges", "_most_records", "_reading")
+    __slots__ = ("_busy", "_cache", "_failed", "_most_bytes", "_most_ranges", "_reading")
 
-    def __init__(self, cache: Cache, most_ranges: int, most_records: int) -> None:
-        self._cache, self._most_ranges, self._most_records = cache, most_ranges, most_records
+    def __init__(self, cache: Cache, most_ranges: int, most_bytes: int) -> None:
+        self._cache, self._most_ranges, self._most_bytes = cache, most_ranges, most_bytes
         self._reading: dict[RangeId, tuple[RangeId, ...]] = {}
         # Streams with a merge that is being read: a scan of all merges per stream and plan would be quadratic.
         self._busy: set[Stream] = set()
@@ -35,8 +36,8 @@ class Merges:
         """Whether a range is one that is read again."""
         return range_id in self._reading
 
-    def plan(self, state: StreamState) -> Iterator[RangeId]:
-        """Yield a range over the shortest run of a stream's ranges, if the stream has too many."""
+    def plan(self, state: StreamState) -> Iterator[tuple[RangeId, int]]:
+        """Yield a range over the smallest run of a stream's ranges, and its expected bytes, if the stream has too many."""
         stream = state.stream
         if self._cache.ranges_of(stream) <= max(self._most_ranges, FAN):
             self._failed.discard(stream)
@@ -45,25 +46,31 @@ class Merges:
             return
         # Only of the contiguous prefix: between two ranges after it a range may still be missing.
         ranges = [name for name in self._cache.names_of(stream) if name.end <= state.prefix]
-        # The shortest run, not the first: long ranges at the front would be read again with every merge.
+        # The smallest run, not the first: large ranges at the front would be read again with every merge.
         runs = [ranges[i : i + FAN] for i in range(len(ranges) - FAN + 1)]
-        runs = [run for run in runs if not self._cache.is_pinned(run)]
-        run = min(runs, key=lambda run: run[-1].end - run[0].start, default=())
-        if run and run[-1].end - run[0].start <= self._most_records:
-            merge = RangeId(stream, run[0].start, run[-1].end)
+        sized = [(self._weight(run), run) for run in runs if not self._cache.is_pinned(run)]
+        size, run = min(sized, default=(0, []))
+        if not run or size > self._most_bytes:
+            return
+        merge = RangeId(stream, run[0].start, run[-1].end)
+        if not self._cache.is_leaving(merge):
             self._reading[merge] = tuple(run)
             self._busy.add(stream)
-            yield merge
+            yield merge, size
+
+    def _weight(self, run: list[RangeId]) -> int:
+        """Return what reading a run again costs, in bytes: those of its rows, and something for each record between them."""
+        return self._cache.bytes_in(run) + LEAST * (run[-1].end - run[0].start)
 
     def take(self, report: RangeReport) -> None:
         """Replace the pieces by the merged range. They stay if the topic has lost rows that they hold, or if a segment was cut of them."""
         pieces = self._end(report.range)
         if self._cache.is_pinned(pieces):
-            self._cache.refuse(report.range)
+            self._cache.refuse(report)
             return
         # A replay stays a replay, and a row may have become one since: the sum never shrinks unless Kafka has removed records.
         if report.rows + report.replays < self._cache.read_rows(pieces):
-            self._cache.refuse(report.range)
+            self._cache.refuse(report)
             self._failed.add(report.range.stream)
         else:
             self._cache.replace(pieces, report)

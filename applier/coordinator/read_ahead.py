@@ -1,12 +1,15 @@
-"""Which ranges are read next: as much as may be cached, and always what the watermark waits for.
+"""Which ranges are read next: as many bytes as one listening job reads in seconds, divided so that the streams advance together.
 
 Back-pressure holds streams that are ahead of the least promise; the streams that hold the watermark are never held (DESIGN.md 10): what
-they lack is what lets everything else be applied and released.
+they lack is what lets everything else be applied and released. While closed rows wait to be written it is these that must be applied
+first, and nothing is read if there are many of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from applier.coordinator.cache import Cache
+from applier.coordinator.level import Course, level_of
 from applier.coordinator.merging import Merges
 from applier.coordinator.policy import Policy
 from applier.coordinator.stream_state import StreamState
@@ -16,50 +19,121 @@ from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.model.segment import is_ahead
 
+PIECES: Final = 8
+"""Into how many ranges a plan of one stream alone is divided: several tasks read them at once."""
+ACCELERATION: Final = 4
+"""How many times as large as a plan that was limited the next one may be."""
+
 
 class ReadAhead:
     """Plans ranges, and ranges that are read again to be merged."""
 
-    __slots__ = ("_cache", "_policy", "_streams", "_window", "merges")
+    __slots__ = ("_cache", "_expected", "_pace", "_policy", "_reading", "_reports", "_streams", "_window", "merges")
 
     def __init__(self, streams: Streams, cache: Cache, window: Window, policy: Policy) -> None:
         self._streams, self._cache, self._window, self._policy = streams, cache, window, policy
-        self.merges = Merges(cache, policy.merge_ranges, policy.range_records)
+        self.merges = Merges(cache, policy.merge_ranges, policy.merge_bytes)
+        # The first plan is small however many streams there are, so that the first rows are visible soon: what a record weighs, and how
+        # far it reaches in time, is known only when some were read.
+        self._pace = policy.first_plan_bytes
+        self._reports = 0
+        self._expected: dict[RangeId, int] = {}
+        self._reading = 0
+
+    # --- what is being read --------------------------------------------------------------------------------------------
+
+    def expected_bytes(self, range_id: RangeId) -> int:
+        """Return how many bytes a range that is being read will probably have."""
+        return self._expected[range_id]
+
+    def end(self, range_id: RangeId) -> None:
+        """Take in that a range has reported or failed."""
+        self._reading -= self._expected.pop(range_id, 0)
 
     def plan(self) -> tuple[RangeId, ...]:
-        """Return the next ranges to read, those of the streams furthest behind first."""
-        planned: list[RangeId] = []
+        """Return the next ranges to read; () if enough rows wait to be written."""
+        if self._has_enough():
+            return ()
         least_ts = self._streams.least_resolved_ts(self._window.checkpoint_ts)
-        # What is being read counts against the memory too: it will be cached before the next plan.
-        expected = self._cache.bytes
-        # Furthest behind first, so that memory goes to the streams that hold back the watermark.
-        for state in sorted(self._streams, key=lambda state: state.resolved_ts):
-            is_full = expected >= self._policy.cached_bytes
-            ranges = state.plan(self._at_most(state, least_ts, is_full=is_full), self._policy.range_records)
-            expected += sum(state.size.expected_bytes(name.end - name.start) for name in ranges)
-            planned += [*ranges, *self.merges.plan(state)]
+        hungry = [state for state in self._streams if state.has_more and not self._must_wait(state, least_ts)]
+        planned = self._ranges(hungry)
+        for name in planned:
+            self._expect(name, self._streams.of(name).size.expected_bytes(name.end - name.start))
+        for state in self._streams:
+            for merge, size in self.merges.plan(state):
+                self._expect(merge, size)
+                planned.append(merge)
+        if planned:
+            self._cache.open_batch(planned)
         return tuple(planned)
 
-    def _at_most(self, state: StreamState, least_ts: Ts, *, is_full: bool) -> int:
-        """How many ranges a stream may be given now."""
-        if self._is_held_back(state, least_ts, is_full=is_full):
-            return 0
-        # With a full cache one range at a time, not none: a stream that holds back the watermark is what empties the cache. Spark spills.
-        return max(0, (1 if is_full else self._policy.ranges_per_stream) - state.outstanding)
+    def _expect(self, name: RangeId, size: int) -> None:
+        self._expected[name] = size
+        self._reading += size
 
-    def _is_held_back(self, state: StreamState, least_ts: Ts, *, is_full: bool) -> bool:
+    # --- who may be read -----------------------------------------------------------------------------------------------
+
+    def _has_enough(self) -> bool:
+        """Whether the rows that wait to be written are enough. Then their writing makes room; at W == A only further reading can."""
+        return self._window.is_open and (self._is_full or self._cache.closed.closed >= self._policy.waiting_bytes)
+
+    @property
+    def _is_full(self) -> bool:
+        # What is being read counts too: it will be cached before the next plan.
+        return self._cache.bytes + self._reading >= self._policy.cached_bytes
+
+    def _must_wait(self, state: StreamState, least_ts: Ts) -> bool:
         """Whether a stream that is ahead of the least promise must wait."""
         resolved_ts = self._streams.resolved_ts(state.stream, self._window.checkpoint_ts)
         if self._window.is_beyond_need(resolved_ts):
             return True
         if not is_ahead(resolved_ts, least_ts):
             return False
-        return is_full or self._cache.ranges_of(state.stream) + state.outstanding >= self._policy.lead_ranges
+        return self._is_full or self._cache.closed.beyond + self._reading >= self._policy.lead_bytes
 
     def has_read(self, ends: Mapping[Stream, Offset]) -> bool:
         """Whether every stream was read up to ``ends``, or must wait: W cannot grow beyond one that was read to its end."""
-        least_ts, is_full = self._streams.least_resolved_ts(self._window.checkpoint_ts), self._cache.bytes >= self._policy.cached_bytes
-        return all(
-            state.prefix >= ends.get(state.stream, state.prefix) or self._is_held_back(state, least_ts, is_full=is_full)
-            for state in self._streams
-        )
+        least_ts = self._streams.least_resolved_ts(self._window.checkpoint_ts)
+        return all(state.prefix >= ends.get(state.stream, state.prefix) or self._must_wait(state, least_ts) for state in self._streams)
+
+    # --- how much ------------------------------------------------------------------------------------------------------
+
+    def _ranges(self, hungry: list[StreamState]) -> list[RangeId]:
+        """Divide what may be read among streams that have more."""
+        if self._is_full:
+            # One range each and not none: it is they who hold the watermark, and what they lack empties the cache. Spark spills.
+            size = self._policy.first_plan_bytes / max(1, len(hungry))
+            return [name for state in hungry if not state.outstanding for name in self._cut(state, size, pieces=1)]
+        room = min(self._pace - self._reading, self._policy.cached_bytes - self._cache.bytes - self._reading)
+        if room <= 0:
+            return []
+        if sum(state.expected_bytes for state in hungry) <= room:
+            return [name for state in hungry for name in self._cut(state, room)]
+        self._accelerate()
+        return [name for state, size in self._shares(hungry, room) for name in self._cut(state, size)]
+
+    def _accelerate(self) -> None:
+        """Let the next plan be larger, once something was read."""
+        if self._cache.number > self._reports:
+            self._pace, self._reports = min(self._pace * ACCELERATION, self._policy.plan_bytes), self._cache.number
+
+    def _shares(self, hungry: list[StreamState], room: float) -> Iterable[tuple[StreamState, float]]:
+        """Divide ``room`` bytes: streams reach the same time together; those whose pace is not known have equal shares."""
+        known = [state for state in hungry if state.rate.per_ts]
+        share = room / len(hungry)
+        for state in hungry:
+            if not state.rate.per_ts:
+                yield state, share
+        if not known:
+            return
+        base = min(state.resolved_ts for state in known)
+        courses = [Course(state.resolved_ts - base, state.bytes_per_ts, state.expected_bytes) for state in known]
+        level = level_of(courses, share * len(known))
+        for state, course in zip(known, courses, strict=True):
+            if course.begins <= level:
+                yield state, course.rate * (level - course.begins)
+
+    def _cut(self, state: StreamState, size: float, *, pieces: int = PIECES) -> list[RangeId]:
+        """Plan ranges of a stream that have about ``size`` bytes together: pieces of about equal size, one if it has few."""
+        most = min(state.size.records_of(self._policy.plan_bytes / PIECES), self._policy.range_records)
+        return state.plan(min(state.size.records_of(size), pieces * most), most)

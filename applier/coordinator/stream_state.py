@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from applier.coordinator.range_size import RangeSize
 from applier.coordinator.stored_offset import PlacedDdl, StoredOffset
+from applier.coordinator.stream_rate import StreamRate
 from applier.model.errors import InvariantViolation
 from applier.model.events import DdlIdentity
 from applier.model.position import Offset, Stream, Ts
@@ -46,6 +47,7 @@ class StreamState:
         "fallbacks",
         "planned",
         "prefix",
+        "rate",
         "replays",
         "resolved_ts",
         "size",
@@ -58,7 +60,7 @@ class StreamState:
         self.end = end
         self.resolved_ts = resolved_ts
         self.replays = self.fallbacks = 0
-        self.size = RangeSize()
+        self.size, self.rate = RangeSize(), StreamRate()
         self._outstanding: set[RangeId] = set()
         self._failed: list[RangeId] = []
         self._reported: dict[Offset, tuple[RangeReport, tuple[PlacedDdl, ...]]] = {}
@@ -69,13 +71,32 @@ class StreamState:
         """How many planned ranges have neither reported nor failed."""
         return len(self._outstanding)
 
-    def plan(self, at_most: int, records: int) -> list[RangeId]:
-        """Plan up to ``at_most`` further ranges of up to ``records`` offsets (fewer where records are large), failed ones first."""
-        records = min(records, self.size.records)
-        ranges = self._failed[:at_most]
-        del self._failed[: len(ranges)]
-        while len(ranges) < at_most and self.planned < self.end:
-            to = Offset(min(self.planned + records, self.end))
+    @property
+    def has_more(self) -> bool:
+        """Whether there is anything to plan."""
+        return bool(self._failed) or self.planned < self.end
+
+    @property
+    def expected_bytes(self) -> int:
+        """How many bytes everything that is left to plan will probably have."""
+        return self.size.expected_bytes(self.end - self.planned + sum(name.end - name.start for name in self._failed))
+
+    @property
+    def bytes_per_ts(self) -> float:
+        """How many bytes the stream probably has per unit of a timestamp."""
+        return self.rate.per_ts * self.size.bytes_per_record
+
+    def plan(self, records: int, most: int) -> list[RangeId]:
+        """Plan ranges of ``records`` offsets together, each of up to ``most``, all about equal; those that failed, as they were, first."""
+        ranges: list[RangeId] = []
+        while self._failed and records > 0:
+            ranges.append(self._failed.pop(0))
+            records -= ranges[-1].end - ranges[-1].start
+        records = min(records, self.end - self.planned)
+        pieces = -(-records // most)
+        for piece in range(pieces, 0, -1):
+            to = Offset(self.planned + -(-records // piece))
+            records -= to - self.planned
             ranges.append(RangeId(self.stream, self.planned, to))
             self.planned = to
         self._outstanding.update(ranges)
@@ -112,6 +133,7 @@ class StreamState:
         # Never back: a smaller resolved event is a replay, and what was promised stays true.
         self.resolved_ts = max(self.resolved_ts, report.resolved_ts)
         self.prefix = report.range.end
+        self.rate.learn(report)
         self._stored.add(report.hold, ddls)
 
     def next_offset(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], done: DdlIdentity | None = None) -> Offset:

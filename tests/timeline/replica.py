@@ -31,10 +31,13 @@ class Simulation:
         self.policy = Policy(
             segment_rows=rng.choice((1, 2, 5, 100)),
             range_records=rng.choice((1, 2, 3, 50)),
-            ranges_per_stream=rng.choice((1, 2, 3)),
-            lead_ranges=rng.choice((1, 2, 4, 99)),
+            first_plan_bytes=rng.choice((1, 10**4, 10**6)),
+            plan_bytes=rng.choice((1, 10**3, 10**6)),
+            lead_bytes=rng.choice((1, 40, 10**6)),
+            waiting_bytes=rng.choice((1, 40, 10**6)),
             cached_bytes=rng.choice((1, 30, 10**6)),
             merge_ranges=rng.choice((1, 4, 99)),
+            merge_bytes=rng.choice((1000, 10**6)),
         )
         self.most_ahead = rng.choice((0, 1, 3, 1000))
         self.limits = rng.choice((2, 3, 8)), rng.choice((1, 3, 1000))

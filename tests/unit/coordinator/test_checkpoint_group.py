@@ -11,6 +11,7 @@ def cache_of(*rows):
     cache = Cache()
     for at, one in enumerate(rows):
         report, _ = report_of(RangeId(P0, at, at + 1), [one], 0)
+        cache.open_batch([report.range])
         cache.add(report)
     return cache
 

@@ -1,19 +1,19 @@
-"""How long a range is: bounded by bytes, whatever a record weighs."""
+"""What the records of a stream weigh."""
 
-from applier.coordinator.range_size import FIRST_RECORDS, GROWTH, MOST_RECORDS, RANGE_BYTES, RangeSize
+from applier.coordinator.range_size import GUESS, LEAST, SHRINKING, RangeSize
 
 
-def test_a_range_is_as_long_as_a_bounded_number_of_bytes_allows():
+def test_a_record_is_taken_for_a_batch_of_rows_until_one_was_read():
     size = RangeSize()
-    assert (size.records, size.expected_bytes(10)) == (FIRST_RECORDS, 0)
-    size.learn(FIRST_RECORDS, 0)
-    assert size.records == FIRST_RECORDS * GROWTH
-    size.learn(100, 100 * 1024)
-    assert size.records == RANGE_BYTES // 1024
-    size.learn(10, 10 * RANGE_BYTES)
-    assert (size.records, size.expected_bytes(2)) == (1, 2 * RANGE_BYTES)
-    size.learn(1, 1)
-    assert size.records == GROWTH
+    assert (size.expected_bytes(10), size.records_of(10 * GUESS), size.records_of(1)) == (10 * GUESS, 10, 1)
+
+
+def test_large_records_count_at_once_and_small_ones_step_by_step():
+    size = RangeSize()
+    size.learn(10, 10 << 20)
+    assert (size.expected_bytes(2), size.records_of(1 << 20)) == (2 << 20, 1)
+    size.learn(10, 10)
+    assert size.bytes_per_record == (1 << 20) / SHRINKING
     for _ in range(9):
-        size.learn(size.records, 0)
-    assert size.records == MOST_RECORDS
+        size.learn(1000, 0)
+    assert size.bytes_per_record == LEAST

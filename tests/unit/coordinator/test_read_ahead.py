@@ -1,17 +1,21 @@
 """Ranges, back-pressure, release of what is spent, and when a catch-up is done."""
 
 from applier.coordinator import Policy
+from applier.coordinator.range_size import GUESS
 from applier.coordinator.step import Evict, SaveProgress
 from applier.ddl import identity
+from applier.model.position import Stream
 from applier.model.range_report import RangeId
 from tests.timeline.report import report_of
 from tests.timeline.scenario import P0, P1, P2, Scenario, ddl, positions, resolved, row
 
 
 def test_a_backlog_is_split_into_several_ranges():
-    s = Scenario(policy=Policy(range_records=2, ranges_per_stream=2)).write(P0, *[row(i) for i in range(1, 6)])
+    s = Scenario(policy=Policy(range_records=2, first_plan_bytes=4 * GUESS, plan_bytes=64 * GUESS))
+    s.write(P0, *[row(i) for i in range(1, 6)])
     s.list()
     assert s.coordinator.plan() == (RangeId(P0, 0, 2), RangeId(P0, 2, 4))
+    assert [s.coordinator.expected_bytes(RangeId(P0, at, at + 2)) for at in (0, 2)] == [2 * GUESS, 2 * GUESS]
     s.read(RangeId(P0, 2, 4))
     assert s.coordinator.plan() == (RangeId(P0, 4, 5),)
 
@@ -23,26 +27,99 @@ def test_reading_begins_at_the_stored_offset_and_ends_at_the_listed_end():
     assert s.coordinator.plan() == (RangeId(P0, 1, 3),)
 
 
-def test_a_stream_that_leads_by_too_many_ranges_waits_and_the_stream_that_holds_back_the_watermark_does_not():
-    s = Scenario(P0, P1, policy=Policy(lead_ranges=2, range_records=1, ranges_per_stream=1))
+def test_streams_ahead_wait_while_too_much_is_cached_beyond_the_watermark_and_the_stream_that_holds_it_does_not():
+    s = Scenario(P0, P1, policy=Policy(lead_bytes=35, first_plan_bytes=1, plan_bytes=1))
     s.write(P0, resolved(1), row(3), row(4), row(5)).write(P1, row(2), row(3), row(4), row(5))
     planned = []
     for _ in range(4):
         s.list()
         ranges = s.coordinator.plan()
-        planned.append([r.stream for r in ranges])
+        planned.append(sorted(r.stream for r in ranges))
         s.read(*ranges) if ranges else None
-    assert planned == [[P0, P1], [P1, P0], [P1, P0], [P1]]
+    assert planned == [[P0, P1], [P0, P1], [P0, P1], [P1]]
+    s.list()
+    assert s.coordinator.is_caught_up({P0: 4, P1: 4})
+    assert not s.coordinator.is_caught_up({P0: 4, P1: 5})
+
+
+def test_the_first_plan_is_small_however_many_streams_there_are_and_plans_grow_to_what_a_job_reads_in_seconds():
+    policy = Policy(first_plan_bytes=64 * GUESS, plan_bytes=1024 * GUESS)
+    for number, most in ((1, 64), (8, 64), (64, 64), (200, 200)):
+        streams = [Stream("t", partition) for partition in range(number)]
+        s = Scenario(*streams, policy=policy)
+        for stream in streams:
+            s.write(stream, *[row(ts) for ts in range(1, 200)])
+        s.list()
+        assert records(s.coordinator.plan()) == most
+    sizes = []
+    s = Scenario(policy=policy).write(P0, *[row(ts) for ts in range(1, 30_000)])
+    for _ in range(4):
+        s.list()
+        planned = s.coordinator.plan()
+        sizes.append(sum(s.coordinator.expected_bytes(name) for name in planned) / GUESS)
+        s.read(*planned)
+    assert [round(size) for size in sizes[:3]] == [64, 64, 256]
+    assert sizes[3] <= 1024
+
+
+def records(ranges):
+    return sum(name.end - name.start for name in ranges)
+
+
+def test_what_is_being_read_counts_in_what_may_be_read_at_a_time_and_in_the_memory():
+    s = Scenario(policy=Policy(first_plan_bytes=4 * GUESS, plan_bytes=4 * GUESS)).write(P0, *[row(ts) for ts in range(1, 99)])
+    s.list()
+    assert records(s.coordinator.plan()) == 4
+    assert s.coordinator.plan() == ()
+    s = Scenario(policy=Policy(cached_bytes=4 * GUESS)).write(P0, *[row(ts) for ts in range(1, 99)])
+    s.list()
+    assert records(s.coordinator.plan()) == 4, "nothing is known of the records, so each counts with the guess"
+
+
+def test_a_stream_that_is_read_alone_has_several_ranges_in_a_plan_and_many_streams_have_one_each():
+    policy = Policy(first_plan_bytes=64 * GUESS, plan_bytes=64 * GUESS)
+    s = Scenario(policy=policy).write(P0, *[row(ts) for ts in range(1, 999)])
+    s.list()
+    assert [name.end - name.start for name in s.coordinator.plan()] == [8] * 8
+    streams = [Stream("t", partition) for partition in range(16)]
+    s = Scenario(*streams, policy=policy)
+    for stream in streams:
+        s.write(stream, *[row(ts) for ts in range(1, 999)])
+    s.list()
+    assert sorted(name.stream for name in s.coordinator.plan()) == streams
+
+
+def test_nothing_is_read_while_enough_closed_rows_wait_to_be_written():
+    s = Scenario(policy=Policy(waiting_bytes=20, segment_rows=1)).write(P0, row(1), row(2), row(3), resolved(3))
+    s.list()
+    s.read()
+    s.write(P0, row(4))
+    s.list()
+    assert s.coordinator.plan() == ()
+    assert not s.coordinator.is_caught_up({P0: 5})
+    s.steps()
+    assert s.coordinator.plan() == (RangeId(P0, 4, 5),)
+
+
+def test_a_batch_counts_until_its_last_range_is_released():
+    s = Scenario(P0, P1).write(P0, row(1), resolved(3)).write(P1, row(9), resolved(3))
+    s.turn()
+    s.write(P0, resolved(5)).write(P1, resolved(5))
+    s.turn()
+    assert {x.stream: x.cached_bytes for x in s.coordinator.streams} == {P0: 0, P1: 10}
+    assert s.coordinator.cached_bytes == 20, "one job has read both"
+    s.write(P0, resolved(12)).write(P1, resolved(12))
+    s.turn()
+    s.steps()
+    assert s.coordinator.cached_bytes == 0
 
 
 def test_a_full_cache_stops_the_streams_ahead_and_no_others():
     s = Scenario(P0, P1, policy=Policy(cached_bytes=10, range_records=2))
-    s.write(P0, row(2), resolved(2)).write(P1, row(2), row(3))
+    s.write(P0, resolved(2), row(4)).write(P1, row(2), row(3))
     s.list()
     s.read()
-    s.write(P0, row(4)).write(P1, row(4))
-    s.list()
-    assert s.coordinator.cached_bytes == 30
+    assert s.coordinator.cached_bytes == 10
     assert [r.stream for r in s.coordinator.plan()] == [P1]
 
 
@@ -85,7 +162,7 @@ def test_a_catch_up_is_done_when_every_stream_was_read_to_its_end_and_no_step_is
 
 
 def test_a_stream_that_must_wait_for_one_that_has_ended_does_not_keep_a_catch_up_going():
-    s = Scenario(P0, P1, policy=Policy(lead_ranges=1, range_records=2)).write(P0, resolved(2))
+    s = Scenario(P0, P1, policy=Policy(lead_bytes=5, range_records=2)).write(P0, resolved(2))
     s.write(P1, row(3), resolved(5), row(6), row(7))
     s.list()
     s.read(*[r for r in s.coordinator.plan() if r.start == 0])
@@ -97,7 +174,7 @@ def test_a_stream_that_must_wait_for_one_that_has_ended_does_not_keep_a_catch_up
 
 
 def test_a_catch_up_to_a_ts_ends_there_and_reads_no_further():
-    s = Scenario(P0, P1, until=4, policy=Policy(range_records=3, ranges_per_stream=1))
+    s = Scenario(P0, P1, until=4, policy=Policy(first_plan_bytes=6 * GUESS, plan_bytes=6 * GUESS))
     s.write(P0, row(3), row(5), resolved(6), row(7)).write(P1, resolved(4), ddl(4, "DROP TABLE `a`"), resolved(5), row(8))
     assert s.turn() == [("apply", 0, 4, 1)]
     assert s.coordinator.watermark == 4
@@ -114,11 +191,11 @@ def test_without_streams_nothing_is_planned_and_nothing_holds():
 
 
 def test_when_the_cache_is_full_the_streams_that_hold_the_watermark_get_one_range_at_a_time():
-    s = Scenario(policy=Policy(cached_bytes=10, range_records=1, ranges_per_stream=3)).write(P0, *[row(ts) for ts in range(1, 9)])
+    s = Scenario(policy=Policy(cached_bytes=10, range_records=2)).write(P0, *[row(ts) for ts in range(1, 9)])
     s.list()
     s.read()
-    assert s.coordinator.cached_bytes == 30
-    assert s.coordinator.plan() == (RangeId(P0, 3, 4),)
+    assert s.coordinator.cached_bytes == 10
+    assert s.coordinator.plan() == (RangeId(P0, 1, 3),)
     assert s.coordinator.plan() == ()
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from applier.coordinator.range_size import GUESS
 from applier.coordinator.stream_state import StreamState
 from applier.model.errors import InvariantViolation
 from applier.model.range_report import RangeId, RangeReport
@@ -14,17 +15,24 @@ def read(state, start, end, resolved_ts=0, min_ts=0):
 
 def test_ranges_end_at_the_listed_end_and_failed_ones_come_first():
     state = StreamState(P0, 2, 9, 0)
-    assert state.plan(3, 3) == [RangeId(P0, 2, 5), RangeId(P0, 5, 8), RangeId(P0, 8, 9)]
-    assert (state.plan(1, 3), state.outstanding) == ([], 3)
-    state.forget(RangeId(P0, 8, 9))
+    assert state.plan(99, 3) == [RangeId(P0, 2, 5), RangeId(P0, 5, 7), RangeId(P0, 7, 9)]
+    assert (state.plan(9, 3), state.outstanding, state.has_more) == ([], 3, False)
+    state.forget(RangeId(P0, 7, 9))
     state.forget(RangeId(P0, 2, 5))
     state.end = 10
-    assert state.plan(3, 3) == [RangeId(P0, 2, 5), RangeId(P0, 8, 9), RangeId(P0, 9, 10)]
+    assert (state.has_more, state.expected_bytes) == (True, 6 * GUESS)
+    assert state.plan(1, 3) == [RangeId(P0, 2, 5)]
+    assert state.plan(3, 3) == [RangeId(P0, 7, 9), RangeId(P0, 9, 10)]
+
+
+def test_a_long_part_is_planned_in_pieces_of_about_equal_length():
+    lengths = [name.end - name.start for name in StreamState(P0, 0, 1000, 0).plan(100, 30)]
+    assert lengths == [25, 25, 25, 25]
 
 
 def test_a_report_joins_the_prefix_when_all_earlier_ones_have():
     state = StreamState(P0, 0, 6, 0)
-    state.plan(3, 2)
+    state.plan(6, 2)
     assert read(state, 2, 4, resolved_ts=7) == []
     assert (state.prefix, state.resolved_ts) == (0, 0)
     assert [report.range.start for report in read(state, 0, 2, resolved_ts=5)] == [0, 2]
@@ -33,7 +41,7 @@ def test_a_report_joins_the_prefix_when_all_earlier_ones_have():
 
 def test_a_promise_never_steps_back_and_what_lies_below_it_is_counted():
     state = StreamState(P0, 0, 6, 0)
-    state.plan(3, 2)
+    state.plan(6, 2)
     read(state, 0, 2, resolved_ts=5)
     read(state, 2, 4, resolved_ts=3)
     read(state, 4, 6, resolved_ts=9, min_ts=4)

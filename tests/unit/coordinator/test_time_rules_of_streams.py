@@ -3,8 +3,10 @@
 import pytest
 
 from applier.coordinator import Policy
+from applier.coordinator.range_size import GUESS
 from applier.model.errors import InvariantViolation, NeedsOperator
 from applier.model.listing import PartitionExtent
+from applier.model.range_report import RangeId
 from tests.timeline.scenario import OTHER, P0, P1, Scenario, ddl, positions, resolved, row
 
 ALTER = "ALTER TABLE `a` ADD COLUMN `x` INT"
@@ -76,7 +78,7 @@ def test_the_intent_keeps_the_ddl_in_the_stored_offset_and_done_releases_it():
 
 
 def test_a_range_is_not_planned_twice_and_keeps_its_ends_when_reading_it_failed():
-    s = Scenario(policy=Policy(range_records=2, ranges_per_stream=2)).write(P0, row(1), row(2), row(3))
+    s = Scenario(policy=Policy(range_records=2)).write(P0, row(1), row(2), row(3))
     s.list()
     first, second = s.coordinator.plan()
     assert s.coordinator.plan() == ()
@@ -84,7 +86,7 @@ def test_a_range_is_not_planned_twice_and_keeps_its_ends_when_reading_it_failed(
     s.list()
     s.coordinator.forget(second)
     s.coordinator.forget(first)
-    assert s.coordinator.plan() == (first, second)
+    assert s.coordinator.plan() == (first, second, RangeId(P0, 3, 4))
     with pytest.raises(InvariantViolation):
         s.coordinator.forget(first._replace(end=1))
     with pytest.raises(InvariantViolation):
@@ -184,7 +186,7 @@ def test_a_listing_without_a_known_partition_stops():
 
 
 def test_an_end_that_steps_back_stops_also_where_it_was_not_read_yet():
-    s = Scenario(policy=Policy(range_records=2, ranges_per_stream=1)).write(P0, row(1), row(2), row(3), row(4))
+    s = Scenario(policy=Policy(first_plan_bytes=2 * GUESS, plan_bytes=2 * GUESS)).write(P0, row(1), row(2), row(3), row(4))
     s.list()
     s.read()
     del s.log[P0][3:]
