@@ -9,7 +9,7 @@ from applier.model.position import Ts
 from applier.model.segment import moves_checkpoint
 from applier.replica.context import RunContext
 from applier.replica.lane import Lane
-from applier.replica.segment_writer import SegmentWriter
+from applier.replica.segment_writer import BYTES_PER_TASK, SegmentWriter
 from applier.replica.state import ReplicaState
 from applier.tasks.plan import SMALL_SEGMENT_ROWS
 from applier.tasks.port import Prepared
@@ -46,8 +46,7 @@ class Preparing:
         """Start to prepare the next segments, if the lane is free, few are prepared, and there are many rows to apply."""
         if self.lane.is_busy or len(self._ready) >= SEGMENTS_AT_ONCE:
             return False
-        most = SEGMENTS_AT_ONCE * self._run.settings.policy.segment_rows
-        segments = self._state.coordinator.segments_ahead(most, at_least=SMALL_SEGMENT_ROWS + 1)
+        segments = self._state.coordinator.segments_ahead(self._most_rows(), at_least=SMALL_SEGMENT_ROWS + 1)
         if not segments:
             return False
         try:
@@ -64,6 +63,13 @@ class Preparing:
         self._pending = segments
         self.lane.start(prepare)
         return True
+
+    def _most_rows(self) -> int:
+        """How many rows are prepared by one job: some segments of the usual size, but no more than its tasks can hold in memory."""
+        settings, contents = self._run.settings, self._state.contents.values()
+        rows, size = sum(content.rows for content in contents), sum(content.bytes for content in contents)
+        in_memory = settings.buckets * BYTES_PER_TASK * rows // max(1, size)
+        return max(1, min(SEGMENTS_AT_ONCE * settings.policy.segment_rows, in_memory))
 
     def take(self) -> ApplierError | None:
         """Take what was prepared; return the error of the job, if it has failed."""

@@ -26,6 +26,7 @@ from applier.tasks.port import Prepared, Runner
 QUARANTINE_REMEDY = 'or set sink.on_rejected_row = "quarantine": such rows are quarantined, and everything else is applied'
 MAX_WAIT_S = 20.0
 ROWS_PER_TASK = 100_000
+BYTES_PER_TASK = 64 << 20
 """A bucket is compacted in memory, at some 700 bytes a row. A segment is far larger only if one upstream transaction is."""
 
 
@@ -63,9 +64,8 @@ class SegmentWriter:
         ranges = dict.fromkeys(range_id for segment in segments for range_id in segment.ranges)
         # One entry per table and reported key, over all segments: two of them may disagree about the key of a table.
         tables = {(t.name, t.handle_key, t.bytes_key): t for segment in segments for t in segment.tables}
-        largest = max(segment.rows for segment in segments)
-        plan = self._plan(windows, [*tables.values()], {range_id: contents[range_id] for range_id in ranges}, largest)
-        return replace(plan, rows=sum(segment.rows for segment in segments))
+        rows = sum(segment.rows for segment in segments)
+        return self._plan(windows, [*tables.values()], {range_id: contents[range_id] for range_id in ranges}, rows)
 
     def job(
         self,
@@ -132,14 +132,17 @@ class SegmentWriter:
     ) -> PreparePlan:
         refuse_keyless(rows_of_tables)
         tables = self._tables.describe(rows_of_tables)
+        size = rows * sum(content.bytes for content in ranges.values()) // max(1, sum(content.rows for content in ranges.values()))
+        tasks = max(rows // ROWS_PER_TASK, size // BYTES_PER_TASK)
         return PreparePlan(
             windows=windows,
             ranges=ranges,
             tables=tables,
             rekeyed=rekeyed_tables(rows_of_tables, tables),
             rows=rows,
+            size=size,
             buckets=self._rules.buckets,
-            bucket_splits=max(1, rows // (self._rules.buckets * ROWS_PER_TASK)),
+            bucket_splits=max(1, tasks // self._rules.buckets),
             dialect=self._sink.dialect,
             policy=self._rules.policy,
             bulk=self._loads.are_used,

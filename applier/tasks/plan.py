@@ -15,7 +15,8 @@ from applier.sinks.progress import Fence, ProgressCommit
 from applier.tasks.handover import RangeContent
 
 SMALL_SEGMENT_ROWS: Final = 5_000
-"""Below it, one task does everything: a shuffle costs more than the parallelism gives."""
+SMALL_SEGMENT_BYTES: Final = 16 << 20
+"""Up to so much, one task does everything: a shuffle costs more than the parallelism gives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,8 @@ class PreparePlan:
     rekeyed: Mapping[FoldedName, tuple[str, ...]]
     rows: int
     """Rows of all segments at most, before compaction: the measure of how much parallelism pays."""
+    size: int = 0
+    """Bytes of these rows in the cache, by the mean of their ranges."""
     buckets: int
     bucket_splits: int = 1
     """How many reducers share a bucket, so that one task can hold its rows in memory. All versions of a row meet in one of them."""
@@ -42,7 +45,7 @@ class PreparePlan:
     @property
     def is_small(self) -> bool:
         """Whether one task does everything."""
-        return self.rows <= SMALL_SEGMENT_ROWS
+        return self.rows <= SMALL_SEGMENT_ROWS and self.size <= SMALL_SEGMENT_BYTES
 
     @property
     def is_rerouted(self) -> bool:
