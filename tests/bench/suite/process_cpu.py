@@ -6,7 +6,7 @@ A sampler looks several times a second, because threads and workers end while a 
 import os
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -103,7 +103,10 @@ class TreeUse:
         self._parts = {}
         for pid in _of_sessions(self._leaders):
             with suppress(OSError, IndexError):
-                part = self._parts[pid] = self._part(pid)
+                command = (PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                if not command[0]:
+                    continue  # it is ending, and its command is gone: it would count once more, as something else
+                part = self._parts[pid] = self._part(pid, command)
                 if part is Part.WORKERS:
                     self._workers.setdefault(pid, 0.0)
                 else:
@@ -127,8 +130,7 @@ class TreeUse:
         self._lanes[LANES.get(_name(status), Part.WORKERS)] += seconds - self._workers[pid]
         self._workers[pid] = seconds
 
-    def _part(self, pid: int) -> Part:
-        command = (PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0")
+    def _part(self, pid: int, command: Sequence[str]) -> Part:
         if any(name in part for part in command for name in _DAEMONS):
             return Part.CLUSTER
         if pid == self._leaders[0]:
