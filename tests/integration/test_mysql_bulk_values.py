@@ -19,7 +19,7 @@ from applier.sinks.mysql.bulk_session import send_load
 from applier.sinks.mysql.catalogue import describe
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.fitting import data_type_of
-from applier.sinks.mysql.session import Purpose, execute_text, open_session
+from applier.sinks.mysql.session import Purpose, driver_of, execute_text, open_session
 from applier.sinks.settings import SinkSettings
 from tests.integration.literal_case import BIN, BYTES, CASES, FINITE, GREATEST_FLOATS, HOSTILE
 
@@ -212,7 +212,7 @@ class Table:
         assert None not in [content for content, _ in rendered]
         other = replace(self.description, table="by_load")
         for text, content, number in DIALECT.bulk_loads(other, names, rendered):
-            assert send_load(self.session, text, content) == (number, 0)
+            assert send_load(driver_of(self.session), text, content) == (number, 0)
 
     def differences(self, key: str = "id") -> list[Any]:
         """Return the rows that are not the same bytes in both."""

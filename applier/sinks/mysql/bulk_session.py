@@ -8,6 +8,7 @@ statement, and only if the server asks for exactly the name in that statement.
 import re
 from typing import Final, NamedTuple
 
+import pymysql
 from pymysql.connections import LoadLocalPacketWrapper, MySQLResult
 from pymysql.constants import COMMAND
 from sqlalchemy import Connection
@@ -15,7 +16,6 @@ from sqlalchemy import Connection
 from applier.model.errors import FatalSinkError
 from applier.sinks.mysql.bulk_load import FILE_NAME
 from applier.sinks.mysql.queries import QUERIES
-from applier.sinks.mysql.session import driver_of
 
 PACKET_BYTES: Final = 64 * 1024
 _COUNTS: Final = re.compile(rb"Records: (\d+) +Deleted: \d+ +Skipped: (\d+) +Warnings: \d+")
@@ -36,12 +36,11 @@ def takes_loads(connection: Connection) -> bool:
     return row is not None and str(row[1]).casefold() in {"on", "1"}
 
 
-def send_load(connection: Connection, statement: bytes, content: bytes) -> Loaded:
+def send_load(driver: pymysql.Connection, statement: bytes, content: bytes) -> Loaded:
     """Run a bulk load whose rows are ``content``. Errors are the driver's own.
 
     FatalSinkError: the server asked for another file. Nothing was sent, and the session must be closed.
     """
-    driver = driver_of(connection)
     driver._execute_command(COMMAND.COM_QUERY, statement)  # noqa: SLF001 - PyMySQL has no other way to answer from memory
     result = _LoadResult(driver, content)
     result.read()
