@@ -10,8 +10,9 @@ with the first client, and a session of the database is opened by the task that 
 import gc
 import importlib
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 MODULES: Final = (
     "pyspark.worker",
@@ -32,7 +33,24 @@ def main() -> None:
     gc.collect()
     # What was imported is neither searched for garbage nor written to, so that the workers go on sharing it.
     gc.freeze()
-    importlib.import_module("pyspark.daemon").manager()
+    daemon: Any = importlib.import_module("pyspark.daemon")
+    daemon.worker = ending_quietly(daemon.worker)
+    daemon.manager()
+
+
+def ending_quietly(worker: Callable[[Any, bool], int]) -> Callable[[Any, bool], int]:
+    """Return PySpark's worker without the traceback that it prints when the JVM has closed its connection.
+
+    The JVM does so with each worker that had nothing to do for a minute, and with all of them at the end of a run.
+    """
+
+    def run(connection: Any, authenticated: bool) -> int:  # noqa: FBT001 - PySpark's signature
+        try:
+            return worker(connection, authenticated)
+        except BrokenPipeError:
+            return 1
+
+    return run
 
 
 def use_compiled_pyspark(path: list[str]) -> None:

@@ -1,8 +1,10 @@
 """The Spark context: one per process, with few log lines, with this interpreter for its Python workers; and its end."""
 
+import logging
 import os
 import re
 import sys
+import time
 import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -14,6 +16,8 @@ from pyspark import SparkConf, SparkContext
 from applier.spark import java_options
 from applier.spark.failure import UNANSWERED
 from applier.spark.jvm import drop_dead_jvm, start_jvm
+
+LOGGER: Final = logging.getLogger("applier")
 
 DEFAULTS: Mapping[str, str] = {
     "spark.ui.enabled": "false",
@@ -66,6 +70,13 @@ def start_context(app_name: str, master: str, conf: Mapping[str, str], worker_da
 
     ``worker_daemon``: the module that Python workers are forked from in local mode, where it is certain to be installed.
     """
+    began = time.monotonic()
+    context = _start_context(app_name, master, conf, worker_daemon)
+    LOGGER.info("spark_started", extra={"seconds": round(time.monotonic() - began, 1), "master": context.master})
+    return context
+
+
+def _start_context(app_name: str, master: str, conf: Mapping[str, str], worker_daemon: str) -> SparkContext:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if submitted_master() is not None:
         # The driver's JVM runs already.

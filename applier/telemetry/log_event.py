@@ -23,6 +23,7 @@ class LogEvent(StrEnum):
 
     REPLICA_CREATED = "replica_created", logging.INFO, "the first run of a replica has started at `start_ts`"
     REPLICA_RESUMED = "replica_resumed", logging.INFO, "a run has started at the checkpoint that the sink holds"
+    SPARK_STARTED = "spark_started", logging.INFO, "Spark runs on `master`; its start took `seconds`"
     CHECKPOINT_ADVANCED = (
         "checkpoint_advanced",
         logging.INFO,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from applier.run.worker_daemon import MODULES, use_compiled_pyspark
+from applier.run.worker_daemon import MODULES, ending_quietly, use_compiled_pyspark
 
 SITE = "/opt/applier/lib/python3.11/site-packages"
 ZIPS = [f"{SITE}/pyspark/python/lib/pyspark.zip", f"{SITE}/pyspark/python/lib/py4j-0.10.9.9-src.zip"]
@@ -60,6 +60,21 @@ def test_zips_of_a_pyspark_that_is_not_installed_are_all_there_is():
     before = path[:]
     use_compiled_pyspark(path)
     assert path == before
+
+
+def test_a_worker_whose_connection_the_jvm_has_closed_ends_without_a_traceback():
+    def answering(connection, _):
+        return int(connection)
+
+    def unheard(connection, _):
+        raise BrokenPipeError(connection)
+
+    def defective(connection, _):
+        raise ValueError(connection)
+
+    assert (ending_quietly(answering)(7, False), ending_quietly(unheard)(7, True)) == (7, 1)
+    with pytest.raises(ValueError, match="7"):
+        ending_quietly(defective)(7, True)
 
 
 @pytest.mark.slow

@@ -2,15 +2,18 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
 PROGRAM = """
-import json, sys
+import json, logging, sys
 from applier.spark.session import start_context
 
+logging.basicConfig(level=logging.INFO, format="%(message)s on %(master)s after %(seconds)s s")
+logging.getLogger("py4j").setLevel(logging.ERROR)
 context = start_context("test", "local[1]", json.loads(sys.argv[1]))
 beans = context._jvm.java.lang.management.ManagementFactory
 print(json.dumps({
@@ -26,6 +29,7 @@ def started(properties: dict[str, str], **environment: str) -> dict[str, object]
     command = [sys.executable, "-c", PROGRAM, json.dumps(properties)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environment)
     assert done.returncode == 0, done.stderr
+    assert re.search(r"^spark_started on local\[1\] after [0-9.]+ s$", done.stderr, re.MULTILINE), done.stderr
     return json.loads(done.stdout)
 
 
