@@ -93,16 +93,16 @@ class Arrival:
                 self.sets.append(element)
         if deletes_left == 0:
             yield from held
-        self._check(statements, rows, size)
+        self._check(statements, rows, size, is_complete=deletes_left == 0)
 
-    def _check(self, statements: int, rows: int, size: int) -> None:
+    def _check(self, statements: int, rows: int, size: int, *, is_complete: bool) -> None:
         parts = self.segment.parts
         announced = (
             sum(part.statements for part in parts), sum(part.rows for part in parts),
             sum(part.size for part in parts), sum(part.sets for part in parts),
         )  # fmt: skip
         ended = sorted(marker.reducer for marker in self._markers)
-        if (statements, rows, size, len(self.sets)) != announced or ended != sorted(part.reducer for part in parts):
+        if not is_complete or (statements, rows, size, len(self.sets)) != announced or ended != sorted(part.reducer for part in parts):
             raise incomplete_segment(
                 statements=statements,
                 rows=rows,
