@@ -4,40 +4,52 @@ The bytes are those of PySpark's serializers, which take the end of a broken str
 """
 
 import sqlite3
+from collections import defaultdict
 from contextlib import closing
 from dataclasses import dataclass, replace
 from io import BytesIO
+from itertools import pairwise
 
 import pytest
-from pyspark.serializers import AutoBatchedSerializer, BatchedSerializer, CPickleSerializer
+from pyspark.serializers import AutoBatchedSerializer, CPickleSerializer
 
-from applier.model.errors import FatalSinkError, IncompleteInput, InvariantViolation, JobAborted, RangeChanged, SourceError
+from applier.model.errors import FatalSinkError, IncompleteInput, JobAborted, RangeChanged, SourceError
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Offset, Stream, Ts
-from applier.model.range_report import RangeId
+from applier.model.range_report import RangeId, RangeReport
+from applier.planner import TransactionSet
 from applier.planner.statement import Phase, Statement
 from applier.sinks.factory import open_sink
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.settings import SinkSettings
-from applier.sinks.write_outcome import WriteState
+from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Record
+from applier.spark.job import by_segment
+from applier.spark.shuffle import SERIALIZER
 from applier.tasks import listen as listening
-from applier.tasks.handover import DistributionEnd, Failure, RangeContent, Rendered, received
-from applier.tasks.listen import ListenTask, RangeFailure, listen
-from applier.tasks.plan import SMALL_SEGMENT_ROWS, ApplyPlan
-from applier.tasks.prepare import FAILED, RENDERED, render, select
-from applier.tasks.write import write
+from applier.tasks import prepared as preparing
+from applier.tasks.deal import REPORTS, deal, partition_of
+from applier.tasks.handover import Failure, RangeContent, RangesEnd, RoutedEnd, received, routed_chunks
+from applier.tasks.listen import ListenTask, RangeFailure
+from applier.tasks.plan import SMALL_SEGMENT_ROWS, PreparePlan, WritePlan
+from applier.tasks.prepare import ANNOUNCED, render, reroute, selected_chunks
+from applier.tasks.prepared import PreparedSegment, Rendered
+from applier.tasks.write import apply_small, write
 from tests.builders.planning import between
 
 ROWS = 4
-PARTITIONS = 3
+PARTITIONS = 4
 BUCKETS = 2
 ALL = PARTITIONS * ROWS
-ONE_PER_FRAME = BatchedSerializer(CPickleSerializer(), 1)
-SERIALIZERS = [ONE_PER_FRAME, AutoBatchedSerializer(CPickleSerializer())]
+GROUPS = [[(0, 1), (2,)], [(3,)]]
+"""Two batches: the ranges of each listening task of the one, and of the only task of the other."""
+TASKS = sum(len(groups) for groups in GROUPS)
+BOUNDS = [0, 11, 1000]
+"""Of two segments; the first two rows of each partition are in the first."""
 SMALL, LARGE = 1, 10_000
-"""Rows that the plan names: whether one task does everything, or the segment is shuffled."""
+"""Rows that the plan names: whether one task does everything, or the segment is prepared first."""
+SERIALIZERS = [SERIALIZER, AutoBatchedSerializer(CPickleSerializer())]
 
 
 @dataclass(frozen=True)
@@ -59,13 +71,30 @@ def range_of(partition):
     return RangeId(Stream("feed", partition), Offset(0), Offset(ROWS))
 
 
+def by_address(addressed):
+    """Give each partition of a shuffle what was addressed to it."""
+    partitions = defaultdict(list)
+    for address, element in addressed:
+        partitions[address].append(element)
+    return partitions
+
+
+def dealt(partitions):
+    """What one listening task sends."""
+    return list(deal([ListenTask(range=range_of(p), floor_ts=Ts(1), buckets=BUCKETS) for p in partitions], Written(), OPEN_PROTOCOL))
+
+
 @pytest.fixture(scope="module")
 def cached():
-    """What listeners have cached, range by range: a few chunks, and the report."""
+    """What listeners have cached: task by task the elements of each partition, a few chunks per bucket."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(listening, "CHUNK_BYTES", 60)
-        tasks = [ListenTask(range=range_of(partition), floor_ts=Ts(1), buckets=BUCKETS) for partition in range(PARTITIONS)]
-        return [list(listen([task], Written(), OPEN_PROTOCOL)) for task in tasks]
+        return [by_address(dealt(group)) for groups in GROUPS for group in groups]
+
+
+@pytest.fixture(scope="module")
+def reports(cached):
+    return [outcome for task in cached for outcomes in task[REPORTS] for outcome in outcomes]
 
 
 @pytest.fixture
@@ -85,20 +114,37 @@ def sink(path):
 
 
 @pytest.fixture
-def plan(sink, cached):
-    def make(rows=LARGE):
-        return ApplyPlan(
-            window=between(upto=1000),
-            ranges={elements[-1].range: RangeContent.of(elements[-1]) for elements in cached},
+def plan(sink, reports):
+    """Two segments, unless ``bounds`` says otherwise."""
+
+    def make(rows=LARGE, bounds=BOUNDS, splits=1, rekeyed=()):
+        return PreparePlan(
+            windows=tuple(between(after=after, upto=upto) for after, upto in pairwise(bounds)),
+            ranges={report.range: RangeContent.of(report) for report in reports},
             tables=sink.describe([TableName("shop", "orders")]),
-            rekeyed={},
+            rekeyed=dict.fromkeys(rekeyed, ("id",)),
             rows=rows,
             buckets=BUCKETS,
+            bucket_splits=splits,
             dialect=sink.dialect,
-            writer=sink.writer,
-            fence=sink.load().fence,
-            commit=ProgressCommit(checkpoint_ts=Ts(1000), positions={}, known_tables=frozenset({FoldedName("shop", "orders")})),
         )
+
+    return make
+
+
+@pytest.fixture
+def rerouted(plan):
+    """Plans whose rows change their bucket, for either reason."""
+    return [plan(splits=2), plan(rekeyed=[FoldedName("shop", "orders")])]
+
+
+@pytest.fixture
+def target(sink):
+    """How a segment up to ``upto`` is written now."""
+
+    def make(upto=BOUNDS[1]):
+        commit = ProgressCommit(checkpoint_ts=Ts(upto), positions={}, known_tables=frozenset({FoldedName("shop", "orders")}))
+        return WritePlan(writer=sink.writer, fence=sink.load().fence, commit=commit)
 
     return make
 
@@ -112,176 +158,498 @@ def through(data, serializer):
     return serializer.load_stream(BytesIO(data))
 
 
-def sent(elements, serializer=ONE_PER_FRAME):
+def sent(elements, serializer=SERIALIZER):
+    """The bytes of elements; those of a shuffle are framed one by one."""
     stream = BytesIO()
-    serializer.dump_stream(iter(elements), stream)
+    for batch in [[element] for element in elements] if serializer is SERIALIZER else [elements]:
+        serializer.dump_stream(iter(batch), stream)
     return stream.getvalue()
 
 
-def selected(plan, cached):
-    """Run one select task per range; return what each reducer gets."""
-    sent = [element for elements in cached for element in select(plan, elements)]
-    return [[element for element in sent if element[0] == reducer] for reducer in range(plan.reducers)]
+def cuts(elements, serializer=SERIALIZER):
+    """Every way in which a stream of elements can be cut short."""
+    whole = sent(elements, serializer)
+    assert list(through(whole, serializer)) == list(elements)
+    for size in range(len(whole)):
+        yield through(whole[:size], serializer)
 
 
-def rendered(plan, buckets):
-    return [item for reducer, bucket in enumerate(buckets) for item in render(plan, reducer, bucket, OPEN_PROTOCOL)]
+def without(elements, number):
+    return [*elements[:number], *elements[number + 1 :]]
 
 
-def committed(plan, planned):
-    return write(plan, sorted(planned, key=lambda item: item[0]), Written())
+def instead(lists, number, other):
+    return [other if at == number else one for at, one in enumerate(lists)]
+
+
+def buckets_of(cached):
+    """What each task that prepares is fed: the bucket's partition of all batches."""
+    return [[element for task in cached for element in task[partition_of(bucket)]] for bucket in range(BUCKETS)]
+
+
+def rendered(plan, feeds):
+    """What all preparing tasks deliver, by address. ``feeds``: the input of each."""
+    return together(by_address(render(plan, number, selected_chunks(plan, feed, 1), OPEN_PROTOCOL)) for number, feed in enumerate(feeds))
+
+
+def together(deliveries):
+    return by_address((address, item) for delivered in deliveries for address, items in delivered.items() for item in items)
+
+
+def routed(plan, feeds):
+    """What each reducer is sent by the tasks that change the buckets of rows."""
+    found = by_address(item for bucket, feed in enumerate(feeds) for item in reroute(plan, bucket, feed))
+    return [found[reducer] for reducer in range(plan.reducers)]
+
+
+def rendered_routed(plan, feeds):
+    """What the tasks behind the routing ones deliver, by address."""
+    return together(by_address(render(plan, number, routed_chunks(feed, plan.buckets), OPEN_PROTOCOL)) for number, feed in enumerate(feeds))
+
+
+class OneFeed:
+    """What all preparing tasks deliver while the input of one of them varies: the others are run once."""
+
+    def __init__(self, plan, feeds, victim, chunks):
+        self.plan, self.victim, self.chunks = plan, victim, chunks
+        self.others = [by_address(self.run(number, feed)) for number, feed in enumerate(feeds) if number != victim]
+
+    def run(self, number, feed):
+        return render(self.plan, number, self.chunks(self.plan, feed), OPEN_PROTOCOL)
+
+    def delivered(self, feed):
+        return together([by_address(self.run(self.victim, feed)), *self.others])
+
+
+def cached_chunks(plan, feed):
+    return selected_chunks(plan, feed, 1)
+
+
+def routed_chunks_of(plan, feed):
+    return routed_chunks(feed, plan.buckets)
+
+
+def segments_of(plan, delivered):
+    segments = by_segment(delivered[ANNOUNCED], plan)
+    assert segments is not None
+    return segments
+
+
+def committed(plan, target, delivered, number=0):
+    """Write one of the segments that were delivered."""
+    return write(target, segments_of(plan, delivered)[number], delivered[number + 1], Written())
 
 
 def is_refused(outcome):
     return outcome.state is WriteState.RELOAD and isinstance(outcome.error, IncompleteInput)
 
 
-@pytest.mark.parametrize("rows", [SMALL, LARGE])
-def test_a_whole_segment_is_written(plan, cached, path, rows):
-    outcome = committed(plan(rows), rendered(plan(rows), selected(plan(rows), cached)))
-    assert (outcome.state, outcome.rows, rows_of(path)) == (WriteState.COMMITTED, ALL, ALL)
+def are_refused(plan, target, delivered):
+    return all(is_refused(committed(plan, target, delivered, number)) for number in range(len(plan.windows)))
+
+
+# --- what is whole -----------------------------------------------------------------------------------------------------
+
+
+def test_whole_segments_are_written_one_after_the_other(plan, target, cached, path, sink):
+    prepared = plan()
+    delivered = rendered(prepared, buckets_of(cached))
+    for number, upto in enumerate(BOUNDS[1:]):
+        outcome = committed(prepared, target(upto), delivered, number)
+        assert (outcome.state, outcome.rows, outcome.transactions) == (WriteState.COMMITTED, ALL // 2, ROWS // 2)
+        assert (rows_of(path), sink.load().checkpoint_ts) == (ALL // 2 * (number + 1), upto)
+
+
+def test_whole_segments_whose_rows_change_their_bucket_are_written(rerouted, target, cached, path):
+    for prepared in rerouted:
+        delivered = rendered_routed(prepared, routed(prepared, buckets_of(cached)))
+        for number in range(2):
+            outcome = committed(prepared, target(), delivered, number)
+            assert (outcome.state, outcome.rows) == (WriteState.COMMITTED, ALL // 2)
+        assert rows_of(path) == ALL
+
+
+def test_a_segment_without_rows_in_its_ranges_is_whole_too(plan, target, cached, path):
+    empty = plan(bounds=[900, 1000])
+    outcome = committed(empty, target(1000), rendered(empty, buckets_of(cached)))
+    assert (outcome.state, rows_of(path)) == (WriteState.COMMITTED, 0)
+
+
+def test_a_batch_may_hold_ranges_that_the_plan_does_not_need(plan, target, cached, path):
+    needed = plan(bounds=[0, 1000])
+    needed = replace(needed, ranges={range_id: content for range_id, content in needed.ranges.items() if range_id != range_of(1)})
+    assert committed(needed, target(1000), rendered(needed, buckets_of(cached))).state is WriteState.COMMITTED
+
+
+def test_the_plan_says_how_many_tasks_prepare(plan):
+    assert (plan(SMALL_SEGMENT_ROWS).is_small, plan(SMALL_SEGMENT_ROWS + 1).is_small) == (True, False)
+    assert (plan().reducers, plan(splits=3).reducers) == (BUCKETS, BUCKETS * 3)
+    assert [made.is_rerouted for made in (plan(), plan(splits=3), plan(rekeyed=[FoldedName("shop", "orders")]))] == [False, True, True]
+
+
+# --- markers -----------------------------------------------------------------------------------------------------------
+
+
+def test_each_listening_task_ends_each_bucket_with_what_it_has_sent_it_and_reports_last(cached, reports):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(listening, "CHUNK_BYTES", 60)
+        assert dealt((0, 1))[-1][0] == REPORTS
+    for task, group in zip(cached, [group for groups in GROUPS for group in groups], strict=True):
+        for bucket in range(BUCKETS):
+            *chunks, end = task[partition_of(bucket)]
+            assert isinstance(end, RangesEnd)
+            assert (end.chunks, end.bytes) == (len(chunks), sum(len(chunk.data) for chunk in chunks))
+            assert [range_id for range_id, _ in end.contents] == [range_of(partition) for partition in group]
+            assert {chunk.bucket for chunk in chunks} <= {bucket}
+    assert [report.range for report in reports] == [range_of(partition) for partition in range(PARTITIONS)]
+
+
+def test_each_routing_task_ends_each_reducer_with_what_it_has_sent_it(rerouted, cached):
+    for prepared in rerouted:
+        for feed in routed(prepared, buckets_of(cached)):
+            ends = [element for element in feed if isinstance(element, RoutedEnd)]
+            assert sorted(end.bucket for end in ends) == list(range(BUCKETS))
+            assert sum(end.chunks for end in ends) == len(feed) - BUCKETS
+            assert sum(end.bytes for end in ends) == sum(len(element) for element in feed if isinstance(element, bytes))
+
+
+def test_each_part_of_a_segment_is_announced_to_the_driver_and_to_the_writer_behind_what_it_counts(plan, cached):
+    prepared = plan()
+    for reducer, feed in enumerate(buckets_of(cached)):
+        delivered = by_address(render(prepared, reducer, selected_chunks(prepared, feed, 1), OPEN_PROTOCOL))
+        for number in range(2):
+            *items, end = delivered[number + 1]
+            announced = delivered[ANNOUNCED][number]
+            assert announced == end
+            assert (end.segment, end.reducer) == (number, reducer)
+            statements = [item for item in items if isinstance(item, Statement)]
+            assert (end.statements, end.rows) == (len(statements), sum(statement.rows for statement in statements))
+            assert end.size == sum(len(statement.text) + len(statement.data) for statement in statements)
+            assert end.sets == sum(isinstance(item, TransactionSet) for item in items)
+
+
+# --- from the listeners to those who prepare ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("serializer", SERIALIZERS, ids=str)
-def test_cached_ranges_that_one_task_is_fed_are_all_there_or_nothing_is_written(plan, cached, path, serializer):
-    small = plan(SMALL)
-    whole = sent([element for elements in cached for element in elements], serializer)
-    for size in range(len(whole)):
-        bucket = list(select(small, through(whole[:size], serializer)))
-        assert is_refused(committed(small, render(small, 0, bucket, OPEN_PROTOCOL))), size
+def test_cached_ranges_that_one_task_is_fed_are_all_there_or_nothing_is_written(plan, target, cached, path, serializer):
+    small, writing = plan(SMALL, bounds=[0, 1000]), target(1000)
+    elements = [element for feed in buckets_of(cached) for element in feed]
+    for size, cut in enumerate(cuts(elements, serializer)):
+        assert is_refused(apply_small(small, writing, cut, Written(), OPEN_PROTOCOL)), size
     assert rows_of(path) == 0
-    assert committed(small, render(small, 0, select(small, through(whole, serializer)), OPEN_PROTOCOL)).rows == ALL
-
-
-@pytest.mark.parametrize("victim", range(PARTITIONS))
-def test_a_cached_range_of_a_shuffled_segment_is_whole_or_nothing_is_written(plan, cached, path, victim):
-    large, whole = plan(), sent(cached[victim])
-    for size in range(len(whole)):
-        feeds = [through(whole[:size], ONE_PER_FRAME) if number == victim else elements for number, elements in enumerate(cached)]
-        assert is_refused(committed(large, rendered(large, selected(large, feeds)))), size
-    assert rows_of(path) == 0
+    assert apply_small(small, writing, elements, Written(), OPEN_PROTOCOL).rows == ALL
 
 
 @pytest.mark.parametrize("victim", range(BUCKETS))
 @pytest.mark.parametrize("serializer", SERIALIZERS, ids=str)
-def test_what_a_reducer_is_sent_is_whole_or_nothing_is_written(plan, cached, path, serializer, victim):
-    large = plan()
-    buckets = selected(large, cached)
-    whole = sent(buckets[victim], serializer)
-    for size in range(len(whole)):
-        feeds = [through(whole[:size], serializer) if number == victim else bucket for number, bucket in enumerate(buckets)]
-        assert is_refused(committed(large, rendered(large, feeds))), size
+def test_a_cached_bucket_is_whole_or_no_segment_is_written(plan, target, cached, path, serializer, victim):
+    prepared, feeds, writing = plan(), buckets_of(cached), target()
+    tasks = OneFeed(prepared, feeds, victim, cached_chunks)
+    for size, cut in enumerate(cuts(feeds[victim], serializer)):
+        assert are_refused(prepared, writing, tasks.delivered(cut)), size
     assert rows_of(path) == 0
 
 
-@pytest.mark.parametrize("serializer", SERIALIZERS, ids=str)
-def test_what_the_writer_is_sent_is_whole_or_nothing_is_written(plan, cached, path, serializer):
-    large = plan()
-    whole = sent(rendered(large, selected(large, cached)), serializer)
-    for size in range(len(whole)):
-        assert is_refused(committed(large, received(through(whole[:size], serializer)))), size
-    assert rows_of(path) == 0
-    assert committed(large, received(through(whole, serializer))).rows == ALL
+@pytest.mark.parametrize("victim", range(BUCKETS))
+def test_a_cached_bucket_whose_rows_change_it_is_whole_or_every_reducer_is_told(rerouted, cached, victim):
+    feed = buckets_of(cached)[victim]
+    for prepared in rerouted:
+        for size, cut in enumerate(cuts(feed)):
+            sent_to = by_address(reroute(prepared, victim, cut))
+            assert sorted(sent_to) == list(range(prepared.reducers)), size
+            for elements in sent_to.values():
+                assert not any(isinstance(element, RoutedEnd) for element in elements)
+                assert isinstance(elements[-1], Failure)
+                assert type(elements[-1].error) is IncompleteInput
 
 
-def test_no_statement_runs_before_every_reducers_marker_has_arrived(plan, cached):
-    class Untouched:
-        def write(self, fence, statements, commit, quarantined=None):
-            raise AssertionError("the writer was asked")
-
-    large = replace(plan(), writer=Untouched())
-    planned = rendered(large, selected(large, cached))
-    for marker in [item for item in planned if isinstance(item[1], Rendered)]:
-        assert is_refused(committed(large, [item for item in planned if item is not marker]))
-
-
-def test_a_block_that_is_missing_in_the_middle_is_missed_wherever_it_was(plan, cached, path):
-    large = plan()
-    buckets = selected(large, cached)
-    for number, bucket in enumerate(buckets):
-        for missing in range(len(bucket)):
-            feeds = [*buckets[:number], bucket[:missing] + bucket[missing + 1 :], *buckets[number + 1 :]]
-            assert is_refused(committed(large, rendered(large, feeds)))
-    planned = rendered(large, buckets)
-    for missing in range(len(planned)):
-        assert is_refused(committed(large, planned[:missing] + planned[missing + 1 :]))
+def test_the_cached_elements_of_one_listening_task_are_whole_or_no_segment_is_written(plan, target, cached, path):
+    prepared, writing = plan(), target()
+    for bucket in range(BUCKETS):
+        tasks = OneFeed(prepared, buckets_of(cached), bucket, cached_chunks)
+        for victim in range(TASKS):
+            whole = cached[victim][partition_of(bucket)]
+            for kept in range(len(whole)):
+                # What one map output lacks is missing in the middle: the outputs of the other tasks come behind it.
+                others = [whole[:kept] if number == victim else task[partition_of(bucket)] for number, task in enumerate(cached)]
+                assert are_refused(prepared, writing, tasks.delivered([element for feed in others for element in feed]))
     assert rows_of(path) == 0
 
 
-def test_statements_that_are_lost_on_the_writers_own_disk_are_missed_before_commit(plan, cached, path, sink):
-    large = plan()
-    planned = sorted(rendered(large, selected(large, cached)), key=lambda item: item[0])
-    assert sum(isinstance(item[1], Statement) for item in planned) == BUCKETS
-    outcome = write(large, iter(planned[:-1]), Written())
-    assert is_refused(outcome)
-    assert outcome.error.facts["statements"] < outcome.error.facts["announced_statements"]
-    assert (rows_of(path), sink.load().checkpoint_ts) == (0, 0)
+def test_a_block_of_the_cache_that_is_missing_in_the_middle_is_missed_wherever_it_was(plan, rerouted, target, cached, path):
+    prepared, feeds = plan(), buckets_of(cached)
+    for number, feed in enumerate(feeds):
+        for missing in range(len(feed)):
+            short = instead(feeds, number, without(feed, missing))
+            assert are_refused(prepared, target(), rendered(prepared, short))
+            for other in rerouted:
+                assert are_refused(other, target(), rendered_routed(other, routed(other, short)))
+    small, elements = plan(SMALL, bounds=[0, 1000]), [element for feed in feeds for element in feed]
+    for missing in range(len(elements)):
+        assert is_refused(apply_small(small, target(1000), without(elements, missing), Written(), OPEN_PROTOCOL))
+    assert rows_of(path) == 0
 
 
-def test_a_range_or_a_reducer_that_arrives_twice_is_no_whole_segment(plan, cached, path):
-    large = plan()
-    assert is_refused(committed(large, rendered(large, selected(large, [*cached, cached[0]]))))
-    buckets = selected(large, cached)
-    assert is_refused(committed(large, [*rendered(large, buckets), *render(large, 0, buckets[0], OPEN_PROTOCOL)]))
+def test_a_block_of_the_cache_that_arrives_twice_makes_no_whole_segment(plan, rerouted, target, cached, path):
+    prepared, feeds = plan(), buckets_of(cached)
+    for number, feed in enumerate(feeds):
+        for twice in [*([element] for element in feed), feed, feed[-1:], cached[0][partition_of(number)]]:
+            doubled = instead(feeds, number, [*feed, *twice])
+            assert are_refused(prepared, target(), rendered(prepared, doubled))
+            for other in rerouted:
+                assert are_refused(other, target(), rendered_routed(other, routed(other, doubled)))
+    assert rows_of(path) == 0
+
+
+def test_a_batch_that_is_missing_whole_is_missed(plan, target, cached, path):
+    prepared = plan()
+    for gone in range(TASKS):
+        assert are_refused(prepared, target(), rendered(prepared, buckets_of(without(cached, gone))))
+    assert are_refused(prepared, target(), rendered(prepared, [[], []]))
     assert rows_of(path) == 0
 
 
 def test_the_error_names_the_range_that_is_missing(plan, cached):
-    large = plan()
-    (_, failure), *_ = [item for item in rendered(large, selected(large, cached[:-1])) if item[0] == FAILED]
-    assert failure.error.facts["topic"] == "feed"
-    assert failure.error.facts["partition"] == PARTITIONS - 1
-    assert failure.error.facts["offset"] == 0
-    assert failure.error.remedy
+    prepared = plan()
+    first, *_ = rendered(prepared, buckets_of(cached[:-1]))[ANNOUNCED]
+    assert (first.error.facts["topic"], first.error.facts["partition"], first.error.facts["offset"]) == ("feed", PARTITIONS - 1, 0)
+    assert first.error.remedy
 
 
-def test_the_cached_failure_of_a_range_is_not_its_content_and_it_is_read_again(plan, cached, path):
-    large = plan()
-    *chunks, report = cached[0]
-    lost_race = [chunks[0], RangeFailure(report.range, SourceError("Kafka does not answer", kind="unreachable"))]
-    outcome = committed(large, rendered(large, selected(large, [lost_race, *cached[1:]])))
-    assert (outcome.state, type(outcome.error), outcome.error.facts["cause"]) == (WriteState.RELOAD, JobAborted, "Kafka does not answer")
+# --- a second reading ------------------------------------------------------------------------------------------------------
+
+
+def read_again(cached, victim, change):
+    """What is cached once the bucket ends of one listening task are others: Spark has run it again."""
+    task = by_address(
+        (address, change(element) if isinstance(element, RangesEnd) else element)
+        for address, elements in cached[victim].items()
+        for element in elements
+    )
+    return instead(cached, victim, task)
+
+
+def failed_again(end):
+    """Its first range has failed the second time; what was read of it before is there."""
+    failure = RangeFailure(end.contents[0][0], SourceError("Kafka does not answer", kind="unreachable"))
+    return end._replace(contents=end.contents[1:], failures=(failure,))
+
+
+def with_other_content(end):
+    (range_id, content), *others = end.contents
+    return end._replace(contents=((range_id, content._replace(rows=content.rows + 1)), *others))
+
+
+@pytest.mark.parametrize("victim", range(TASKS))
+def test_the_cached_failure_of_a_range_is_not_its_content_and_it_is_read_again(plan, rerouted, target, cached, path, victim):
+    feeds = buckets_of(read_again(cached, victim, failed_again))
+    delivered = [rendered(plan(), feeds), *(rendered_routed(other, routed(other, feeds)) for other in rerouted)]
+    outcomes = [committed(made, target(), one) for made, one in zip([plan(), *rerouted], delivered, strict=True)]
+    elements = [element for feed in feeds for element in feed]
+    outcomes.append(apply_small(plan(SMALL, bounds=[0, 1000]), target(1000), elements, Written(), OPEN_PROTOCOL))
+    for outcome in outcomes:
+        assert (outcome.state, type(outcome.error), outcome.error.facts["cause"]) == (
+            WriteState.RELOAD, JobAborted, "Kafka does not answer"
+        )  # fmt: skip
     assert rows_of(path) == 0
 
 
-def test_a_range_that_is_read_again_and_differs_is_a_reason_to_reload(plan, cached):
-    large = plan()
-    *chunks, report = cached[0]
-    outcome = committed(large, rendered(large, selected(large, [[*chunks[1:], report], *cached[1:]])))
+def test_the_failure_of_a_range_that_the_plan_does_not_name_is_harmless(plan, target, cached):
+    needed = plan(bounds=[0, 1000])
+    needed = replace(needed, ranges={range_id: content for range_id, content in needed.ranges.items() if range_id != range_of(0)})
+    outcome = committed(needed, target(1000), rendered(needed, buckets_of(read_again(cached, 0, failed_again))))
+    assert outcome.state is WriteState.COMMITTED
+
+
+@pytest.mark.parametrize("victim", range(TASKS))
+def test_a_range_that_is_read_again_and_differs_is_a_reason_to_reload(plan, rerouted, target, cached, path, victim):
+    feeds = buckets_of(read_again(cached, victim, with_other_content))
+    for made, delivered in [(plan(), rendered(plan(), feeds)), *((o, rendered_routed(o, routed(o, feeds))) for o in rerouted)]:
+        outcome = committed(made, target(), delivered)
+        assert (outcome.state, type(outcome.error)) == (WriteState.RELOAD, RangeChanged)
+    assert rows_of(path) == 0
+
+
+def test_a_range_that_has_changed_in_one_bucket_only_is_noticed_there(plan, target, cached):
+    feeds = buckets_of(cached)
+    changed = instead(feeds, 1, buckets_of(read_again(cached, 0, with_other_content))[1])
+    outcome = committed(plan(), target(), rendered(plan(), changed))
     assert (outcome.state, type(outcome.error)) == (WriteState.RELOAD, RangeChanged)
 
 
-def test_a_range_of_another_segment_is_a_defect(plan, cached):
-    large = plan()
-    foreign = replace(cached[0][-1], range=RangeId(Stream("other", 0), Offset(0), Offset(1)))
-    outcome = committed(large, rendered(large, selected(large, [[*cached[0], foreign], *cached[1:]])))
-    assert (outcome.state, type(outcome.error)) == (WriteState.FAILED, InvariantViolation)
+# --- from the routing tasks to those who prepare -----------------------------------------------------------------------
 
 
-def test_an_error_of_the_rows_says_more_than_what_is_missing_beside_it(plan, cached):
-    large = plan()
-    planned = [(FAILED, Failure(IncompleteInput("cut"))), (FAILED, Failure(FatalSinkError("the table is missing")))]
-    outcome = committed(large, planned)
-    assert (outcome.state, type(outcome.error)) == (WriteState.FAILED, FatalSinkError)
+@pytest.mark.parametrize("serializer", SERIALIZERS, ids=str)
+def test_what_a_reducer_is_sent_is_whole_or_no_segment_is_written(rerouted, target, cached, path, serializer):
+    writing = target()
+    for prepared in rerouted:
+        feeds = routed(prepared, buckets_of(cached))
+        for victim, feed in enumerate(feeds):
+            tasks = OneFeed(prepared, feeds, victim, routed_chunks_of)
+            for size, cut in enumerate(cuts(feed, serializer)):
+                assert are_refused(prepared, writing, tasks.delivered(cut)), size
+    assert rows_of(path) == 0
 
 
-def test_a_segment_without_rows_in_its_ranges_is_whole_too(plan, cached, path):
-    empty = replace(plan(), window=between(after=900, upto=1000))
-    outcome = committed(empty, rendered(empty, selected(empty, cached)))
-    assert (outcome.state, rows_of(path)) == (WriteState.COMMITTED, 0)
+def test_a_routed_block_that_is_missing_or_arrives_twice_is_noticed_wherever_it_was(rerouted, target, cached, path):
+    for prepared in rerouted:
+        feeds = routed(prepared, buckets_of(cached))
+        for victim, feed in enumerate(feeds):
+            for number, element in enumerate(feed):
+                for other in (without(feed, number), [*feed, element]):
+                    assert are_refused(prepared, target(), rendered_routed(prepared, instead(feeds, victim, other)))
+    assert rows_of(path) == 0
 
 
-def test_markers_are_sent_to_every_reducer_and_come_behind_what_they_count(plan, cached):
-    large = plan()
-    for bucket in selected(large, cached):
-        assert [number for _, item in bucket if isinstance(item, DistributionEnd) for number in item.ranges] == list(range(PARTITIONS))
-        assert sum(item.chunks for _, item in bucket if isinstance(item, DistributionEnd)) == len(bucket) - PARTITIONS
-    keys = [key for key, _ in rendered(large, selected(large, cached))]
-    assert keys.count(RENDERED) == BUCKETS
-    assert keys[-1] == RENDERED
-    assert max(FAILED, RENDERED) < min(Phase)
+def test_every_reducer_gets_the_error_of_a_routing_task(rerouted, cached):
+    for prepared in rerouted:
+        for feed in routed(prepared, buckets_of(cached[:-1])):
+            assert [type(element.error) for element in feed if isinstance(element, Failure)] == [IncompleteInput] * BUCKETS
 
 
-def test_the_plan_says_how_many_tasks_render(plan):
-    assert (plan(SMALL_SEGMENT_ROWS).reducers, plan(SMALL_SEGMENT_ROWS + 1).reducers) == (1, BUCKETS)
-    assert replace(plan(), bucket_splits=3).reducers == BUCKETS * 3
+# --- from those who prepare to the driver and to the writer ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("serializer", "number"), [(SERIALIZERS[0], 0), (SERIALIZERS[1], 1)], ids=str)
+def test_what_the_writer_is_sent_is_whole_or_nothing_is_written(plan, target, cached, path, serializer, number):
+    prepared = plan()
+    delivered = rendered(prepared, buckets_of(cached))
+    segment, writing = segments_of(prepared, delivered)[number], target()
+    for size, cut in enumerate(cuts(delivered[number + 1], serializer)):
+        assert is_refused(write(writing, segment, cut, Written())), size
+    assert rows_of(path) == 0
+    assert committed(prepared, target(), delivered, number).rows == ALL // 2
+
+
+def test_the_announcements_to_the_driver_are_whole_or_nothing_is_prepared(plan, rerouted, cached):
+    for prepared, delivered in [
+        (plan(), rendered(plan(), buckets_of(cached))),
+        *((other, rendered_routed(other, routed(other, buckets_of(cached)))) for other in rerouted),
+    ]:
+        announced = delivered[ANNOUNCED]
+        assert len(announced) == prepared.reducers * 2
+        for cut in cuts(announced):
+            assert by_segment(received(cut), prepared) is None
+        for number, element in enumerate(announced):
+            assert by_segment(without(announced, number), prepared) is None
+            assert by_segment([*announced, element], prepared) is None
+
+
+def test_an_element_for_the_writer_that_is_missing_or_arrives_twice_is_noticed_wherever_it_was(plan, target, cached, path):
+    prepared = plan()
+    delivered = rendered(prepared, buckets_of(cached))
+    for number in range(2):
+        segment, elements = segments_of(prepared, delivered)[number], delivered[number + 1]
+        for at, element in enumerate(elements):
+            for other in (without(elements, at), [*elements, element], [*without(elements, at), elements[at - 1]]):
+                assert is_refused(write(target(), segment, other, Written()))
+    assert rows_of(path) == 0
+
+
+def test_the_elements_of_another_segment_are_not_taken_for_those_of_this_one(plan, target, cached, path):
+    prepared = plan(bounds=[0, 10, 1000])
+    delivered = rendered(prepared, buckets_of(cached))
+    segment = segments_of(prepared, delivered)[0]
+    assert is_refused(write(target(), segment, delivered[2], Written()))
+    assert rows_of(path) == 0
+
+
+def test_a_part_that_was_prepared_again_with_other_statements_is_not_what_was_announced(plan, target, cached, path):
+    prepared, other = plan(), plan(bounds=[0, 12, 1000])
+    segment = segments_of(prepared, rendered(prepared, buckets_of(cached)))[0]
+    assert is_refused(write(target(), segment, rendered(other, buckets_of(cached))[1], Written()))
+    assert rows_of(path) == 0
+
+
+def test_the_error_of_the_writer_says_how_much_has_arrived(plan, target, cached, path, sink):
+    prepared = plan()
+    delivered = rendered(prepared, buckets_of(cached))
+    elements = [element for element in delivered[1] if not isinstance(element, Statement)]
+    outcome = write(target(), segments_of(prepared, delivered)[0], elements, Written())
+    assert is_refused(outcome)
+    assert (outcome.error.facts["statements"], outcome.error.facts["announced_statements"]) == (0, BUCKETS)
+    assert (rows_of(path), sink.load().checkpoint_ts) == (0, 0)
+
+
+def test_nothing_is_asked_of_the_writer_for_a_segment_that_could_not_be_prepared(plan, target, cached):
+    class Untouched:
+        def write(self, fence, statements, commit, quarantined=None):
+            raise AssertionError("the writer was asked")
+
+    delivered = rendered(plan(), [[], []])
+    assert is_refused(committed(plan(), replace(target(), writer=Untouched()), delivered))
+
+
+def test_an_error_of_the_rows_says_more_than_what_is_missing_beside_it(target):
+    errors = [IncompleteInput("cut"), FatalSinkError("the table is missing")]
+    for order in (errors, errors[::-1]):
+        segment = PreparedSegment(tuple(Rendered(0, reducer, error=error) for reducer, error in enumerate(order)))
+        outcome = write(target(), segment, [], Written())
+        assert (outcome.state, type(outcome.error)) == (WriteState.FAILED, FatalSinkError)
+
+
+# --- deletes first -----------------------------------------------------------------------------------------------------
+
+
+class Noted:
+    """A writer that notes the order of statements."""
+
+    def __init__(self):
+        self.ran = []
+
+    def write(self, fence, statements, commit, quarantined=None):
+        try:
+            self.ran.extend(statements)
+        except IncompleteInput as error:
+            return WriteOutcome(state=WriteState.FAILED, error=error)
+        return WriteOutcome(state=WriteState.COMMITTED)
+
+
+def parts_with_deletes():
+    """Two reducers' parts of one segment: each a delete, two REPLACEs, and its end."""
+    parts = []
+    for reducer in range(2):
+        statements = [Statement(phase, "orders", b"%d %d" % (phase, reducer), 1, 10, 10) for phase in (Phase.DELETE, *[Phase.REPLACE] * 2)]
+        size = sum(len(statement.text) for statement in statements)
+        parts.append([*statements, Rendered(0, reducer, 3, 1, 3, size)])
+    return parts
+
+
+@pytest.mark.parametrize("held_bytes", [preparing.HELD_BYTES, 0], ids=["in memory", "in a file"])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_all_deletes_run_before_any_replace_whatever_the_order_in_which_parts_arrive(monkeypatch, target, held_bytes, order):
+    monkeypatch.setattr(preparing, "HELD_BYTES", held_bytes)
+    parts, noted = parts_with_deletes(), Noted()
+    segment = PreparedSegment(tuple(part[-1] for part in parts))
+    elements = [element for number in order for element in parts[number]]
+    assert write(replace(target(), writer=noted), segment, elements, Written()).state is WriteState.COMMITTED
+    assert [statement.phase for statement in noted.ran] == [Phase.DELETE] * 2 + [Phase.REPLACE] * 4
+    assert sorted(noted.ran) == sorted(element for element in elements if isinstance(element, Statement))
+
+
+def test_no_replace_runs_and_nothing_is_whole_where_a_delete_is_missing_even_if_another_statement_makes_up_the_counts(target):
+    first, (_, *rest) = parts_with_deletes()
+    noted, segment = Noted(), PreparedSegment((first[-1], rest[-1]))
+    assert is_refused(write(replace(target(), writer=noted), segment, [*first, rest[0], *rest], Written()))
+    assert [statement.phase for statement in noted.ran] == [Phase.DELETE]
+
+
+@pytest.mark.parametrize("held_bytes", [preparing.HELD_BYTES, 0, 7])
+def test_held_statements_come_back_in_their_order(monkeypatch, held_bytes):
+    monkeypatch.setattr(preparing, "HELD_BYTES", held_bytes)
+    statements = [Statement(Phase.REPLACE, "orders", b"%d" % number, 1, 10, 10, data=b"x" * (number % 3)) for number in range(20)]
+    held = preparing.HeldStatements()
+    for statement in statements:
+        held.add(statement)
+    assert list(held) == statements
+
+
+def test_the_report_of_each_range_says_what_its_buckets_announce(cached, reports):
+    for task in cached:
+        for bucket in range(BUCKETS):
+            end = task[partition_of(bucket)][-1]
+            for range_id, content in end.contents:
+                (report,) = [report for report in reports if isinstance(report, RangeReport) and report.range == range_id]
+                assert content == RangeContent.of(report)
