@@ -49,6 +49,12 @@ class SparkConfig(Section):
         return f"local[{2 * self._local_cores + 1}{threads[2] or ''}]" if threads else self.master
 
     @property
+    def session_conf(self) -> Properties:
+        """The properties that Spark gets: locally with the number of tasks of one job, which Spark would take from its slots."""
+        cores = self._local_cores
+        return {"spark.default.parallelism": str(cores), **self.conf} if cores else self.conf
+
+    @property
     def _local_cores(self) -> int:
         """The N of local[N]; 0 on a cluster."""
         threads = LOCAL_THREADS.match(self.master)

@@ -76,7 +76,7 @@ def open_components(config: Config, kafka: KafkaSettings, sink_settings: SinkSet
 
 def _start_spark(config: Config, source: Source) -> SparkRunner:
     try:
-        context = start_context(f"applier {config.name}", config.spark.session_master, config.spark.conf, WORKER_DAEMON)
+        context = start_context(f"applier {config.name}", config.spark.session_master, config.spark.session_conf, WORKER_DAEMON)
         return SparkRunner(context, source.reader, source.decoder)
     except UNANSWERED as error:
         raise start_failed(error) from error

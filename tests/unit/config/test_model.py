@@ -124,6 +124,19 @@ def test_a_local_spark_has_slots_to_read_prepare_and_write_at_once(tmp_path, mas
     assert load(tmp_path, sink={"url": "mysql+pymysql://u@h/"}, spark={"master": master}).spark.session_master == given
 
 
+@pytest.mark.parametrize(
+    ("master", "conf", "parallelism"),
+    [
+        ("local[2]", {}, "2"),
+        ("local[2]", {"spark.default.parallelism": 5}, "5"),
+        ("spark://h:7077", {}, None),
+    ],
+)
+def test_slots_of_a_local_spark_do_not_make_its_jobs_larger(tmp_path, master, conf, parallelism):
+    config = load(tmp_path, sink={"url": "mysql+pymysql://u@h/"}, spark={"master": master, "conf": conf})
+    assert config.spark.session_conf.get("spark.default.parallelism") == parallelism
+
+
 def test_secrets_are_in_no_repr_and_survive_pickling(tmp_path):
     text = WHOLE.replace("root@db", "root:other-secret@db").replace('"security.protocol" = "SASL_SSL"', '"sasl.password" = "kafka-secret"')
     config = load(tmp_path, text)
