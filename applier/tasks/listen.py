@@ -90,8 +90,8 @@ class _OpenChunk:
         """Add rows, given by the parts of all columns in order."""
         for column, part in zip(self.columns, columns, strict=True):
             column.extend(part)
-        # Of images only: they are nearly all of a row's bytes.
-        self.size += sum(map(len, self.columns[-1][-len(part) :]))
+        # Of images only, which come last: they are nearly all of a row's bytes.
+        self.size += sum(map(len, part))
 
 
 class _OpenChunks:
@@ -153,10 +153,11 @@ class _OpenChunks:
         rows = len(closed.columns[0])
         at_once = max(1, rows // (closed.size // CHUNK_BYTES or 1))
         for first in range(0, rows, at_once):
-            origin, *columns = (column[first : first + at_once] for column in closed.columns)
-            used = sorted(set(origin))
-            renumbered = {number: index for index, number in enumerate(used)}
-            yield pack(bucket, Chunk([self._origins[number] for number in used], [renumbered[number] for number in origin], *columns))
+            whole = at_once >= rows
+            origin, *columns = closed.columns if whole else (column[first : first + at_once] for column in closed.columns)
+            renumbered = {number: index for index, number in enumerate(set(origin))}
+            origins = [self._origins[number] for number in renumbered]
+            yield pack(bucket, Chunk(origins, list(map(renumbered.__getitem__, origin)), *columns))
 
 
 class _RangeListener:

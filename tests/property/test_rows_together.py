@@ -10,13 +10,14 @@ from applier.model.events import ColumnShape, RowKind, Shape
 from applier.model.position import Stream
 from applier.sources.open_protocol import OpenProtocolPlacer, row_head
 from applier.sources.open_protocol.head import read_head
+from applier.sources.open_protocol.matcher import intern_shape
 from applier.sources.open_protocol.row_run import KnownTable
 from applier.sources.port import Record
 from tests.builders.wire import TS, column, dump, head, integer_key, record, text
 from tests.rig.placing import place_records
 
 STREAM = Stream("changefeed", 2)
-SHAPE = Shape("shop", "orders", (ColumnShape("id", 3, 11), ColumnShape("note", 15, 64)))
+SHAPE = intern_shape(Shape("shop", "orders", (ColumnShape("id", 3, 11), ColumnShape("note", 15, 64))))
 DEEP = [{"x": 1}, {"y": {}}, [{}, {}], "}\n{", '}{"', {"}": {"{": []}}]
 
 
@@ -96,27 +97,52 @@ def test_old_images_that_are_read_together_are_those_that_are_each_read_alone(pa
     assert together == (None if None in alone else (SHAPE, [key for _, key in alone]))
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 10**19), st.sampled_from(["orders", "carts", "ts"]), st.booleans(), st.integers(0, 3)), max_size=8)
-)
-def test_event_keys_that_differ_in_their_timestamp_are_read_as_from_json(heads):
-    heads_of_range = row_head.RowHeads()
-    for ts, table, has_partition, form in heads:
-        members = {"ts": ts, "scm": "shop", "tbl": table, "t": 1, **({"ptn": 7} if has_partition else {})}
-        data = [
-            dump(members),
-            dump({"tbl": table, **members}),
-            b'{"ts":00%s' % dump(members)[8:],
-            dump(members)[:-1] + b',"ts":%d}' % (ts // 2),
-        ][form]
-        try:
-            expected = read_head(data)
-        except ProtocolError:
-            expected = None
-        for found in (heads_of_range.of_event(data), heads_of_range.of_record(record((data, b""))[0])):
-            assert (found is None) == (expected is None)
-            if found is not None:
-                assert (found.ts, found.table.schema, found.table.name) == (expected.ts, expected.scm, expected.tbl)
+def key_json(ts, table, has_partition, form):
+    """An event key: as producers write it, with its members in another order, with a zero in front, or with a second timestamp."""
+    usual = dump({"ts": ts, "scm": "shop", "tbl": table, "t": 1, **({"ptn": 7} if has_partition else {})})
+    return {
+        "usual": usual,
+        "order": b'{"t":1,' + usual[1:],
+        "zero": b'{"ts":0' + usual[6:],
+        "twice": usual[:-1] + b',"ts":%d}' % (ts // 2),
+    }[form]
+
+
+times = st.integers(TS, TS + 20) | st.integers(10**16, 10**19)
+forms = st.sampled_from(["usual", "usual", "usual", "order", "zero", "twice"])
+keys = st.builds(key_json, times, st.sampled_from(["orders", "carts", '"ts"', "t\\"]), st.booleans(), forms)
+usual_keys = st.builds(key_json, times, st.just("orders"), st.just(value=False), st.just("usual"))
+
+
+def meant(data):
+    try:
+        head = read_head(data)
+    except ProtocolError:
+        return None
+    return head.ts, head.scm, head.tbl
+
+
+def said(head):
+    return None if head is None else (head.ts, head.table.schema, head.table.name)
+
+
+@given(st.lists(keys, max_size=8))
+def test_event_keys_that_differ_in_their_timestamp_are_read_as_from_json(some):
+    heads = row_head.RowHeads()
+    for data in some:
+        assert said(heads.of_event(data)) == said(heads.of_record(record((data, b""))[0])) == meant(data)
+
+
+@given(st.lists(st.lists(keys, max_size=5) | st.lists(usual_keys, max_size=5), max_size=4))
+def test_event_keys_of_one_record_are_read_as_each_of_them(groups):
+    heads = row_head.RowHeads()
+    for some in groups:
+        key, _ = record(*[(data, b"") for data in some])
+        found = heads.of_rows(key)
+        assert found is None or list(map(said, found)) == list(map(meant, some))
+        if some and None not in map(meant, some) and len({len(data) for data in some}) == 1:
+            assert found is not None
+        assert heads.of_rows(key[:-1]) is None
 
 
 def row_of(table, number, note):

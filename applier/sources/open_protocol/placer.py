@@ -6,6 +6,7 @@ is paid per run: one call for hundreds of images.
 
 from collections.abc import Iterator, Sequence
 from struct import Struct
+from struct import error as StructError  # noqa: N812 - a class
 from typing import Final
 
 from applier.model.errors import ProtocolError
@@ -45,19 +46,21 @@ class OpenProtocolPlacer:
         the handle key may be found only by the image decoder.
         """
         run: list[RunRow] = []
+        for first in range(0, len(records), RUN_ROWS):
+            yield from self._place_some(run, records[first : first + RUN_ROWS])
+            yield from self._end_run(run)
+
+    def _place_some(self, run: list[RunRow], records: Sequence[Record]) -> Iterator[PlacedRows | PlacedEvent]:
         last_key: bytes | None = None
         head = None
         for offset, key, value in records:
-            if len(run) >= RUN_ROWS:
-                yield from self._end_run(run)
             # Rows of one transaction and table have equal keys.
             if key != last_key:
                 head, last_key = self._heads.of_record(key), key
-            size = len(value) if value else 0
             # A record of one plain row, written out here: a call per row would be a fifth of its cost.
-            if head is not None and value and size > _FRONT_BYTES and value[-2:] == END:
+            if head is not None and value and value[-2:] == END and len(value) > _FRONT_BYTES:
                 length, front = _front(value)
-                if length + 8 == size:
+                if length + 8 == len(value):
                     ts, table = head
                     if front == AFTER:
                         known = table.upserts
@@ -67,8 +70,39 @@ class OpenProtocolPlacer:
                     if front == DELETED:
                         run.append((ts, table.deletes, offset, 0, value[_IMAGE_AT:-1], b""))
                         continue
-            yield from self._place_record(run, offset, key, value)
-        yield from self._end_run(run)
+            if head is not None or not self._add_rows(run, offset, key, value):
+                yield from self._place_record(run, offset, key, value)
+            if len(run) >= RUN_ROWS:
+                yield from self._end_run(run)
+
+    def _add_rows(self, run: list[RunRow], offset: int, key: bytes | None, value: bytes | None) -> bool:
+        """Add the rows of a record that holds plain rows only, in their usual form; False, with nothing added, for any other record."""
+        heads = self._heads.of_rows(key)
+        if not heads or not value:
+            return False
+        rows: list[RunRow] = []
+        at, ends_at = 0, len(value)
+        try:
+            for index, (ts, table) in enumerate(heads):
+                length, front = _front(value, at)
+                image_at = at + _IMAGE_AT
+                at += 8 + length
+                if value[at - 2 : at] != END or at > ends_at:
+                    return False
+                if front == AFTER:
+                    known = table.upserts
+                    image, old = split_old(value[image_at : at - 1]) if known.has_old else (value[image_at : at - 1], b"")
+                    rows.append((ts, known, offset, index, image, old))
+                elif front == DELETED:
+                    rows.append((ts, table.deletes, offset, index, value[image_at : at - 1], b""))
+                else:
+                    return False
+        except StructError:  # the value is too short
+            return False
+        if at != ends_at:
+            return False
+        run += rows
+        return True
 
     def _place_record(self, run: list[RunRow], offset: int, key: bytes | None, value: bytes | None) -> Iterator[PlacedRows | PlacedEvent]:
         """Add the rows of a record to the run; yield what ends it, and events that are not plain rows."""

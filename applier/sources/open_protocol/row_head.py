@@ -4,6 +4,8 @@ Producers write ``{"ts":458173202432000000,"scm":"shop","tbl":"orders","t":1}``:
 table, and stands for the members that it was parsed into. So JSON is parsed once per table and range, not once per transaction.
 """
 
+from collections.abc import Sequence
+from itertools import repeat
 from typing import Final, NamedTuple
 
 from applier.model.errors import ProtocolError
@@ -20,7 +22,8 @@ _DIGITS: Final = 18
 _TAIL: Final = len(_TS) + _DIGITS
 _LEAST: Final = 10 ** (_DIGITS - 1)
 
-_FRAME: Final = len(VERSION) + 8
+_VERSION: Final = len(VERSION)
+_FRAME: Final = _VERSION + 8
 _RECORD_TS: Final = _FRAME + len(_TS)
 _RECORD_TAIL: Final = _FRAME + _TAIL
 
@@ -52,6 +55,43 @@ class RowHeads:
         if key[:_FRAME] != VERSION + (len(key) - _FRAME).to_bytes(8, "big", signed=True):
             return None
         return self.of_event(key[_FRAME:])
+
+    def of_rows(self, key: bytes | None) -> Sequence[RowHead] | None:
+        """Return the heads of a record's events, if all of them are plain rows, and their keys are equally long."""
+        if key is None or len(key) <= _FRAME or key[:_VERSION] != VERSION:
+            return None
+        size = 8 + int.from_bytes(key[_VERSION:_FRAME], "big")
+        count, rest = divmod(len(key) - _VERSION, size)
+        if rest:
+            return None
+        first = key[_VERSION : _VERSION + size]
+        # Most records hold rows of one transaction and table: one comparison is enough for all of their keys.
+        if first * count == key[_VERSION:]:
+            head = self.of_event(first[8:])
+            return None if head is None else [head] * count
+        return self._of_times(key, first, size) or self._one_by_one(key, first, size)
+
+    def _of_times(self, key: bytes, first: bytes, size: int) -> Sequence[RowHead] | None:
+        """Return the heads of events of one table that differ in their timestamps only, if the table is known."""
+        front, tail = first[: _RECORD_TS - _VERSION], first[_RECORD_TAIL - _VERSION :]
+        known = self._known.get(tail)
+        if known is None or known[0] != VERSION + front:
+            return None
+        digits = [key[at : at + _DIGITS] for at in range(_RECORD_TS, len(key), size)]
+        if front + (tail + front).join(digits) + tail != key[_VERSION:] or not b"".join(digits).isdigit():
+            return None
+        times = list(map(int, digits))
+        return list(map(RowHead, times, repeat(known[1]))) if min(times) >= _LEAST else None
+
+    def _one_by_one(self, key: bytes, first: bytes, size: int) -> Sequence[RowHead] | None:
+        heads = []
+        for at in range(_VERSION, len(key), size):
+            one = key[at : at + size]
+            head = self.of_event(one[8:]) if one[:8] == first[:8] else None
+            if head is None:
+                return None
+            heads.append(head)
+        return heads
 
     def of_event(self, head_json: bytes) -> RowHead | None:
         """Return the head of an event, if that is a plain row."""
