@@ -11,12 +11,12 @@ from typing import Any
 
 import pymysql
 from pymysql.constants import CLIENT
-from sqlalchemy import Connection, Engine, NullPool, create_engine
+from sqlalchemy import Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from applier.model.errors import InvariantViolation
 from applier.sinks.address import connect_timeout_of, sink_url
-from applier.sinks.mysql.encryption import tls_arguments
+from applier.sinks.mysql.encryption import DriverConnection, tls_arguments
 from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.queries import QUERIES
 from applier.sinks.mysql.session_variables import set_variables
@@ -181,7 +181,9 @@ def _engine(url: str, tls: Tls, purpose: Purpose, read_timeout_s: int, lease_s: 
         forced["password"] = str(address.password).encode()  # PyMySQL would encode it as Latin-1, which not every password can be
     # The schema that a URL may name is not entered: it need not exist, and every name is qualified.
     arguments = forced | tls_arguments(tls)
-    return create_engine(address.set(database=None), poolclass=NullPool, connect_args=arguments, hide_parameters=True)
+    engine = create_engine(address.set(database=None), poolclass=NullPool, connect_args=arguments, hide_parameters=True)
+    event.listen(engine, "do_connect", lambda dialect, record, args, options: DriverConnection(*args, **options))  # noqa: ARG005 - its form
+    return engine
 
 
 def _idle_s(purpose: Purpose) -> int:
