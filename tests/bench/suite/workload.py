@@ -99,20 +99,30 @@ def _spread(rows: int) -> Iterator[tuple[Table, Row]]:
 
 
 def _mixed_changes(rows: int, final: dict[int, int]) -> Iterator[RowChange]:
-    """Of ten changes insert five rows, update four and delete one, of all that live; leave ``final``: row -> version."""
+    """Of ten changes insert five rows, update four and delete one, of all that live; leave ``final``: row -> version.
+
+    No row changes twice in one transaction: upstream writes its net effect.
+    """
     rng, table = random.Random("bench B"), ORDERS
     live: list[int] = []
+    used: set[int] = set()
     inserted = 0
-    for _ in range(rows):
+    for change in range(rows):
+        if change % PER_TRANSACTION == 0:
+            used.clear()
         choice = rng.random()
-        if choice < 0.5 or not live:
+        place = int(rng.random() * len(live))
+        while choice >= 0.5 and len(live) > PER_TRANSACTION and live[place] in used:
+            place = int(rng.random() * len(live))
+        if choice < 0.5 or len(live) <= PER_TRANSACTION:
             inserted += 1
             live.append(inserted)
+            used.add(inserted)
             final[inserted] = 0
             yield RowChange(table, None, order(inserted))
             continue
-        place = int(rng.random() * len(live))
         number = live[place]
+        used.add(number)
         version = final[number]
         if choice < 0.9:
             final[number] = version + 1

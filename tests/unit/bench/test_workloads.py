@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import pytest
 
@@ -11,9 +11,14 @@ from tests.bench.suite.checkout import ROOT
 from tests.bench.suite.last_release import KEPT, compared
 from tests.bench.suite.live import quantile
 from tests.bench.suite.report import median_of
-from tests.bench.suite.workload import WORKLOADS
+from tests.bench.suite.workload import PER_TRANSACTION, WORKLOADS
 
 ROWS = 3000
+
+
+def batches(changes):
+    while batch := list(islice(changes, PER_TRANSACTION)):
+        yield batch
 
 
 @pytest.mark.parametrize("workload", WORKLOADS.values(), ids=WORKLOADS)
@@ -29,6 +34,13 @@ def test_the_changes_of_a_workload_lead_to_its_final_rows(workload):
     assert {(table.name, *(row[place] for place in table.handle_places)): row for table, row in final} == rows
     assert len(final) == len(rows)
     assert all(first.name <= second.name for (first, _), (second, _) in pairwise(final))
+
+
+@pytest.mark.parametrize("workload", WORKLOADS.values(), ids=WORKLOADS)
+def test_no_row_changes_twice_in_one_transaction(workload):
+    for transaction in batches(workload.changes(ROWS)):
+        keys = [(table.name, (after or before)[0]) for table, before, after in transaction]
+        assert len(set(keys)) == len(keys)
 
 
 @pytest.mark.parametrize("workload", WORKLOADS.values(), ids=WORKLOADS)
