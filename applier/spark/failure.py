@@ -37,7 +37,11 @@ def job_failed(error: Exception) -> ApplierError:
 
 def start_failed(error: Py4JError | OSError) -> SparkSessionLost:
     """Return our error for a context that does not start."""
-    remedy = "Check spark.master, and whether the cluster runs and has free resources"
+    # A JVM that ends itself, because it can write to no directory of its own, only closes the connection.
+    if isinstance(error, OSError | Py4JNetworkError):
+        remedy = "Its Java process has ended: see its output above. Most often it cannot write to spark.local.dir, or lacks memory"
+    else:
+        remedy = "Check spark.master, and whether the cluster runs and has free resources"
     return SparkSessionLost("Spark does not start", remedy=remedy, cause=_cause(_text(error)))
 
 

@@ -53,3 +53,19 @@ def test_a_jvm_with_a_collector_of_the_operator_starts_with_it(properties, envir
     found = started(properties | {"spark.executor.extraJavaOptions": "-XX:+UseSerialGC"}, **environment)
     assert all(name.startswith("G1") for name in found["collectors"])
     assert str(found["executors"]).endswith(" -XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
+@pytest.mark.slow
+def test_a_spark_that_can_write_nowhere_names_its_directory():
+    code = """
+from applier.spark.failure import UNANSWERED, start_failed
+from applier.spark.session import start_context
+try:
+    start_context("test", "local[1]", {"spark.local.dir": "/proc/nowhere"})
+except UNANSWERED as error:
+    print(start_failed(error))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Spark does not start")
+    assert "spark.local.dir" in done.stdout
+    assert "Failed to create any local dir" in done.stderr
