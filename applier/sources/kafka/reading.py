@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final, TypeAlias
 
 from confluent_kafka import KafkaError, Message, TopicPartition
@@ -18,6 +18,7 @@ from applier.model.errors import SourceError
 from applier.model.position import Offset, Place, Stream
 from applier.model.range_report import RangeId
 from applier.sources.kafka import error_code
+from applier.sources.kafka.connection_error import PATIENCE_S
 from applier.sources.kafka.error_meaning import failed
 from applier.sources.kafka.settings import KafkaSettings, unreachable
 from applier.sources.port import Record
@@ -55,28 +56,37 @@ class Reading:
 
     def __init__(self, settings: KafkaSettings, ranges: Sequence[RangeId]) -> None:
         self._settings = settings
+        self._waiting: dict[tuple[str, int], _OpenStream] = {}
         self._open: dict[tuple[str, int], _OpenStream] = {}
         self._ended: list[TopicPartition] = []
         self._moved: set[Stream] = set()
         self._waited_s = self._heard_s = 0.0
+        self._patience_s = settings.unreachable_after_s
         self.left = 0
-        """How many offsets are not read yet. Fewer messages than that may come: offsets have gaps."""
+        """How many offsets of open streams are not read yet. Fewer messages than that may come: offsets have gaps."""
         for range_id in sorted(ranges):
             self._add(range_id)
 
     def _add(self, range_id: RangeId) -> None:
         if range_id.start < range_id.end:
             stream = range_id.stream
-            self._open.setdefault(stream, _OpenStream(stream, deque(), range_id.start)).ranges.append(range_id)
-            self.left += range_id.end - range_id.start
+            self._waiting.setdefault(stream, _OpenStream(stream, deque(), range_id.start)).ranges.append(range_id)
 
     def __bool__(self) -> bool:
-        """Whether a range is open."""
-        return bool(self._open)
+        """Whether a range is left."""
+        return bool(self._open or self._waiting)
 
-    def positions(self) -> list[TopicPartition]:
-        """Return where each stream is read on."""
-        return [_place(one.stream, one.position) for one in self._open.values()]
+    def open(self, at_most: int) -> list[TopicPartition]:
+        """Open streams up to ``at_most`` at once, some at a time; return them, each with its place."""
+        if not self._waiting or len(self._open) > at_most // 2:
+            return []
+        chosen = list(islice(self._waiting.values(), at_most - len(self._open)))
+        for one in chosen:
+            del self._waiting[one.stream]
+            self._open[one.stream] = one
+            self.left += sum(range_id.end - range_id.start for range_id in one.ranges)
+            one.heard_s = self._waited_s
+        return [_place(one.stream, one.position) for one in chosen]
 
     def ended(self) -> list[TopicPartition]:
         """Return the streams that have ended since the last call, each with the end of its last range."""
@@ -207,13 +217,22 @@ class Reading:
 
     def fail_silent(self, cause: str) -> Iterator[Found]:
         """Fail the streams of which nothing has come for ``unreachable_after_s``, with all of their ranges: they have one leader."""
-        for one in [each for each in self._open.values() if self._waited_s - each.heard_s >= self._settings.unreachable_after_s]:
+        silent = [one for one in self._open.values() if self._waited_s - one.heard_s >= self._patience_s]
+        if silent and self.silent_s >= self._settings.unreachable_after_s:
+            silent = self._all()  # no broker answers
+        for one in silent:
+            # Thousands of streams may wait for the same dead broker: those that are opened later need not wait as long.
+            self._patience_s = min(self._patience_s, PATIENCE_S)
             yield from self._fail_stream(one, lambda one: unreachable(self._settings, _what(one), cause or "time-out"))
 
     def fail_all(self, error: SourceError) -> Iterator[Found]:
-        """Fail every range that is open."""
-        for one in list(self._open.values()):
+        """Fail every range that is left."""
+        for one in self._all():
             yield from self._fail_stream(one, lambda _: error)
+
+    def _all(self) -> list[_OpenStream]:
+        self.open(len(self._open) * 2 + len(self._waiting))
+        return list(self._open.values())
 
 
 def _what(one: _OpenStream) -> str:

@@ -32,9 +32,9 @@ PREFETCH: Mapping[str, int] = {
 """How much a consumer holds of what was not asked for yet, over all of its partitions: what is queued, and one answer of a broker, which
 may be compressed. What lies beyond the end of a range is fetched for nothing, so this is small; a full queue is looked at again soon."""
 
-FETCH_WAIT_MS = 10
+FETCH_WAIT_MS = 3
 """How long a broker may wait for records that are not there yet. What a reader asks for is there. But a request that waits at the end of
-one partition delays the next one, for another partition, on the same connection (measured: half a second per range with the default)."""
+some partitions delays the next one, for others, on the same connection (measured: half a second per range with the default)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,7 @@ def test_every_other_error_is_transient(code):
 def test_a_reader_with_such_an_error_does_not_wait_and_names_its_position(code, kind):
     range_id = RangeId(Stream("t", 3), Offset(5), Offset(9))
     reading = Reading(SETTINGS, [range_id])
+    reading.open(1)
     refused = Message(topic="t", partition=3, error=KafkaError(code))
     (_, (failing, error)) = reading.take([Message(topic="t", partition=3, offset=6), refused])
     assert failing == range_id
