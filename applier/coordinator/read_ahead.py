@@ -118,7 +118,7 @@ class ReadAhead:
             self._pace, self._reports = min(self._pace * ACCELERATION, self._policy.plan_bytes), self._cache.number
 
     def _shares(self, hungry: list[StreamState], room: float) -> Iterable[tuple[StreamState, float]]:
-        """Divide ``room`` bytes: streams reach the same time together; those whose pace is not known have equal shares."""
+        """Divide ``room`` bytes: streams reach the same time together; those whose rate is not known have equal shares."""
         known = [state for state in hungry if state.rate.per_ts]
         share = room / len(hungry)
         for state in hungry:
@@ -126,8 +126,8 @@ class ReadAhead:
                 yield state, share
         if not known:
             return
-        base = min(state.resolved_ts for state in known)
-        courses = [Course(state.resolved_ts - base, state.bytes_per_ts, state.expected_bytes) for state in known]
+        base = min(state.begins_ts for state in known)
+        courses = [Course(state.begins_ts - base, state.bytes_per_ts, state.expected_bytes) for state in known]
         level = level_of(courses, share * len(known))
         for state, course in zip(known, courses, strict=True):
             if course.begins <= level:

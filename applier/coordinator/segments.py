@@ -51,8 +51,11 @@ class Segments:
         after_ts, rows = self._end_ts(begun_ts), 0
         if not (moves_checkpoint(upto_ts, after_ts) and self._cache.ahead.holds(at_least, after_ts, upto_ts)):
             return ()
-        # Only rows: a window without rows that was cut could not grow any more before it is applied.
-        while rows < most_rows and moves_checkpoint(upto_ts, after_ts) and self._cache.ahead.has_rows(after_ts, upto_ts):
+        # Only rows: a window without rows that was cut could not grow any more before it is applied. A rest that is less than a segment
+        # comes along: prepared alone, it would have the same ranges read again.
+        while self._cache.ahead.has_rows(after_ts, upto_ts) and (
+            rows < most_rows or not self._cache.ahead.holds(self._most_rows, after_ts, upto_ts)
+        ):
             segment = self._cut(after_ts, upto_ts)
             found.append(segment)
             after_ts, rows = segment.upto_ts, rows + segment.rows

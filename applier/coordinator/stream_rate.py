@@ -1,12 +1,12 @@
 """How many records a stream has per unit of upstream time: what it takes to read it up to a given time."""
 
-from math import sqrt
 from typing import Final
 
-from applier.model.position import NO_TS, Ts
+from applier.model.position import NO_TS
 from applier.model.range_report import RangeReport
+from applier.model.segment import has_advanced
 
-GROWTH: Final = 8.0
+HURRY: Final = 8.0
 """How many times as much is read of a stream whose last range brought no promise: the next one may lie behind millions of rows."""
 
 MOST: Final = 1e6
@@ -14,31 +14,33 @@ MOST: Final = 1e6
 
 
 class StreamRate:
-    """Learns from the ranges of the contiguous prefix. ``per_ts``: records per unit of a timestamp; 0 until two promises were seen."""
+    """Learns from the ranges of the contiguous prefix."""
 
-    __slots__ = ("_promised_ts", "_records", "per_ts")
+    __slots__ = ("_hurry", "_passed", "_reached_ts", "_records", "_resolved_ts", "first_ts")
 
     def __init__(self) -> None:
-        self.per_ts = 0.0
-        self._records = 0
-        # Not the checkpoint: the first promise may lie years above it.
-        self._promised_ts = NO_TS
+        self.first_ts = NO_TS
+        """ts of the first event that was read: the checkpoint may lie years below it."""
+        self._reached_ts = self._resolved_ts = NO_TS
+        self._records = self._passed = 0.0
+        self._hurry = 1.0
+
+    @property
+    def per_ts(self) -> float:
+        """Records per unit of a timestamp, more if the stream is behind its promises; 0 until events of two times were seen."""
+        return min(self._records * self._hurry / self._passed, MOST) if self._passed else 0.0
 
     def learn(self, report: RangeReport) -> None:
         """Take in the next range of the prefix."""
-        self._records += report.range.end - report.range.start
-        if not self._promised_ts:
-            self._begin(report)
-        passed = report.resolved_ts - self._promised_ts
-        if report.resolved_ts and passed > 0:
-            measured = self._records / passed
-            # The geometric mean: one burst must not have the stream read days ahead when it is quiet again.
-            self.per_ts = sqrt(self.per_ts * measured) if self.per_ts else measured
-            self._promised_ts, self._records = report.resolved_ts, 0
-        else:
-            self.per_ts = min(self.per_ts * GROWTH, MOST)
-
-    def _begin(self, report: RangeReport) -> None:
-        """Measure from the first event that was read."""
+        # Sums of records and of time, in which what was before fades: a burst weighs as little as it was short, so that the stream is not
+        # read days ahead when it is quiet again.
+        self._records = self._records / 2 + report.range.end - report.range.start
         if report.hold:
-            self._promised_ts = Ts(report.hold[0].value)
+            reached_ts = report.hold[-1].value
+            self.first_ts = self.first_ts or report.hold[0].value
+            self._passed = self._passed / 2 + max(0, reached_ts - (self._reached_ts or self.first_ts))
+            self._reached_ts = max(reached_ts, self._reached_ts)
+        if has_advanced(report.resolved_ts, self._resolved_ts):
+            self._resolved_ts, self._hurry = report.resolved_ts, 1.0
+        else:
+            self._hurry = min(self._hurry * HURRY, MOST)

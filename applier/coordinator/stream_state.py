@@ -82,6 +82,11 @@ class StreamState:
         return self.size.expected_bytes(self.end - self.planned + sum(name.end - name.start for name in self._failed))
 
     @property
+    def begins_ts(self) -> Ts:
+        """From where on it is not read: its promise, or its first event if it has promised nothing yet."""
+        return max(self.resolved_ts, self.rate.first_ts)
+
+    @property
     def bytes_per_ts(self) -> float:
         """How many bytes the stream probably has per unit of a timestamp."""
         return self.rate.per_ts * self.size.bytes_per_record

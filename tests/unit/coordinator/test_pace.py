@@ -1,0 +1,62 @@
+"""How a backlog of many streams is worked off: in which steps, what is cached ahead of W, how often each byte is prepared."""
+
+import pytest
+
+from applier.coordinator import Policy
+from applier.model.position import Stream
+from tests.timeline.paced import Backlog, PacedStream, streams_of
+
+KB = 1024
+PLAN = 4096 * KB
+POLICY = Policy(
+    first_plan_bytes=256 * KB, plan_bytes=PLAN, lead_bytes=2 * PLAN, waiting_bytes=4 * PLAN, cached_bytes=32 * PLAN, segment_rows=6_000
+)
+ROWS_A_SECOND, SECONDS = 2_400, 80
+EVEN = {number: [ROWS_A_SECOND // number] * number for number in (1, 4, 16, 64)}
+UNEVEN = {
+    "few heavy": [1_150] * 2 + [1] * 62,
+    "some heavy": [700] * 2 + [250] * 2 + [8] * 60,
+    "all different": [int(ROWS_A_SECOND / (place + 1) / 4.74) for place in range(64)],
+}
+
+
+def worked_off(rates, **changes):
+    return Backlog(streams_of(rates, SECONDS), POLICY, together=18_000, **changes).work_off()
+
+
+@pytest.mark.parametrize("rates", [*EVEN.values(), *UNEVEN.values()], ids=[*map(str, EVEN), *UNEVEN])
+def test_streams_advance_together_whatever_each_of_them_holds(rates):
+    done, balanced = worked_off(rates), SECONDS * ROWS_A_SECOND * 200 / PLAN
+    assert max(done.planned) <= PLAN * 1.01
+    assert max(done.beyond) <= PLAN * 1.01, "what lies ahead of W is less than what one job reads"
+    assert done.cycles <= 1.2 * balanced + 4, "in as many jobs as the bytes need, and a few small ones at the beginning"
+
+
+@pytest.mark.parametrize("rates", [EVEN[4], EVEN[16], EVEN[64], *UNEVEN.values()], ids=["4", "16", "64", *UNEVEN])
+def test_each_cached_byte_is_prepared_about_twice(rates):
+    done = worked_off(rates)
+    assert done.passed <= 2.1 * done.bytes
+
+
+def test_the_first_window_is_closed_by_small_plans():
+    done = worked_off(EVEN[64])
+    before = next(at for at, checkpoint in enumerate(done.checkpoints) if checkpoint)
+    assert sum(done.planned[: before + 1]) <= PLAN
+
+
+def test_a_transaction_without_a_promise_is_read_in_growing_plans_and_the_others_wait():
+    streams = streams_of([100] * 8, SECONDS)
+    streams[Stream("t", 0)] = PacedStream([100] * 40 + [100_000] + [100] * 39, frozenset(range(40, 50)))
+    done = Backlog(streams, POLICY).work_off()
+    assert done.cycles <= done.bytes / PLAN + 30
+    assert max(done.cached) <= done.bytes - 40 * 800 * 200 + 6 * PLAN, "the transaction, and what the others may lead by"
+
+
+def test_a_stream_that_holds_little_is_not_read_days_ahead_of_the_others():
+    done = Backlog(streams_of([2_000, 2_000, 1], SECONDS), POLICY)
+    done.list()
+    for _ in range(6):
+        done.cycle()
+    ahead = {status.stream: status.resolved_ts for status in done.coordinator.streams}
+    assert (ahead[Stream("t", 2)] - done.coordinator.watermark >> 18) / 1000 <= 8
+    assert done.coordinator.watermark > 0
