@@ -7,6 +7,7 @@ import re
 from typing import Final
 
 from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark.errors import PySparkRuntimeError
 
 from applier.model.errors import ApplierError, JobAborted, SparkSessionLost
 
@@ -23,6 +24,12 @@ EXECUTORS_REMEDY: Final = "See the logs of the driver and of the executors"
 
 MAX_CAUSE: Final = 500
 """Characters of Spark's text that an error quotes, for each of two lines: a stack trace would hide the message."""
+
+
+def is_unanswered(error: BaseException) -> bool:
+    """Whether the JVM has failed, or does not answer."""
+    # Where the JVM ends before its results are fetched, PySpark fails while it closes a connection that it never had.
+    return isinstance(error, UNANSWERED) or isinstance(error.__context__, PySparkRuntimeError)
 
 
 def job_failed(error: Exception) -> ApplierError:
@@ -54,6 +61,11 @@ def named_task(error: Exception) -> int | None:
 def ranges_lost() -> JobAborted:
     """Return the error of segments whose ranges were cached by a Spark session that is gone."""
     return JobAborted("the cached ranges were lost with the previous Spark session", remedy="See the output above")
+
+
+def segments_lost() -> JobAborted:
+    """Return the error of prepared segments that were released, or that another Spark session has prepared."""
+    return JobAborted("the prepared segments are gone", remedy="They are prepared again")
 
 
 def _text(error: Exception) -> str:

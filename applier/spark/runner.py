@@ -9,8 +9,9 @@ What Spark delivers may be cut short anywhere, results on their way to the drive
 
 import struct
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pickle import UnpicklingError
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from pyspark import RDD, SparkContext
 
@@ -21,7 +22,7 @@ from applier.sources.port import Decoder, RangeReader
 from applier.spark import job
 from applier.spark.batch import Batches
 from applier.spark.failing_range import FailedJob, FailingRanges
-from applier.spark.failure import EXECUTORS_REMEDY, UNANSWERED, job_failed, named_task, ranges_lost
+from applier.spark.failure import EXECUTORS_REMEDY, is_unanswered, job_failed, named_task, ranges_lost, segments_lost
 from applier.spark.jvm import mute_jvm
 from applier.spark.plan_broadcast import PlanBroadcast
 from applier.spark.session import end_context
@@ -36,11 +37,23 @@ from applier.tasks.write import not_written
 T = TypeVar("T")
 
 
-class _Handle(NamedTuple):
-    """Where prepared segments lie."""
+class _Handle:
+    """Where prepared segments lie: in the last of the ``shuffles``, each of which was made from the one before it."""
 
-    shuffle: Shuffle
-    plan: PlanBroadcast
+    def __init__(self, plan: PlanBroadcast) -> None:
+        self.plan = plan
+        self.shuffles: list[Shuffle] = []
+
+    def shuffle(self, addressed: RDD[Any], partitions: int) -> Shuffle:
+        """Plan one more shuffle, which is freed with the others."""
+        self.shuffles.append(Shuffle(addressed, partitions))
+        return self.shuffles[-1]
+
+    def free(self) -> None:
+        """Delete everything that the segments need."""
+        for shuffle in self.shuffles:
+            shuffle.forget()
+        self.plan.destroy()
 
 
 class SparkRunner:
@@ -59,13 +72,16 @@ class SparkRunner:
 
     def _listen(self, groups: Sequence[Sequence[ListenTask]]) -> Sequence[ListenOutcome] | FailedJob:
         tasks = [task for group in groups for task in group]
+        shuffle: Shuffle | None = None
         try:
             self._enter_pool("listen")
             # One element per partition. Otherwise a job could be cut where no task of ours sees it.
             dealt = self._context.parallelize(groups, len(groups)).mapPartitions(job.listening(self._reader, self._decoder))
             shuffle = Shuffle(dealt, partition_of(tasks[0].buckets))
-            reported = _whole(lambda: shuffle.read(REPORTS))
+            reported = _whole(partial(shuffle.read, REPORTS))
         except Exception as error:
+            if shuffle is not None:
+                shuffle.forget()  # some tasks of a failed job have written their part
             if not self._has_failed(error):
                 raise
             return FailedJob(job_failed(error), named_task(error))
@@ -79,19 +95,18 @@ class SparkRunner:
         batches = self._batches.holding(plan.ranges)
         if batches is None:
             return ranges_lost()
-        broadcast: PlanBroadcast | None = None
+        handle: _Handle | None = None
         try:
             self._enter_pool("prepare")
-            broadcast = PlanBroadcast(self._context, plan)
-            shuffle = Shuffle(self._rendered(plan, broadcast, batches), len(plan.windows) + 1)
-            announced = _whole(lambda: shuffle.read(ANNOUNCED))
+            handle = _Handle(PlanBroadcast(self._context, plan))
+            shuffle = handle.shuffle(self._rendered(plan, handle, batches), len(plan.windows) + 1)
+            announced = _whole(partial(shuffle.read, ANNOUNCED))
         except Exception as error:
-            if broadcast is not None:
-                broadcast.destroy()
+            if handle is not None:
+                handle.free()
             if not self._has_failed(error):
                 raise
             return job_failed(error)
-        handle = _Handle(shuffle, broadcast)
         self._prepared.add(handle)
         segments = job.by_segment(announced, plan)
         if segments is None:
@@ -99,21 +114,23 @@ class SparkRunner:
             return JobAborted("the announcements of prepared segments were not received whole", remedy=EXECUTORS_REMEDY)
         return Prepared(segments, handle)
 
-    def _rendered(self, plan: PreparePlan, broadcast: PlanBroadcast, batches: Sequence[Shuffle]) -> RDD[Any]:
-        elements = united(batches)
+    def _rendered(self, plan: PreparePlan, handle: _Handle, batches: Sequence[Shuffle]) -> RDD[Any]:
+        elements, plan_of = united(batches), handle.plan.getter
         if not plan.is_rerouted:
-            return elements.mapPartitionsWithIndex(job.rendering(broadcast.getter, self._decoder))
-        routed = Shuffle(elements.mapPartitionsWithIndex(job.routing(broadcast.getter)), plan.reducers)
-        return routed.elements().mapPartitionsWithIndex(job.rendering_routed(broadcast.getter, self._decoder))
+            return elements.mapPartitionsWithIndex(job.rendering(plan_of, self._decoder))
+        routed = handle.shuffle(elements.mapPartitionsWithIndex(job.routing(plan_of)), plan.reducers)
+        return routed.elements().mapPartitionsWithIndex(job.rendering_routed(plan_of, self._decoder))
 
     def write(self, prepared: Prepared, segment: int, plan: WritePlan) -> WriteOutcome:
         """Write one prepared segment by one task that reads its partition."""
         announced = prepared.segments[segment]
         if announced.error is not None:
             return not_written(announced.error)
-        elements = prepared.handle.shuffle.elements()
-        writing = job.writing(plan, announced, self._reader)
-        return self._written(lambda: self._context.runJob(elements, writing, [segment + 1]))
+        # Spark would make again what was deleted, from ranges that may have been read anew since; and nobody would delete it again.
+        if prepared.handle not in self._prepared:
+            return not_written(segments_lost())
+        shuffle, writing = prepared.handle.shuffles[-1], job.writing(plan, announced, self._reader)
+        return self._written(lambda: self._context.runJob(shuffle.elements(), writing, [segment + 1]))
 
     def apply(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
         """Apply a small segment by one task; prepare and write a larger one."""
@@ -136,7 +153,7 @@ class SparkRunner:
             broadcast = PlanBroadcast(self._context, plan)
             try:
                 applying = job.applying(broadcast.getter, write_plan, self._reader, self._decoder)
-                return united(batches).coalesce(1).mapPartitions(applying).collect()
+                return self._context.runJob(united(batches).coalesce(1), applying)
             finally:
                 broadcast.destroy()
 
@@ -161,7 +178,7 @@ class SparkRunner:
 
     def _has_failed(self, error: Exception) -> bool:
         """Whether Spark has failed, and not our code. In a context that the other thread has ended, PySpark finds None and raises."""
-        return isinstance(error, UNANSWERED) or self._context._jsc is None  # noqa: SLF001 - how PySpark itself marks a stopped context
+        return is_unanswered(error) or self._context._jsc is None  # noqa: SLF001 - how PySpark itself marks a stopped context
 
     def drop(self, prepared: Prepared) -> None:
         """Delete the files of prepared segments."""
@@ -170,8 +187,7 @@ class SparkRunner:
     def _drop(self, handle: _Handle) -> None:
         if handle in self._prepared:
             self._prepared.discard(handle)
-            handle.shuffle.forget()
-            handle.plan.destroy()
+            handle.free()
 
     def release(self, ranges: Collection[RangeId]) -> None:
         """Forget the ranges; the files of a batch go with its last one."""
