@@ -5,13 +5,14 @@ from threading import Event, Thread
 
 import pytest
 
-from applier.model.errors import InvariantViolation, JobAborted, SparkRestartedTooOften, SparkSessionLost
+from applier.model.errors import ApplierError, InvariantViolation, JobAborted, SparkRestartedTooOften, SparkSessionLost
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.spark.on_demand import OnDemandRunner
 from applier.spark.restart_limit import MAX_LOSSES, PERIOD_S
 from applier.tasks.listen import RangeFailure
+from applier.tasks.port import Prepared
 
 
 class Made:
@@ -70,7 +71,13 @@ class Ended:
     def listen(self, tasks):
         return [RangeFailure(RangeId(Stream("t", 0), Offset(0), Offset(1)), SparkSessionLost("gone"))]
 
-    def apply(self, plan):
+    def prepare(self, plan):
+        return SparkSessionLost("gone")
+
+    def write(self, prepared, segment, plan):
+        return WriteOutcome(state=WriteState.FAILED, error=SparkSessionLost("gone"))
+
+    def apply(self, plan, write_plan):
         return WriteOutcome(state=WriteState.FAILED, error=SparkSessionLost("gone"))
 
     def close(self):
@@ -88,31 +95,47 @@ def test_another_runner_is_started_after_a_loss_and_the_lost_one_is_closed_once(
     assert (first.closed, second.is_closed) == (1, True)
 
 
-def test_a_loss_while_applying_starts_another_runner_too():
+USES = {
+    "prepare": lambda runner: runner.prepare(None),
+    "write": lambda runner: runner.write(Prepared((), None), 0, None),
+    "apply": lambda runner: runner.apply(None, None),
+}
+
+
+def error_of(result):
+    return result if isinstance(result, ApplierError) else result.error
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_a_loss_in_another_lane_starts_another_runner_too(use):
     class EndsLater(Ended):
         listen = Made.listen
 
     made = [EndsLater(), Made()]
     runner = OnDemandRunner(lambda: made.pop(0))
     assert runner.listen([7]) == [7]
-    assert runner.apply(None).state is WriteState.FAILED
+    assert isinstance(error_of(use(runner)), SparkSessionLost)
     assert runner.listen([8]) == [8]
     assert made == []
 
 
-def test_ranges_of_a_lost_session_are_a_reason_to_reload_and_applying_starts_no_other_runner():
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_ranges_of_a_lost_session_are_a_reason_to_reload_and_using_them_starts_no_other_runner(use):
     made = [Ended()]
     runner = OnDemandRunner(lambda: made.pop(0))
     runner.listen([])
-    written = runner.apply(None)
-    assert (written.state, type(written.error)) == (WriteState.RELOAD, JobAborted)
+    found = use(runner)
+    assert type(error_of(found)) is JobAborted
+    assert isinstance(found, JobAborted) or found.state is WriteState.RELOAD
+    runner.drop(Prepared((), None))
 
 
-def test_nothing_is_applied_after_close():
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_nothing_is_applied_after_close(use):
     runner = OnDemandRunner(lambda: pytest.fail("made"))
     runner.close()
     with pytest.raises(InvariantViolation):
-        runner.apply(None)
+        use(runner)
 
 
 def test_too_many_recent_losses_stop_the_run_and_old_ones_do_not_count():
@@ -135,6 +158,9 @@ class Kept(Ended):
     def release_all(self):
         assert not self.closed, "the runner was closed before"
 
+    def drop(self, prepared):
+        assert not self.closed, "the runner was closed before"
+
 
 class LosesItself(OnDemandRunner):
     """Lets another thread lose the runner as soon as one method has looked at it, at each look where the lock does not forbid that."""
@@ -152,7 +178,9 @@ class LosesItself(OnDemandRunner):
         return value
 
 
-@pytest.mark.parametrize("release", [lambda runner: runner.release([]), lambda runner: runner.release_all()])
+@pytest.mark.parametrize(
+    "release", [lambda runner: runner.release([]), lambda runner: runner.release_all(), lambda runner: runner.drop(Prepared((), None))]
+)
 def test_a_release_does_not_use_a_runner_that_another_thread_has_lost(release):
     made = Kept()
     runner = LosesItself(lambda: made)
