@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import pymysql
 import pytest
 from pymysql.constants import COMMAND
 from sqlalchemy import make_url
@@ -21,6 +22,7 @@ from applier.sinks.settings import BulkLoad
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, rows, run, settings
 from tests.integration.tcp_proxy import proxy_to
+from tests.rig.database import Database
 
 INT, TEXT, TIMESTAMP, ENUM = (3, 11), (15, 0), (7, 0), (247, 0)
 T = f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY, v VARCHAR(3), UNIQUE KEY (v))"
@@ -169,7 +171,9 @@ def test_a_session_without_bulk_loads_is_not_able_to_load(shop: Replica, mysql_u
     close_writer_sessions()
 
 
-def test_a_load_whose_connection_breaks_in_the_middle_leaves_nothing(shop: Replica, mysql_url: str, least_privileged_url: str) -> None:
+@pytest.fixture
+def half_loaded(shop: Replica, mysql_url: str, least_privileged_url: str) -> Iterator[pymysql.Connection]:
+    """A session in the middle of a load, whose first rows the server has written."""
     statement = load(mysql_url, [(number, None) for number in range(20_000)])
     connection = open_session(settings(least_privileged_url), Purpose.WRITE)
     driver = driver_of(connection)
@@ -178,14 +182,28 @@ def test_a_load_whose_connection_breaks_in_the_middle_leaves_nothing(shop: Repli
     driver._read_packet()
     driver.write_packet(statement.data[: statement.data.index(b"\x1e", 100_000) + 1])
     deadline = time.monotonic() + 20
-    while not _dirty_rows(mysql_url) and time.monotonic() < deadline:  # the server has begun to write them
+    while not _dirty_rows(mysql_url) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert _dirty_rows(mysql_url)
-    driver._force_close()  # what SIGKILL of the writer does
+    yield driver
     discard(connection)
+
+
+def test_a_load_whose_connection_breaks_in_the_middle_leaves_nothing(
+    shop: Replica, mysql_url: str, half_loaded: pymysql.Connection
+) -> None:
+    half_loaded._force_close()  # what SIGKILL of the writer does
     # Waits for the locks of the rows: the server has rolled back when it has them.
     assert write(shop, load(mysql_url, [(1, "a")])).state is WriteState.COMMITTED
     assert rows_of(mysql_url) == [(1, "a")]
+
+
+def test_a_load_whose_server_is_killed_in_the_middle_leaves_nothing(
+    database: Database, mysql_url: str, half_loaded: pymysql.Connection
+) -> None:
+    database.crash()
+    half_loaded._force_close()
+    assert rows_of(mysql_url) == []
 
 
 def _dirty_rows(url: str) -> int:
