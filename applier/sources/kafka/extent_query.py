@@ -5,7 +5,8 @@ that it knew: the consumer's are as new as the partitions of the same listing.
 """
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
@@ -21,8 +22,8 @@ from applier.sources.kafka.settings import KafkaSettings, unreachable
 BEGINNINGS_S: Final = 5.0
 """For how long a beginning is taken as known. Only retention moves it, and a range whose beginning is gone fails when it is read."""
 
-ASKED_AT_ONCE: Final = 500
-"""Partitions in one question. librdkafka searches its list for each answer: measured for 2,000 in one question, 21 ms, in four, 10 ms."""
+ASKED_AT_ONCE: Final = 250
+"""Partitions in one question. librdkafka searches its list for each answer: measured for 2,000 in one question, 21 ms, in eight, 9 ms."""
 
 ONE_BY_ONE: Final = 8
 """Topics that are asked for in a request each. More of them are picked from all topics of the cluster, in one request."""
@@ -39,6 +40,9 @@ STALE: Final = frozenset(
     }
 )
 """Errors of a question to a broker that does not lead the partition any more."""
+
+_ERROR: Final = attrgetter("error")
+_OFFSET: Final = attrgetter("offset")
 
 
 class ExtentQuery:
@@ -126,7 +130,7 @@ class ExtentQuery:
         give_up = time.monotonic() + self._settings.unreachable_after_s
         while True:
             try:
-                return dict(self._asked(list(streams), time_ms))
+                return self._asked(list(streams), time_ms)
             except SourceError as error:
                 cause = error.__cause__
                 if not isinstance(cause, KafkaException) or cause.args[0].code() not in STALE or time.monotonic() >= give_up:
@@ -136,7 +140,8 @@ class ExtentQuery:
             for topic in sorted({stream.topic for stream in streams}):
                 self.metadata(topic)
 
-    def _asked(self, streams: Sequence[Stream], time_ms: int) -> Iterator[tuple[Stream, Offset]]:
+    def _asked(self, streams: Sequence[Stream], time_ms: int) -> dict[Stream, Offset]:
+        found: dict[Stream, Offset] = {}
         for at in range(0, len(streams), ASKED_AT_ONCE):
             some = streams[at : at + ASKED_AT_ONCE]
             asked = [TopicPartition(topic, partition, time_ms) for topic, partition in some]
@@ -144,8 +149,9 @@ class ExtentQuery:
                 answers = self._consumer.offsets_for_times(asked, timeout=self._settings.unreachable_after_s)
             except KafkaException as error:
                 raise failed(self._settings, "offsets", error) from error
-            for stream, answer in zip(some, answers, strict=True):
-                if answer.error is not None:
+            for stream, refused in zip(some, map(_ERROR, answers), strict=True):
+                if refused is not None:
                     place = {"topic": stream.topic, "partition": stream.partition}
-                    raise failed(self._settings, f"offsets of {stream}", answer.error, **place) from KafkaException(answer.error)
-                yield stream, Offset(answer.offset)
+                    raise failed(self._settings, f"offsets of {stream}", refused, **place) from KafkaException(refused)
+            found.update(zip(some, map(_OFFSET, answers), strict=True))
+        return found

@@ -115,11 +115,15 @@ class Reading:
 
     def _records(self, messages: Sequence[Message]) -> Iterator[Found]:
         # The hot path: the client's methods called by map, and slices. A loop over messages costs three times as much.
+        topics: list[str] = list(map(Message.topic, messages))  # type: ignore[arg-type]  # a message without an error has a topic
+        if topics.count(topics[0]) < len(topics):
+            for _, some in groupby(messages, Message.topic):
+                yield from self._records(list(some))
+            return
         at = 0
-        places = zip(map(Message.topic, messages), map(Message.partition, messages), strict=True)
-        for (topic, partition), run in groupby(places):
+        for partition, run in groupby(map(Message.partition, messages)):
             upto = at + len(list(run))
-            one = self._open.get((topic, partition))  # type: ignore[arg-type]  # a message without an error has both
+            one = self._open.get((topics[0], partition))  # type: ignore[arg-type]
             if one is not None:
                 yield from self._run(one, messages[at:upto])
             at = upto
