@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from applier.model.events import FoldedName
 from applier.model.position import Ts, physical_ms
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 CLOCK_SKEW_MS: Final = 60_000
 """Margin between the clock of Kafka's record times and that of the upstream's timestamps."""
@@ -80,6 +81,16 @@ def may_follow(ts: int, earlier_ts: int) -> bool:
 def is_later_version(version: tuple[int, int], other: tuple[int, int]) -> bool:
     """Whether a (commit_ts, kind) of one row follows another: within one commit_ts the delete comes before the upsert."""
     return version > other
+
+
+def supersede(latest: dict[K, int], rows: Iterable[tuple[K, int]], commit_ts: Sequence[int], order_of: Callable[[int], Any]) -> None:
+    """Let each row take its key's place in ``latest`` if its version is later: by commit_ts, and within one by ``order_of``."""
+    # In one place, as `inside`: the loop runs once for each superseded row.
+    for key, row in rows:
+        other = latest[key]
+        ts, other_ts = commit_ts[row], commit_ts[other]
+        if ts > other_ts or (ts == other_ts and order_of(row) > order_of(other)):
+            latest[key] = row
 
 
 # --- promises ----------------------------------------------------------------------------------------------------------

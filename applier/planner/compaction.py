@@ -1,37 +1,33 @@
 """Compaction: the last version per key of a bucket's rows in a segment. Images of superseded versions are never decoded.
 
-A key's final state is its last event by (commit_ts, delete before upsert, offset, index). Versions are plain tuples that begin with
-these four, so that the order of tuples is the order of versions.
+A key's final state is its last event by (commit_ts, delete before upsert, offset, index): ``final_rows``.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import compress
-from operator import itemgetter
 from typing import TypeAlias
 
 from applier.model.chunk import Chunk
 from applier.model.errors import ApplierError, InvariantViolation
-from applier.model.events import MARKER_IMAGE, FoldedName, Value
+from applier.model.events import MARKER_IMAGE, FoldedName
 from applier.model.segment import SegmentWindow
 from applier.planner.column_match import Origin, bytes_key_names, key_names, origins_of
+from applier.planner.division import divided, selected
+from applier.planner.final_rows import FinalRows, Key, RowPlace
 from applier.planner.transactions import TransactionSet
 
-Key: TypeAlias = bytes | tuple[Value, ...]
-Version: TypeAlias = tuple[int, int, int, int, Key, bytes, int]
-"""(commit_ts, kind, offset, index, key, image, number of the origin)."""
-
-KeyReader: TypeAlias = Callable[[Version], Key]
+KeyReader: TypeAlias = Callable[[RowPlace, bytes], Key]
+"""A row and its image -> its key. ApplierError, with the row's place, if it cannot be found."""
 KeyReaders: TypeAlias = Callable[[Origin], KeyReader]
-"""Origin of a rekeyed table -> how to find the key of its rows. ApplierError, with the row's place, if it cannot be found."""
+"""Origin of a rekeyed table -> how to find the key of its rows."""
 
-COMMIT_TS, OFFSET, KEY, IMAGE, ORIGIN = itemgetter(0), itemgetter(2), itemgetter(4), itemgetter(5), itemgetter(6)
-
-OnBadKey: TypeAlias = Callable[[Origin, Version, ApplierError], None]
+OnBadKey: TypeAlias = Callable[[RowPlace, ApplierError], None]
 """Takes a row whose key cannot be read from its image out of the plan, or raises the error."""
 
 
 class Compaction:
-    """The final versions of one bucket, table by table. Feed every chunk, or the window's part of it, once; then read."""
+    """The final rows of one bucket in one segment, table by table. Feed every chunk, or the window's part of it, once; then read."""
 
     def __init__(self, window: SegmentWindow, rekeyed: Mapping[FoldedName, KeyReaders], on_bad_key: OnBadKey) -> None:
         self._window = window
@@ -39,83 +35,91 @@ class Compaction:
         self._rekeyed = rekeyed
         self.origins: list[Origin] = []
         self._numbers: dict[Origin, int] = {}
+        self._names: list[FoldedName] = []
         self._readers: dict[int, KeyReader] = {}
-        self._floors: list[int] = []
         self._used: set[int] = set()
-        self._finals: dict[FoldedName, dict[Key, Version]] = {}
+        self._tables: dict[FoldedName, FinalRows] = {}
         self._commits: set[int] = set()
 
     def feed(self, chunk: Chunk) -> None:
         """Take the rows of one chunk; those outside of the window are left out."""
-        numbers = [self._number(origin) for origin in origins_of(chunk)]
-        finals = {number: self._finals.setdefault(self.origins[number].folded, {}) for number in numbers}
-        for version in self._selected(chunk, numbers):
-            final = finals[version[6]]
-            # One dictionary operation per row in the usual case, a key with one version; tuples compare in C.
-            previous = final.setdefault(version[4], version)
-            if previous is not version and previous < version:
-                final[version[4]] = version
+        numbers = list(map(self._number, origins_of(chunk)))
+        # Two passes over a column in C instead of a comparison per row: nearly all chunks lie inside of their segment.
+        if self._window.selects_all(min(chunk.commit_ts), max(chunk.commit_ts)):
+            self._commits.update(chunk.commit_ts)
+        else:
+            chunk = self._inside(chunk, numbers)
+            self._commits.update(self._window.own(chunk.commit_ts))
+        names = [self._names[number] for number in numbers]
+        tables = list(dict.fromkeys(names))
+        if len(tables) == 1:
+            self._feed_table(tables[0], chunk, numbers)
+            return
+        ranks = list(map({name: rank for rank, name in enumerate(tables)}.__getitem__, names))
+        for rank, rows in divided(chunk, map(ranks.__getitem__, chunk.origin), len(tables)):
+            self._feed_table(tables[rank], rows, numbers)
 
     def _number(self, origin: Origin) -> int:
         number = self._numbers.setdefault(origin, len(self.origins))
         if number == len(self.origins):
-            table = origin.folded
             self.origins.append(origin)
-            readers = self._rekeyed.get(table)
-            if readers is not None:
+            self._names.append(origin.folded)
+            if (readers := self._rekeyed.get(origin.folded)) is not None:
                 self._readers[number] = readers(origin)
-            keyed = readers is not None or bool(origin.shape.handle_key)
-            self._floors.append(self._window.floor(table, keyed=keyed))
         return number
 
-    def _selected(self, chunk: Chunk, numbers: list[int]) -> Iterable[Version]:
-        """Yield the rows of the window. A chunk that lies inside of it, as nearly all do, is not looked at row by row."""
-        rows: Iterator[Version] = zip(
-            chunk.commit_ts,
-            chunk.kind,
-            chunk.offset,
-            chunk.index,
-            chunk.key,
-            chunk.image,
-            map(numbers.__getitem__, chunk.origin),
-            strict=True,
-        )
-        # Two passes over a column in C instead of a comparison per row: nearly all chunks lie inside of their segment.
-        window = self._window
-        if window.selects_all(min(chunk.commit_ts), max(chunk.commit_ts)):
-            self._commits.update(chunk.commit_ts)
-            self._used.update(numbers)
-            return self._rekey(rows) if self._readers else rows
-        floors = [self._floors[number] for number in numbers]
-        inside = list(compress(rows, window.inside(chunk.commit_ts, map(floors.__getitem__, chunk.origin))))
-        self._commits.update(window.own(map(COMMIT_TS, inside)))
-        self._used.update(map(ORIGIN, inside))
-        return self._rekey(inside) if self._readers else inside
+    def _inside(self, chunk: Chunk, numbers: Sequence[int]) -> Chunk:
+        """Return the rows inside of the window."""
+        is_keyed = [number in self._readers or bool(self.origins[number].shape.handle_key) for number in numbers]
+        floors = [self._window.floor(self._names[number], keyed=keyed) for number, keyed in zip(numbers, is_keyed, strict=True)]
+        inside = self._window.inside(chunk.commit_ts, map(floors.__getitem__, chunk.origin))
+        return chunk if all(inside) else selected(chunk, list(compress(range(len(inside)), inside)))
 
-    def _rekey(self, rows: Iterable[Version]) -> Iterator[Version]:
-        for row in rows:
-            reader = self._readers.get(row[6])
-            if reader is None:
-                yield row
-            elif IMAGE(row) != MARKER_IMAGE:  # a marker has no image, so it has no key of the sink's
-                try:
-                    rekeyed = (*row[:4], reader(row), *row[5:])
-                except ApplierError as error:
-                    self._on_bad_key(self.origins[row[6]], row, error)
-                else:
-                    yield rekeyed
+    def _feed_table(self, table: FoldedName, rows: Chunk, numbers: Sequence[int]) -> None:
+        if not rows.origin:
+            return
+        used = set(rows.origin)
+        self._used.update(map(numbers.__getitem__, used))
+        keys: Sequence[Key] = rows.key
+        if table in self._rekeyed:
+            rows, keys = self._rekey(rows, numbers)
+        # Most chunks hold rows of one origin: then its number is not looked up row by row.
+        if len(used) == 1:
+            origin = array("i", (numbers[min(used)],)) * len(rows.origin)
+        else:
+            origin = array("i", map(numbers.__getitem__, rows.origin))
+        self._tables.setdefault(table, FinalRows()).feed(rows, keys, origin)
 
-    def tables(self) -> Iterator[tuple[FoldedName, list[Version]]]:
-        """Yield each table's final versions. InvariantViolation if its rows disagree on the key and were not rekeyed."""
+    def _rekey(self, rows: Chunk, numbers: Sequence[int]) -> tuple[Chunk, list[Key]]:
+        """Return the rows whose key can be read from their image, and their keys."""
+        kept: list[int] = []
+        keys: list[Key] = []
+        for row, (number, image) in enumerate(zip(map(numbers.__getitem__, rows.origin), rows.image, strict=True)):
+            if image == MARKER_IMAGE:  # a marker has no image, so it has no key of the sink's
+                continue
+            place = RowPlace(self.origins[number], rows.commit_ts[row], rows.offset[row], rows.index[row], rows.key[row])
+            try:
+                keys.append(self._readers[number](place, image))
+            except ApplierError as error:
+                self._on_bad_key(place, error)
+            else:
+                kept.append(row)
+        return selected(rows, kept), keys
+
+    def tables(self) -> Iterator[tuple[FoldedName, FinalRows]]:
+        """Yield each table's final rows. InvariantViolation if its rows disagree on the key and were not rekeyed."""
         # The caller has rekeyed these tables; if one was missed, versions of one row are in two buckets and both would be written.
         keys: dict[FoldedName, tuple[tuple[str, ...], ...]] = {}
         for origin in (self.origins[number] for number in self._used):
             form = key_names(origin.shape), bytes_key_names(origin.shape)
             if origin.folded not in self._rekeyed and keys.setdefault(origin.folded, form) != form:
                 raise InvariantViolation("rows of one table disagree on its key and were not rekeyed", table=str(origin.folded))
-        for table, finals in self._finals.items():
-            if finals:
-                yield table, list(finals.values())
+        # Each table is freed once its statements are taken.
+        for table in list(self._tables):
+            rows = self._tables.pop(table)
+            rows.finish()
+            if rows.keys:
+                yield table, rows
 
     def transactions(self) -> TransactionSet:
         """Return the distinct commit_ts in the window; those applied again are not counted again."""

@@ -1,26 +1,55 @@
 """Parts of a chunk: the rows of one segment's window, of one reducer, or of one table."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from operator import itemgetter
+from typing import Any
+
+from msgspec.structs import replace
 
 from applier.model.chunk import Chunk
 from applier.model.segment import SegmentWindow, windows_of
 
 
-def chosen_rows(chunk: Chunk, chosen: Sequence[int]) -> Chunk:
-    """Return a chunk of the chosen rows, with only the origins that they use."""
-    # Only those with rows: the planner would compare the keys of the others with those of this table.
-    used = sorted({chunk.origin[row] for row in chosen})
-    renumbered: Mapping[int, int] = {origin: number for number, origin in enumerate(used)}
+def selected(chunk: Chunk, rows: Sequence[int]) -> Chunk:
+    """Return a chunk of some rows. It names all origins of the whole one."""
+    return _each_column(chunk, lambda column: [column[row] for row in rows])
+
+
+def _each_column(chunk: Chunk, part: Callable[[list[Any]], list[Any]]) -> Chunk:
     return Chunk(
-        origins=[chunk.origins[origin] for origin in used],
-        origin=[renumbered[chunk.origin[row]] for row in chosen],
-        commit_ts=[chunk.commit_ts[row] for row in chosen],
-        kind=[chunk.kind[row] for row in chosen],
-        offset=[chunk.offset[row] for row in chosen],
-        index=[chunk.index[row] for row in chosen],
-        key=[chunk.key[row] for row in chosen],
-        image=[chunk.image[row] for row in chosen],
+        chunk.origins,
+        part(chunk.origin),
+        part(chunk.commit_ts),
+        part(chunk.kind),
+        part(chunk.offset),
+        part(chunk.index),
+        part(chunk.key),
+        part(chunk.image),
     )
+
+
+def packable(chunk: Chunk, rows: Sequence[int]) -> Chunk:
+    """Return a chunk of some rows that names only the origins of these."""
+    used = sorted({chunk.origin[row] for row in rows})
+    renumbered: Mapping[int, int] = {origin: number for number, origin in enumerate(used)}
+    part = selected(chunk, rows)
+    origins = [chunk.origins[origin] for origin in used]
+    return replace(part, origins=origins, origin=[renumbered[origin] for origin in part.origin])
+
+
+def divided(chunk: Chunk, numbers: Iterable[int], parts: int) -> Iterator[tuple[int, Chunk]]:
+    """Yield the rows of each part that has some, with its number; ``numbers``: the part of each row."""
+    rows: list[list[int]] = [[] for _ in range(parts)]
+    for row, number in enumerate(numbers):
+        rows[number].append(row)
+    # One pass per column, and then slices: parts may be many and small (a thousand tables).
+    ordered = selected(chunk, list(chain.from_iterable(rows)))
+    end = 0
+    for number, part in enumerate(rows):
+        start, end = end, end + len(part)
+        if part:
+            yield number, _each_column(ordered, itemgetter(slice(start, end)))
 
 
 def by_window(chunk: Chunk, windows: Sequence[SegmentWindow]) -> Iterator[tuple[int, Chunk]]:
@@ -30,12 +59,6 @@ def by_window(chunk: Chunk, windows: Sequence[SegmentWindow]) -> Iterator[tuple[
     """
     # Nearly all chunks lie inside of one window: then no row is looked at.
     least, greatest = windows_of(windows, (min(chunk.commit_ts), max(chunk.commit_ts)))
-    if least == greatest:
-        if least < len(windows):
-            yield least, chunk
-        return
-    rows: dict[int, list[int]] = {}
-    for row, number in enumerate(windows_of(windows, chunk.commit_ts)):
-        rows.setdefault(number, []).append(row)
-    for number in sorted(rows.keys() - {len(windows)}):
-        yield number, chosen_rows(chunk, rows[number])
+    is_in_one = least == greatest
+    parts = [(least, chunk)] if is_in_one else divided(chunk, windows_of(windows, chunk.commit_ts), len(windows) + 1)
+    return ((number, part) for number, part in parts if number < len(windows))

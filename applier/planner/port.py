@@ -8,13 +8,16 @@ from applier.planner.catalogue import ColumnDescription, TableDescription
 
 Literal: TypeAlias = Callable[[Value], str]
 """Value -> its text in SQL. TypeError, ValueError or AttributeError if the value is not of the type that was asked for."""
-RowLiteral: TypeAlias = Callable[[tuple[Value, ...]], str]
-"""Values of one row -> ``(literal,literal,…)``. Raises as ``Literal`` does."""
+RowsText: TypeAlias = Callable[[Sequence[Sequence[Value]]], bytes | None]
+"""Some rows, as columns of values -> their texts in a REPLACE, joined. None: one cannot be written, or all are too large for a statement;
+they are left to ``replaces``. Raises nothing."""
 RowsLines: TypeAlias = Callable[[Sequence[tuple[Value, ...]]], bytes | None]
 """Values of some rows -> their lines in a bulk load. None: a value needs more care; all are left to ``replaces``. Raises nothing."""
 ImageDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]
 """Image bytes -> values in the order of ``shape.columns``; ProtocolError (without a place) if they cannot be read."""
 ImageDecoders: TypeAlias = Callable[[Shape], ImageDecoder]
+ImagesDecoder: TypeAlias = Callable[[Sequence[bytes]], Sequence[Sequence[Value]]]
+"""Images -> for each column of the shape, the values of all of them. ProtocolError (without a place) if one of them cannot be read."""
 
 
 class RowDecoder(Protocol):
@@ -22,6 +25,10 @@ class RowDecoder(Protocol):
 
     def image_decoder(self, shape: Shape) -> ImageDecoder:
         """Return the decoder of the images of a shape. Called once per shape and bucket."""
+        ...
+
+    def images_decoder(self, shape: Shape) -> ImagesDecoder:
+        """Return the function that decodes many images of a shape at once, into what ``image_decoder`` gives for each of them."""
         ...
 
     def decode_key(self, key: bytes) -> Sequence[Value]:
@@ -61,11 +68,21 @@ class WireColumn(NamedTuple):
 
 
 @runtime_checkable
-class RowDialect(Protocol):
-    """A dialect that renders whole rows faster than column by column. Optional: the planner asks."""
+class RowsDialect(Protocol):
+    """A dialect that renders many rows at once, faster than value by value. Optional: the planner asks."""
 
-    def row_literal(self, columns: Sequence[WireColumn]) -> RowLiteral:
-        """Return the function that renders a row for ``replaces``; the database must store what ``literal`` would make it store."""
+    def rows_text(self, table: TableDescription, columns: Sequence[WireColumn]) -> RowsText:
+        """Return the function that renders rows; the database must store what ``literal`` would make it store. Raises as ``literal``."""
+        ...
+
+    def most_rows(self, table: TableDescription) -> int:
+        """Return how many rows a statement may have; the planner gives ``rows_text`` no more at once."""
+        ...
+
+    def joined_replaces(
+        self, table: TableDescription, columns: Sequence[str], texts: Iterable[tuple[bytes, int]]
+    ) -> Iterator[tuple[bytes, int]]:
+        """Render REPLACEs from texts of some rows and the number of these rows; yield (text, rows), cut by rows and bytes, in order."""
         ...
 
 

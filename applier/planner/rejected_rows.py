@@ -1,15 +1,15 @@
 """Rows that cannot be written: whether they stop the applier or are quarantined, and how they are described."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from applier.model.errors import ApplierError, ProtocolError, RowRefused
 from applier.model.events import Value
 from applier.model.position import Offset, Ts
 from applier.model.rejected_event import EventPlace, RejectedEvent, key_text, reason_of
 from applier.planner.column_match import Origin, key_names
-from applier.planner.compaction import COMMIT_TS, KEY, OFFSET, Version
+from applier.planner.final_rows import FinalRows, RowPlace
 
 Decode = Callable[[bytes], Sequence[Value]]
 
@@ -42,34 +42,69 @@ class RejectedRows:
 
     policy: QuarantinePolicy
     decode_key: Decode
-    dropped: set[int] = field(default_factory=set)
-    """``id`` of each version that was taken out; versions live as long as their bucket is planned."""
     _rejected: list[RejectedEvent] = field(default_factory=list)
 
-    def refuse(self, origin: Origin, version: Version, error: ApplierError, key: Sequence[str] | None = None) -> None:
+    def refuse(self, row: RowPlace, error: ApplierError, key: Sequence[str] | None = None) -> None:
         """Quarantine a row, or raise its ``error``, which names the record. ``key``: the columns of a key that is not the handle key."""
         if not self.policy.takes(error):
-            error.facts["event"] = version[3]
+            error.facts["event"] = row.event
             raise error
-        # By identity: to hash a version is to hash its image.
-        self.dropped.add(id(version))
-        self._rejected.append(self.described(origin, version, key, reason_of(error)))
+        self._rejected.append(self.described(row, key, reason_of(error)))
 
-    def described(self, origin: Origin, version: Version, key: Sequence[str] | None, error: str = "") -> RejectedEvent:
+    def described(self, row: RowPlace, key: Sequence[str] | None, error: str = "") -> RejectedEvent:
         """Describe a row by its place and key, without its values."""
-        value = KEY(version)
-        names: Iterable[str] = key_names(origin.shape) if isinstance(value, bytes) else key or ()
-        values = self.decode_key(value) if isinstance(value, bytes) else value
+        shape = row.origin.shape
+        names: Iterable[str] = key_names(shape) if isinstance(row.key, bytes) else key or ()
+        values = self.decode_key(row.key) if isinstance(row.key, bytes) else row.key
         return RejectedEvent(
-            place=EventPlace(origin.stream, Offset(OFFSET(version)), version[3]),
+            place=EventPlace(row.origin.stream, Offset(row.offset), row.event),
             error=error,
-            schema=origin.shape.schema,
-            table=origin.shape.table,
+            schema=shape.schema,
+            table=shape.table,
             key=key_text(names, values),
-            commit_ts=Ts(COMMIT_TS(version)),
+            commit_ts=Ts(row.commit_ts),
         )
 
     def drain(self) -> list[RejectedEvent]:
         """Return the rows that were quarantined since the last call."""
         rejected, self._rejected = self._rejected, []
         return rejected
+
+
+@dataclass(slots=True)
+class PlannedRows:
+    """The final rows of one table while they are rendered. ``key``: the sink's key columns if the table was rekeyed."""
+
+    final: FinalRows
+    origins: list[Origin]
+    key: tuple[str, ...] | None
+    rejected: RejectedRows
+    dropped: set[int] = field(default_factory=set)
+    """Rows that were taken out: they are not written."""
+
+    def origin(self, row: int) -> Origin:
+        """Return where a row comes from."""
+        return self.origins[self.final.origin[row]]
+
+    def place(self, row: int) -> RowPlace:
+        """Name a row for an error."""
+        return self.final.place(row, self.origins)
+
+    def refuse(self, row: int, cause: Exception) -> None:
+        """Quarantine a row that cannot be rendered, or raise why, with its place."""
+        place = self.place(row)
+        error = with_place(cause, place.facts)
+        error.__cause__ = cause
+        self.rejected.refuse(place, error, self.key)
+        self.dropped.add(row)
+
+    def described(self, rows: Iterable[int]) -> tuple[RejectedEvent, ...]:
+        """Describe rows by place and key."""
+        return tuple(self.rejected.described(self.place(row), self.key) for row in rows)
+
+
+def with_place(error: Exception, facts: Mapping[str, Any]) -> ApplierError:
+    """Return the error of a row with the row's place. A value that is not of its column's type is a ProtocolError."""
+    if isinstance(error, ApplierError):
+        return type(error)(error.message, remedy=error.remedy, **{**error.facts, **facts})
+    return ProtocolError("a value does not fit its column's type", kind="value_type", **facts)

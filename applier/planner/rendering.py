@@ -1,23 +1,25 @@
-"""Rows of one table to literal texts. What a shape needs is worked out once, not per row.
+"""Rows of one table to literal texts, row by row: the exact way, which knows for each row why it cannot be written.
 
-Hot: a row of five columns costs about 4.2 µs in a plan (tests/bench/planner_bench.py), and what is added here is added to that. Hence
-closures, ``operator.call`` and tuples by index instead of methods and attributes.
+What most rows take is ``group_rendering``. This way is for keys, for rows that the other one leaves, and where a statement must know
+its rows. What a shape needs is worked out once, not per row.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import call, itemgetter
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from applier.model.errors import ApplierError, ProtocolError
-from applier.model.events import FoldedName, Value
+from applier.model.errors import ApplierError
+from applier.model.events import FoldedName, Shape, Value
 from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import MatchedColumn, Origin, check_unique_indexes, key_names, match_columns, match_row, with_binary_flags
-from applier.planner.compaction import COMMIT_TS, OFFSET, Key, KeyReader, KeyReaders, Version
-from applier.planner.port import Dialect, ImageDecoder, ImageDecoders, Literal, RowDialect, RowLiteral, WireColumn
-from applier.planner.rejected_rows import RejectedRows
+from applier.planner.compaction import KeyReader, KeyReaders
+from applier.planner.final_rows import Key, RowPlace
+from applier.planner.port import Dialect, ImageDecoder, ImageDecoders, Literal, RowDecoder
+from applier.planner.rejected_rows import PlannedRows, with_place
 
 KeyDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]
-KeyText: TypeAlias = Callable[[Version], list[str]]
+KeyText: TypeAlias = Callable[[Key, bytes], list[str]]
+"""Key and image of a row -> the literals of its key."""
 Pick: TypeAlias = Callable[[Sequence[Value]], tuple[Value, ...]]
 
 
@@ -35,92 +37,76 @@ def literals(columns: Sequence[MatchedColumn], dialect: Dialect) -> tuple[Litera
     return tuple(dialect.literal(column.sink, column.wire.mysql_type, column.wire.flags) for column in columns)
 
 
-def row_literal(columns: Sequence[MatchedColumn], dialect: Dialect) -> RowLiteral:
-    """Return the function that renders a row: the dialect's own, or one made of its columns' functions."""
-    if isinstance(dialect, RowDialect):
-        return dialect.row_literal([WireColumn(column.sink, column.wire.mysql_type, column.wire.flags) for column in columns])
-    functions = literals(columns, dialect)
-    return lambda values: f"({','.join(map(call, functions, values))})"
+class MatchedShape(NamedTuple):
+    """A shape whose images are read, and the columns that a whole row of it writes, in the order of the sink's table."""
 
-
-def with_place(error: Exception, facts: Mapping[str, Any]) -> ApplierError:
-    """Return the error of a row with the row's place. A value that is not of its column's type is a ProtocolError."""
-    if isinstance(error, ApplierError):
-        return type(error)(error.message, remedy=error.remedy, **{**error.facts, **facts})
-    return ProtocolError("a value does not fit its column's type", kind="value_type", **facts)
+    shape: Shape
+    columns: tuple[MatchedColumn, ...]
 
 
 class TableRenderer:
-    """Renders the final versions of one table. Rows of all its shapes come out alike, so that they share statements."""
+    """Renders the final rows of one table. Rows of all its shapes come out alike, so that they share statements."""
 
-    def __init__(
-        self,
-        description: TableDescription,
-        key: tuple[str, ...] | None,
-        dialect: Dialect,
-        decoders: ImageDecoders,
-        rejected_rows: RejectedRows,
-    ) -> None:
-        """Take the sink's table and, if the table was rekeyed, its ``key``. ``rejected_rows`` takes rows that cannot be rendered."""
-        self.description = description
+    def __init__(self, description: TableDescription, key: tuple[str, ...] | None, dialect: Dialect, decoder: RowDecoder) -> None:
+        """Take the sink's table and, if the table was rekeyed, its ``key``."""
+        self.description, self.dialect, self.decoder = description, dialect, decoder
         self._key = key
-        self.dialect = dialect
-        self._decoders = decoders
-        self._rejected_rows = rejected_rows
+        self._matched: dict[Shape, MatchedShape] = {}
+        self._literals: dict[Shape, Callable[[bytes], str]] = {}
+        self._keys: dict[Shape, KeyText] = {}
 
-    def row_texts(self, versions: Sequence[Version], origins: Sequence[Origin]) -> Iterator[str]:
+    def matched(self, origin: Origin, facts: Mapping[str, Any]) -> MatchedShape:
+        """Match a shape with the sink's table, once. ``facts`` name its first row in errors: see ``match_row``."""
+        found = self._matched.get(origin.shape)
+        if found is None:
+            shape = with_binary_flags(origin.shape, self.description)
+            check_unique_indexes(shape, self.description, facts)
+            found = self._matched[origin.shape] = MatchedShape(shape, match_row(shape, self.description, facts))
+        return found
+
+    def row_texts(self, rows: PlannedRows, chosen: Sequence[int]) -> Iterator[str]:
         """Yield ``(literal,literal,…)`` per upsert, columns in the order of the sink's table without generated ones."""
-        # Per shape, by number: a lookup by the shape itself would hash its columns once per row.
-        renderers: dict[int, tuple[ImageDecoder, Pick, RowLiteral]] = {}
-        for version in versions:
-            origin = version[6]
+        # Per origin, by number: a lookup by the shape itself would hash its columns once per row.
+        renderers: dict[int, Callable[[bytes], str]] = {}
+        for row in chosen:
+            number = rows.final.origin[row]
             try:
-                renderer = renderers.get(origin)
-                if renderer is None:
-                    renderer = renderers[origin] = self._row_renderer(origins[origin], version)
-                decode, take, literal = renderer
-                yield literal(take(decode(version[5])))
+                if (render := renderers.get(number)) is None:
+                    render = renderers[number] = self._row_text(rows.place(row))
+                yield render(rows.final.image[row])
             except (ApplierError, TypeError, ValueError, AttributeError) as error:
-                self._refuse(origins[origin], version, error)
+                rows.refuse(row, error)
 
-    def _row_renderer(self, origin: Origin, version: Version) -> tuple[ImageDecoder, Pick, RowLiteral]:
-        shape = with_binary_flags(origin.shape, self.description)
-        facts = origin.facts(COMMIT_TS(version), OFFSET(version))
-        check_unique_indexes(shape, self.description, facts)
-        columns = match_row(shape, self.description, facts)
-        indexes = [column.index for column in columns]
-        # Where the sink's columns are those of the wire in its order, there is nothing to pick.
-        take: Pick = tuple if indexes == list(range(len(shape.columns))) else pick(indexes)
-        return self._decoders(shape), take, row_literal(columns, self.dialect)
-
-    def key_texts(self, versions: Sequence[Version], origins: Sequence[Origin]) -> Iterator[list[str]]:
-        """Yield the literals of each row's key."""
-        renderers: dict[int, KeyText] = {}
-        for version in versions:
-            origin = version[6]
-            try:
-                if (render := renderers.get(origin)) is None:
-                    render = renderers[origin] = self._key_text(origins[origin], version)
-                yield render(version)
-            except (ApplierError, TypeError, ValueError, AttributeError) as error:
-                self._refuse(origins[origin], version, error)
-
-    def _refuse(self, origin: Origin, version: Version, cause: Exception) -> None:
-        error = with_place(cause, origin.facts(COMMIT_TS(version), OFFSET(version)))
-        error.__cause__ = cause
-        self._rejected_rows.refuse(origin, version, error, self._key)
-
-    def _key_text(self, origin: Origin, version: Version) -> KeyText:
-        decode_key = self._rejected_rows.decode_key
-        names = self._key or key_names(origin.shape)
-        shape = with_binary_flags(origin.shape, self.description)
-        columns = match_columns(shape, self.description, names, origin.facts(COMMIT_TS(version), OFFSET(version)))
+    def _row_text(self, row: RowPlace) -> Callable[[bytes], str]:
+        shape, columns = self.matched(row.origin, row.facts)
+        decode, take = self.decoder.image_decoder(shape), pick([column.index for column in columns])
         functions = literals(columns, self.dialect)
-        if self._key is None and shape.handle_key != origin.shape.handle_key:
+        return lambda image: f"({','.join(map(call, functions, take(decode(image))))})"
+
+    def key_texts(self, rows: PlannedRows, chosen: Sequence[int]) -> Iterator[list[str]]:
+        """Yield the literals of each row's key."""
+        final = rows.final
+        renderers: dict[int, KeyText] = {}
+        for row in chosen:
+            number = final.origin[row]
+            try:
+                if (render := renderers.get(number)) is None:
+                    render = renderers[number] = self._key_text(rows.place(row))
+                yield render(final.keys[row], final.image[row])
+            except (ApplierError, TypeError, ValueError, AttributeError) as error:
+                rows.refuse(row, error)
+
+    def _key_text(self, row: RowPlace) -> KeyText:
+        decode_key = self.decoder.decode_key
+        names = self._key or key_names(row.origin.shape)
+        shape = with_binary_flags(row.origin.shape, self.description)
+        columns = match_columns(shape, self.description, names, row.facts)
+        functions = literals(columns, self.dialect)
+        if self._key is None and shape.handle_key != row.origin.shape.handle_key:
             # Stale flags on a key column: the packed key holds the escaped text, the image, decoded as bytes, holds the bytes.
-            decode, take = self._decoders(shape), pick([column.index for column in columns])
-            return lambda version: list(map(call, functions, take(decode(version[5]))))
-        return lambda version: list(map(call, functions, _values(version[4], decode_key)))
+            decode, take = self.decoder.image_decoder(shape), pick([column.index for column in columns])
+            return lambda _, image: list(map(call, functions, take(decode(image))))
+        return lambda key, _: list(map(call, functions, _values(key, decode_key)))
 
 
 def _values(key: Key, decode_key: KeyDecoder) -> Sequence[Value]:
@@ -138,14 +124,13 @@ def _key_readers(description: TableDescription, key: tuple[str, ...], decoders: 
     def reader_of(origin: Origin) -> KeyReader:
         read: ImageDecoder | None = None
 
-        def key_of(version: Version) -> Key:
+        def key_of(row: RowPlace, image: bytes) -> Key:
             nonlocal read
-            facts = origin.facts(COMMIT_TS(version), OFFSET(version))
-            read = read or _key_values(origin, description, key, decoders, facts)
+            read = read or _key_values(origin, description, key, decoders, row.facts)
             try:
-                return tuple(read(version[5]))
+                return tuple(read(image))
             except ApplierError as error:
-                raise with_place(error, facts) from error
+                raise with_place(error, row.facts) from error
 
         return key_of
 

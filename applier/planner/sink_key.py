@@ -16,7 +16,7 @@ from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, Shape
 from applier.model.position import Stream
 from applier.planner.catalogue import TableDescription
-from applier.planner.division import chosen_rows
+from applier.planner.division import packable
 
 
 class KeyedRows(Protocol):
@@ -107,4 +107,4 @@ def _split(chunk: Chunk, targets: list[int]) -> list[tuple[int, bytes]]:
     rows: dict[int, list[int]] = {}
     for row, target in enumerate(targets):
         rows.setdefault(target, []).append(row)
-    return [(target, pack(target, chosen_rows(chunk, chosen)).data) for target, chosen in rows.items()]
+    return [(target, pack(target, packable(chunk, chosen)).data) for target, chosen in rows.items()]

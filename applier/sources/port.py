@@ -29,6 +29,8 @@ Placed: TypeAlias = PlacedRow | DdlEvent | ResolvedEvent | AdminEvent
 
 ImageDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]
 """Returns the values of an image in the order of its shape's columns. ProtocolError for what cannot be read."""
+ImagesDecoder: TypeAlias = Callable[[Sequence[bytes]], Sequence[Sequence[Value]]]
+"""Returns, for each column of the shape, the values of many images. ProtocolError if one of them cannot be read."""
 
 
 class EventHead(NamedTuple):
@@ -107,6 +109,13 @@ class Decoder(Protocol):
 
     def image_decoder(self, shape: Shape) -> ImageDecoder:
         """Return the decoder of the images of a shape. Called once per shape and bucket; what it returns is called once per row."""
+        ...
+
+    def images_decoder(self, shape: Shape) -> ImagesDecoder:
+        """Return the decoder of many images of a shape at once: for each of them what ``image_decoder`` gives.
+
+        The hot path of preparing. A source that gains nothing from many at a time decodes each.
+        """
         ...
 
     def decode_key(self, key: bytes) -> Sequence[Value]:

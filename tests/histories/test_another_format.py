@@ -76,6 +76,9 @@ class LineDecoder:
         assert shape == SHAPE
         return lambda image: [int(image.split(b" ")[0]), image.split(b" ", 1)[1].decode()]
 
+    def images_decoder(self, shape: Shape) -> Callable[[Sequence[bytes]], Sequence[Sequence[Any]]]:
+        return lambda images: list(zip(*map(self.image_decoder(shape), images), strict=True))
+
     def decode_key(self, key: bytes) -> Sequence[Any]:
         return [int(key)]
 

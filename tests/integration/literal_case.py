@@ -1,9 +1,13 @@
 """Types of columns with values at their bounds: what the literals of the dialect are tried with."""
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from applier.planner.catalogue import TableDescription
+from applier.planner.port import WireColumn
+from applier.sinks.mysql.dialect import MysqlDialect
 
 BYTES = [b"", b"\0", b"'", b"\\", bytes(range(256)), b"\xff\xfe", b"_binary", b" ", b"a\0", b"100%s :x"]
 
@@ -44,6 +48,22 @@ GREATEST_FLOATS = [3.4028235e38, -3.4028235e38, 3.4028233e38, 1.1754944e-38, 1e-
 
 
 FLOATS32 = [struct.unpack("<f", struct.pack("<f", value))[0] for value in (3.14, 0.1, 1e-38, 3.4028234e38, -1 / 3, 16777217.0, 1e-45, 0.0)]
+
+
+def exact_row(dialect: MysqlDialect, columns: Sequence[WireColumn]) -> Callable[[tuple[Any, ...]], str]:
+    """Return the function that renders a row value by value."""
+    functions = [dialect.literal(*column) for column in columns]
+    return lambda values: f"({','.join(literal(value) for literal, value in zip(functions, values, strict=True))})"
+
+
+def rows_at_once(
+    dialect: MysqlDialect, table: TableDescription, columns: Sequence[WireColumn], rows: Sequence[tuple[Any, ...]]
+) -> list[bytes]:
+    """Render all rows at once, and return the statements."""
+    text = dialect.rows_text(table, columns)(list(zip(*rows, strict=True)))
+    assert text is not None
+    names = [column.column.name for column in columns]
+    return [statement for statement, _ in dialect.joined_replaces(table, names, [(text, len(rows))])]
 
 
 @dataclass(frozen=True)

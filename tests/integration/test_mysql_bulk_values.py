@@ -21,7 +21,7 @@ from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.fitting import data_type_of
 from applier.sinks.mysql.session import Purpose, driver_of, execute_text, open_session
 from applier.sinks.settings import SinkSettings
-from tests.integration.literal_case import BIN, BYTES, CASES, FINITE, GREATEST_FLOATS, HOSTILE
+from tests.integration.literal_case import BIN, BYTES, CASES, FINITE, GREATEST_FLOATS, HOSTILE, exact_row
 
 SCHEMA = "applier_test_bulk"
 DIALECT = MysqlDialect()
@@ -203,9 +203,9 @@ class Table:
     def fill(self, columns: list[WireColumn], rows: Sequence[tuple[Any, ...]], batch: int = 100) -> None:
         """Write the rows into one table by REPLACE and into the other by loads; neither may warn."""
         names = [column.name for column in self._written]
-        literal, lines = DIALECT.row_literal(columns), DIALECT.bulk_line(columns)
+        lines = DIALECT.bulk_line(columns)
         assert lines is not None
-        for text, _ in DIALECT.replaces(self.description, names, map(literal, rows)):
+        for text, _ in DIALECT.replaces(self.description, names, map(exact_row(DIALECT, columns), rows)):
             assert execute_text(self.session, text)[1] == 0
         batches = [rows[start : start + batch] for start in range(0, len(rows), batch)]
         rendered = [(lines(part), len(part)) for part in batches]

@@ -14,6 +14,7 @@ from applier.sinks.mysql.catalogue import describe
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import Purpose, driver_of, execute_text, open_session
 from applier.sinks.settings import SinkSettings
+from tests.integration.literal_case import exact_row, rows_at_once
 
 SCHEMA = "applier_test_keys"
 DIALECT = MysqlDialect()
@@ -113,7 +114,7 @@ def session(mysql_url: str) -> Iterator[Connection]:
     connection.close()
 
 
-def run(connection: Connection, statement: str) -> list[Any]:
+def run(connection: Connection, statement: str | bytes) -> list[Any]:
     """Run a text as the writer does, and see that the server has nothing to complain about."""
     with driver_of(connection).cursor() as cursor:
         cursor.execute(statement)
@@ -143,14 +144,15 @@ class Table:
         run(self.session, f"DELETE FROM {self.name}")
         names = [column.name for column in self.description.columns]
         functions = {name: DIALECT.literal(*column) for name, column in self.wire.items()}
-        row_text = DIALECT.row_literal([self.wire[name] for name in names])
         rows = [{"id": number, "v": value, "w": value, "n": None} for number, value in enumerate(values)]
-        texts = [
-            row_text(tuple(row[name] for name in names)) if whole else f"({','.join(functions[name](row[name]) for name in names)})"
-            for row in rows
-        ]
-        for text, _ in DIALECT.replaces(self.description, names, texts):
-            run(self.session, text)
+        columns, written = [self.wire[name] for name in names], [tuple(row[name] for name in names) for row in rows]
+        if whole:
+            statements = rows_at_once(DIALECT, self.description, columns, written)
+        else:
+            texts = map(exact_row(DIALECT, columns), written)
+            statements = [text.encode() for text, _ in DIALECT.replaces(self.description, names, texts)]
+        for statement in statements:
+            run(self.session, statement)
         return [[functions[name](row[name]) for name in self.columns] for row in rows]
 
     def delete(self, keys: list[list[str]]) -> None:

@@ -15,7 +15,7 @@ from applier.sinks.mysql.catalogue import describe
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import Purpose, driver_of, execute_text, open_session
 from applier.sinks.settings import SinkSettings
-from tests.integration.literal_case import CASES, KEYED, Case, hexed
+from tests.integration.literal_case import CASES, KEYED, Case, exact_row, hexed, rows_at_once
 
 SCHEMA = "literals `%s:name"
 
@@ -36,7 +36,7 @@ def session(mysql_url: str) -> Iterator[Connection]:
     connection.close()
 
 
-def run(connection: Connection, statement: str) -> list[Any]:
+def run(connection: Connection, statement: str | bytes) -> list[Any]:
     """Run a text as the writer does, and see that the server has nothing to complain about."""
     with driver_of(connection).cursor() as cursor:
         cursor.execute(statement)
@@ -70,15 +70,17 @@ def insert(connection: Connection, table: TableDescription, rows: list[str]) -> 
         run(connection, text)
 
 
-@pytest.mark.parametrize("whole", [True, False], ids=["row", "columns"])
+@pytest.mark.parametrize("whole", [True, False], ids=["all rows at once", "value by value"])
 def test_s17_s18_s19_a_value_is_stored_exactly(session: Connection, subtests: pytest.Subtests, *, whole: bool) -> None:
     for case in CASES:
         with subtests.test(str(case)):
             table = create(session, f"id int NOT NULL PRIMARY KEY, v {case.sql_type} NULL DEFAULT NULL")
             columns, values = columns_of(table, case), [*case.values, None]
-            functions = [DIALECT.literal(*column) for column in columns]
-            row = DIALECT.row_literal(columns) if whole else lambda pair, by=functions: f"({by[0](pair[0])},{by[1](pair[1])})"
-            insert(session, table, [row(pair) for pair in enumerate(values)])
+            if whole:
+                for statement in rows_at_once(DIALECT, table, columns, list(enumerate(values))):
+                    run(session, statement)
+            else:
+                insert(session, table, list(map(exact_row(DIALECT, columns), enumerate(values))))
             found = [value for (value,) in run(session, f"SELECT {case.read} FROM {QUOTED}.t ORDER BY id")]
             assert found == [None if value is None else case.stored(value) for value in values]
 
@@ -179,8 +181,7 @@ def test_text_in_a_column_with_a_generated_one_behind_it_is_not_binary(session: 
 
 def test_ordinal_zero_of_an_enum_is_stored_and_is_the_one_literal_that_warns(session: Connection) -> None:
     table = create(session, "id int NOT NULL PRIMARY KEY, v enum('0','a') NULL")
-    row = DIALECT.row_literal(columns_of(table, Case("enum", 247, 0, [])))
-    [(text, _)] = DIALECT.replaces(table, ["id", "v"], [row((1, 0))])
+    [text] = rows_at_once(DIALECT, table, columns_of(table, Case("enum", 247, 0, [])), [(1, 0)])
     execute_text(session, text)
     assert [(code, message) for _, code, message in session.exec_driver_sql("SHOW WARNINGS")] == [
         (1265, "Data truncated for column 'v' at row 1")
@@ -207,8 +208,9 @@ def free_text(session: Connection) -> TableDescription:
 )
 def test_any_text_and_any_double_come_back(session: Connection, free_text: TableDescription, rows: list[tuple[str, float]]) -> None:
     types = [(3, 11), (251, 0), (5, 1)]
-    row = DIALECT.row_literal([WireColumn(column, *kind) for column, kind in zip(free_text.columns, types, strict=True)])
+    columns = [WireColumn(column, *kind) for column, kind in zip(free_text.columns, types, strict=True)]
     run(session, f"DELETE FROM {QUOTED}.free")
-    insert(session, free_text, [row((number, *values)) for number, values in enumerate(rows)])
+    for statement in rows_at_once(DIALECT, free_text, columns, [(number, *values) for number, values in enumerate(rows)]):
+        run(session, statement)
     found = run(session, f"SELECT HEX(v), d FROM {QUOTED}.free ORDER BY id")
     assert found == [(hexed(text), number) for text, number in rows]

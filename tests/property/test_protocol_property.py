@@ -3,16 +3,17 @@
 from base64 import b64encode
 from contextlib import suppress
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from applier.model.errors import ProtocolError
-from applier.model.events import Column, Flag, PlacedRow, RowEvent
+from applier.model.events import Column, ColumnShape, Flag, PlacedRow, RowEvent, Shape
 from applier.model.position import Stream
-from applier.sources.open_protocol import OpenProtocolPlacer, decode_key, decode_record, encode_key, image_decoder
+from applier.sources.open_protocol import OpenProtocolPlacer, decode_key, decode_record, encode_key, image_decoder, images_decoder
 from applier.sources.open_protocol.escape import unquote
 from applier.sources.open_protocol.value import INTEGER_RANGES, VALUE_CLASSES, ValueClass
-from tests.builders.wire import VERSION, frame, head, read_vectors, record
+from tests.builders.wire import VERSION, dump, frame, head, read_vectors, record
 from tests.rig.placing import assert_faces_agree, place_record
 
 STREAM = Stream("changefeed", 0)
@@ -166,3 +167,40 @@ def test_unquoting_gives_bytes_or_a_protocol_error(text):
 @given(st.lists(st.none() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.binary() | foreign_text))
 def test_keys_give_their_values_back(values):
     assert decode_key(encode_key(values)) == values
+
+
+hostile_values = (
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | foreign_text
+) | st.sampled_from(
+    [{}, [], {"v": 1}, {"c0": {"t": 3, "f": 0, "v": 1}}, "a\0b", "\0", "'", "\\", "\\q", "A\\x00", "Y2Fm6Q==", "=", -0.0, 1e300]
+)
+
+
+@st.composite
+def images_of_one_shape(draw):
+    """A shape, and images that listeners let through for it: the right columns in any order, and any values outside of the key."""
+    kinds = draw(
+        st.lists(st.tuples(st.sampled_from(sorted(VALUE_CLASSES)), st.sampled_from([0, 1, 64, 65, 128, 193])), min_size=1, max_size=4)
+    )
+    shape = Shape("shop", "orders", tuple(ColumnShape(f"c{number}", *kind) for number, kind in enumerate(kinds)))
+    of_kind = [st.none() | values_of(*kind).map(lambda pair: pair[0]) for kind in kinds]
+    any_value = [(values | hostile_values) if draw(st.booleans()) else values for values in of_kind]
+    rows = draw(st.lists(st.tuples(*any_value), min_size=1, max_size=40))
+    found = []
+    for row in rows:
+        columns = [(c.name, {"t": c.mysql_type, "f": c.flags, "v": value}) for c, value in zip(shape.columns, row, strict=True)]
+        found.append(dump(dict(draw(st.permutations(columns)))))
+    return shape, found
+
+
+@given(images_of_one_shape())
+def test_many_images_are_decoded_at_once_to_what_each_is_alone_or_refused_as_one_of_them_is(case):
+    shape, found = case
+    try:
+        alone = [tuple(image_decoder(shape)(image)) for image in found]
+    except ProtocolError:
+        with pytest.raises(ProtocolError):
+            images_decoder(shape)(found)
+        return
+    together = list(zip(*images_decoder(shape)(found), strict=True))
+    assert repr(together) == repr(alone), "repr: 1 is not 1.0, and -0.0 not 0.0"

@@ -9,16 +9,18 @@ from itertools import groupby
 
 from applier.model.errors import RowRefused
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.port import Literal, RowLiteral, RowsLines, WireColumn
+from applier.planner.port import Literal, RowsLines, RowsText, WireColumn
 from applier.sinks.mysql.bulk_lines import lines_of
 from applier.sinks.mysql.bulk_load import loads
 from applier.sinks.mysql.fitting import fitting_literal_of
 from applier.sinks.mysql.literals import comparable_of
 from applier.sinks.mysql.quoting import quote_identifier, quote_table
-from applier.sinks.mysql.row import row_literal_of
+from applier.sinks.mysql.row import rows_text_of
 
 TARGET_BYTES = 1024 * 1024
 """Where a statement is cut: larger ones gain nothing and hold the parser's memory; a single row may be larger."""
+COMMAND_BYTES = 1
+"""What a packet holds beside the text of its statement."""
 MAX_KEYS = 500
 """Keys per DELETE: MariaDB rewrites IN lists from 1000 elements on (in_predicate_conversion_threshold), and MySQL drops its
 range plan beyond range_optimizer_max_mem_size."""
@@ -39,10 +41,6 @@ class MysqlDialect:
         """Return the function that renders values of wire type ``mysql_type`` for ``column``."""
         return fitting_literal_of(column, mysql_type, flags)
 
-    def row_literal(self, columns: Sequence[WireColumn]) -> RowLiteral:
-        """Return the function that renders a whole row for ``replaces``."""
-        return row_literal_of(columns)
-
     def deletes(self, table: TableDescription, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, int]]:
         """Render DELETEs by key, in lists where servers find all keys of a list (see ``_needs_single_comparison``)."""
         quoted = [quote_identifier(column) for column in columns]
@@ -62,9 +60,30 @@ class MysqlDialect:
 
     def replaces(self, table: TableDescription, columns: Sequence[str], rows: Iterable[str]) -> Iterator[tuple[str, int]]:
         """Render multi-row REPLACEs from row texts."""
-        names = ",".join(map(quote_identifier, columns))
-        head = f"REPLACE INTO {quote_table(table.schema, table.table)} ({names}) VALUES "  # noqa: S608 - as above
-        yield from _Cutter(table, self.max_packet_bytes, self._rows_within_warnings(table)).cut(head, rows, ",", "")
+        yield from _Cutter(table, self.max_packet_bytes, self.most_rows(table)).cut(_replace_head(table, columns), rows, ",", "")
+
+    def rows_text(self, table: TableDescription, columns: Sequence[WireColumn]) -> RowsText:
+        """Return the function that renders many rows for ``joined_replaces``; it leaves what is too large for a statement."""
+        head = _replace_head(table, [column.column.name for column in columns])
+        return rows_text_of(columns, self.max_packet_bytes - len(head.encode()) - COMMAND_BYTES)
+
+    def joined_replaces(
+        self, table: TableDescription, columns: Sequence[str], texts: Iterable[tuple[bytes, int]]
+    ) -> Iterator[tuple[bytes, int]]:
+        """Render multi-row REPLACEs from texts of several rows."""
+        head = _replace_head(table, columns).encode()
+        target, most_rows = min(TARGET_BYTES, self.max_packet_bytes) - len(head) - COMMAND_BYTES, self.most_rows(table)
+        batch: list[bytes] = []
+        used = rows = 0
+        for text, number in texts:
+            if batch and (used + len(text) > target or rows + number > most_rows):
+                yield head + b",".join(batch), rows
+                batch, used, rows = [], 0, 0
+            batch.append(text)
+            used += len(text) + 1
+            rows += number
+        if batch:
+            yield head + b",".join(batch), rows
 
     def bulk_line(self, columns: Sequence[WireColumn]) -> RowsLines | None:
         """Return the function that renders rows for ``bulk_loads``."""
@@ -76,10 +95,15 @@ class MysqlDialect:
         """Render bulk loads from lines of rows."""
         yield from loads(table, columns, lines)
 
-    def _rows_within_warnings(self, table: TableDescription) -> int:
+    def most_rows(self, table: TableDescription) -> int:
         """Return how many rows a REPLACE may have: each ENUM may raise a harmless warning (ordinal 0), and the statement one more."""
         enums = sum(bool(column.labels) and not column.is_set for column in table.columns)
         return self.max_rows if not enums else max(1, min(self.max_rows, (self.max_warnings - 1) // enums))
+
+
+def _replace_head(table: TableDescription, columns: Sequence[str]) -> str:
+    names = ",".join(map(quote_identifier, columns))
+    return f"REPLACE INTO {quote_table(table.schema, table.table)} ({names}) VALUES "  # noqa: S608 - this is where SQL is rendered
 
 
 def _labelled(table: TableDescription, columns: Sequence[str]) -> dict[int, Callable[[str], str]]:
@@ -137,7 +161,7 @@ class _Cutter:
 
         ``doubled``: a single row is written twice.
         """
-        frame = len(head.encode()) + len(tail) + 1  # the packet's command byte
+        frame = len(head.encode()) + len(tail) + COMMAND_BYTES
         target, most = min(TARGET_BYTES, self.max_packet_bytes) - frame, self.max_packet_bytes - frame
         batch: list[str] = []
         used = 0

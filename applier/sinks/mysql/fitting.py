@@ -6,14 +6,12 @@ cut (MariaDB) or rounded (MySQL), spaces at the end of a CHAR go, a short BINARY
 them: the writer stops at warnings. So wider columns are taken (``_HOLDS``), and narrower ones up to the first value that does not fit.
 """
 
-from collections.abc import Callable, Sequence
-from operator import itemgetter
 from typing import Any, Final
 
 from applier.model.errors import NeedsOperator, RowRefused
 from applier.model.events import STRING_TYPES, Flag
 from applier.planner.catalogue import ColumnDescription
-from applier.planner.port import Literal, WireColumn
+from applier.planner.port import Literal
 from applier.sinks.mysql.literals import FLOATS, literal_of
 
 _INTEGER: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
@@ -59,8 +57,8 @@ def fitting_literal_of(column: ColumnDescription, mysql_type: int, flags: int) -
         literal = _whole_fractions(column, fraction_digits(column), literal)
     if data_type == "char" and mysql_type in STRING_TYPES:
         literal = _without_end_spaces(column, literal)
-    if data_type == "binary":
-        literal = _full_length(column, _arguments(column)[0] if _arguments(column) else 1, literal)
+    if length := binary_length(column):
+        literal = _full_length(column, length, literal)
     if mysql_type in FLOATS and len(_arguments(column)) > 1:
         literal = _few_digits(column, _arguments(column)[1], literal)
     if data_type == "timestamp" and not column.nullable:
@@ -83,24 +81,9 @@ def needs_every_value(column: ColumnDescription, mysql_type: int) -> bool:
     return mysql_type in FLOATS and len(_arguments(column)) > 1
 
 
-def cut_fraction_test_of(columns: Sequence[WireColumn]) -> Callable[[tuple[Any, ...]], bool] | None:
-    """Return a quick test whether a row without NULLs may hold a fraction of a second that its column cuts; None: no column cuts any."""
-    short = [
-        (index, fraction_digits(column))
-        for index, (column, _, _) in enumerate(columns)
-        if data_type_of(column) in TIMES and fraction_digits(column) < MOST_DIGITS
-    ]
-    if not short:
-        return None
-    if any(digits for _, digits in short):
-        ends = [(index, -digits - 1 if digits else None) for index, digits in short]
-        return lambda values: any("." in values[index][:end] for index, end in ends)
-    # Without kept digits any point may be a cut fraction. itemgetter and join look at all columns in C.
-    if len(short) == 1:
-        only = short[0][0]
-        return lambda values: "." in values[only]
-    pick = itemgetter(*(index for index, _ in short))
-    return lambda values: "." in "".join(pick(values))
+def binary_length(column: ColumnDescription) -> int:
+    """Return the length to which a column of BINARY fills up its values; 0 for other types."""
+    return (_arguments(column) or (1,))[0] if data_type_of(column) == "binary" else 0
 
 
 def _arguments(column: ColumnDescription) -> tuple[int, ...]:

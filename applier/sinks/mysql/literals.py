@@ -65,11 +65,18 @@ def _rare(column: ColumnDescription, mysql_type: int) -> Literal:
         return decimal
     if mysql_type in {ENUM, SET}:
         # Not strict, a server writes '' for an ordinal beyond the elements, with the warning that ordinal 0 raises too (1265).
-        most = len(column.labels) if mysql_type == ENUM else 2 ** len(column.labels) - 1
-        return _bounded(most, column) if column.labels else integer
+        most = greatest_ordinal(column, mysql_type)
+        return integer if most is None else _bounded(most, column)
     if mysql_type == NULL_TYPE:
         return null
     raise ValueError(f"no literal for type {mysql_type}")
+
+
+def greatest_ordinal(column: ColumnDescription, mysql_type: int) -> int | None:
+    """Return the greatest number that stands for elements of the sink's ENUM or SET; None if these are not known."""
+    if not column.labels:
+        return None
+    return len(column.labels) if mysql_type == ENUM else 2 ** len(column.labels) - 1
 
 
 def null(value: Any) -> str:

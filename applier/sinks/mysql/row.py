@@ -1,98 +1,167 @@
-"""Whole rows as literals: the fast way for the rows that most rows are, checked against the exact way for the rest.
+"""Many rows as literals: column by column, so that nearly all of the work is done in C.
 
-One ``%`` formats all columns of a row in C, and a few searches over the whole text prove that no value needed more care than that:
-as many quotes as the template has, no backslash, no NUL byte, no lone surrogate, no negative zero. A row that fails the proof, or holds
-a NULL or the greatest FLOAT, is rendered column by column. Measured with five columns (CPython 3.11): 0.8 microseconds instead of 1.5.
+For each column some operations over all of its values prove that they may be written as they are: numbers by their sum (of which a NULL
+or another type is no part), texts by searches in what they are joined to (no quote, no backslash, no NUL byte, no lone surrogate). A column
+that fails the proof is written value by value, as ``literals`` does it; the others are not slowed down by it. One ``%`` then formats all
+rows. Measured with five columns (CPython 3.11), 250 rows: 0.6 microseconds a row, where value by value took 1.5.
 
 In a REPLACE list a quoted DECIMAL is exact, and a bare float is a decimal literal of at most 21 places that the server rounds
 correctly: what ``literals`` guards against beyond that are comparisons.
 """
 
-from collections.abc import Sequence
-from operator import call
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from math import copysign, isfinite
+from operator import itemgetter
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from applier.model.events import Flag, Value
-from applier.planner.port import RowLiteral, WireColumn
-from applier.sinks.mysql.fitting import cut_fraction_test_of, data_type_of, fitting_literal_of, needs_every_value
-from applier.sinks.mysql.literals import DECIMAL, FLOATS, INTEGERS, STRINGS, TEXTS, is_float32
+from applier.model.errors import ApplierError
+from applier.model.events import STRING_TYPES, Flag
+from applier.planner.port import Literal, RowsText, WireColumn
+from applier.sinks.mysql.fitting import (
+    MOST_DIGITS,
+    TIMES,
+    binary_length,
+    data_type_of,
+    fitting_literal_of,
+    fraction_digits,
+    needs_every_value,
+)
+from applier.sinks.mysql.literals import DECIMAL, ENUM, FLOATS, INTEGERS, SET, TEXTS, greatest_ordinal, is_float32
 
 GREATEST_FLOAT: Final = "3.4028235e+38"
 """The shortest text of the greatest FLOAT, as it comes on the wire: as a number it is greater than that, and out of range."""
+_GREATEST_FLOATS: Final = (float(GREATEST_FLOAT), -float(GREATEST_FLOAT))
 
-END_SPACE: Final = " '"
-"""A text that ends with a space, where it is the end of a literal."""
-
-
-def row_literal_of(columns: Sequence[WireColumn]) -> RowLiteral:
-    """Return the function that renders ``(literal,literal,…)`` from a tuple of values, one per column."""
-    functions = tuple(fitting_literal_of(*column) for column in columns)
-
-    def exact(values: tuple[Value, ...]) -> str:
-        return f"({','.join(map(call, functions, values))})"
-
-    formats = [_format(column) for column in columns]
-    if not all(formats):
-        return exact
-    template = f"({','.join(formats)})"
-    quotes = template.count("'")
-
-    def fast(values: tuple[Value, ...]) -> str:
-        if None in values:
-            return exact(values)
-        # One search over the text for each sign of a value that the template cannot render. To look at each value would cost
-        # what the template saves.
-        row = template % values
-        if row.count("'") != quotes or "\\" in row or "\0" in row or "-0.0" in row or not _is_utf8(row):
-            return exact(values)
-        return row
-
-    quick = _unless_cut(fast, exact, columns)
-    if any(is_float32(column) for column, _, _ in columns):
-        quick = _unless_in(GREATEST_FLOAT, quick, exact)
-    return _unless_in(END_SPACE, quick, exact) if any(data_type_of(column) == "char" for column, _, _ in columns) else quick
+Values: TypeAlias = Sequence[Any]
+Proof: TypeAlias = Callable[[Values], bool]
+"""Values without NULLs -> whether the column's format writes them as they are. TypeError if there is a NULL, or another type."""
 
 
-def _unless_in(unsafe: str, quick: RowLiteral, exact: RowLiteral) -> RowLiteral:
-    """Return the quick way for rows whose text does not hold ``unsafe``."""
+class _ColumnText(NamedTuple):
+    """How the values of one column are written."""
 
-    def checked(values: tuple[Value, ...]) -> str:
-        row = quick(values)
-        return exact(values) if unsafe in row else row
+    format: str
+    """In the template of a row."""
+    is_plain: Proof
+    literal: Literal
+    null: str | None
+    """How NULL is written; None if it is refused."""
+    form: Callable[[Any], Any] | None = None
+    """What the format takes, made of a value; None: the value itself."""
+    beside_null: Callable[[Any], Any] | None = None
+    """A value as it is written; None: ``%s`` writes it so."""
 
-    return checked
-
-
-def _unless_cut(quick: RowLiteral, exact: RowLiteral, columns: Sequence[WireColumn]) -> RowLiteral:
-    """Return the quick way for rows without fractions of a second that their columns would cut."""
-    may_cut = cut_fraction_test_of(columns)
-    if may_cut is None:
-        return quick
-
-    def checked(values: tuple[Value, ...]) -> str:
-        return exact(values) if None in values or may_cut(values) else quick(values)
-
-    return checked
-
-
-def _format(column: WireColumn) -> str:
-    """Return the column's part of the template; empty where values need more than formatting."""
-    if needs_every_value(column.column, column.mysql_type):
-        return ""
-    if column.mysql_type in INTEGERS:
-        return "%d"
-    if column.mysql_type in FLOATS:
-        return "%r"
-    if column.mysql_type in TEXTS or column.mysql_type == DECIMAL or (column.mysql_type in STRINGS and not column.flags & Flag.BINARY):
-        return "'%s'"
-    return ""
+    def written(self, values: Values) -> tuple[str, Iterable[Any]]:
+        """Return the format, and what it takes for each value. Raises what ``literal`` raises, then or while they are taken."""
+        try:
+            if self.is_plain(values):
+                return self.format, values if self.form is None else map(self.form, values)
+        except TypeError:
+            present = [value for value in values if value is not None]
+            if self.null is not None and len(present) < len(values) and (not present or self.is_plain(present)):
+                null, beside_null = self.null, self.beside_null
+                if beside_null is None:
+                    return "%s", [null if value is None else value for value in values]
+                return "%s", [null if value is None else beside_null(value) for value in values]
+        return "%s", map(self.literal, values)
 
 
-def _is_utf8(row: str) -> bool:
-    if row.isascii():
+def rows_text_of(columns: Sequence[WireColumn], most_bytes: int) -> RowsText:
+    """Return the function that renders ``(literal,literal,…),(…)``; None for more than ``most_bytes``. Raises as ``fitting_literal_of``."""
+    written = [_column(column) for column in columns]
+
+    def text_of(values: Sequence[Values]) -> bytes | None:
+        try:
+            parts = [column.written(one) for column, one in zip(written, values, strict=True)]
+            row = f"({','.join([template for template, _ in parts])}),"
+            text = (row * len(values[0]))[:-1] % tuple(chain.from_iterable(zip(*[taken for _, taken in parts], strict=True)))
+            encoded = text.encode()
+        # Row by row it is seen which value it is.
+        except (ApplierError, TypeError, ValueError, AttributeError):
+            return None
+        return encoded if len(encoded) <= most_bytes else None
+
+    return text_of
+
+
+def _column(column: WireColumn) -> _ColumnText:
+    literal = fitting_literal_of(*column)
+    try:
+        null = literal(None)
+    except (ApplierError, TypeError):
+        null = None
+    description, mysql_type, flags = column
+    if needs_every_value(description, mysql_type):
+        return _ColumnText("%s", _never, literal, None)
+    if mysql_type in FLOATS:
+        return _ColumnText("%r", _are_floats32 if is_float32(description) else _are_floats, literal, null)
+    if mysql_type in {ENUM, SET} | INTEGERS:
+        greatest = None if mysql_type in INTEGERS else greatest_ordinal(description, mysql_type)
+        return _ColumnText("%d", _are_integers if greatest is None else _are_ordinals(greatest), literal, null)
+    if mysql_type in STRING_TYPES and flags & Flag.BINARY:
+        return _ColumnText("x'%s'", _are_bytes(binary_length(description)), literal, null, bytes.hex, lambda value: f"x'{value.hex()}'")
+    if mysql_type in STRING_TYPES | TEXTS | {DECIMAL}:
+        return _ColumnText("'%s'", _are_texts(column), literal, null, beside_null=lambda value: f"'{value}'")
+    return _ColumnText("%s", _never, literal, None)
+
+
+def _never(_: Values) -> bool:
+    return False
+
+
+# --- proofs. A sum, and what is joined, has no NULL and no value of another type in it: Python raises TypeError. --------
+
+
+def _are_integers(values: Values) -> bool:
+    return type(sum(values)) is int
+
+
+def _are_ordinals(greatest: int) -> Proof:
+    return lambda values: _are_integers(values) and min(values) >= 0 and max(values) <= greatest
+
+
+def _are_floats(values: Values) -> bool:
+    if not isfinite(sum(values)):
+        return False
+    return 0.0 not in values or not any(not value and copysign(1, value) < 0 for value in values)
+
+
+def _are_floats32(values: Values) -> bool:
+    return _are_floats(values) and not any(greatest in values for greatest in _GREATEST_FLOATS)
+
+
+def _are_bytes(length: int) -> Proof:
+    return lambda values: len(b"".join(values)) >= 0 and (not length or min(map(len, values)) >= length)
+
+
+def _are_texts(column: WireColumn) -> Proof:
+    description, mysql_type, _ = column
+    data_type = data_type_of(description)
+    digits = fraction_digits(description) if data_type in TIMES else MOST_DIGITS
+    strips_end_spaces = data_type == "char" and mysql_type in STRING_TYPES
+
+    def are_texts(values: Values) -> bool:
+        joined = "\0".join(values)
+        if "'" in joined or "\\" in joined or joined.count("\0") >= len(values) or not _is_utf8(joined):
+            return False
+        if strips_end_spaces and (" \0" in joined or joined.endswith(" ")):
+            return False
+        return digits >= MOST_DIGITS or "." not in joined or not _are_cut(values, digits)
+
+    return are_texts
+
+
+def _are_cut(values: Values, digits: int) -> bool:
+    """Return whether a time may have more than so many digits of a second."""
+    return not digits or "." in "".join(map(itemgetter(slice(None, -digits - 1)), values))
+
+
+def _is_utf8(text: str) -> bool:
+    if text.isascii():
         return True
     try:
-        row.encode()
+        text.encode()
     except UnicodeEncodeError:
         return False
     return True

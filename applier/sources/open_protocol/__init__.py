@@ -7,9 +7,9 @@ May import ``model`` and ``sources.port``. Read ``decoder`` first: it is what ot
 from applier.sources.open_protocol.claim_check import decode_claim_check
 from applier.sources.open_protocol.decoder import OPEN_PROTOCOL, OpenProtocolDecoder
 from applier.sources.open_protocol.event import decode_record
+from applier.sources.open_protocol.image_codec import image_decoder, images_decoder
 from applier.sources.open_protocol.placer import OpenProtocolPlacer
 from applier.sources.open_protocol.row_key import KEYLESS, decode_key, encode_key
-from applier.sources.open_protocol.shape_codec import image_decoder
 
 __all__ = [
     "KEYLESS",
@@ -21,4 +21,5 @@ __all__ = [
     "decode_record",
     "encode_key",
     "image_decoder",
+    "images_decoder",
 ]

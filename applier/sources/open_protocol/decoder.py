@@ -7,9 +7,9 @@ from typing import Final
 from applier.model.events import Event
 from applier.model.position import Place, Stream
 from applier.sources.open_protocol.event import decode_record
+from applier.sources.open_protocol.image_codec import image_decoder, images_decoder
 from applier.sources.open_protocol.placer import OpenProtocolPlacer
 from applier.sources.open_protocol.row_key import decode_key
-from applier.sources.open_protocol.shape_codec import image_decoder
 from applier.sources.port import Record
 
 
@@ -19,6 +19,7 @@ class OpenProtocolDecoder:
 
     # The functions themselves, not methods that call them: keys and images are decoded once per row.
     image_decoder = staticmethod(image_decoder)
+    images_decoder = staticmethod(images_decoder)
     decode_key = staticmethod(decode_key)
 
     def placer(self, stream: Stream) -> OpenProtocolPlacer:

@@ -13,10 +13,10 @@ from typing import Any, Final, Literal
 import msgspec
 
 from applier.model.events import ColumnShape, Flag, Shape
-from applier.sources.open_protocol.compiled import CompiledShapes
+from applier.sources.open_protocol.compiled import MAX_SHAPES, CompiledShapes
 from applier.sources.open_protocol.row_key import KEYLESS, canonical_float, encode_plain
-from applier.sources.open_protocol.shape_codec import MAX_SHAPES, Fix, fix_of, value_type, values_of
 from applier.sources.open_protocol.value import VALUE_CLASSES, ValueClass
+from applier.sources.open_protocol.value_codec import Fix, fix_of, value_type, values_of
 
 MAX_INTERNED = 65_536
 """Shapes kept from earlier ranges; one takes some hundred bytes."""

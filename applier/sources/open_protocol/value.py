@@ -1,6 +1,6 @@
 """Column values: what a JSON value means under its type code and flags (open_protocol.md 2.5, 2.6).
 
-One table of types for both ways of reading: the full parse here, and the compiled decoders of ``shape_codec``.
+One table of types for both ways of reading: the full parse here, and the compiled decoders of ``value_codec``.
 """
 
 from binascii import a2b_base64

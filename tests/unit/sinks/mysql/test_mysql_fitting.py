@@ -5,8 +5,6 @@ import pytest
 from applier.model.errors import NeedsOperator, RowRefused
 from applier.model.events import Flag
 from applier.planner.catalogue import ColumnDescription
-from applier.planner.port import WireColumn
-from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.fitting import fitting_literal_of
 
 BINARY = int(Flag.BINARY)
@@ -177,40 +175,3 @@ def test_null_is_refused_by_a_timestamp_that_would_become_the_current_time() -> 
     with pytest.raises(RowRefused, match="NOT NULL"):
         render("timestamp", 7, None, nullable=False)
     assert render("timestamp", 7, "2020-01-01 00:00:00", nullable=False) == "'2020-01-01 00:00:00'"
-
-
-def row(*columns: tuple[str, int], nullable: bool = True):
-    return MysqlDialect().row_literal([WireColumn(column(sql_type, nullable=nullable), mysql_type, 0) for sql_type, mysql_type in columns])
-
-
-@pytest.mark.parametrize(
-    ("columns", "values"),
-    [
-        ([("int", 3), ("datetime", 12)], (1, "2020-01-01 10:00:00.5")),
-        ([("datetime", 12), ("time", 11)], ("2020-01-01 10:00:00", "10:00:00.5")),
-        ([("datetime(3)", 12), ("time", 11)], ("2020-01-01 10:00:00.1234", "10:00:00")),
-        ([("datetime(3)", 12), ("time", 11)], ("2020-01-01 10:00:00.123", "10:00:00.1")),
-        ([("time(1)", 11), ("datetime(6)", 12)], ("10:00:00.12", "2020-01-01 10:00:00.123456")),
-        ([("char(9)", 254), ("int", 3)], (" ", 1)),
-        ([("char(9)", 254), ("int", 3)], ("a ", None)),
-        ([("double(5,1)", 5)], (1.25,)),
-        ([("datetime", 12), ("int", 3)], ("2020-01-01 10:00:00.5", None)),
-    ],
-)
-def test_the_quick_way_to_render_a_row_refuses_what_the_exact_way_refuses(
-    columns: list[tuple[str, int]], values: tuple[object, ...]
-) -> None:
-    with pytest.raises(RowRefused):
-        row(*columns)(values)
-
-
-def test_null_in_a_row_is_refused_by_a_timestamp_that_would_become_the_current_time() -> None:
-    with pytest.raises(RowRefused):
-        row(("int", 3), ("timestamp", 7), nullable=False)((1, None))
-
-
-def test_the_quick_way_takes_what_fits() -> None:
-    literal = row(("int", 3), ("datetime", 12), ("time(3)", 11), ("char(9)", 254), ("varchar(9)", 15))
-    assert literal((1, "2020-01-01 10:00:00", "10:00:00.123", "a", "b.")) == "(1,'2020-01-01 10:00:00','10:00:00.123','a','b.')"
-    assert literal((1, "2020-01-01 10:00:00.0", "10:00:00.123", "a", "b ")) == "(1,'2020-01-01 10:00:00.0','10:00:00.123','a','b ')"
-    assert literal((1, None, "10:00:00", None, "x")) == "(1,NULL,'10:00:00',NULL,'x')"

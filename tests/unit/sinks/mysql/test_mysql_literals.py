@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from applier.model.errors import FatalSinkError
 from applier.model.events import Flag
 from applier.planner.catalogue import ColumnDescription
-from applier.planner.port import RowDialect, WireColumn
+from applier.planner.port import BulkDialect, RowsDialect
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.literals import literal_of
 
@@ -19,10 +19,6 @@ BINARY = int(Flag.BINARY)
 
 def column(sql_type: str = "text", *, nullable: bool = True, labels: tuple[str, ...] = ()) -> ColumnDescription:
     return ColumnDescription(name="c", sql_type=sql_type, nullable=nullable, labels=labels)
-
-
-def wire(mysql_type: int, sql_type: str, flags: int = 0) -> WireColumn:
-    return WireColumn(column(sql_type), mysql_type, flags)
 
 
 def render(mysql_type: int, value: object, *, flags: int = 0, sql_type: str = "text", labels: tuple[str, ...] = ()) -> str:
@@ -134,53 +130,8 @@ def test_a_type_that_the_protocol_does_not_have_is_refused() -> None:
         literal_of(column(), 255, 0)
 
 
-INT, NAME, AMOUNT, SCORE, RAW = (
-    wire(3, "int"),
-    wire(15, "varchar(9)"),
-    wire(246, "decimal(9,2)"),
-    wire(5, "double"),
-    wire(15, "blob", BINARY),
-)
-ROW = MysqlDialect().row_literal
-
-
-def test_the_dialect_renders_whole_rows_and_crosses_to_executors() -> None:
+def test_the_dialect_crosses_to_executors_and_renders_many_rows_at_once() -> None:
     dialect = MysqlDialect(max_packet_bytes=7)
-    assert isinstance(dialect, RowDialect)
+    assert isinstance(dialect, RowsDialect)
+    assert isinstance(dialect, BulkDialect)
     assert pickle.loads(pickle.dumps(dialect)) == dialect  # noqa: S301
-
-
-def test_a_plain_row_is_formatted_at_once() -> None:
-    assert ROW([INT, NAME, AMOUNT, SCORE])((1, "é", "2.50", 0.5)) == "(1,'é','2.50',0.5)"
-
-
-def test_a_row_of_bytes_is_rendered_column_by_column() -> None:
-    assert ROW([INT, RAW])((1, b"\0")) == "(1,x'00')"
-
-
-@pytest.mark.parametrize(
-    ("values", "text"),
-    [
-        ((None, None, None, None), "(NULL,NULL,NULL,NULL)"),
-        ((1, "it's", "2", 1.0), "(1,'it\\'s',2,1.0e0)"),
-        ((1, "\\", "2", 1.0), "(1,'\\\\',2,1.0e0)"),
-        ((1, "\0", "2", 1.0), "(1,'\\0',2,1.0e0)"),
-        ((1, "\udcff", "2", 1.0), "(1,x'ff',2,1.0e0)"),
-        ((1, "x", "2", -0.0), "(1,'x',2,'-0')"),
-        ((1, "x", "2','3", -1.0), "(1,'x','2\\',\\'3',-1.0e0)"),
-    ],
-)
-def test_a_row_that_needs_care_is_rendered_column_by_column(values: tuple[object, ...], text: str) -> None:
-    assert ROW([INT, NAME, AMOUNT, SCORE])(values) == text
-
-
-@given(st.lists(st.text(st.characters(codec=None)) | st.none(), min_size=1, max_size=4), st.integers())
-def test_the_fast_way_never_differs_from_the_exact_way_for_numbers_and_text(texts: list[str | None], number: int) -> None:
-    columns, values = [INT] + [NAME] * len(texts), (number, *texts)
-    try:
-        exact = ",".join(literal_of(*column)(value) for column, value in zip(columns, values, strict=True))
-    except UnicodeEncodeError:
-        with pytest.raises(UnicodeEncodeError):
-            ROW(columns)(values)
-    else:
-        assert ROW(columns)(values) == f"({exact})"

@@ -1,0 +1,182 @@
+"""Many rows rendered at once are what the same rows are value by value. That a server reads them so is the integration test's matter."""
+
+import re
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from applier.model.errors import NeedsOperator
+from applier.model.events import Flag
+from applier.planner.catalogue import ColumnDescription, TableDescription
+from applier.planner.port import WireColumn
+from applier.sinks.mysql.dialect import MysqlDialect
+from applier.sinks.mysql.fitting import fitting_literal_of
+from applier.sinks.mysql.row import rows_text_of
+from tests.integration.literal_case import CASES, Case
+
+MOST_BYTES = 10_000_000
+BINARY = int(Flag.BINARY)
+LITERAL = r"(?:NULL|x'(?:[0-9a-f]{2})*'|'(?:[^'\\]|\\.)*'|[-+.0-9e]+)"
+ROW = rf"\({LITERAL}(?:,{LITERAL})*\)"
+ESCAPES = {"\\0": "\0", "\\'": "'", "\\\\": "\\"}
+
+
+def wire(mysql_type: int, sql_type: str, flags: int = 0, **more: Any) -> WireColumn:
+    facts: dict[str, Any] = {"nullable": True, "binary": bool(flags & BINARY)} | more
+    return WireColumn(ColumnDescription(name="c", sql_type=sql_type, **facts), mysql_type, flags)
+
+
+def labels_of(sql_type: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"'((?:[^']|'')*)'", sql_type)) if sql_type.startswith(("enum", "set")) else ()
+
+
+def wire_of(case: Case) -> WireColumn:
+    labels = labels_of(case.sql_type)
+    return wire(case.mysql_type, case.sql_type, case.flags, labels=labels, is_set=case.sql_type.startswith("set"))
+
+
+def at_once(columns: Sequence[WireColumn], *rows: tuple[Any, ...]) -> str | None:
+    text = rows_text_of(columns, MOST_BYTES)(list(zip(*rows, strict=True)))
+    return None if text is None else text.decode()
+
+
+def one_by_one(columns: Sequence[WireColumn], *rows: tuple[Any, ...]) -> str:
+    functions = [fitting_literal_of(*column) for column in columns]
+    return ",".join(f"({','.join(literal(value) for literal, value in zip(functions, row, strict=True))})" for row in rows)
+
+
+def read_back(text: str | None, columns: Sequence[WireColumn]) -> list[tuple[Any, ...]]:
+    """Return what a server makes of the literals: two that mean the same are the same."""
+    assert text is not None
+    assert re.fullmatch(rf"{ROW}(?:,{ROW})*", text, re.DOTALL)
+    found = re.findall(LITERAL, text, re.DOTALL)
+    values = [value_of(literal, columns[number % len(columns)]) for number, literal in enumerate(found)]
+    return list(zip(*[iter(values)] * len(columns), strict=True))
+
+
+def value_of(literal: str, column: WireColumn) -> Any:
+    if literal == "NULL":
+        return None
+    if literal.startswith("x'"):
+        return bytes.fromhex(literal[2:-1])
+    if literal.startswith("'"):
+        literal = re.sub(r"\\.", lambda match: ESCAPES[match[0]], literal[1:-1], flags=re.DOTALL)
+    if column.mysql_type in (4, 5):
+        return struct.pack("<f" if column.column.sql_type.startswith("float") else "<d", float(literal))
+    return literal
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[list[WireColumn], list[tuple[Any, ...]]]:
+    """Columns of any types, with rows of hostile values."""
+    chosen = draw(st.lists(st.sampled_from(CASES), min_size=1, max_size=5))
+    rows = st.tuples(*(st.sampled_from([*case.values, None]) for case in chosen))
+    return list(map(wire_of, chosen)), draw(st.lists(rows, min_size=1, max_size=20))
+
+
+@given(cases())
+def test_rows_of_any_types_say_at_once_what_they_say_one_by_one(case: tuple[list[WireColumn], list[tuple[Any, ...]]]) -> None:
+    columns, rows = case
+    assert read_back(at_once(columns, *rows), columns) == read_back(one_by_one(columns, *rows), columns)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_all_hostile_values_of_a_type_are_written_in_one_group(case: Case) -> None:
+    columns, rows = [wire_of(case)], [(value,) for value in case.values]
+    for group in (rows, [*rows, (None,)], *([row] for row in rows)):
+        assert read_back(at_once(columns, *group), columns) == read_back(one_by_one(columns, *group), columns)
+
+
+@given(st.lists(st.tuples(st.text(st.characters(codec=None)) | st.none(), st.integers() | st.none()), min_size=1, max_size=8))
+def test_any_text_and_any_number_are_the_same_text_both_ways(rows: list[tuple[str | None, int | None]]) -> None:
+    columns = [wire(15, "varchar(9)"), wire(3, "int")]
+    try:
+        exact = one_by_one(columns, *rows)
+    except UnicodeEncodeError:  # a lone surrogate that stands for no byte
+        assert at_once(columns, *rows) is None
+    else:
+        assert at_once(columns, *rows) == exact
+
+
+INT, NAME, AMOUNT, SCORE, RAW = (
+    wire(3, "int"),
+    wire(15, "varchar(9)"),
+    wire(246, "decimal(9,2)"),
+    wire(5, "double"),
+    wire(15, "blob", BINARY),
+)
+
+
+def test_plain_rows_are_formatted_at_once() -> None:
+    assert at_once([INT, NAME, AMOUNT, SCORE], (1, "é", "2.50", 0.5), (2, "f", "3", -1e30)) == "(1,'é','2.50',0.5),(2,'f','3',-1e+30)"
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ((None, None, None, None), "(NULL,NULL,NULL,NULL)"),
+        ((1, "it's", "2", 1.0), "(1,'it\\'s','2',1.0)"),
+        ((1, "\\", "2", 1.0), "(1,'\\\\','2',1.0)"),
+        ((1, "\0", "2", 1.0), "(1,'\\0','2',1.0)"),
+        ((1, "\udcff", "2", 1.0), "(1,x'ff','2',1.0)"),
+        ((1, "x", "2", -0.0), "(1,'x','2','-0')"),
+        ((1, "x", "2','3", -1.0), "(1,'x','2\\',\\'3',-1.0)"),
+    ],
+)
+def test_a_column_that_needs_care_does_not_slow_down_the_others(values: tuple[Any, ...], text: str) -> None:
+    """Its neighbours keep the short form: a quoted DECIMAL, a float without an exponent."""
+    assert at_once([INT, NAME, AMOUNT, SCORE], values) == text
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        (wire(12, "datetime"), "2020-01-01 10:00:00.5"),
+        (wire(11, "time(1)"), "10:00:00.12"),
+        (wire(12, "datetime(3)"), "2020-01-01 10:00:00.1234"),
+        (wire(254, "char(9)"), "a "),
+        (wire(254, "char(9)"), " "),
+        (wire(254, "binary(3)", BINARY), b"ab"),
+        (wire(5, "double(5,1)"), 1.25),
+        (wire(7, "timestamp", nullable=False), None),
+        (wire(3, "int", nullable=False), None),
+        (wire(247, "enum('a')", labels=("a",)), 2),
+        (wire(248, "set('a')", labels=("a",), is_set=True), 2),
+        (wire(3, "int"), "1 OR 1"),
+        (wire(3, "int"), 1.5),
+        (wire(5, "double"), float("inf")),
+        (wire(15, "varchar(9)"), 7),
+        (wire(15, "varchar(9)"), b"x"),
+        (wire(15, "blob", BINARY), "x"),
+        (wire(6, "int"), 1),
+    ],
+)
+@pytest.mark.parametrize("null", [False, True], ids=["", "beside NULL"])
+def test_what_is_refused_one_by_one_leaves_the_whole_group(column: WireColumn, value: Any, *, null: bool) -> None:
+    rows = [(value, 1), *([(None, 2)] if null else [])]
+    with pytest.raises(Exception):  # noqa: B017 - whatever it is
+        one_by_one([column, INT], *rows)
+    assert at_once([column, INT], *rows) is None
+
+
+def test_what_fits_is_taken() -> None:
+    columns = [wire(12, "datetime"), wire(11, "time(3)"), wire(254, "char(9)"), wire(15, "varchar(9)"), wire(254, "binary(2)", BINARY)]
+    rows = [("2020-01-01 10:00:00", "10:00:00.123", "a", "b.", b"ab"), ("2020-01-01 10:00:00.0", "10:00:00.120", "", "b ", None)]
+    assert at_once(columns, *rows) == (
+        "('2020-01-01 10:00:00','10:00:00.123','a','b.',x'6162'),('2020-01-01 10:00:00.0','10:00:00.120','','b ',NULL)"
+    )
+
+
+def test_a_group_that_is_too_large_for_a_statement_is_left() -> None:
+    assert rows_text_of([NAME], 10)([["x" * 6]]) == b"('xxxxxx')"
+    assert rows_text_of([NAME], 9)([["x" * 6]]) is None
+    assert rows_text_of([NAME], 9)([["é" * 4]]) is None
+
+
+def test_a_column_that_cannot_hold_the_type_needs_the_operator() -> None:
+    with pytest.raises(NeedsOperator):
+        MysqlDialect().rows_text(TableDescription(schema="s", table="t", columns=(), unique_keys=()), [wire(15, "int")])
