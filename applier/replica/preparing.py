@@ -14,8 +14,9 @@ from applier.replica.state import ReplicaState
 from applier.tasks.plan import SMALL_SEGMENT_ROWS
 from applier.tasks.port import Prepared
 
-SEGMENTS_AT_ONCE: Final = 3
-"""So many segments of the usual size are prepared by one job: each of their rows passes through Python once for all of them."""
+SEGMENTS_AT_ONCE: Final = 4
+"""So many segments of the usual size are prepared by one job: each of their rows passes through Python once for all of them. They have
+more rows than a plan of listening: with 3, jobs lay across three batches, and 64 streams were read 2.3 times instead of 1.8."""
 
 
 class _Ready(NamedTuple):
