@@ -82,7 +82,7 @@ class Renderers:
             render = GroupRenderer(exact, partial(rows.rows_text, description))
             replaces = GroupWay(render, partial(rows.joined_replaces, description, columns), rows.most_rows(description))
         if (bulk := self._bulk_dialect) is not None:
-            loads = GroupWay(GroupRenderer(exact, _lines_of(bulk)), partial(bulk.bulk_loads, description, columns), GROUP_ROWS)
+            loads = GroupWay(GroupRenderer(exact, bulk.bulk_line), partial(bulk.bulk_loads, description, columns), GROUP_ROWS)
         return TableRenderers(exact, columns, replaces, loads)
 
 
@@ -101,14 +101,6 @@ class TableRenderers(NamedTuple):
     columns: tuple[str, ...]
     replaces: GroupWay[tuple[bytes, int]] | None
     loads: GroupWay[tuple[bytes, bytes, int]] | None
-
-
-def _lines_of(dialect: BulkDialect) -> RowsTextOf:
-    def text_of(columns: Sequence[WireColumn]) -> RowsText | None:
-        lines = dialect.bulk_line(columns)
-        return None if lines is None else lambda values: lines(list(zip(*values, strict=True)))
-
-    return text_of
 
 
 class GroupPass:

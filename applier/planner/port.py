@@ -11,8 +11,8 @@ Literal: TypeAlias = Callable[[Value], str]
 RowsText: TypeAlias = Callable[[Sequence[Sequence[Value]]], bytes | None]
 """Some rows, as columns of values -> their texts in a REPLACE, joined. None: one cannot be written, or all are too large for a statement;
 they are left to ``replaces``. Raises nothing."""
-RowsLines: TypeAlias = Callable[[Sequence[tuple[Value, ...]]], bytes | None]
-"""Values of some rows -> their lines in a bulk load. None: a value needs more care; all are left to ``replaces``. Raises nothing."""
+RowsLines: TypeAlias = Callable[[Sequence[Sequence[Value]]], bytes | None]
+"""Some rows, as columns of values -> their lines in a bulk load. None: a value needs care: they are left to ``replaces``. Never raises."""
 ImageDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]
 """Image bytes -> values in the order of ``shape.columns``; ProtocolError (without a place) if they cannot be read."""
 ImageDecoders: TypeAlias = Callable[[Shape], ImageDecoder]

@@ -57,7 +57,7 @@ def render(plan: PreparePlan, reducer: int, chunks: Iterable[bytes], decoder: De
     part = _Part(0, reducer)
     last = len(plan.windows) - 1
     try:
-        for segment, item in plan_segments(chunks, plan.windows, target, decoder, plan.policy):
+        for segment, item in plan_segments(chunks, plan.windows, target, decoder, plan.policy, bulk=plan.bulk):
             while part.segment < segment:
                 yield from part.end()
                 part = _Part(part.segment + 1, reducer)

@@ -53,7 +53,7 @@ def load(url: str, values: Sequence[tuple[Any, ...]], types: Sequence[tuple[int,
     dialect = MysqlDialect()
     lines = dialect.bulk_line([WireColumn(column, *kind) for column, kind in zip(described.columns, types, strict=True)])
     assert lines is not None
-    content = lines(values)
+    content = lines(list(zip(*values, strict=True)))
     assert content is not None
     [(text, data, number)] = dialect.bulk_loads(described, [column.name for column in described.columns], [(content, len(values))])
     return Statement(Phase.REPLACE, f"{SHOP}.{table}", text, number, 1, 1, data=data)

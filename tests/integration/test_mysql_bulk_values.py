@@ -208,7 +208,7 @@ class Table:
         for text, _ in DIALECT.replaces(self.description, names, map(exact_row(DIALECT, columns), rows)):
             assert execute_text(self.session, text)[1] == 0
         batches = [rows[start : start + batch] for start in range(0, len(rows), batch)]
-        rendered = [(lines(part), len(part)) for part in batches]
+        rendered = [(lines(list(zip(*part, strict=True))), len(part)) for part in batches]
         assert None not in [content for content, _ in rendered]
         other = replace(self.description, table="by_load")
         for text, content, number in DIALECT.bulk_loads(other, names, rendered):

@@ -59,7 +59,9 @@ class Grouping(PlainDialect):
     def bulk_line(self, columns):
         if self.unproven in [column.column.name for column in columns]:
             return None
-        return lambda rows: None if self._is_hard(rows) else b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+        return lambda values: (
+            None if self._is_hard(values) else b"".join(json.dumps(row).encode() + b"\n" for row in zip(*values, strict=True))
+        )
 
     def bulk_loads(self, table, columns, lines):
         batch = list(lines)

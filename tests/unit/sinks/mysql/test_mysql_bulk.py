@@ -28,7 +28,7 @@ BLOB = column("blob", 252, BINARY)
 def lines(columns, *rows):
     render = DIALECT.bulk_line(columns)
     assert render is not None
-    return render(rows)
+    return render(list(zip(*rows, strict=True)))
 
 
 def test_the_dialect_loads_in_bulk():
