@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
-from applier.coordinator.batches import Batches
+from applier.coordinator.batch_bytes import BatchBytes
 from applier.coordinator.closed_bytes import ClosedBytes
 from applier.coordinator.sweep import Sweep
 from applier.model.position import Stream, Ts
@@ -28,6 +28,7 @@ class Cache:
         "at_checkpoint",
         "bytes_of",
         "closed",
+        "rows",
     )
 
     def __init__(self) -> None:
@@ -41,9 +42,11 @@ class Cache:
         self._ends: list[tuple[Ts, int, RangeId]] = []
         self.at_checkpoint, self.ahead = Sweep(self._ranges), Sweep(self._ranges)
         self._pinned: Counter[RangeId] = Counter()
-        self._batches = Batches()
+        self._batches = BatchBytes()
         self.bytes_of: Counter[Stream] = Counter()
         self.closed = ClosedBytes()
+        self.rows = 0
+        """Rows of all ranges."""
 
     @property
     def number(self) -> int:
@@ -87,6 +90,7 @@ class Cache:
         heappush(self._ends, (report.max_ts, number, report.range))
         self._names.setdefault(report.range.stream, set()).add(report.range)
         self.bytes_of[report.range.stream] += report.bytes
+        self.rows += report.rows
         self.closed.add(report)
 
     def _drop(self, name: RangeId) -> bool:
@@ -95,6 +99,7 @@ class Cache:
             return False
         report = self._ranges.pop(name)[1]
         self.bytes_of[name.stream] -= report.bytes
+        self.rows -= report.rows
         self.closed.drop(report)
         self._names[name.stream].remove(name)
         for sweep in (self.at_checkpoint, self.ahead):

@@ -163,7 +163,7 @@ class Coordinator:
             return
         begun_ts = self._begun_ts()
         self._streams.check(report, begun_ts)
-        self._streams.take(report, self._admitted(report), begun_ts)
+        self._streams.take(report, self._admitted(report) if report.ddls else (), begun_ts)
         self._cache.add(report)
         self._rejected.add(report.rejected_events)
         self._window.is_fresh = False

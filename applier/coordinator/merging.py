@@ -36,12 +36,16 @@ class Merges:
         """Whether a range is one that is read again."""
         return range_id in self._reading
 
-    def plan(self, state: StreamState) -> Iterator[tuple[RangeId, int]]:
-        """Yield a range over the smallest run of a stream's ranges, and its expected bytes, if the stream has too many."""
-        stream = state.stream
-        if self._cache.ranges_of(stream) <= max(self._most_ranges, FAN):
+    def has_many(self, stream: Stream) -> bool:
+        """Whether a stream has so many ranges that some should become one."""
+        has_many = self._cache.ranges_of(stream) > max(self._most_ranges, FAN)
+        if not has_many and self._failed:
             self._failed.discard(stream)
-            return
+        return has_many
+
+    def plan(self, state: StreamState) -> Iterator[tuple[RangeId, int]]:
+        """Yield a range over the smallest run of a stream's ranges, and its expected bytes."""
+        stream = state.stream
         if stream in self._failed or stream in self._busy:
             return
         # Only of the contiguous prefix: between two ranges after it a range may still be missing.

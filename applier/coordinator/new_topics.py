@@ -47,6 +47,8 @@ class NewTopics:
 
     def check(self, report: RangeReport, checkpoint_ts: Ts) -> None:
         """Compare a range of the contiguous prefix with the checkpoint. NeedsOperator if the topic has a history below it."""
+        if not self._unchecked:
+            return
         stream = report.range.stream
         waiting = self._unchecked.get(stream.topic, set())
         if stream not in waiting:

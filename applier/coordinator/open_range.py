@@ -9,7 +9,7 @@ from typing import Final
 
 from applier.model.position import Ts
 from applier.model.range_report import RangeReport, RowCount, TableRows
-from applier.model.segment import first_beyond, is_beyond, is_spent, overlaps_segment
+from applier.model.segment import first_beyond, is_beyond, is_spent, lies_in_segment, overlaps_segment
 
 _TS: Final = attrgetter("ts")
 
@@ -39,6 +39,8 @@ class OpenRange:
     def rows_between(self, after_ts: Ts, upto_ts: Ts) -> int:
         """Return how many rows can lie in a segment, at most."""
         report = self.report
+        if lies_in_segment(report.min_ts, report.max_ts, after_ts, upto_ts):
+            return report.rows
         if not overlaps_segment(report.min_ts, report.max_ts, after_ts, upto_ts):
             return 0
         counts = report.row_counts

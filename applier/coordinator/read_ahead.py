@@ -5,7 +5,7 @@ they lack is what lets everything else be applied and released. While closed row
 first, and nothing is read if there are many of them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from applier.coordinator.cache import Cache
@@ -15,7 +15,7 @@ from applier.coordinator.policy import Policy
 from applier.coordinator.stream_state import StreamState
 from applier.coordinator.streams import Streams
 from applier.coordinator.window import Window
-from applier.model.position import Offset, Stream, Ts
+from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.model.segment import is_ahead
 
@@ -54,12 +54,12 @@ class ReadAhead:
         """Return the next ranges to read; () if enough rows wait to be written."""
         if self._has_enough():
             return ()
-        least_ts = self._streams.least_resolved_ts(self._window.checkpoint_ts)
-        hungry = [state for state in self._streams if state.has_more and not self._must_wait(state, least_ts)]
+        must_wait = self._waiting()
+        hungry = [state for state in self._streams if state.has_more and not must_wait(state)]
         planned = self._ranges(hungry)
         for name in planned:
             self._expect(name, self._streams.of(name).size.expected_bytes(name.end - name.start))
-        for state in self._streams:
+        for state in [state for state in self._streams if self.merges.has_many(state.stream)]:
             for merge, size in self.merges.plan(state):
                 self._expect(merge, size)
                 planned.append(merge)
@@ -82,19 +82,22 @@ class ReadAhead:
         # What is being read counts too: it will be cached before the next plan.
         return self._cache.bytes + self._reading >= self._policy.cached_bytes
 
-    def _must_wait(self, state: StreamState, least_ts: Ts) -> bool:
-        """Whether a stream that is ahead of the least promise must wait."""
-        resolved_ts = self._streams.resolved_ts(state.stream, self._window.checkpoint_ts)
-        if self._window.is_beyond_need(resolved_ts):
-            return True
-        if not is_ahead(resolved_ts, least_ts):
-            return False
-        return self._is_full or self._cache.closed.beyond + self._reading >= self._policy.lead_bytes
+    def _waiting(self) -> Callable[[StreamState], bool]:
+        """Return what says of a stream whether it must wait: it is ahead of the least promise, and those ahead are held."""
+        window, least_ts = self._window, self._streams.least_resolved_ts(self._window.checkpoint_ts)
+        is_held = self._is_full or self._cache.closed.beyond + self._reading >= self._policy.lead_bytes
+
+        def must_wait(state: StreamState) -> bool:
+            return (is_held and is_ahead(state.resolved_ts, least_ts)) or window.is_beyond_need(
+                max(state.resolved_ts, window.checkpoint_ts)
+            )
+
+        return must_wait
 
     def has_read(self, ends: Mapping[Stream, Offset]) -> bool:
         """Whether every stream was read up to ``ends``, or must wait: W cannot grow beyond one that was read to its end."""
-        least_ts = self._streams.least_resolved_ts(self._window.checkpoint_ts)
-        return all(state.prefix >= ends.get(state.stream, state.prefix) or self._must_wait(state, least_ts) for state in self._streams)
+        must_wait = self._waiting()
+        return all(state.prefix >= ends.get(state.stream, state.prefix) or must_wait(state) for state in self._streams)
 
     # --- how much ------------------------------------------------------------------------------------------------------
 

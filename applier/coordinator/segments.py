@@ -49,7 +49,10 @@ class Segments:
         """Cut further segments up to ``upto_ts``, of about ``most_rows`` in all. ``begun_ts``: where they begin if none was cut."""
         found: list[SegmentAhead] = []
         after_ts, rows = self._end_ts(begun_ts), 0
-        if not (moves_checkpoint(upto_ts, after_ts) and self._cache.ahead.holds(at_least, after_ts, upto_ts)):
+        # First by the rows of all ranges: a small feed asks in each cycle, and mostly in vain.
+        if self._cache.rows < at_least or not moves_checkpoint(upto_ts, after_ts):
+            return ()
+        if not self._cache.ahead.holds(at_least, after_ts, upto_ts):
             return ()
         # Only rows: a window without rows that was cut could not grow any more before it is applied. A rest that is less than a segment
         # comes along: prepared alone, it would have the same ranges read again.
@@ -66,7 +69,8 @@ class Segments:
 
     def _cut(self, after_ts: Ts, upto_ts: Ts) -> SegmentAhead:
         """Cut the segment that begins at ``after_ts``: up to ``upto_ts``, or less if it would have too many rows."""
-        upto_ts = self._cache.ahead.cut(after_ts, upto_ts, self._most_rows)
+        if self._cache.rows > self._most_rows:
+            upto_ts = self._cache.ahead.cut(after_ts, upto_ts, self._most_rows)
         ranges, tables, rows = self._cache.ahead.select(after_ts, upto_ts, None)
         segment = SegmentAhead(after_ts=after_ts, upto_ts=upto_ts, ranges=ranges, tables=tables, rows=rows)
         self._ahead.append(_Cut(segment, self._cache.number))

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from applier.model.events import DdlIdentity
-from applier.model.position import Offset, Ts
+from applier.model.position import MAX_TS, Offset, Ts
 from applier.model.range_report import HoldPoint
 from applier.model.segment import ddl_holds_offset, first_holding
 
@@ -53,18 +53,28 @@ class StoredOffset:
         held = list(self._held)
         self._held = deque(_joined(held[i : i + 2]) for i in range(0, len(held), 2))
 
-    def first(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], done: DdlIdentity | None) -> Offset | None:
-        """Return the first record that a restart at ``checkpoint_ts`` must read, None if there is none."""
+    def first(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], done: DdlIdentity | None) -> tuple[Offset | None, Ts | None]:
+        """Return the first record that a restart at ``checkpoint_ts`` must read, None if there is none.
+
+        And up to which checkpoint it is that record, if nothing more is read; None if a DDL may change it.
+        """
         # Resolved events count among the hold points. Without them a restart never learns the promises that were read before it:
         # 240 of 3,000 simulated histories stand still.
-        offsets = (self._first_row(checkpoint_ts), self._first_ddl(checkpoint_ts, pending, done))
-        found = [offset for offset in offsets if offset is not None]
+        point = self._first_point(checkpoint_ts)
+        if self._ddls:
+            ddl = self._first_ddl(checkpoint_ts, pending, done)
+            found = [offset for offset in (point and point.offset, ddl) if offset is not None]
+            return max(min(found), self._passed) if found else None, None
+        if point is None:
+            return None, MAX_TS
         # Joined entries stand for offsets that did not matter any more: never above what was stored before.
-        return max(min(found), self._passed) if found else None
+        return max(point.offset, self._passed), point.value
 
-    def _first_row(self, checkpoint_ts: Ts) -> Offset | None:
-        found = (_first_held(hold, checkpoint_ts) for hold in self._held)
-        return next((offset for offset in found if offset is not None), None)
+    def _first_point(self, checkpoint_ts: Ts) -> HoldPoint | None:
+        for hold in self._held:
+            if (point := _first_held(hold, checkpoint_ts)) is not None:
+                return point
+        return None
 
     def _first_ddl(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], done: DdlIdentity | None) -> Offset | None:
         """Return the first DDL that holds the stored offset. Those in front that are settled never will again: each is looked at once."""
@@ -82,9 +92,9 @@ class StoredOffset:
             self._held.popleft()
 
 
-def _first_held(hold: HoldPoints, checkpoint_ts: Ts) -> Offset | None:
+def _first_held(hold: HoldPoints, checkpoint_ts: Ts) -> HoldPoint | None:
     at = first_holding(hold, checkpoint_ts, _VALUE)
-    return hold[at].offset if at < len(hold) else None
+    return hold[at] if at < len(hold) else None
 
 
 def _joined(held: list[HoldPoints]) -> HoldPoints:

@@ -6,15 +6,16 @@ when all earlier ones have reported. A planned range keeps its ends for ever, al
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from applier.coordinator.range_size import RangeSize
 from applier.coordinator.stored_offset import PlacedDdl, StoredOffset
 from applier.coordinator.stream_rate import StreamRate
 from applier.model.errors import InvariantViolation
 from applier.model.events import DdlIdentity
-from applier.model.position import Offset, Stream, Ts
+from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, RangeReport
-from applier.model.segment import is_behind_promise
+from applier.model.segment import is_behind_promise, keeps_offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +36,20 @@ class StreamStatus:
     fallbacks: int
 
 
+class _Known(NamedTuple):
+    """A position that stays the same from one checkpoint to another, both included, while nothing is read."""
+
+    since_ts: Ts
+    until_ts: Ts
+    position: StreamPosition
+
+
 class StreamState:
     """The state of reading one stream from ``start``; ``resolved_ts`` begins at the checkpoint."""
 
     __slots__ = (
         "_failed",
+        "_known",
         "_outstanding",
         "_reported",
         "_stored",
@@ -65,6 +75,7 @@ class StreamState:
         self._failed: list[RangeId] = []
         self._reported: dict[Offset, tuple[RangeReport, tuple[PlacedDdl, ...]]] = {}
         self._stored = StoredOffset(start)
+        self._known: _Known | None = None
 
     @property
     def outstanding(self) -> int:
@@ -138,16 +149,24 @@ class StreamState:
         # Never back: a smaller resolved event is a replay, and what was promised stays true.
         self.resolved_ts = max(self.resolved_ts, report.resolved_ts)
         self.prefix = report.range.end
+        self._known = None
         self.rate.learn(report)
         self._stored.add(report.hold, ddls)
 
-    def next_offset(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], done: DdlIdentity | None = None) -> Offset:
-        """Return the stored offset at ``checkpoint_ts``: the first record of the prefix that still matters, or the prefix's end.
+    def position(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], done: DdlIdentity | None = None) -> StreamPosition:
+        """Return what is stored of the stream at ``checkpoint_ts``: the first record of the prefix that still matters, or the prefix's end.
 
         ``pending`` are the DDLs that are not settled, of which ``done`` counts as settled.
         """
-        held = self._stored.first(checkpoint_ts, pending, done)
-        return self.prefix if held is None else held
+        # Of many streams a step changes few: the others answer as they did the last time.
+        known = self._known
+        if known is not None and keeps_offset(checkpoint_ts, known.since_ts, known.until_ts):
+            return known.position
+        held, until_ts = self._stored.first(checkpoint_ts, pending, done)
+        resolved_ts = max(self.resolved_ts, checkpoint_ts)
+        position = StreamPosition(next_offset=self.prefix if held is None else held, resolved_ts=resolved_ts)
+        self._known = None if until_ts is None else _Known(checkpoint_ts, min(until_ts, resolved_ts), position)
+        return position
 
     def drop_spent(self, checkpoint_ts: Ts, stored: Offset) -> None:
         """Forget what can never hold the stored offset again, now that ``stored`` is durable at ``checkpoint_ts``."""

@@ -70,13 +70,16 @@ class Streams:
         for stream in (*self._stored, *self._states):
             if stream not in listing.extents and is_required(stream, self._partitions):
                 raise missing(stream)
-        for stream, extent in sorted(listing.extents.items()):
+        joining = []
+        for stream, extent in listing.extents.items():
             if not is_required(stream, self._partitions):
                 check_excluded(stream, extent)
             elif stream in self._states:
                 self._grow(self._states[stream], extent)
             else:
-                self._join(stream, extent, checkpoint_ts, has_history=has_history)
+                joining.append(stream)
+        for stream in sorted(joining):
+            self._join(stream, listing.extents[stream], checkpoint_ts, has_history=has_history)
         self._new_topics.listed()
         self._is_listed = True
 
@@ -127,18 +130,18 @@ class Streams:
         The DDL ``done`` counts as settled.
         """
         return {
-            stream: StreamPosition(
-                next_offset=state.next_offset(checkpoint_ts, self._pending, done), resolved_ts=max(state.resolved_ts, checkpoint_ts)
-            )
+            stream: state.position(checkpoint_ts, self._pending, done)
             for stream, state in self._states.items()
             if self._new_topics.is_known(stream.topic)
         }
 
     def store(self, checkpoint_ts: Ts, positions: Mapping[Stream, StreamPosition]) -> None:
         """Know these positions as durable."""
-        self._stored |= positions
+        stored = self._stored
         for stream, position in positions.items():
-            self._states[stream].drop_spent(checkpoint_ts, position.next_offset)
+            if stored.get(stream) is not position:
+                stored[stream] = position
+                self._states[stream].drop_spent(checkpoint_ts, position.next_offset)
 
     def statuses(self, checkpoint_ts: Ts, cache: Cache) -> tuple[StreamStatus, ...]:
         """Describe all streams, by name."""
@@ -148,7 +151,7 @@ class Streams:
         return StreamStatus(
             stream=state.stream,
             resolved_ts=self.resolved_ts(state.stream, checkpoint_ts),
-            next_offset=state.next_offset(checkpoint_ts, self._pending),
+            next_offset=state.position(checkpoint_ts, self._pending).next_offset,
             read_offset=state.prefix,
             end_offset=state.end,
             cached_ranges=cache.ranges_of(state.stream),

@@ -6,7 +6,7 @@ thousand steps. There are two sweeps, since neither steps back: one stands at th
 that was handed out ahead of it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from applier.coordinator.open_range import OpenRange
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
 from applier.model.range_report import RangeId, RangeReport, RowCount, TableRows
-from applier.model.segment import is_beyond, is_spent, may_hold, overlaps_segment
+from applier.model.segment import is_beyond, is_spent, lies_in_segment, may_hold, overlaps_segment
 
 
 class Selection(NamedTuple):
@@ -157,8 +157,12 @@ def _push(points: list[tuple[Ts, int, int, Iterator[RowCount]]], number: int, co
         return
 
 
-def _wanted(opened: OpenRange, after_ts: Ts, upto_ts: Ts, settled: frozenset[FoldedName] | None) -> list[TableRows]:
+def _wanted(opened: OpenRange, after_ts: Ts, upto_ts: Ts, settled: frozenset[FoldedName] | None) -> Sequence[TableRows]:
     """Return the tables of a range that a segment needs."""
+    report = opened.report
+    # The usual case of a live feed: the whole range lies in it.
+    if lies_in_segment(report.min_ts, report.max_ts, after_ts, upto_ts):
+        return report.tables
     return [
         table
         for table in opened.tables(after_ts, upto_ts)

@@ -189,6 +189,16 @@ def overlaps_segment(min_ts: int, max_ts: int, after_ts: Ts, upto_ts: Ts) -> boo
     return after_ts < upto_ts and min_ts <= upto_ts and max_ts > after_ts
 
 
+def lies_in_segment(min_ts: int, max_ts: int, after_ts: Ts, upto_ts: Ts) -> bool:
+    """Whether all rows between two commit_ts (inclusive) belong to a segment."""
+    return after_ts < min_ts and max_ts <= upto_ts
+
+
+def keeps_offset(checkpoint_ts: Ts, since_ts: Ts, value: Ts) -> bool:
+    """Whether a stored offset that was found at ``since_ts`` is the same at a checkpoint: its hold point has this value."""
+    return since_ts <= checkpoint_ts <= value
+
+
 def may_hold(ts: Ts, min_ts: int, max_ts: int) -> bool:
     """Whether rows between two commit_ts (inclusive) may lie at ``ts``."""
     return min_ts <= ts <= max_ts
@@ -218,7 +228,7 @@ class SegmentWindow:
 
     def selects_all(self, min_ts: int, max_ts: int) -> bool:
         """Whether all rows between two commit_ts (inclusive) are in, whatever their table."""
-        return min_ts > self.after_ts and max_ts <= self.upto_ts
+        return lies_in_segment(min_ts, max_ts, self.after_ts, self.upto_ts)
 
     def inside(self, commit_ts: Iterable[int], floors: Iterable[int]) -> list[bool]:
         """Say of each row whether it is in. ``floors``: the ``floor`` of each row's table."""

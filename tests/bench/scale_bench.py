@@ -90,12 +90,9 @@ def aligning(number):
     streams = [Stream("bench", partition) for partition in range(PARTITIONS)]
     reports = [report_of(stream, number) for stream in streams]
     listing = Listing({report.range.stream: PartitionExtent(Offset(0), report.range.end) for report in reports})
-    coordinator = Coordinator(
-        StartingPoint(checkpoint_ts=Ts(0), start_ts=Ts(0)), policy=Policy(range_records=10**9, required_partitions=None, segment_rows=10**9)
-    )
+    boundless = Policy(range_records=10**9, first_plan_bytes=10**15, plan_bytes=10**15, cached_bytes=10**16, segment_rows=10**9)
+    coordinator = Coordinator(StartingPoint(checkpoint_ts=Ts(0), start_ts=Ts(0)), policy=boundless)
     coordinator.list(listing)
-    for state in coordinator._streams:
-        state.size.records = 10**9
     coordinator.plan()
     began = time.process_time()
     for report in reports:

@@ -19,7 +19,7 @@ class _Batch:
         self.bytes = 0
 
 
-class Batches:
+class BatchBytes:
     """The batches that are not free. ``bytes``: what they have cached."""
 
     __slots__ = ("_of", "bytes")
