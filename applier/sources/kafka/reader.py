@@ -18,6 +18,7 @@ from applier.sources.kafka.reading import Found, Reading
 from applier.sources.kafka.refused_property import refusals_as_config_errors
 from applier.sources.kafka.settings import KafkaSettings
 
+LEAST_MESSAGES: Final = 100
 MOST_MESSAGES: Final = 5_000
 MOST_BYTES: Final = 1 << 20
 """What is taken from the client at once, at most: enough that the cost per call vanishes."""
@@ -107,9 +108,10 @@ class KafkaRangeReader:
     def _read(self, link: _Link, reading: Reading) -> Iterator[Found]:
         consumer, bytes_each = link.consumer, 1
         while reading:
-            wanted = max(1, min(MOST_MESSAGES, MOST_BYTES // bytes_each, reading.left))
+            # No more than a stream still needs: what was fetched beyond its end is dropped unseen once it is paused.
+            wanted = min(MOST_MESSAGES, MOST_BYTES // bytes_each, reading.left, max(LEAST_MESSAGES, reading.left_each))
             began = time.monotonic()
-            messages = consumer.consume(wanted, FILL_S) or consumer.consume(1, POLL_S)
+            messages = consumer.consume(max(1, wanted), FILL_S) or consumer.consume(1, POLL_S)
             # What the caller does between two batches is no silence of the brokers.
             reading.wait(time.monotonic() - began)
             if messages:

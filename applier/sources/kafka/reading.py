@@ -62,8 +62,7 @@ class Reading:
         self._moved: set[Stream] = set()
         self._waited_s = self._heard_s = 0.0
         self._patience_s = settings.unreachable_after_s
-        self.left = 0
-        """How many offsets of open streams are not read yet. Fewer messages than that may come: offsets have gaps."""
+        self._left = 0
         for range_id in sorted(ranges):
             self._add(range_id)
 
@@ -76,6 +75,16 @@ class Reading:
         """Whether a range is left."""
         return bool(self._open or self._waiting)
 
+    @property
+    def left(self) -> int:
+        """How many offsets of open streams are not read yet. Fewer messages than that may come: offsets have gaps."""
+        return self._left
+
+    @property
+    def left_each(self) -> int:
+        """The same on average of the open streams."""
+        return self._left // max(1, len(self._open))
+
     def open(self, at_most: int) -> list[TopicPartition]:
         """Open streams up to ``at_most`` at once, some at a time; return them, each with its place."""
         if not self._waiting or len(self._open) > at_most // 2:
@@ -84,7 +93,7 @@ class Reading:
         for one in chosen:
             del self._waiting[one.stream]
             self._open[one.stream] = one
-            self.left += sum(range_id.end - range_id.start for range_id in one.ranges)
+            self._left += sum(range_id.end - range_id.start for range_id in one.ranges)
             one.heard_s = self._waited_s
         return [_place(one.stream, one.position) for one in chosen]
 
@@ -145,7 +154,7 @@ class Reading:
 
     def _advance(self, one: _OpenStream, position: int) -> None:
         """Everything of the present range below ``position`` was read."""
-        self.left -= position - one.position
+        self._left -= position - one.position
         one.position = position
         one.heard_s = self._heard_s = self._waited_s
         if position >= one.ranges[0].end:
@@ -189,7 +198,7 @@ class Reading:
     def _fail(self, one: _OpenStream, error: SourceError) -> Found:
         """End the present range of a stream."""
         range_id = one.ranges[0]
-        self.left -= range_id.end - one.position
+        self._left -= range_id.end - one.position
         self._next_range(one, is_adjacent=False)
         return range_id, error
 

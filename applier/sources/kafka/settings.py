@@ -26,7 +26,7 @@ SECRET = re.compile(r"password|secret|token|key|jaas|oauthbearer\.config")
 PREFETCH: Mapping[str, int] = {
     "queued.max.messages.kbytes": 4 * 1024,
     "fetch.max.bytes": 2 << 20,
-    "max.partition.fetch.bytes": 512 << 10,
+    "max.partition.fetch.bytes": 256 << 10,
     "fetch.queue.backoff.ms": 5,
 }
 """How much a consumer holds of what was not asked for yet, over all of its partitions: what is queued, and one answer of a broker, which
