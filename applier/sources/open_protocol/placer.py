@@ -114,7 +114,7 @@ class OpenProtocolPlacer:
         for index, (head_json, body) in enumerate(parts):
             head = None if body is None else self._heads.of_event(head_json)
             if head is not None and body is not None:
-                run.append(run_row(head.ts, head.table, offset, index, body))
+                run.append(run_row(*head, offset, index, body))
             else:
                 yield from self._end_run(run)
                 yield self._place_other(offset, index, head_json, body)
@@ -157,6 +157,6 @@ class OpenProtocolPlacer:
             plain = self._heads.of_event(head_json)
             if plain is None or body is None:
                 return place_reduced(head, require_body(body))
-            return place_row(run_row(plain.ts, plain.table, place.offset, index, body))
+            return place_row(run_row(*plain, place.offset, index, body))
         except ProtocolError as error:
             return [*markers_of(head, body), Unplaced(locate(error, place, index, head), event_head(head))]

@@ -5,16 +5,15 @@ table, and stands for the members that it was parsed into. So JSON is parsed onc
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import repeat
-from typing import Final, NamedTuple
+from struct import Struct
+from typing import Final, TypeAlias
 
 from applier.model.errors import ProtocolError
 from applier.sources.open_protocol.framing import VERSION
 from applier.sources.open_protocol.head import ROW, read_head
-from applier.sources.open_protocol.row_run import KnownTable
-
-MAX_TABLES: Final = 65_536
-"""Tables whose shapes a placer remembers; the oldest is forgotten. Each takes some hundred bytes."""
+from applier.sources.open_protocol.row_run import MAX_TABLES, KnownTable
 
 _TS: Final = b'{"ts":'
 _DIGITS: Final = 18
@@ -28,11 +27,15 @@ _RECORD_TS: Final = _FRAME + len(_TS)
 _RECORD_TAIL: Final = _FRAME + _TAIL
 
 
-class RowHead(NamedTuple):
-    """What the event key of a plain row says."""
+RowHead: TypeAlias = tuple[int, KnownTable]
+"""What the event key of a plain row says: commit_ts and table. A plain tuple: a named one costs 0.1 us more, for each row."""
 
-    ts: int
-    table: KnownTable
+
+@lru_cache(maxsize=1024)
+def _digits_of(size: int, count: int) -> Struct:
+    """Return what cuts the timestamps out of a record's key, which holds ``count`` event keys of ``size`` bytes: a third of slicing."""
+    before = _RECORD_TS - _VERSION
+    return Struct(f"{_VERSION}x" + f"{before}x{_DIGITS}s{size - before - _DIGITS}x" * count)
 
 
 class RowHeads:
@@ -49,9 +52,9 @@ class RowHeads:
         # The tail fixes the length of the whole, and the front holds that length and the version: a record of exactly one event.
         known = self._known.get(key[_RECORD_TAIL:])
         if known is not None and key[:_RECORD_TS] == known[0] and (digits := key[_RECORD_TS:_RECORD_TAIL]).isdigit():
-            ts = int(digits)
-            if ts >= _LEAST:
-                return RowHead(ts, known[1])
+            number = int(digits)
+            if number >= _LEAST:
+                return number, known[1]
         if key[:_FRAME] != VERSION + (len(key) - _FRAME).to_bytes(8, "big", signed=True):
             return None
         return self.of_event(key[_FRAME:])
@@ -77,11 +80,11 @@ class RowHeads:
         known = self._known.get(tail)
         if known is None or known[0] != VERSION + front:
             return None
-        digits = [key[at : at + _DIGITS] for at in range(_RECORD_TS, len(key), size)]
+        digits = _digits_of(size, (len(key) - _VERSION) // size).unpack(key)
         if front + (tail + front).join(digits) + tail != key[_VERSION:] or not b"".join(digits).isdigit():
             return None
         times = list(map(int, digits))
-        return list(map(RowHead, times, repeat(known[1]))) if min(times) >= _LEAST else None
+        return list(zip(times, repeat(known[1]), strict=False)) if min(times) >= _LEAST else None
 
     def _one_by_one(self, key: bytes, first: bytes, size: int) -> Sequence[RowHead] | None:
         heads = []
@@ -100,7 +103,7 @@ class RowHeads:
         digits = head_json[len(_TS) : _TAIL]
         is_usual = head_json[: len(_TS)] == _TS and digits.isdigit() and digits[0] != ord("0")
         if known is not None and is_usual:
-            return RowHead(int(digits), known[1])
+            return int(digits), known[1]
         try:
             head = read_head(head_json)
         except ProtocolError:
@@ -111,7 +114,7 @@ class RowHeads:
         # A second "ts", however it is written, would count instead of the first one.
         if is_usual and len(digits) == _DIGITS and tail[:1] == b"," and b'"ts"' not in tail and b"\\" not in tail:
             self._remember(tail, table)
-        return RowHead(head.ts, table)
+        return head.ts, table
 
     def _remember(self, tail: bytes, table: KnownTable) -> None:
         if len(self._known) >= MAX_TABLES:

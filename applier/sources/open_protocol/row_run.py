@@ -10,7 +10,7 @@ document reaches over the end of an image, and if there are as many documents as
 they could: three images may be two halves of an element and two whole ones.)
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress
 from typing import Final, TypeAlias
 
@@ -19,10 +19,13 @@ from applier.model.events import PlacedRow, RowKind, Shape
 from applier.model.position import Offset, Place, Stream
 from applier.sources.open_protocol.event import locate
 from applier.sources.open_protocol.head import ROW, Head
-from applier.sources.open_protocol.matcher import Matcher, compile_matcher
+from applier.sources.open_protocol.matcher import Matcher, compile_matcher, intern_shape
 from applier.sources.open_protocol.row_parse import place_parsed
 from applier.sources.placed_rows import rows_of
 from applier.sources.port import PlacedRows
+
+MAX_TABLES: Final = 65_536
+"""Tables whose shapes are remembered, by a placer and by the process. Each takes some hundred bytes."""
 
 MAX_TABLE_SHAPES = 8
 """Shapes tried per table and kind before the full parse: whole images, deletes with keys only, and some that column changes leave."""
@@ -34,7 +37,18 @@ AFTER, DELETED, OLD, END = b'{"u":{', b'{"d":{', b'}},"p":{', b"}}"
 """The fixed bytes of a body. A text value cannot hold those of OLD, since its quotes would be escaped; a column named p can, and then
 nothing matches."""
 
+_UNUSUAL: Final = -1
+
 FRONT: Final = len(b'{"u":')
+
+
+_seen: Final[dict[tuple[str, str, int], tuple[Shape, ...]]] = {}
+"""The shapes of each table and kind that this process has seen: a range of a few rows, as of a live feed, then needs no full parse."""
+
+
+def _matchers_of(shapes: Iterable[Shape]) -> list[Matcher]:
+    # Interned again: the shapes of earlier ranges may have been forgotten, and within one range equal shapes must be one object.
+    return [matcher for shape in shapes if (matcher := compile_matcher(intern_shape(shape))) is not None]
 
 
 class KnownTable:
@@ -45,7 +59,7 @@ class KnownTable:
     def __init__(self, schema: str, name: str) -> None:
         self.schema, self.name = schema, name
         self.upserts, self.deletes = KnownShapes(self, RowKind.UPSERT), KnownShapes(self, RowKind.DELETE)
-        self.unusual = KnownShapes(self, RowKind.UPSERT)
+        self.unusual = KnownShapes(self, _UNUSUAL)
 
     def learn(self, rows: Sequence[PlacedRow]) -> None:
         """Remember the shapes of rows that the full parse has read."""
@@ -58,9 +72,9 @@ class KnownShapes:
 
     __slots__ = ("_matchers", "has_old", "kind", "table")
 
-    def __init__(self, table: KnownTable, kind: RowKind) -> None:
+    def __init__(self, table: KnownTable, kind: int) -> None:
         self.table, self.kind = table, int(kind)
-        self._matchers: list[Matcher] = []
+        self._matchers = _matchers_of(_seen.get((table.schema, table.name, self.kind), ()))
         self.has_old = False
         """Whether an update with an old image has come: where none comes, nobody looks for one in each row (0.13 us)."""
 
@@ -70,6 +84,9 @@ class KnownShapes:
         if matcher is not None and matcher not in self._matchers:
             self._matchers.insert(0, matcher)
             del self._matchers[MAX_TABLE_SHAPES:]
+            if len(_seen) >= MAX_TABLES:
+                _seen.clear()
+            _seen[self.table.schema, self.table.name, self.kind] = tuple(one.shape for one in self._matchers)
 
     def match_all(self, images: Sequence[bytes], old: Sequence[bytes]) -> tuple[Shape, list[bytes]] | None:
         """Return the shape and the keys of rows that all have the shape used last; None if not all of them do. ``old``: b"" for none."""
@@ -135,8 +152,47 @@ def place_run(stream: Stream, run: Sequence[RunRow]) -> PlacedRows:
     if known.count(first) == len(run) and (found := first.match_all(image, old)) is not None:
         shape, keys = found
         return PlacedRows((shape,), bytes(len(run)), commit_ts, bytes((first.kind,)) * len(run), offset, index, keys, image)
+    matched = _matched(run)
+    if None in matched:
+        return _place_in_order(stream, run, matched)
+    shapes, keys = zip(*filter(None, matched), strict=True)
+    distinct = {id(shape): shape for shape in shapes}
+    numbers = {identity: number for number, identity in enumerate(distinct)}
+    return PlacedRows(
+        shapes=tuple(distinct.values()),
+        shape=[numbers[id(shape)] for shape in shapes],
+        commit_ts=commit_ts,
+        kind=[one.kind for one in known],
+        offset=offset,
+        index=index,
+        key=keys,
+        image=image,
+    )
+
+
+def _matched(run: Sequence[RunRow]) -> list[tuple[Shape, bytes] | None]:
+    """Match the rows of each table and kind: together, where they are several of one shape. None for what may need the full parse."""
+    matched: list[tuple[Shape, bytes] | None] = [None] * len(run)
+    places: dict[KnownShapes, list[int]] = {}
+    for number, event in enumerate(run):
+        places.setdefault(event[1], []).append(number)
+    for known, numbers in places.items():
+        found = None
+        if len(numbers) >= WORTH_JOINING:
+            found = known.match_all([run[number][4] for number in numbers], [run[number][5] for number in numbers])
+        if found is not None:
+            for number, key in zip(numbers, found[1], strict=True):
+                matched[number] = (found[0], key)
+        else:
+            for number in numbers:
+                matched[number] = known.match_one(run[number][4], run[number][5])
+    return matched
+
+
+def _place_in_order(stream: Stream, run: Sequence[RunRow], matched: Sequence[tuple[Shape, bytes] | None]) -> PlacedRows:
+    """Place what was not matched by the full parse. In order, so that the first error is that of the first row."""
     rows = []
-    for event, match in zip(run, _matched(run), strict=True):
+    for event, match in zip(run, matched, strict=True):
         if match is not None:
             rows.append((event[2], event[3], PlacedRow(event[0], event[1].kind, match[0], match[1], event[4])))
             continue
@@ -145,22 +201,6 @@ def place_run(stream: Stream, run: Sequence[RunRow]) -> PlacedRows:
         except ProtocolError as error:
             raise locate(error, Place(stream, Offset(event[2])), event[3], _head(event)) from error
     return rows_of(rows)
-
-
-def _matched(run: Sequence[RunRow]) -> list[tuple[Shape, bytes] | None]:
-    """Match the rows of each table and kind together, where they are several of one shape."""
-    matched: list[tuple[Shape, bytes] | None] = [None] * len(run)
-    places: dict[KnownShapes, list[int]] = {}
-    for number, event in enumerate(run):
-        places.setdefault(event[1], []).append(number)
-    for known, numbers in places.items():
-        if len(numbers) < WORTH_JOINING:
-            continue
-        found = known.match_all([run[number][4] for number in numbers], [run[number][5] for number in numbers])
-        if found is not None:
-            for number, key in zip(numbers, found[1], strict=True):
-                matched[number] = (found[0], key)
-    return matched
 
 
 def place_row(event: RunRow) -> list[PlacedRow]:

@@ -19,8 +19,6 @@ ALLOWED = {
     ("sources/open_protocol/head.py", "0 <= ts <= MAX_UINT64"): "what the wire allows",
     ("tasks/range_summary.py", "min_ts < self.min_ts"): "a running minimum",
     ("tasks/range_summary.py", "max_ts > self.max_ts"): "a running maximum",
-    ("tasks/listen.py", "ts < floor"): "once per row: the bound is segment.floor_ts, so that no call is added",
-    ("tasks/listen.py", "ts > summary.top"): "a running maximum",
     ("tasks/range_summary.py", "bisect_right(sorted_ts, ts, i)"): "RowCount counts the rows up to a ts, whatever a segment is",
 }
 UPSTREAM = Path("demo/simulator")
