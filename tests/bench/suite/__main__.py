@@ -12,6 +12,7 @@ only; CPU times also beside other work.
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 from tests.bench.suite import backlog, floor, live
 from tests.bench.suite.backlog import RunOptions
 from tests.bench.suite.checkout import Checkout, other_checkout, this_checkout
-from tests.bench.suite.last_release import compared
+from tests.bench.suite.last_release import compared, keep
 from tests.bench.suite.report import BACKLOG, FLOOR, LIVE, Report, table
 from tests.bench.suite.servers import Servers, servers
 from tests.bench.suite.sink import Sink
@@ -63,6 +64,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--executors", type=numbers, default=[0], help="executors of a standalone cluster (default: local[*])")
     parser.add_argument("--master", default="local[*]", help="Spark's master where there is no cluster")
     parser.add_argument("--against", metavar="DIR", help="directory of another checkout, which is measured in turns with this one")
+    parser.add_argument("--memory-limit", type=int, default=0, metavar="MIB", help="limit of a catch-up's process tree (needs root)")
     parser.add_argument("--no-floor", action="store_true", help="leave the floor out")
     parser.add_argument("--rate", type=numbers, default=[1000, 5000, 20000], help="rows per second of the live feed")
     parser.add_argument("--partitions", type=numbers, default=[4, 64, 200], help="partitions of the live feed")
@@ -71,9 +73,10 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--idle", type=float, default=20, help="seconds of resolved events alone after it")
     parser.add_argument("--json", type=Path, help="file for all figures of all runs")
     parser.add_argument("--short", action="store_true", help="two minutes, and the ratios beside those of the last release")
+    parser.add_argument("--keep-as", metavar="RELEASE", help="with --short: keep the ratios as those of this release")
     chosen = parser.parse_args(given)
     if chosen.short:
-        chosen = parser.parse_args([*SHORT, "--short", *(["--json", str(chosen.json)] if chosen.json else [])])
+        chosen = argparse.Namespace(**vars(parser.parse_args(SHORT)) | {"short": True, "json": chosen.json, "keep_as": chosen.keep_as})
     if unknown := [name for name in chosen.workloads if name not in {*WORKLOADS, LIVE_NAME}]:
         parser.error(f"no such workload: {', '.join(unknown)}")
     chosen.workloads = chosen.workloads or [*WORKLOADS, LIVE_NAME]
@@ -120,12 +123,15 @@ class Bench:
         print(table(BACKLOG, results), flush=True)
 
     def _cases(self) -> Iterator[tuple[Checkout, RunOptions]]:
-        for executors, bulk_load, checkout in product(self._chosen.executors, self._chosen.bulk_load, self._checkouts):
-            if checkout.has_bulk_load or bulk_load == self._chosen.bulk_load[0]:
-                yield (
-                    checkout,
-                    RunOptions(master=self._chosen.master, executors=executors, bulk_load=bulk_load if checkout.has_bulk_load else None),
-                )
+        chosen = self._chosen
+        for executors, bulk_load, checkout in product(chosen.executors, chosen.bulk_load, self._checkouts):
+            if checkout.has_bulk_load:
+                found = bulk_load
+            elif bulk_load == chosen.bulk_load[0]:
+                found = None
+            else:
+                continue
+            yield checkout, RunOptions(master=chosen.master, executors=executors, bulk_load=found, memory_mib=chosen.memory_limit)
 
     def _live(self) -> None:
         chosen = self._chosen
@@ -144,7 +150,7 @@ class Bench:
 
 
 def _case(checkout: Checkout, options: RunOptions) -> dict[str, Any]:
-    return {"version": checkout.name, "bulk_load": options.bulk_load, "executors": options.executors, "master": options.master}
+    return {"version": checkout.name} | asdict(options)
 
 
 def _ratios(figures: dict[str, Any], floors: dict[int, list[dict[str, Any]]]) -> dict[str, float]:
@@ -178,6 +184,8 @@ def main() -> None:
             sink.drop()
     if chosen.short:
         print("\n" + compared(report.results), flush=True)
+    if chosen.keep_as:
+        keep(chosen.keep_as, report.results)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event, Thread
 from typing import Any
 
 from tests.bench.suite.checkout import Checkout
+from tests.bench.suite.memory_limit import limited
 from tests.bench.suite.process_cpu import PYTHON, TreeUse, of_process, server_process
 from tests.bench.suite.servers import Servers
 from tests.bench.suite.sink import BOOKKEEPING, NAME, Sink
+from tests.bench.suite.visible import Visible
 from tests.bench.suite.workload import Workload
 from tests.rig.spark_cluster import environment_with, running_cluster_in
 
@@ -34,7 +35,6 @@ master = "{master}"
 "spark.local.dir" = "{directory}/spark"
 {spark}
 """
-LOOK_S = 0.05
 EXECUTOR_MEMORY = "1g"
 WORKER_MEMORY = "1500m"
 FROM_THE_CHECKOUT = {
@@ -46,11 +46,15 @@ FROM_THE_CHECKOUT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """``executors``: of one core each, on a standalone cluster; 0: a local master. ``bulk_load`` None: the version's default."""
+    """``executors``: of one core each, on a standalone cluster; 0: a local master. ``bulk_load`` None: the version's default.
+
+    ``memory_mib``: limit of the process and all that it starts; 0: none.
+    """
 
     master: str = "local[*]"
     executors: int = 0
     bulk_load: str | None = None
+    memory_mib: int = 0
 
     def sink(self, checkout: Checkout) -> str:
         """Return the lines of [sink]."""
@@ -98,7 +102,9 @@ def measure(servers: Servers, workload: Workload, rows: int, topic: str, checkou
         config = write_config(directory, servers, topic, checkout, options)
         sink.clear(workload.tables)
         cluster = processes.enter_context(on_cluster(config, checkout.python, options.executors))
-        figures = _run(servers, checkout, config, Visible(servers.database, workload), cluster)
+        within = processes.enter_context(limited(options.memory_mib))
+        command = [*within, *checkout.command("catchup", "--config", config, "--json")]
+        figures = _run(servers, command, checkout, config, Visible(servers.database, workload), cluster)
         seconds = figures.pop("seconds_of_run")
         figures |= {"seconds": seconds, "rows": rows, "rows_per_s": rows / seconds}
         figures |= {name: used / rows * 1e6 for name, used in figures.pop("cpu_s").items()}
@@ -106,41 +112,11 @@ def measure(servers: Servers, workload: Workload, rows: int, topic: str, checkou
         return figures
 
 
-class Visible:
-    """Watches from outside when the first row is visible, and when the checkpoint has moved for the last time."""
-
-    def __init__(self, url: str, workload: Workload) -> None:
-        self._url, self._tables = url, workload.tables[:3]
-        self._end = Event()
-        self.first_s = self.last_s = float("nan")
-
-    @contextmanager
-    def watched(self, began: float) -> Iterator[None]:
-        """Look until the end of the block; ``began`` is the time that counts as 0."""
-        thread = Thread(target=self._run, args=(began,), name="visible", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            self._end.set()
-            thread.join()
-
-    def _run(self, began: float) -> None:
-        with Sink(self._url) as sink:
-            while not self._end.wait(LOOK_S):
-                if sink.has_rows(self._tables):
-                    self.first_s = time.monotonic() - began
-                    break
-            seen = 0
-            while not self._end.wait(LOOK_S):
-                if (checkpoint := sink.checkpoint()) > seen:
-                    seen, self.last_s = checkpoint, time.monotonic() - began
-
-
-def _run(servers: Servers, checkout: Checkout, config: Path, visible: Visible, cluster: tuple[int, ...]) -> dict[str, Any]:
+def _run(
+    servers: Servers, command: list[str], checkout: Checkout, config: Path, visible: Visible, cluster: tuple[int, ...]
+) -> dict[str, Any]:
     database, kafka = server_process(servers.database), server_process(servers.kafka)
     before = of_process(database), of_process(kafka)
-    command = checkout.command("catchup", "--config", config, "--json")
     with (config.parent / "stderr").open("wb") as errors, (config.parent / "stdout").open("wb") as out:
         began = time.monotonic()
         process = subprocess.Popen(

@@ -31,8 +31,11 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\0": "\\0", "\n": "\\n", "\
 
 
 def measure(sink: Sink, workload: Workload, rows: int, connections: int) -> dict[str, float]:
-    """Replay the final rows into empty tables; return rows, seconds, the server's CPU and a checksum."""
-    texts = _texts(workload, rows, connections)
+    """Replay the final rows into empty tables; return their number, seconds, the server's CPU and a checksum.
+
+    ``rows`` are events: after updates and deletes fewer rows are left.
+    """
+    texts, final = _texts(workload, rows, connections), _final_rows(workload, rows)
     sink.clear(workload.tables)
     server = server_process(sink.url)
     began, before = time.monotonic(), of_process(server)
@@ -44,16 +47,11 @@ def measure(sink: Sink, workload: Workload, rows: int, connections: int) -> dict
         raise SystemExit(f"the floor failed: {CLIENT} ended with {codes}")
     return {
         "seconds": seconds,
-        "rows_per_s": rows / seconds,
-        "database_us": (after - before) / rows * 1e6,
+        "final_rows": final,
+        "rows_per_s": final / seconds,
+        "database_us": (after - before) / final * 1e6,
         "checksum": sink.checksum(workload.tables),
     }
-
-
-def forget(workload: Workload, rows: int) -> None:
-    """Delete the texts of a workload: those of millions of rows are large."""
-    for text in KEPT.glob(f"{workload.topic(rows)}.*"):
-        text.unlink()
 
 
 def _start(url: str, text: object) -> "subprocess.Popen[bytes]":
@@ -74,22 +72,33 @@ def _texts(workload: Workload, rows: int, connections: int) -> list[Path]:
     """Return the files of so many connections; make them unless they are kept from an earlier run."""
     KEPT.mkdir(parents=True, exist_ok=True)
     names = [KEPT / f"{workload.topic(rows)}.{place + 1}-of-{connections}.sql" for place in range(connections)]
-    if not all(name.exists() for name in names):
+    if not all(name.exists() for name in (*names, _count_of(workload, rows))):
         with ExitStack() as open_files:
             files = [open_files.enter_context(name.with_suffix(".new").open("wb")) for name in names]
             for file in files:
                 file.write(HEAD)
-            for number, transaction in enumerate(_transactions(workload, rows)):
+            final = 0
+            for number, (count, transaction) in enumerate(_transactions(workload, rows)):
+                final += count
                 files[number % connections].writelines(transaction)
+            _count_of(workload, rows).write_text(str(final), encoding="ascii")
         for name in names:
             name.with_suffix(".new").rename(name)
     return names
 
 
-def _transactions(workload: Workload, rows: int) -> Iterator[Sequence[bytes]]:
+def _count_of(workload: Workload, rows: int) -> Path:
+    return KEPT / f"{workload.topic(rows)}.rows"
+
+
+def _final_rows(workload: Workload, rows: int) -> int:
+    return int(_count_of(workload, rows).read_text(encoding="ascii"))
+
+
+def _transactions(workload: Workload, rows: int) -> Iterator[tuple[int, Sequence[bytes]]]:
     final = iter(workload.final(rows))
     while part := list(islice(final, TRANSACTION_ROWS)):
-        yield [*_statements(part), b"COMMIT;\n"]
+        yield len(part), [*_statements(part), b"COMMIT;\n"]
 
 
 def _statements(part: list[tuple[Table, Sequence[Value]]]) -> Iterator[bytes]:

@@ -34,3 +34,8 @@ def compared(results: Iterable[dict[str, Any]]) -> str:
     lines = [f"| figure | this run | {release} |", "|---|---|---|"]
     lines += [f"| {MEANINGS[name]} | {value} | {then.get(name, '-')} |" for name, value in ratios(results).items()]
     return "\n".join(lines)
+
+
+def keep(release: str, results: Iterable[dict[str, Any]]) -> None:
+    """Keep the ratios as those of ``release``."""
+    KEPT.write_text(json.dumps({"release": release, "ratios": ratios(results)}, indent=2) + "\n", encoding="utf-8")

@@ -117,6 +117,7 @@ FLOOR: tuple[Column, ...] = (
     ("floor of", lambda result: result["workload"]),
     ("rows", lambda result: f"{result['rows']:,}"),
     ("runs", lambda result: str(len(result["runs"]))),
+    ("final rows", _figure("final_rows", ",.0f")),
     ("connections", lambda result: str(result["connections"])),
     ("rows/s", _figure("rows_per_s", ",.0f")),
     ("database µs/row", _figure("database_us")),
