@@ -7,6 +7,7 @@ are those that the sink generates.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from applier.model.chunk import Chunk
@@ -15,6 +16,9 @@ from applier.model.events import STRING_TYPES, ColumnShape, Flag, FoldedName, Sh
 from applier.model.position import Stream
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.table_check import extra_unique_index, unique_index_difference
+
+MAX_SHAPES: Final = 4096
+"""Shapes whose key is kept."""
 
 ADD_COLUMN: Final = (
     "A DDL was skipped, or the table was altered by hand. Add the column as upstream has it, and fill it from upstream as of the sink's "
@@ -54,11 +58,14 @@ def columns_of(description: TableDescription) -> dict[str, ColumnDescription]:
     return {column.name.casefold(): column for column in description.columns}
 
 
+# Asked for each table of each segment, of the same few shapes.
+@lru_cache(maxsize=MAX_SHAPES)
 def key_names(shape: Shape) -> tuple[str, ...]:
     """Return the casefolded names of the handle key, in the order of a row's key values."""
     return tuple(column.name.casefold() for column in shape.handle_key)
 
 
+@lru_cache(maxsize=MAX_SHAPES)
 def bytes_key_names(shape: Shape) -> tuple[str, ...]:
     """Return the casefolded names of the key columns whose values are bytes: equal rows have equal keys only under equal ones."""
     return tuple(column.name.casefold() for column in shape.handle_key if column.is_bytes)

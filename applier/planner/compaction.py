@@ -62,9 +62,10 @@ class Compaction:
     def _number(self, origin: Origin) -> int:
         number = self._numbers.setdefault(origin, len(self.origins))
         if number == len(self.origins):
+            table = origin.folded
             self.origins.append(origin)
-            self._names.append(origin.folded)
-            if (readers := self._rekeyed.get(origin.folded)) is not None:
+            self._names.append(table)
+            if (readers := self._rekeyed.get(table)) is not None:
                 self._readers[number] = readers(origin)
         return number
 
@@ -88,7 +89,9 @@ class Compaction:
             origin = array("i", (numbers[min(used)],)) * len(rows.origin)
         else:
             origin = array("i", map(numbers.__getitem__, rows.origin))
-        self._tables.setdefault(table, FinalRows()).feed(rows, keys, origin)
+        if (final := self._tables.get(table)) is None:
+            final = self._tables[table] = FinalRows()
+        final.feed(rows, keys, origin)
 
     def _rekey(self, rows: Chunk, numbers: Sequence[int]) -> tuple[Chunk, list[Key]]:
         """Return the rows whose key can be read from their image, and their keys."""
@@ -110,10 +113,11 @@ class Compaction:
         """Yield each table's final rows. InvariantViolation if its rows disagree on the key and were not rekeyed."""
         # The caller has rekeyed these tables; if one was missed, versions of one row are in two buckets and both would be written.
         keys: dict[FoldedName, tuple[tuple[str, ...], ...]] = {}
-        for origin in (self.origins[number] for number in self._used):
-            form = key_names(origin.shape), bytes_key_names(origin.shape)
-            if origin.folded not in self._rekeyed and keys.setdefault(origin.folded, form) != form:
-                raise InvariantViolation("rows of one table disagree on its key and were not rekeyed", table=str(origin.folded))
+        for number in self._used:
+            table, shape = self._names[number], self.origins[number].shape
+            form = key_names(shape), bytes_key_names(shape)
+            if table not in self._rekeyed and keys.setdefault(table, form) != form:
+                raise InvariantViolation("rows of one table disagree on its key and were not rekeyed", table=str(table))
         # Each table is freed once its statements are taken.
         for table in list(self._tables):
             rows = self._tables.pop(table)

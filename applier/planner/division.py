@@ -13,7 +13,7 @@ from applier.model.segment import SegmentWindow, windows_of
 
 def selected(chunk: Chunk, rows: Sequence[int]) -> Chunk:
     """Return a chunk of some rows. It names all origins of the whole one."""
-    return _each_column(chunk, lambda column: [column[row] for row in rows])
+    return _each_column(chunk, lambda column: list(map(column.__getitem__, rows)))
 
 
 def _each_column(chunk: Chunk, part: Callable[[list[Any]], list[Any]]) -> Chunk:

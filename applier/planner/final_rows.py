@@ -83,10 +83,10 @@ class FinalRows:
     def _drop_superseded(self) -> None:
         kept = list(self._numbers.values())
         self._numbers = dict(zip(self._numbers, range(len(kept)), strict=True))
-        self.commit_ts, self.kind, self.offset, self.index, self.origin = (
-            array(column.typecode, picked(column, kept)) for column in (self.commit_ts, self.kind, self.offset, self.index, self.origin)
-        )
-        self.image = [self.image[row] for row in kept]
+        for name in ("commit_ts", "kind", "offset", "index", "origin"):
+            column = getattr(self, name)
+            setattr(self, name, array(column.typecode, list(map(column.__getitem__, kept))))
+        self.image = list(map(self.image.__getitem__, kept))
 
     def finish(self) -> None:
         """Keep the final rows alone, in the order in which their keys came first."""
@@ -108,4 +108,4 @@ def picked(column: Sequence[T], rows: Sequence[int]) -> Sequence[T]:
     # Usually all rows of a table are written alike, and a part of them is one slice.
     if isinstance(rows, range):
         return column[rows.start : rows.stop]
-    return [column[row] for row in rows]
+    return list(map(column.__getitem__, rows))

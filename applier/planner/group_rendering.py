@@ -80,7 +80,7 @@ class Renderers:
         replaces = loads = None
         if (rows := self._rows_dialect) is not None:
             render = GroupRenderer(exact, partial(rows.rows_text, description))
-            replaces = GroupWay(render, partial(rows.joined_replaces, description, columns), rows.most_rows(description))
+            replaces = GroupWay(render, rows.joined_replaces(description, columns), rows.most_rows(description))
         if (bulk := self._bulk_dialect) is not None:
             loads = GroupWay(GroupRenderer(exact, bulk.bulk_line), partial(bulk.bulk_loads, description, columns), GROUP_ROWS)
         return TableRenderers(exact, columns, replaces, loads)

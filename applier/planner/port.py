@@ -11,6 +11,8 @@ Literal: TypeAlias = Callable[[Value], str]
 RowsText: TypeAlias = Callable[[Sequence[Sequence[Value]]], bytes | None]
 """Some rows, as columns of values -> their texts in a REPLACE, joined. None: one cannot be written, or all are too large for a statement;
 they are left to ``replaces``. Raises nothing."""
+JoinedReplaces: TypeAlias = Callable[[Iterable[tuple[bytes, int]]], Iterator[tuple[bytes, int]]]
+"""Texts of some rows and their number -> whole REPLACEs and the number of their rows."""
 RowsLines: TypeAlias = Callable[[Sequence[Sequence[Value]]], bytes | None]
 """Some rows, as columns of values -> their lines in a bulk load. None: a value needs care: they are left to ``replaces``. Never raises."""
 ImageDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]
@@ -79,10 +81,8 @@ class RowsDialect(Protocol):
         """Return how many rows a statement may have; the planner gives ``rows_text`` no more at once."""
         ...
 
-    def joined_replaces(
-        self, table: TableDescription, columns: Sequence[str], texts: Iterable[tuple[bytes, int]]
-    ) -> Iterator[tuple[bytes, int]]:
-        """Render REPLACEs from texts of some rows and the number of these rows; yield (text, rows), cut by rows and bytes, in order."""
+    def joined_replaces(self, table: TableDescription, columns: Sequence[str]) -> JoinedReplaces:
+        """Return the function that makes statements of such texts, cut by rows and bytes, in order. Called once per table."""
         ...
 
 

@@ -63,7 +63,7 @@ def rows_at_once(
     text = dialect.rows_text(table, columns)(list(zip(*rows, strict=True)))
     assert text is not None
     names = [column.column.name for column in columns]
-    return [statement for statement, _ in dialect.joined_replaces(table, names, [(text, len(rows))])]
+    return [statement for statement, _ in dialect.joined_replaces(table, names)([(text, len(rows))])]
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ The texts are whole statements: run them without parameters, so that no driver l
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 
 from applier.model.errors import RowRefused
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.port import Literal, RowsLines, RowsText, WireColumn
+from applier.planner.port import JoinedReplaces, Literal, RowsLines, RowsText, WireColumn
 from applier.sinks.mysql.bulk_lines import lines_of
 from applier.sinks.mysql.bulk_load import loads
 from applier.sinks.mysql.fitting import fitting_literal_of
@@ -67,23 +68,10 @@ class MysqlDialect:
         head = _replace_head(table, [column.column.name for column in columns])
         return rows_text_of(columns, self.max_packet_bytes - len(head.encode()) - COMMAND_BYTES)
 
-    def joined_replaces(
-        self, table: TableDescription, columns: Sequence[str], texts: Iterable[tuple[bytes, int]]
-    ) -> Iterator[tuple[bytes, int]]:
-        """Render multi-row REPLACEs from texts of several rows."""
-        head = _replace_head(table, columns).encode()
-        target, most_rows = min(TARGET_BYTES, self.max_packet_bytes) - len(head) - COMMAND_BYTES, self.most_rows(table)
-        batch: list[bytes] = []
-        used = rows = 0
-        for text, number in texts:
-            if batch and (used + len(text) > target or rows + number > most_rows):
-                yield head + b",".join(batch), rows
-                batch, used, rows = [], 0, 0
-            batch.append(text)
-            used += len(text) + 1
-            rows += number
-        if batch:
-            yield head + b",".join(batch), rows
+    def joined_replaces(self, table: TableDescription, columns: Sequence[str]) -> JoinedReplaces:
+        """Return the function that makes multi-row REPLACEs of texts of several rows."""
+        head, most_rows = _replace_head(table, columns).encode(), self.most_rows(table)
+        return partial(_joined_replaces, head, min(TARGET_BYTES, self.max_packet_bytes) - len(head) - COMMAND_BYTES, most_rows)
 
     def bulk_line(self, columns: Sequence[WireColumn]) -> RowsLines | None:
         """Return the function that renders rows for ``bulk_loads``."""
@@ -104,6 +92,20 @@ class MysqlDialect:
 def _replace_head(table: TableDescription, columns: Sequence[str]) -> str:
     names = ",".join(map(quote_identifier, columns))
     return f"REPLACE INTO {quote_table(table.schema, table.table)} ({names}) VALUES "  # noqa: S608 - this is where SQL is rendered
+
+
+def _joined_replaces(head: bytes, target: int, most_rows: int, texts: Iterable[tuple[bytes, int]]) -> Iterator[tuple[bytes, int]]:
+    batch: list[bytes] = []
+    used = rows = 0
+    for text, number in texts:
+        if batch and (used + len(text) > target or rows + number > most_rows):
+            yield head + b",".join(batch), rows
+            batch, used, rows = [], 0, 0
+        batch.append(text)
+        used += len(text) + 1
+        rows += number
+    if batch:
+        yield head + b",".join(batch), rows
 
 
 def _labelled(table: TableDescription, columns: Sequence[str]) -> dict[int, Callable[[str], str]]:

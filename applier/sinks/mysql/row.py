@@ -10,6 +10,7 @@ correctly: what ``literals`` guards against beyond that are comparisons.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import chain
 from math import copysign, isfinite
 from operator import itemgetter
@@ -33,9 +34,16 @@ GREATEST_FLOAT: Final = "3.4028235e+38"
 """The shortest text of the greatest FLOAT, as it comes on the wire: as a number it is greater than that, and out of range."""
 _GREATEST_FLOATS: Final = (float(GREATEST_FLOAT), -float(GREATEST_FLOAT))
 
+MAX_COLUMNS: Final = 4096
+"""Columns of the sink whose functions are kept."""
+
 Values: TypeAlias = Sequence[Any]
 Proof: TypeAlias = Callable[[Values], bool]
 """Values without NULLs -> whether the column's format writes them as they are. TypeError if there is a NULL, or another type."""
+
+
+def _numbers_beside_null(values: Values, null: str) -> list[Any]:
+    return [null if value is None else value for value in values]
 
 
 class _ColumnText(NamedTuple):
@@ -49,8 +57,8 @@ class _ColumnText(NamedTuple):
     """How NULL is written; None if it is refused."""
     form: Callable[[Any], Any] | None = None
     """What the format takes, made of a value; None: the value itself."""
-    beside_null: Callable[[Any], Any] | None = None
-    """A value as it is written; None: ``%s`` writes it so."""
+    beside_null: Callable[[Values, str], list[Any]] = _numbers_beside_null
+    """Values with NULLs, as ``%s`` writes them."""
 
     def written(self, values: Values) -> tuple[str, Iterable[Any]]:
         """Return the format, and what it takes for each value. Raises what ``literal`` raises, then or while they are taken."""
@@ -60,10 +68,7 @@ class _ColumnText(NamedTuple):
         except TypeError:
             present = [value for value in values if value is not None]
             if self.null is not None and len(present) < len(values) and (not present or self.is_plain(present)):
-                null, beside_null = self.null, self.beside_null
-                if beside_null is None:
-                    return "%s", [null if value is None else value for value in values]
-                return "%s", [null if value is None else beside_null(value) for value in values]
+                return "%s", self.beside_null(values, self.null)
         return "%s", map(self.literal, values)
 
 
@@ -85,6 +90,8 @@ def rows_text_of(columns: Sequence[WireColumn], most_bytes: int) -> RowsText:
     return text_of
 
 
+# Tables have columns of the same kinds, and each pass asks again: 1,000 small tables cost as much for this as for their rows.
+@lru_cache(maxsize=MAX_COLUMNS)
 def _column(column: WireColumn) -> _ColumnText:
     literal = fitting_literal_of(*column)
     try:
@@ -100,10 +107,18 @@ def _column(column: WireColumn) -> _ColumnText:
         greatest = None if mysql_type in INTEGERS else greatest_ordinal(description, mysql_type)
         return _ColumnText("%d", _are_integers if greatest is None else _are_ordinals(greatest), literal, null)
     if mysql_type in STRING_TYPES and flags & Flag.BINARY:
-        return _ColumnText("x'%s'", _are_bytes(binary_length(description)), literal, null, bytes.hex, lambda value: f"x'{value.hex()}'")
+        return _ColumnText("x'%s'", _are_bytes(binary_length(description)), literal, null, bytes.hex, _bytes_beside_null)
     if mysql_type in STRING_TYPES | TEXTS | {DECIMAL}:
-        return _ColumnText("'%s'", _are_texts(column), literal, null, beside_null=lambda value: f"'{value}'")
+        return _ColumnText("'%s'", _are_texts(column), literal, null, beside_null=_texts_beside_null)
     return _ColumnText("%s", _never, literal, None)
+
+
+def _texts_beside_null(values: Values, null: str) -> list[str]:
+    return [null if value is None else f"'{value}'" for value in values]
+
+
+def _bytes_beside_null(values: Values, null: str) -> list[str]:
+    return [null if value is None else f"x'{value.hex()}'" for value in values]
 
 
 def _never(_: Values) -> bool:

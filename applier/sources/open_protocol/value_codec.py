@@ -3,6 +3,7 @@
 The second way gives what the first gives for each value. It works on all values in C, and takes them one by one where that is not sure.
 """
 
+from codecs import escape_decode
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from types import NoneType
@@ -11,7 +12,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import msgspec
 
 from applier.model.events import ColumnShape, Flag, Value
-from applier.sources.open_protocol.escape import unquote
+from applier.sources.open_protocol.escape import is_shared_by_python, unquote
 from applier.sources.open_protocol.value import INTEGER_RANGES, VALUE_CLASSES, ValueClass, read_text
 
 MAX_INT64 = 2**63 - 1
@@ -21,8 +22,6 @@ Fix: TypeAlias = Callable[[Any], Value]
 """The value that msgspec has read, not NULL -> the value. ValueError or ProtocolError if it is out of order."""
 ColumnFix: TypeAlias = Callable[[Sequence[Any]], Sequence[Value]]
 """The same for many values, NULLs among them."""
-
-_SPECIAL_IN_QUOTED: Final = ("\\", '"', "\n")
 
 
 def value_type(mysql_type: int, flags: int) -> Any:
@@ -82,31 +81,42 @@ def _check_uint64(value: int) -> int:
     return value
 
 
-def _check_uint64s(values: Sequence[int | None]) -> Sequence[int | None]:
-    _check_uint64(max(filter(None, values), default=0))
+def _beside_nulls(fix: ColumnFix) -> ColumnFix:
+    """Return the fix for values with NULLs, of one that raises TypeError where there is one."""
+
+    def fix_present(values: Sequence[Any]) -> Sequence[Value]:
+        try:
+            return fix(values)
+        except TypeError:
+            fixed = iter(fix([value for value in values if value is not None]))
+            return [None if value is None else next(fixed) for value in values]
+
+    return fix_present
+
+
+def _check_uint64s(values: Sequence[int]) -> Sequence[int]:
+    if values:
+        _check_uint64(max(values))
     return values
 
 
-def _read_texts(values: Sequence[bytes | None]) -> Sequence[str | None]:
-    try:
-        joined = b"\0".join(values)  # type: ignore[arg-type]  # a NULL is what the error is for
-    except TypeError:
-        return [None if value is None else read_text(value) for value in values]
+def _read_texts(values: Sequence[bytes]) -> Sequence[str]:
     # NUL is a character of its own in UTF-8, and no part of another: to decode all at once is to decode each.
-    texts = read_text(joined).split("\0")
-    return texts if len(texts) == len(values) else list(map(read_text, values))  # type: ignore[arg-type]  # as above
+    texts = read_text(b"\0".join(values)).split("\0")
+    return texts if len(texts) == len(values) else list(map(read_text, values))
 
 
-def _unquote_all(values: Sequence[str | None]) -> Sequence[bytes | None]:
-    try:
-        joined = "\0".join(values)  # type: ignore[arg-type]  # as above
-    except TypeError:
-        return [None if value is None else unquote(value) for value in values]
-    if not any(special in joined for special in _SPECIAL_IN_QUOTED):
-        parts = joined.encode("utf-8", "surrogateescape").split(b"\0")
-        if len(parts) == len(values):
-            return parts
-    return list(map(unquote, values))  # type: ignore[arg-type]  # as above
+def _unquote_all(values: Sequence[str]) -> Sequence[bytes]:
+    # No escape goes over a NUL, so one look at all of them shows that each may be read as a bytes literal (see `unquote`).
+    joined = "\0".join(values).encode("utf-8", "surrogateescape")
+    parts = joined.split(b"\0")
+    if len(parts) == len(values) and is_shared_by_python(joined):
+        return parts if b"\\" not in joined else [escape_decode(part)[0] for part in parts]
+    return list(map(unquote, values))
 
 
-_COLUMN_FIXES: Final[dict[Fix, ColumnFix]] = {_check_uint64: _check_uint64s, unquote: _unquote_all, read_text: _read_texts}
+_COLUMN_FIXES: Final[dict[Fix, ColumnFix]] = {
+    _check_uint64: _beside_nulls(_check_uint64s),
+    unquote: _beside_nulls(_unquote_all),
+    read_text: _beside_nulls(_read_texts),
+}

@@ -52,9 +52,9 @@ class Grouping(PlainDialect):
     def most_rows(self, table):
         return self.rows
 
-    def joined_replaces(self, table, columns, texts):
-        for text, number in texts:
-            yield b'["at once", "%b", %b, [%b]]' % (table.table.encode(), json.dumps(columns).encode(), text), number - self.loses
+    def joined_replaces(self, table, columns):
+        head = json.dumps(["at once", table.table, columns]).encode()[:-1]
+        return lambda texts: ((b"%b, [%b]]" % (head, text), number - self.loses) for text, number in texts)
 
     def bulk_line(self, columns):
         if self.unproven in [column.column.name for column in columns]:
