@@ -38,6 +38,7 @@ class SinkTables:
     def forget(self) -> None:
         """Forget all tables: state is reloaded from the sink."""
         self._catalogue.clear()
+        self._guard.forget()
 
     def executed(self, ddl: DdlEvent) -> None:
         """Forget the tables that a DDL has changed; they are described again when they are needed."""

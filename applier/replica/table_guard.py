@@ -52,6 +52,10 @@ class TableGuard:
         self._note_accepted(table, str(DifferenceKind.UNIQUE_INDEX))
         return True
 
+    def forget(self) -> None:
+        """Forget upstream's statements: a reload may have settled one whose outcome was not known, and which was not learned."""
+        self._evidence = None
+
     def learn(self, ddl: DdlEvent) -> None:
         """Remember a statement that has run: it explains what it has made."""
         if self._evidence is not None:
