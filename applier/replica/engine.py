@@ -6,13 +6,13 @@ do is the coordinator's decision, what to do after a failure is ``Recovery``'s.
 """
 
 import time
-from typing import Final
 
 from applier.coordinator import Coordinator
 from applier.coordinator.step import ApplySegment
 from applier.model.listing import Listing
 from applier.model.position import Ts
 from applier.replica.context import Components, EngineSettings, RunContext
+from applier.replica.lane import LOOK_S
 from applier.replica.lanes import Lanes
 from applier.replica.loading import StateLoader
 from applier.replica.recovery import Recovery
@@ -20,9 +20,6 @@ from applier.replica.shutdown import Shutdown
 from applier.replica.state import ReplicaState
 from applier.sinks.progress import Progress
 from applier.telemetry.observer import Watcher
-
-LOOK_S: Final = 0.2
-"""How long a cycle waits for its lanes at most: so soon a shutdown, or the loss of the replica lock, is seen."""
 
 
 class Engine:
@@ -109,7 +106,7 @@ class Engine:
             return is_begun
         # The lanes are not waited for at a shutdown: nothing of them is needed but the segment that is being written, and a listening job
         # without executors would last all of run.shutdown_timeout_s, so that nothing would be saved.
-        self._lanes.wait(LOOK_S)
+        self._lanes.wait(LOOK_S)  # no longer: a shutdown, or the loss of the replica lock, must be seen
         if not self._run.shutdown.is_requested:
             self._reload_if(self._lanes.take_done())
         return True

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any, Generic, TypeVar
+from threading import Event
+from typing import Any, Final, Generic, TypeVar
 
 from applier.model.errors import InvariantViolation
 
 T = TypeVar("T")
+
+LOOK_S: Final = 0.2
+"""How often a wait looks whether it must end early."""
 
 
 class Lane(Generic[T]):
@@ -37,11 +41,14 @@ class Lane(Generic[T]):
             raise InvariantViolation("a lane without work was asked for its result")
         return work.result()
 
-    def discard(self) -> None:
-        """Wait for the work, if there is any, and forget what it gives: the sink says what it has done."""
+    def discard(self, end: Event) -> None:
+        """Wait for the work, if there is any, and forget what it gives: the sink says what it has done.
+
+        Once ``end`` is set it is not waited for: a job without executors lasts for ever.
+        """
         work, self._work = self._work, None
-        if work is not None:
-            wait([work])
+        while work is not None and not end.is_set() and not wait([work], LOOK_S).done:
+            pass
 
     def close(self) -> None:
         """Begin no more work; what runs is not waited for."""

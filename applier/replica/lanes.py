@@ -68,14 +68,16 @@ class Lanes:
         return self._listening.take() if self._listening.lane.is_done else None
 
     def wait(self, timeout_s: float) -> None:
-        """Wait until something is done, or the time is over."""
-        wait_for_any((self._listening.lane, self._preparing.lane, self._writing.lane), timeout_s)
+        """Wait until something is done, reading is due, or the time is over."""
+        lanes = self._listening.lane, self._preparing.lane, self._writing.lane
+        wait_for_any(lanes, min(timeout_s, self._listening.due_in_s))
 
     def discard(self) -> None:
         """Wait for all work, and forget it: its ranges are planned again."""
-        self._writing.discard()
-        self._preparing.discard()
-        self._listening.lane.discard()
+        end = self._run.shutdown.event
+        self._writing.discard(end)
+        self._preparing.discard(end)
+        self._listening.lane.discard(end)
 
     def close(self) -> None:
         """Start no more work. What runs is not waited for: the end of the runner ends it."""

@@ -1,5 +1,6 @@
 """The lane that listens: has the next ranges read, and hands what was read to the coordinator."""
 
+import math
 import time
 from collections.abc import Sequence
 from typing import Final
@@ -18,6 +19,10 @@ PACED_EVENTS: Final = 20_000
 """A job that has read more than that is followed by the next at once: there is a backlog, and a pause would only cost time."""
 
 
+MIN_WAIT_S: Final = 0.05
+"""Between two looks at what the topics hold, while another lane works."""
+
+
 class Listening:
     """The reading side of one run."""
 
@@ -25,6 +30,11 @@ class Listening:
         self._run, self._state = run, state
         self.lane: Lane[Sequence[ListenOutcome]] = Lane("listen")
         self._due_s = 0.0
+
+    @property
+    def due_in_s(self) -> float:
+        """In how many seconds the next job may begin; while one runs, never."""
+        return math.inf if self.lane.is_busy else max(MIN_WAIT_S, self._due_s - time.monotonic())
 
     def begin(self) -> bool:
         """Start to read the next ranges, if the lane is free, the pace allows it, and there are any; return whether it has started."""

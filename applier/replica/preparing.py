@@ -1,6 +1,7 @@
 """The lane that prepares: renders the closed segments that come next, several at a time, while the one before them is written."""
 
 from collections.abc import Sequence
+from threading import Event
 from typing import Final, NamedTuple
 
 from applier.coordinator.step import ApplySegment, SegmentAhead
@@ -14,9 +15,11 @@ from applier.replica.state import ReplicaState
 from applier.tasks.plan import SMALL_SEGMENT_ROWS
 from applier.tasks.port import Prepared
 
-SEGMENTS_AT_ONCE: Final = 4
-"""So many segments of the usual size are prepared by one job: each of their rows passes through Python once for all of them. They have
-more rows than a plan of listening: with 3, jobs lay across three batches, and 64 streams were read 2.3 times instead of 1.8."""
+ROWS_AT_ONCE: Final = 400_000
+MIN_SEGMENTS, MAX_SEGMENTS = 4, 150
+"""So much is prepared by one job: each row passes through Python once for all of its segments. More rows than a plan of listening has: with
+3 segments, jobs lay across three batches, and 64 streams were read 2.3 times instead of 1.8. Many small segments (``max_transaction_rows``)
+are too many partitions of a shuffle."""
 
 
 class _Ready(NamedTuple):
@@ -45,9 +48,9 @@ class Preparing:
 
     def begin(self) -> bool:
         """Start to prepare the next segments, if the lane is free, few are prepared, and there are many rows to apply."""
-        if self.lane.is_busy or len(self._ready) >= SEGMENTS_AT_ONCE:
+        if self.lane.is_busy or sum(ready.segment.rows for ready in self._ready.values()) >= (most_rows := self._most_rows()):
             return False
-        segments = self._state.coordinator.segments_ahead(self._most_rows(), at_least=SMALL_SEGMENT_ROWS + 1)
+        segments = self._state.coordinator.segments_ahead(most_rows, at_least=SMALL_SEGMENT_ROWS + 1)
         if not segments:
             return False
         try:
@@ -70,7 +73,8 @@ class Preparing:
         settings, contents = self._run.settings, self._state.contents.values()
         rows, size = sum(content.rows for content in contents), sum(content.bytes for content in contents)
         in_memory = settings.buckets * BYTES_PER_TASK * rows // max(1, size)
-        return max(1, min(SEGMENTS_AT_ONCE * settings.policy.segment_rows, in_memory))
+        usual = settings.policy.segment_rows
+        return max(1, min(max(MIN_SEGMENTS * usual, ROWS_AT_ONCE), MAX_SEGMENTS * usual, in_memory))
 
     def take(self) -> ApplierError | None:
         """Take what was prepared; return the error of the job, if it has failed."""
@@ -97,8 +101,8 @@ class Preparing:
             if all(prepared is not ready.prepared for ready in self._ready.values()):
                 self._run.components.runner.drop(prepared)
 
-    def discard(self) -> None:
+    def discard(self, end: Event) -> None:
         """Wait for the job, and forget everything: state is reloaded. The runner releases what it keeps."""
-        self.lane.discard()
+        self.lane.discard(end)
         self._pending = ()
         self._ready.clear()

@@ -1,5 +1,7 @@
 """The lane that writes: one segment at a time. After each the progress is read back: the sink says where the replica is."""
 
+from threading import Event
+
 from applier.coordinator.step import ApplySegment
 from applier.model.errors import InvariantViolation
 from applier.model.segment import moves_checkpoint
@@ -71,7 +73,7 @@ class Writing:
             state.recovery.moved()
         return None
 
-    def discard(self) -> None:
+    def discard(self, end: Event) -> None:
         """Wait for the write, and forget it: the sink says whether it has happened."""
-        self.lane.discard()
+        self.lane.discard(end)
         self._job = None
