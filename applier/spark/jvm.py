@@ -31,8 +31,11 @@ DRAIN_S: Final = 10.0
 _muted: Final = Event()
 
 
-def start_jvm(conf: SparkConf) -> None:
-    """Start the JVM for the contexts of this process, if it has none, and pass its output on. ConfigError if it does not start."""
+def start_jvm(conf: SparkConf, plain: SparkConf | None = None) -> None:
+    """Start the JVM for the contexts of this process, if it has none, and pass its output on. ConfigError if it does not start.
+
+    ``plain``: what it starts with the second time: without what may be damaged (a class archive crashes Java then).
+    """
     _muted.clear()
     if SparkContext._gateway is not None:  # noqa: SLF001 - a process has one JVM for all of its contexts, and this is where it is kept
         return
@@ -41,7 +44,7 @@ def start_jvm(conf: SparkConf) -> None:
         return
     # Try once more: a JVM that the kernel killed at its start (short of memory) starts now. A wrong setting fails again.
     try:
-        _start(conf)
+        _start(plain or conf)
     except PySparkRuntimeError as error:
         raise ConfigError("Spark does not start: its Java process ended", remedy=REMEDY) from error
 

@@ -14,6 +14,7 @@ from typing import Final
 from pyspark import SparkConf, SparkContext
 
 from applier.spark import java_options
+from applier.spark.class_archive import archive_options
 from applier.spark.failure import UNANSWERED
 from applier.spark.jvm import drop_dead_jvm, start_jvm
 
@@ -84,11 +85,13 @@ def _start_context(app_name: str, master: str, conf: Mapping[str, str], worker_d
     local = {**DEFAULTS, **LOCAL_DEFAULTS, "spark.python.daemon.module": worker_daemon}
     defaults = local if master.startswith("local") else DEFAULTS
     spark_conf = _with_java_options(_configured(SparkConf(), app_name, defaults, conf).setMaster(master), "executor")
-    _with_java_options(spark_conf, "driver", [os.environ.get(name, "") for name in java_options.ENVIRONMENT])
+    environment = [os.environ.get(name, "") for name in java_options.ENVIRONMENT]
+    _with_java_options(spark_conf, "driver", environment)
     with as_file(files("applier.spark") / "log4j2.properties") as log4j:
-        options = spark_conf.get("spark.driver.extraJavaOptions", "") or ""
-        spark_conf.set("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{log4j} {options}".strip())
-        start_jvm(_without_secrets(spark_conf))
+        options = f"-Dlog4j2.configurationFile=file:{log4j} {spark_conf.get('spark.driver.extraJavaOptions', '')}"
+        plain = _without_secrets(spark_conf.set("spark.driver.extraJavaOptions", options))
+        archive = archive_options(" ".join((options, *environment)))
+        start_jvm(_without_secrets(spark_conf).set("spark.driver.extraJavaOptions", f"{archive} {options}".strip()), plain)
         return SparkContext.getOrCreate(spark_conf)
 
 
