@@ -13,10 +13,11 @@ stores the offset of its first record that still matters, so a restart reads aga
 would have to be left out or guessed raises NeedsOperator instead.
 
 Who holds which part of the state: ``window`` A and W; ``streams`` the streams, their promises and positions; ``read_ahead`` which ranges
-are read next; ``cache`` the cached ranges, ``sweep`` which rows lie in which, ``merging`` ranges that become one; ``barriers`` the DDLs
-that wait, ``ddl_order`` their order within one ts; ``checkpoint_group`` the rows at A; ``segments`` those that were cut, also ahead of A,
-and ``step_choice`` the next step; ``new_topics`` whether a topic's history was missed. Every ``<`` and ``<=`` of two timestamps is in
-``model/segment``.
+are read next, by ``range_size`` and ``stream_rate`` (what a stream probably holds) and ``level`` (how far all get); ``cache`` the cached
+ranges, ``batch_bytes`` and ``closed_bytes`` what they weigh, ``sweep`` which rows lie in which, ``merging`` ranges that become one;
+``barriers`` the DDLs that wait, ``ddl_order`` their order within one ts; ``checkpoint_group`` the rows at A; ``segments`` those that were
+cut, also ahead of A, and ``step_choice`` the next step; ``new_topics`` whether a topic's history was missed. Every ``<`` and ``<=`` of two
+timestamps is in ``model/segment``.
 
 The caller, from one thread, repeats: ``plan`` ranges and have them read; ``report`` each (or ``forget`` it); fetch the list of
 partitions and only then ``list`` it; take steps from ``next_step`` until there is none, confirming each. While a step is open it may

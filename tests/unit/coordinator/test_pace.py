@@ -1,5 +1,7 @@
 """How a backlog of many streams is worked off: in which steps, what is cached ahead of W, how often each byte is prepared."""
 
+from dataclasses import replace
+
 import pytest
 
 from applier.coordinator import Policy
@@ -50,6 +52,13 @@ def test_a_transaction_without_a_promise_is_read_in_growing_plans_and_the_others
     done = Backlog(streams, POLICY).work_off()
     assert done.cycles <= done.bytes / PLAN + 30
     assert max(done.cached) <= done.bytes - 40 * 800 * 200 + 6 * PLAN, "the transaction, and what the others may lead by"
+
+
+@pytest.mark.parametrize("budget", [4 * PLAN, 8 * PLAN])
+def test_the_memory_holds_from_the_first_plan_on_with_200_partitions_of_backlog(budget):
+    streams = streams_of([ROWS_A_SECOND // 200] * 200, SECONDS // 2)
+    done = Backlog(streams, replace(POLICY, cached_bytes=budget, waiting_bytes=32 * PLAN, segment_rows=1_000), together=1_000).work_off()
+    assert max(done.cached) <= budget
 
 
 def test_a_stream_that_holds_little_is_not_read_days_ahead_of_the_others():

@@ -5,7 +5,7 @@ import pytest
 from applier.coordinator.range_size import GUESS
 from applier.coordinator.stream_state import StreamState
 from applier.model.errors import InvariantViolation
-from applier.model.range_report import RangeId, RangeReport
+from applier.model.range_report import HoldPoint, RangeId, RangeReport
 from tests.timeline.scenario import P0
 
 
@@ -46,6 +46,23 @@ def test_a_promise_never_steps_back_and_what_lies_below_it_is_counted():
     read(state, 2, 4, resolved_ts=3)
     read(state, 4, 6, resolved_ts=9, min_ts=4)
     assert (state.resolved_ts, state.fallbacks) == (9, 2)
+
+
+def test_a_position_is_remembered_until_its_record_does_not_matter_any_more_or_something_is_read():
+    state = StreamState(P0, 0, 6, 0)
+    state.plan(6, 6)
+    state.take(RangeReport(range=RangeId(P0, 0, 6), resolved_ts=9, hold=(HoldPoint(1, 4), HoldPoint(3, 8))), ())
+    first = state.position(2, ())
+    assert (first.next_offset, first.resolved_ts) == (1, 9)
+    assert state.position(4, ()) is first
+    assert [state.position(ts, ()).next_offset for ts in (5, 8, 9, 5, 3)] == [3, 3, 6, 3, 1]
+    assert state.position(12, ()).resolved_ts == 12
+    known = state.position(9, ())
+    state.end = 7
+    state.plan(1, 1)
+    state.take(RangeReport(range=RangeId(P0, 6, 7), resolved_ts=11, hold=(HoldPoint(6, 10),)), ())
+    assert (known.next_offset, state.position(9, ()).next_offset, state.position(11, ()).next_offset) == (6, 6, 7)
+    assert state.position(9, ()).resolved_ts == 11
 
 
 def test_a_range_that_is_not_read_is_not_taken():
