@@ -28,7 +28,7 @@ FILL_S: Final = 0.005
 
 POLL_S: Final = 1.0
 
-STREAMS_AT_ONCE: Final = 128
+STREAMS_AT_ONCE: Final = 64
 """librdkafka looks at all of its partitions whenever one of them begins or ends: the cost of many grows with the square of their number."""
 
 
