@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from applier.model.events import FoldedName
 from applier.model.position import Ts, physical_ms
@@ -83,13 +83,16 @@ def is_later_version(version: tuple[int, int], other: tuple[int, int]) -> bool:
     return version > other
 
 
-def supersede(latest: dict[K, int], rows: Iterable[tuple[K, int]], commit_ts: Sequence[int], order_of: Callable[[int], Any]) -> None:
-    """Let each row take its key's place in ``latest`` if its version is later: by commit_ts, and within one by ``order_of``."""
-    # In one place, as `inside`: the loop runs once for each superseded row.
+def supersede(latest: dict[K, int], rows: Iterable[tuple[K, int]], versions: tuple[Sequence[int], ...]) -> None:
+    """Let each row take its key's place in ``latest`` if its version is later: by the columns commit_ts, kind, offset, index."""
+    commit_ts, kind, offset, index = versions
+    # In one place, as `inside`, and without a call: the loop runs once for each superseded row.
     for key, row in rows:
         other = latest[key]
         ts, other_ts = commit_ts[row], commit_ts[other]
-        if ts > other_ts or (ts == other_ts and order_of(row) > order_of(other)):
+        if ts < other_ts:
+            continue
+        if ts > other_ts or (kind[row], offset[row], index[row]) > (kind[other], offset[other], index[other]):
             latest[key] = row
 
 

@@ -39,17 +39,18 @@ class Compaction:
         self._readers: dict[int, KeyReader] = {}
         self._used: set[int] = set()
         self._tables: dict[FoldedName, FinalRows] = {}
-        self._commits: set[int] = set()
+        # A dictionary, for its order: nearly sorted, it is sorted in no time.
+        self._commits: dict[int, None] = {}
 
     def feed(self, chunk: Chunk) -> None:
         """Take the rows of one chunk; those outside of the window are left out."""
         numbers = list(map(self._number, origins_of(chunk)))
         # Two passes over a column in C instead of a comparison per row: nearly all chunks lie inside of their segment.
         if self._window.selects_all(min(chunk.commit_ts), max(chunk.commit_ts)):
-            self._commits.update(chunk.commit_ts)
+            self._commits.update(dict.fromkeys(chunk.commit_ts))
         else:
             chunk = self._inside(chunk, numbers)
-            self._commits.update(self._window.own(chunk.commit_ts))
+            self._commits.update(dict.fromkeys(self._window.own(chunk.commit_ts)))
         names = [self._names[number] for number in numbers]
         tables = list(dict.fromkeys(names))
         if len(tables) == 1:

@@ -72,13 +72,9 @@ class FinalRows:
             return
         is_repeated = list(map(is_not, found, numbers))
         repeated = compress(zip(keys, numbers, strict=True), is_repeated)
-        supersede(self._numbers, repeated, self.commit_ts, self._order)
+        supersede(self._numbers, repeated, (self.commit_ts, self.kind, self.offset, self.index))
         if len(self.image) - len(self._numbers) > max(SUPERSEDED_ROWS, len(self._numbers)):
             self._drop_superseded()
-
-    def _order(self, row: int) -> tuple[int, int, int]:
-        """Return what decides within one commit_ts: the delete comes before the upsert."""
-        return self.kind[row], self.offset[row], self.index[row]
 
     def _drop_superseded(self) -> None:
         kept = list(self._numbers.values())
