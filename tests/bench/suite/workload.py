@@ -47,6 +47,7 @@ class Workload:
     final: FinalRows
     partitions: int = 4
     slots: Sequence[int] | None = None
+    dispatcher: Dispatcher = Dispatcher.INDEX_VALUE
     is_one_transaction: bool = False
 
     def topic(self, rows: int) -> str:
@@ -55,7 +56,7 @@ class Workload:
 
     def log(self, rows: int) -> Iterator[LogRecord]:
         """Encode the changes as the records of the topic."""
-        topic, dispatcher = self.topic(rows), Dispatcher.INDEX_VALUE
+        topic, dispatcher = self.topic(rows), self.dispatcher
         options = ProducerOptions(topic=topic, partitions=self.partitions, dispatcher=dispatcher, flavour=Flavour.TICDC)
         every = NO_RESOLVED if self.is_one_transaction else RESOLVED_EVERY
         return bulk_log(self._steps(rows), options, resolved_every=every, slots=self.slots)
@@ -87,15 +88,17 @@ def _inserted(table: Table, make: Callable[[int], Row], rows: int) -> Iterator[t
     return ((table, make(number)) for number in range(1, rows + 1))
 
 
-def _spread_inserts(rows: int) -> Iterator[RowChange]:
-    """Insert into the tables of D, one after the other in no order that anybody could use."""
-    return (RowChange(TABLES_OF_D[number * 7919 % 1000], None, order(number)) for number in range(1, rows + 1))
+def _spread_inserts(rows: int, run: int) -> Iterator[RowChange]:
+    """Insert into the tables of D, ``run`` rows into one after the other, in no order that anybody could use."""
+    return (RowChange(TABLES_OF_D[(number - 1) // run * 7919 % 1000], None, order(number)) for number in range(1, rows + 1))
 
 
-def _spread(rows: int) -> Iterator[tuple[Table, Row]]:
-    # 7919 and 1000 have no common divisor: the numbers of one table are 1,000 apart.
-    first = {number * 7919 % 1000: number for number in range(1, 1001)}
-    return ((table, order(number)) for place, table in enumerate(TABLES_OF_D) for number in range(first[place], rows + 1, 1000))
+def _spread(rows: int, run: int) -> Iterator[tuple[Table, Row]]:
+    # 7919 and 1000 have no common divisor: the runs of one table are 1,000 apart.
+    first = {number * 7919 % 1000: number for number in range(1000)}
+    for place, table in enumerate(TABLES_OF_D):
+        for begin in range(first[place] * run + 1, rows + 1, 1000 * run):
+            yield from ((table, order(number)) for number in range(begin, min(begin + run, rows + 1)))
 
 
 def _mixed_changes(rows: int, final: dict[int, int]) -> Iterator[RowChange]:
@@ -150,6 +153,7 @@ def _uneven() -> Sequence[int]:
 
 ORDERS = orders()
 _A = {"tables": (ORDERS,), "changes": partial(_inserts, ORDERS, order), "final": partial(_inserted, ORDERS, order)}
+_D = {"tables": TABLES_OF_D, "rows": 1_000_000}
 WORKLOADS = {
     workload.name: workload
     for workload in (
@@ -170,7 +174,21 @@ WORKLOADS = {
             changes=partial(_inserts, MIXED, mixed),
             final=partial(_inserted, MIXED, mixed),
         ),
-        Workload(name="D", title="inserts into 1,000 tables", rows=1_000_000, tables=TABLES_OF_D, changes=_spread_inserts, final=_spread),
+        Workload(
+            name="D",
+            title="inserts into 1,000 tables, ten rows of a table after one another",
+            dispatcher=Dispatcher.TABLE,
+            changes=partial(_spread_inserts, run=10),
+            final=partial(_spread, run=10),
+            **_D,
+        ),
+        Workload(
+            name="D-turns",
+            title="inserts into 1,000 tables, each row into another",
+            changes=partial(_spread_inserts, run=1),
+            final=partial(_spread, run=1),
+            **_D,
+        ),
         Workload(name="F", title="one transaction", rows=1_000_000, is_one_transaction=True, **_A),
         Workload(name="G", title="64 partitions with uneven load", rows=1_000_000, partitions=64, slots=_uneven(), **_A),
         Workload(name="G-even", title="64 partitions with the same load", rows=1_000_000, partitions=64, **_A),
