@@ -100,32 +100,40 @@ class _OpenChunks:
     def __init__(self, buckets: int) -> None:
         self._buckets = buckets
         self._open = [_OpenChunk() for _ in range(buckets)]
+        self._full: list[PackedChunk] = []
         self._origins: list[tuple[Stream, Shape]] = []
         self._numbers: dict[int, int] = {}
 
     def deal(self, stream: Stream, tables: Sequence[TableSummary], rows: PlacedRows) -> None:
         """Put the rows of one range into the chunks of their buckets."""
         numbers = [self._number(stream, table) for table in tables]
+        origins = numbers * len(rows.key) if len(tables) == 1 else [numbers[shape] for shape in rows.shape]
+        columns = (origins, *rows[2:])
+        for bucket, chosen in enumerate(self._places(tables, rows)):
+            if len(chosen) > 1:
+                # Measured: half of what a tuple per row and their transposition cost.
+                self._open[bucket].extend(map(itemgetter(*chosen), columns))
+            elif chosen:
+                self._open[bucket].extend([column[chosen[0]]] for column in columns)
+            # At once, and not when the reader's batch ends: that may be thousands of rows further.
+            if self._open[bucket].size >= CHUNK_BYTES:
+                self._full += self._close(bucket)
+
+    def _places(self, tables: Sequence[TableSummary], rows: PlacedRows) -> Sequence[Sequence[int]]:
+        """Return which rows go to each bucket."""
+        if self._buckets == 1:
+            return [range(len(rows.key))]
         # Not hash(): Python salts it per process, and a range that another executor reads again must give the same rows in each bucket.
         if len(tables) == 1:
-            seed, origins = tables[0].seed, numbers * len(rows.key)
+            seed = tables[0].seed
             buckets = [crc32(key, seed) % self._buckets for key in rows.key]
         else:
-            seeds, origins = [table.seed for table in tables], [numbers[shape] for shape in rows.shape]
+            seeds = [table.seed for table in tables]
             buckets = [crc32(key, seeds[shape]) % self._buckets for key, shape in zip(rows.key, rows.shape, strict=True)]
-        columns = (origins, *rows[2:])
-        if self._buckets == 1:
-            self._open[0].extend(columns)
-            return
         places: list[list[int]] = [[] for _ in self._open]
         for place, bucket in enumerate(buckets):
             places[bucket].append(place)
-        for chunk, chosen in zip(self._open, places, strict=True):
-            if len(chosen) > 1:
-                # Measured: half of what a tuple per row and their transposition cost.
-                chunk.extend(map(itemgetter(*chosen), columns))
-            elif chosen:
-                chunk.extend([column[chosen[0]]] for column in columns)
+        return places
 
     def _number(self, stream: Stream, table: TableSummary) -> int:
         """Return the number of an origin: of one range and shape."""
@@ -137,12 +145,12 @@ class _OpenChunks:
 
     def full(self) -> Iterator[PackedChunk]:
         """Yield the chunks that have reached their size."""
-        for bucket, chunk in enumerate(self._open):
-            if chunk.size >= CHUNK_BYTES:
-                yield from self._close(bucket)
+        full, self._full = self._full, []
+        yield from full
 
     def rest(self) -> Iterator[PackedChunk]:
         """Yield what is left."""
+        yield from self.full()
         for bucket, chunk in enumerate(self._open):
             if chunk.columns[0]:
                 yield from self._close(bucket)

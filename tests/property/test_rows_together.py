@@ -139,7 +139,7 @@ def test_event_keys_of_one_record_are_read_as_each_of_them(groups):
     for some in groups:
         key, _ = record(*[(data, b"") for data in some])
         found = heads.of_rows(key)
-        assert found is None or list(map(said, found)) == list(map(meant, some))
+        assert found is None or list(map(said, zip(*found, strict=True))) == list(map(meant, some))
         if some and None not in map(meant, some) and len({len(data) for data in some}) == 1:
             assert found is not None
         assert heads.of_rows(key[:-1]) is None

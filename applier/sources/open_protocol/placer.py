@@ -5,6 +5,7 @@ is paid per run: one call for hundreds of images.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 from struct import Struct
 from struct import error as StructError  # noqa: N812 - a class
 from typing import Final
@@ -18,7 +19,7 @@ from applier.sources.open_protocol.head import ROW, Head, read_head
 from applier.sources.open_protocol.matcher import begin_range
 from applier.sources.open_protocol.row_head import RowHeads
 from applier.sources.open_protocol.row_parse import place_reduced
-from applier.sources.open_protocol.row_run import AFTER, DELETED, END, RunRow, place_row, place_run, run_row, split_old
+from applier.sources.open_protocol.row_run import AFTER, DELETED, END, KnownShapes, RunRow, place_row, place_run, run_row, split_old
 from applier.sources.open_protocol.salvage import event_head, markers_of
 from applier.sources.placed_rows import rows_of
 from applier.sources.port import Placed, PlacedEvent, PlacedRows, Record, Unplaced
@@ -80,28 +81,33 @@ class OpenProtocolPlacer:
         heads = self._heads.of_rows(key)
         if not heads or not value:
             return False
-        rows: list[RunRow] = []
-        at, ends_at = 0, len(value)
+        times, tables = heads
+        known: list[KnownShapes] = []
+        images: list[bytes] = []
+        old: list[bytes] = [b""] * len(tables)
+        at = 0
         try:
-            for index, (ts, table) in enumerate(heads):
+            for index, table in enumerate(tables):
                 length, front = _front(value, at)
                 image_at = at + _IMAGE_AT
                 at += 8 + length
-                if value[at - 2 : at] != END or at > ends_at:
-                    return False
                 if front == AFTER:
-                    known = table.upserts
-                    image, old = split_old(value[image_at : at - 1]) if known.has_old else (value[image_at : at - 1], b"")
-                    rows.append((ts, known, offset, index, image, old))
+                    shapes = table.upserts
                 elif front == DELETED:
-                    rows.append((ts, table.deletes, offset, index, value[image_at : at - 1], b""))
+                    shapes = table.deletes
                 else:
                     return False
+                if value[at - 2 : at] != END:
+                    return False
+                known.append(shapes)
+                images.append(value[image_at : at - 1])
+                if shapes.has_old:
+                    images[index], old[index] = split_old(images[index])
         except StructError:  # the value is too short
             return False
-        if at != ends_at:
+        if at != len(value):
             return False
-        run += rows
+        run += zip(times, known, repeat(offset), range(len(known)), images, old, strict=False)
         return True
 
     def _place_record(self, run: list[RunRow], offset: int, key: bytes | None, value: bytes | None) -> Iterator[PlacedRows | PlacedEvent]:

@@ -6,7 +6,6 @@ table, and stands for the members that it was parsed into. So JSON is parsed onc
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import repeat
 from struct import Struct
 from typing import Final, TypeAlias
 
@@ -59,8 +58,8 @@ class RowHeads:
             return None
         return self.of_event(key[_FRAME:])
 
-    def of_rows(self, key: bytes | None) -> Sequence[RowHead] | None:
-        """Return the heads of a record's events, if all of them are plain rows, and their keys are equally long."""
+    def of_rows(self, key: bytes | None) -> tuple[Sequence[int], Sequence[KnownTable]] | None:
+        """Return commit_ts and table of each of a record's events, if all of them are plain rows, and their keys are equally long."""
         if key is None or len(key) <= _FRAME or key[:_VERSION] != VERSION:
             return None
         size = 8 + int.from_bytes(key[_VERSION:_FRAME], "big")
@@ -71,10 +70,10 @@ class RowHeads:
         # Most records hold rows of one transaction and table: one comparison is enough for all of their keys.
         if first * count == key[_VERSION:]:
             head = self.of_event(first[8:])
-            return None if head is None else [head] * count
+            return None if head is None else ([head[0]] * count, [head[1]] * count)
         return self._of_times(key, first, size) or self._one_by_one(key, first, size)
 
-    def _of_times(self, key: bytes, first: bytes, size: int) -> Sequence[RowHead] | None:
+    def _of_times(self, key: bytes, first: bytes, size: int) -> tuple[Sequence[int], Sequence[KnownTable]] | None:
         """Return the heads of events of one table that differ in their timestamps only, if the table is known."""
         front, tail = first[: _RECORD_TS - _VERSION], first[_RECORD_TAIL - _VERSION :]
         known = self._known.get(tail)
@@ -84,17 +83,19 @@ class RowHeads:
         if front + (tail + front).join(digits) + tail != key[_VERSION:] or not b"".join(digits).isdigit():
             return None
         times = list(map(int, digits))
-        return list(zip(times, repeat(known[1]), strict=False)) if min(times) >= _LEAST else None
+        return (times, [known[1]] * len(times)) if min(times) >= _LEAST else None
 
-    def _one_by_one(self, key: bytes, first: bytes, size: int) -> Sequence[RowHead] | None:
-        heads = []
+    def _one_by_one(self, key: bytes, first: bytes, size: int) -> tuple[Sequence[int], Sequence[KnownTable]] | None:
+        times: list[int] = []
+        tables: list[KnownTable] = []
         for at in range(_VERSION, len(key), size):
             one = key[at : at + size]
             head = self.of_event(one[8:]) if one[:8] == first[:8] else None
             if head is None:
                 return None
-            heads.append(head)
-        return heads
+            times.append(head[0])
+            tables.append(head[1])
+        return times, tables
 
     def of_event(self, head_json: bytes) -> RowHead | None:
         """Return the head of an event, if that is a plain row."""
