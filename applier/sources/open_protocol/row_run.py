@@ -12,7 +12,8 @@ they could: three images may be two halves of an element and two whole ones.)
 
 from collections.abc import Iterable, Sequence
 from itertools import compress
-from typing import Final, TypeAlias
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
 
 from applier.model.errors import ProtocolError
 from applier.model.events import PlacedRow, RowKind, Shape
@@ -152,49 +153,56 @@ def place_run(stream: Stream, run: Sequence[RunRow]) -> PlacedRows:
     if known.count(first) == len(run) and (found := first.match_all(image, old)) is not None:
         shape, keys = found
         return PlacedRows((shape,), bytes(len(run)), commit_ts, bytes((first.kind,)) * len(run), offset, index, keys, image)
-    matched = _matched(run)
-    if None in matched:
-        return _place_in_order(stream, run, matched)
-    shapes, keys = zip(*filter(None, matched), strict=True)
-    distinct = {id(shape): shape for shape in shapes}
-    numbers = {identity: number for number, identity in enumerate(distinct)}
-    return PlacedRows(
-        shapes=tuple(distinct.values()),
-        shape=[numbers[id(shape)] for shape in shapes],
-        commit_ts=commit_ts,
-        kind=[one.kind for one in known],
-        offset=offset,
-        index=index,
-        key=keys,
-        image=image,
-    )
-
-
-def _matched(run: Sequence[RunRow]) -> list[tuple[Shape, bytes] | None]:
-    """Match the rows of each table and kind: together, where they are several of one shape. None for what may need the full parse."""
-    matched: list[tuple[Shape, bytes] | None] = [None] * len(run)
+    matched = _Matched(len(run))
     places: dict[KnownShapes, list[int]] = {}
-    for number, event in enumerate(run):
-        places.setdefault(event[1], []).append(number)
-    for known, numbers in places.items():
-        found = None
-        if len(numbers) >= WORTH_JOINING:
-            found = known.match_all([run[number][4] for number in numbers], [run[number][5] for number in numbers])
-        if found is not None:
-            for number, key in zip(numbers, found[1], strict=True):
-                matched[number] = (found[0], key)
-        else:
-            for number in numbers:
-                matched[number] = known.match_one(run[number][4], run[number][5])
-    return matched
+    for number, one in enumerate(known):
+        places.setdefault(one, []).append(number)
+    for one, numbers in places.items():
+        matched.match(one, numbers, image, old)
+    if None in matched.keys:
+        return _place_in_order(stream, run, matched)
+    kinds = [one.kind for one in known]
+    return PlacedRows(tuple(matched.shapes), matched.shape, commit_ts, kinds, offset, index, matched.keys, image)
 
 
-def _place_in_order(stream: Stream, run: Sequence[RunRow], matched: Sequence[tuple[Shape, bytes] | None]) -> PlacedRows:
+class _Matched:
+    """The shapes and keys of a run of several tables or kinds. The key is None for a row that may need the full parse."""
+
+    __slots__ = ("_numbers", "keys", "shape", "shapes")
+
+    def __init__(self, count: int) -> None:
+        self.shapes: list[Shape] = []
+        self.shape = [0] * count
+        self.keys: list[Any] = [None] * count
+        self._numbers: dict[int, int] = {}
+
+    def match(self, known: KnownShapes, places: Sequence[int], image: Sequence[bytes], old: Sequence[bytes]) -> None:
+        """Match the rows of one table and kind: together, where they are several of one shape."""
+        if len(places) >= WORTH_JOINING:
+            chosen = itemgetter(*places)
+            if (found := known.match_all(chosen(image), chosen(old))) is not None:
+                number = self._number(found[0])
+                for place, key in zip(places, found[1], strict=True):
+                    self.keys[place], self.shape[place] = key, number
+                return
+        for place in places:
+            if (one := known.match_one(image[place], old[place])) is not None:
+                self.keys[place], self.shape[place] = one[1], self._number(one[0])
+
+    def _number(self, shape: Shape) -> int:
+        number = self._numbers.get(id(shape))
+        if number is None:
+            number = self._numbers[id(shape)] = len(self.shapes)
+            self.shapes.append(shape)
+        return number
+
+
+def _place_in_order(stream: Stream, run: Sequence[RunRow], matched: _Matched) -> PlacedRows:
     """Place what was not matched by the full parse. In order, so that the first error is that of the first row."""
     rows = []
-    for event, match in zip(run, matched, strict=True):
-        if match is not None:
-            rows.append((event[2], event[3], PlacedRow(event[0], event[1].kind, match[0], match[1], event[4])))
+    for event, key, shape in zip(run, matched.keys, matched.shape, strict=True):
+        if key is not None:
+            rows.append((event[2], event[3], PlacedRow(event[0], event[1].kind, matched.shapes[shape], key, event[4])))
             continue
         try:
             rows += [(event[2], event[3], row) for row in place_row(event)]
