@@ -102,11 +102,6 @@ class Coordinator:
         """All streams that are read, by name."""
         return self._streams.statuses(self.checkpoint_ts, self._cache)
 
-    @property
-    def is_step_due(self) -> bool:
-        """Whether there is something to write already, before anything more is read."""
-        return self._open.step is None and self._choice.is_due
-
     def resolved_ts(self, stream: Stream) -> Ts:
         """Return what a stream has promised; never below the checkpoint; 0 for a partition that is not read."""
         return self._streams.resolved_ts(stream, self.checkpoint_ts)

@@ -172,11 +172,6 @@ def is_spent(max_ts: Ts, checkpoint_ts: Ts) -> bool:
     return max_ts < checkpoint_ts
 
 
-def is_in_segment(ts: Ts, after_ts: Ts, upto_ts: Ts) -> bool:
-    """Whether a row belongs to a segment."""
-    return after_ts < ts <= upto_ts
-
-
 def is_beyond(ts: Ts, upto_ts: Ts) -> bool:
     """Whether a row lies after the end of a segment."""
     return ts > upto_ts

@@ -199,25 +199,6 @@ def test_when_the_cache_is_full_the_streams_that_hold_the_watermark_get_one_rang
     assert s.coordinator.plan() == ()
 
 
-def test_a_step_is_due_from_the_window_that_closes_to_the_step_that_is_taken():
-    s = Scenario().write(P0, row(5))
-    s.list()
-    s.read()
-    s.list()
-    assert not s.coordinator.is_step_due
-    s.write(P0, resolved(10))
-    s.list()
-    s.read()
-    s.list()
-    assert s.coordinator.is_step_due
-    step = s.coordinator.next_step()
-    assert isinstance(step, Evict)
-    assert not s.coordinator.is_step_due, "a step is open"
-    s.coordinator.withdraw(step)
-    assert s.steps() == [("apply", 0, 10, 1)]
-    assert not s.coordinator.is_step_due
-
-
 def test_the_ledger_is_asked_before_a_ddl_below_the_checkpoint_is_taken_for_a_replay():
     s = Scenario(checkpoint=5, stored=positions(t0=0)).write(P0, ddl(4, "DROP TABLE `a`"), resolved(6))
     s.list()

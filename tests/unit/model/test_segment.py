@@ -52,8 +52,6 @@ def test_another_tables_ddl_settles_nothing_here() -> None:
         (lambda ts: segment.first_holding([Ts(ts)], Ts(10), Ts) == 0, False, True, True),
         (lambda ts: segment.ddl_holds_offset(Ts(ts), Ts(10)), False, True, True),
         (lambda ts: segment.is_spent(Ts(ts), Ts(10)), True, False, False),
-        (lambda ts: segment.is_in_segment(Ts(ts), Ts(10), Ts(20)), False, False, True),
-        (lambda ts: segment.is_in_segment(Ts(ts), Ts(0), Ts(10)), True, True, False),
         (lambda ts: segment.lies_in_segment(8, ts, Ts(7), Ts(10)), True, True, False),
         (lambda ts: segment.lies_in_segment(ts, 20, Ts(10), Ts(20)), False, False, True),
         (lambda ts: segment.keeps_offset(Ts(ts), Ts(8), Ts(10)), True, True, False),
