@@ -55,25 +55,20 @@ def render(plan: PreparePlan, reducer: int, chunks: Iterable[bytes], decoder: De
     """Compact the chunks of one reducer (rows of one key are together); yield the statements of each segment, and what they are."""
     target = PlanTarget(plan.tables, plan.rekeyed, plan.dialect)
     part = _Part(0, reducer)
-    last = len(plan.windows) - 1
     try:
-        for segment, item in plan_segments(chunks, plan.windows, target, decoder, plan.policy, bulk=plan.bulk):
-            while part.segment < segment:
-                yield from part.end()
-                part = _Part(part.segment + 1, reducer)
+        for segment, item in plan_segments(chunks, plan.windows, target, decoder, plan.policy):
             if isinstance(item, RejectedEvent):
                 part.rejected.append(item)
-            else:
-                yield part.count(item)
+                continue
+            yield part.count(item)
+            # The last item of its segment. An error of the next segment must not be this one's too.
+            if isinstance(item, TransactionSet):
+                yield from part.end()
+                part = _Part(segment + 1, reducer)
     # Statements of the segment may have been yielded already. The driver gets its announcement before it is written.
     except ApplierError as error:
-        for segment in range(part.segment, last + 1):
+        for segment in range(part.segment, len(plan.windows)):
             yield ANNOUNCED, Rendered(segment, reducer, error=error)
-        return
-    while part.segment < last:
-        yield from part.end()
-        part = _Part(part.segment + 1, reducer)
-    yield from part.end()
 
 
 class _Part:
