@@ -10,6 +10,7 @@ from applier.planner.table_check import Acceptance
 from applier.replica.shutdown import Shutdown
 from applier.sinks.port import Sink
 from applier.sources.port import Source
+from applier.tasks.plan import SMALL_SEGMENT_ROWS
 from applier.tasks.port import Runner
 from applier.telemetry.observer import Watcher
 
@@ -28,6 +29,8 @@ class EngineSettings:
     apply_attempts: int = 8
     pace_s: float = 0.0
     """Between the starts of two listening jobs, unless there is a backlog: a job with three records costs as much as one with a hundred."""
+    ahead_rows: int = SMALL_SEGMENT_ROWS + 1
+    """So many closed rows are prepared before it is their turn; fewer could still grow until then, and one task does everything."""
     until_ts: Ts | None = None
 
 

@@ -12,7 +12,6 @@ from applier.replica.context import RunContext
 from applier.replica.lane import Lane
 from applier.replica.segment_writer import BYTES_PER_TASK, SegmentWriter
 from applier.replica.state import ReplicaState
-from applier.tasks.plan import SMALL_SEGMENT_ROWS
 from applier.tasks.port import Prepared
 
 ROWS_AT_ONCE: Final = 400_000
@@ -50,7 +49,7 @@ class Preparing:
         """Start to prepare the next segments, if the lane is free, few are prepared, and there are many rows to apply."""
         if self.lane.is_busy or sum(ready.segment.rows for ready in self._ready.values()) >= (most_rows := self._most_rows()):
             return False
-        segments = self._state.coordinator.segments_ahead(most_rows, at_least=SMALL_SEGMENT_ROWS + 1)
+        segments = self._state.coordinator.segments_ahead(most_rows, at_least=self._run.settings.ahead_rows)
         if not segments:
             return False
         try:
