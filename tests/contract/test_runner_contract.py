@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from pyspark import SparkContext
 
-from applier.model.errors import FatalSinkError, JobAborted, ProtocolError, RangeChanged, SourceError
+from applier.model.errors import FatalSinkError, JobAborted, ProtocolError, RangeChanged, RetryableSinkError, SourceError
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
@@ -26,7 +27,7 @@ from applier.spark.session import end_context, start_context
 from applier.tasks.handover import RangeContent
 from applier.tasks.listen import ListenOutcome, RangeFailure
 from applier.tasks.plan import SMALL_SEGMENT_ROWS, PreparePlan, WritePlan
-from applier.tasks.port import Runner
+from applier.tasks.port import Prepared, Runner
 from applier.tasks.tolerance import STRICT, Tolerance
 from tests.builders.planning import between
 from tests.rig.class_archive import use_class_archive
@@ -40,6 +41,9 @@ END = FIRST_TS + ROWS - 1
 """The commit_ts of each partition's last row; row number n of each has FIRST_TS + n."""
 SMALL, SHUFFLED = 1, SMALL_SEGMENT_ROWS + 1
 """Rows that a plan names: whether one task does everything, or the segment is shuffled."""
+BOUNDS = (0, FIRST_TS + 7, FIRST_TS + 12, END)
+"""Of three segments that are prepared together."""
+KNOWN = frozenset({FoldedName("shop", "orders")})
 UNKNOWN = RangeId(Stream("feed", 99), Offset(0), Offset(1))
 
 MakeRunner = Callable[[NumberedRows], Runner]
@@ -89,8 +93,14 @@ class Stage:
         """Return how the segment is prepared and written: the arguments of ``apply``."""
         progress = self.sink.load()
         assert progress is not None
-        prepare = PreparePlan(
-            windows=(between(after=after, upto=upto),),
+        commit = ProgressCommit(checkpoint_ts=Ts(upto), positions={}, known_tables=KNOWN)
+        write_plan = WritePlan(writer=self.sink.writer, fence=progress.fence, commit=commit)
+        return self.prepare_plan(outcomes, after, upto, rows=rows, splits=splits), write_plan
+
+    def prepare_plan(self, outcomes: list[ListenOutcome], *bounds: int, rows: int = SHUFFLED, splits: int = 1) -> PreparePlan:
+        """Return how the segments between the bounds are prepared."""
+        return PreparePlan(
+            windows=tuple(between(after=after, upto=upto) for after, upto in pairwise(bounds)),
             ranges={report.range: RangeContent.of(report) for report in outcomes if isinstance(report, RangeReport)},
             tables=self.sink.describe([TableName("shop", "orders")]),
             rekeyed={},
@@ -99,9 +109,6 @@ class Stage:
             bucket_splits=splits,
             dialect=self.sink.dialect,
         )
-        known = frozenset({FoldedName("shop", "orders")})
-        commit = ProgressCommit(checkpoint_ts=Ts(upto), positions={}, known_tables=known)
-        return prepare, WritePlan(writer=self.sink.writer, fence=progress.fence, commit=commit)
 
     def ids(self) -> list[int]:
         with closing(sqlite3.connect(self.path)) as connection:
@@ -255,3 +262,120 @@ def test_an_older_fencing_token_writes_nothing(make_runner: MakeRunner, stage: S
     fence = Fence(write_plan.fence.epoch - 1, write_plan.fence.window_id)
     fenced = runner.apply(plan, replace(write_plan, fence=fence))
     assert (fenced.state, stage.is_untouched()) == (WriteState.FENCED, True)
+
+
+# --- prepared segments -------------------------------------------------------------------------------------------------
+
+
+def commit_of(stage: Stage, upto: int) -> WritePlan:
+    """How a segment up to ``upto`` is written now."""
+    progress = stage.sink.load()
+    assert progress is not None
+    return WritePlan(
+        writer=stage.sink.writer, fence=progress.fence, commit=ProgressCommit(checkpoint_ts=Ts(upto), positions={}, known_tables=KNOWN)
+    )
+
+
+def prepared_in(runner: Runner, plan: PreparePlan) -> Prepared:
+    prepared = runner.prepare(plan)
+    assert isinstance(prepared, Prepared)
+    return prepared
+
+
+@pytest.mark.parametrize("splits", [1, 3])
+def test_segments_that_were_prepared_together_are_written_one_after_the_other(make_runner: MakeRunner, stage: Stage, splits: int) -> None:
+    reader = NumberedRows(ROWS)
+    runner = make_runner(reader)
+    plan = stage.prepare_plan(listen(runner, reader), *BOUNDS, splits=splits)
+    prepared = prepared_in(runner, plan)
+    assert len(prepared.segments) == len(plan.windows)
+    assert stage.is_untouched()
+    for number, upto in enumerate(BOUNDS[1:]):
+        outcome = runner.write(prepared, number, commit_of(stage, upto))
+        expected = numbers(0, upto - FIRST_TS)
+        assert (outcome.state, stage.ids(), stage.checkpoint_ts()) == (WriteState.COMMITTED, expected, upto)
+        assert outcome.transactions == upto - max(BOUNDS[number], FIRST_TS - 1)
+    runner.drop(prepared)
+
+
+def test_a_write_that_was_rolled_back_is_repeated_from_the_same_prepared_segment(make_runner: MakeRunner, stage: Stage) -> None:
+    reader = NumberedRows(ROWS)
+    runner = make_runner(reader)
+    prepared = prepared_in(runner, stage.prepare_plan(listen(runner, reader), 0, END))
+    with closing(sqlite3.connect(stage.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        locked = runner.write(prepared, 0, commit_of(stage, END))
+        other.execute("ROLLBACK")
+    assert (locked.state, type(locked.error)) == (WriteState.FAILED, RetryableSinkError)
+    assert stage.is_untouched()
+    outcome = runner.write(prepared, 0, commit_of(stage, END))
+    assert (outcome.state, stage.ids()) == (WriteState.COMMITTED, numbers(0, ROWS - 1))
+
+
+def test_the_error_of_one_segment_leaves_those_before_it_writable(make_runner: MakeRunner, stage: Stage) -> None:
+    reader = NumberedRows(ROWS, unknown_column=ROWS // 2)
+    runner = make_runner(reader)
+    prepared = prepared_in(runner, stage.prepare_plan(listen(runner, reader), *BOUNDS))
+    assert [segment.error is None for segment in prepared.segments] == [True, False, False]
+    assert runner.write(prepared, 0, commit_of(stage, BOUNDS[1])).state is WriteState.COMMITTED
+    refused = runner.write(prepared, 1, commit_of(stage, BOUNDS[2]))
+    assert (refused.state, type(refused.error)) == (WriteState.FAILED, FatalSinkError)
+    assert (stage.ids(), stage.checkpoint_ts()) == (numbers(0, BOUNDS[1] - FIRST_TS), BOUNDS[1])
+
+
+@pytest.mark.parametrize("is_dropped", [True, False])
+def test_prepared_segments_that_were_freed_are_lost(make_runner: MakeRunner, stage: Stage, *, is_dropped: bool) -> None:
+    reader = NumberedRows(ROWS)
+    runner = make_runner(reader)
+    prepared = prepared_in(runner, stage.prepare_plan(listen(runner, reader), *BOUNDS))
+    assert runner.write(prepared, 0, commit_of(stage, BOUNDS[1])).state is WriteState.COMMITTED
+    runner.drop(prepared) if is_dropped else runner.release_all()
+    lost = runner.write(prepared, 1, commit_of(stage, BOUNDS[2]))
+    assert (lost.state, type(lost.error)) == (WriteState.RELOAD, JobAborted)
+    assert stage.checkpoint_ts() == BOUNDS[1]
+    runner.drop(prepared)
+
+
+def test_prepared_segments_outlive_the_ranges_that_they_were_made_of(make_runner: MakeRunner, stage: Stage) -> None:
+    reader = NumberedRows(ROWS)
+    runner = make_runner(reader)
+    outcomes = listen(runner, reader)
+    prepared = prepared_in(runner, stage.prepare_plan(outcomes, 0, END))
+    runner.release([outcome.range for outcome in outcomes])
+    assert runner.write(prepared, 0, commit_of(stage, END)).rows == ALL
+
+
+def test_ranges_that_are_not_cached_or_differ_from_their_reports_are_not_prepared(make_runner: MakeRunner, stage: Stage) -> None:
+    reader = NumberedRows(ROWS)
+    runner = make_runner(reader)
+    outcomes = listen(runner, reader)
+    plan = stage.prepare_plan(outcomes, *BOUNDS)
+    changed = plan.ranges[outcomes[1].range]._replace(rows=ROWS + 1)
+    prepared = prepared_in(runner, replace(plan, ranges=plan.ranges | {outcomes[1].range: changed}))
+    for number, upto in enumerate(BOUNDS[1:]):
+        refused = runner.write(prepared, number, commit_of(stage, upto))
+        assert (refused.state, type(refused.error)) == (WriteState.RELOAD, RangeChanged)
+    runner.release([outcomes[0].range])
+    assert isinstance(runner.prepare(plan), JobAborted)
+    assert stage.is_untouched()
+
+
+@pytest.mark.parametrize("rows", [SMALL, SHUFFLED])
+def test_ranges_that_were_listened_to_one_after_the_other_are_applied_together(make_runner: MakeRunner, stage: Stage, rows: int) -> None:
+    reader = NumberedRows(ROWS)
+    runner = make_runner(reader)
+    tasks = reader.tasks(PARTITIONS, BUCKETS)
+    outcomes = [outcome for task in tasks for outcome in runner.listen([task])]
+    outcome = runner.apply(*stage.plan(outcomes, rows=rows))
+    assert (outcome.state, outcome.rows, stage.ids()) == (WriteState.COMMITTED, ALL, numbers(0, ROWS - 1))
+
+
+def test_segments_are_prepared_from_the_batches_of_several_calls(make_runner: MakeRunner, stage: Stage) -> None:
+    reader = NumberedRows(ROWS)
+    runner = make_runner(reader)
+    first, *others = reader.tasks(PARTITIONS, BUCKETS)
+    outcomes = [*runner.listen([first]), *runner.listen(others)]
+    prepared = prepared_in(runner, stage.prepare_plan(outcomes, *BOUNDS))
+    for number, upto in enumerate(BOUNDS[1:]):
+        assert runner.write(prepared, number, commit_of(stage, upto)).state is WriteState.COMMITTED
+    assert stage.ids() == numbers(0, ROWS - 1)

@@ -45,11 +45,14 @@ class Replica:
     accept: dict[str, tuple[DifferenceKind, ...]] = field(default_factory=dict)
     """``[sink.accept]``: differences from upstream's tables that do not stop the replica."""
     new_collations: bool = True
+    ahead_rows: int = 30
+    """So that the larger windows of a history are prepared ahead, and the others are not."""
 
     def settings(self, *, until_ts: int | None = None) -> EngineSettings:
         return EngineSettings(
             policy=self.policy,
             buckets=3,
+            ahead_rows=self.ahead_rows,
             until_ts=None if until_ts is None else Ts(until_ts),
             ddl_policy=self.ddl_policy,
             quarantined=QuarantinePolicy(unreadable="unreadable" in self.quarantines, refused="rejected" in self.quarantines),

@@ -30,6 +30,7 @@ class LocalRunner:
     def __init__(self, reader: RangeReader, decoder: Decoder) -> None:
         self._reader, self._decoder = pickle.dumps(reader), pickle.dumps(decoder)
         self._cached: dict[RangeId, Partitions] = {}
+        self._prepared: list[Partitions] = []
 
     def listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:
         if not tasks:
@@ -57,16 +58,24 @@ class LocalRunner:
         prepared = _shuffled(item for reducer, mine in chunks for item in render(plan, reducer, mine, decoder))
         segments = by_segment(_read(prepared, ANNOUNCED), plan)
         assert segments is not None
+        self._prepared.append(prepared)
         return Prepared(segments, prepared)
 
     def write(self, prepared: Prepared, segment: int, plan: WritePlan) -> WriteOutcome:
+        if all(prepared.handle is not kept for kept in self._prepared):
+            return not_written(JobAborted("the prepared segments are gone"))
         there = pickle.loads(pickle.dumps((plan, prepared.segments[segment])))  # noqa: S301
         return write(*there, _read(prepared.handle, segment + 1), pickle.loads(self._reader))  # noqa: S301
 
     def apply(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
         if not plan.is_small:
             prepared = self.prepare(plan)
-            return not_written(prepared) if isinstance(prepared, ApplierError) else self.write(prepared, 0, write_plan)
+            if isinstance(prepared, ApplierError):
+                return not_written(prepared)
+            try:
+                return self.write(prepared, 0, write_plan)
+            finally:
+                self.drop(prepared)
         if not self._cached.keys() >= plan.ranges.keys():
             return not_written(JobAborted("a range of the plan is not cached"))
         there, writing, reader, decoder = map(pickle.loads, (*map(pickle.dumps, (plan, write_plan)), self._reader, self._decoder))
@@ -75,7 +84,7 @@ class LocalRunner:
         return apply_small(there, writing, elements, reader, decoder)
 
     def drop(self, prepared: Prepared) -> None:
-        del prepared
+        self._prepared = [kept for kept in self._prepared if kept is not prepared.handle]
 
     def release(self, ranges: Collection[RangeId]) -> None:
         for range_id in ranges:
@@ -83,9 +92,15 @@ class LocalRunner:
 
     def release_all(self) -> None:
         self._cached.clear()
+        self._prepared.clear()
 
     def close(self) -> None:
         self.release_all()
+
+    @property
+    def kept_jobs(self) -> int:
+        """How many preparing jobs there were whose segments are kept."""
+        return len(self._prepared)
 
     @property
     def cached_ranges(self) -> frozenset[RangeId]:

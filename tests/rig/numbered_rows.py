@@ -22,7 +22,8 @@ class NumberedRows:
     """A reader: partition p holds the rows p * ``rows`` … of ``width`` bytes, each of a commit_ts of its own.
 
     ``log``: where each read of a range is noted; ``deadly``: the partition whose reading kills the process; ``expired``: the one whose
-    records are gone; ``rubbish``: the one whose first record is no event; ``silent``: while this file exists, the source does not answer.
+    records are gone; ``rubbish``: the one whose first record is no event; ``silent``: while this file exists, the source does not answer;
+    ``unknown_column``: the number of the row in each partition from which on rows have a column that the sink does not have.
     """
 
     rows: int
@@ -32,6 +33,7 @@ class NumberedRows:
     expired: int | None = None
     rubbish: int | None = None
     silent: Path | None = None
+    unknown_column: int | None = None
 
     def read(self, ranges: Sequence[RangeId]) -> Iterator[tuple[RangeId, list[Record] | SourceError]]:
         for range_id in ranges:
@@ -65,7 +67,10 @@ class NumberedRows:
         key = b'{"ts":%d,"scm":"shop","tbl":"orders","t":1}' % (FIRST_TS + number)
         # Digits that neither repeat nor follow one another: what Spark compresses keeps its size.
         text = (b"%d" % (7 ** (number % 97 + 500) * (partition * self.rows + number + 1)))[: self.width]
-        value = b'{"u":{"id":{"t":3,"h":true,"f":11,"v":%d},"name":{"t":15,"f":64,"v":"%s"}}}' % (partition * self.rows + number, text)
+        name = b"name" if self.unknown_column is None or number < self.unknown_column else b"new"
+        value = b'{"u":{"id":{"t":3,"h":true,"f":11,"v":%d},"%s":{"t":15,"f":64,"v":"%s"}}}' % (
+            partition * self.rows + number, name, text
+        )  # fmt: skip
         return Record(Offset(number), _framed(key), _framed(value, count=False))
 
 

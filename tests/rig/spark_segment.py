@@ -4,22 +4,28 @@ python -m tests.rig.spark_segment CASE DIRECTORY
 """
 
 import json
+import os
+import shutil
+import signal
 import sqlite3
 import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pyspark import SparkContext, StorageLevel
+from pyspark import SparkContext
 
+from applier.model.errors import ApplierError
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
 from applier.model.range_report import RangeReport
 from applier.model.segment import SegmentWindow
+from applier.planner import STOP
 from applier.planner.catalogue import ColumnDescription
 from applier.sinks.factory import open_sink
 from applier.sinks.failpoint import VARIABLE
@@ -32,9 +38,12 @@ from applier.spark.runner import SparkRunner
 from applier.spark.session import start_context
 from applier.tasks.handover import RangeContent
 from applier.tasks.listen import ListenOutcome, RangeFailure
-from applier.tasks.plan import ApplyPlan
+from applier.tasks.plan import PreparePlan, WritePlan
+from applier.tasks.port import Prepared
+from applier.tasks.write import not_written
 from tests.rig.numbered_rows import FIRST_TS, NumberedRows
-from tests.rig.spark_cluster import FROM_THE_CHECKOUT
+from tests.rig.process_tree import Role, processes
+from tests.rig.spark_cluster import FROM_THE_CHECKOUT, SPARK
 
 BUCKETS = 6
 PARTITIONS = 3
@@ -50,6 +59,17 @@ PIECEMEAL = {
 MANY, WIDE = 20_000, 300
 RELOADS = 5
 SEGMENTS = 12
+CYCLES = 9
+WORK = SPARK / "work"
+"""Where the workers of a ``local-cluster`` write, whatever they are told."""
+DAMAGES = [
+    ("cut", "listened", 1),
+    ("deleted", "listened", 10_000),
+    ("cut", "listened", 10_000),
+    ("cut", "prepared", 10_000),
+    ("deleted", "prepared", 10_000),
+]
+"""How files are damaged, after which job, and the rows that the plan names."""
 EMPTY: Mapping[str, str] = MappingProxyType({})
 CATALOGUE = 1500
 """Tables of a large plan: more than 1 MiB."""
@@ -69,28 +89,40 @@ class Stage:
     def listen(self, partitions: int = PARTITIONS) -> list[ListenOutcome]:
         return list(self.runner.listen(self.reader.tasks(partitions, BUCKETS)))
 
-    def plan(self, reports: list[ListenOutcome], after: int, upto: int, *, rows: int, tables: int = 0) -> ApplyPlan:
-        """Plan the rows of commit_ts in (after, upto]; with the descriptions of so many further tables."""
+    def plan(self, reports: list[ListenOutcome], *bounds: int, rows: int, tables: int = 0, splits: int = 1) -> PreparePlan:
+        """Plan a segment of the rows of commit_ts between each two bounds; with the descriptions of so many further tables."""
         described = self.sink.describe([TableName("shop", "orders")])
         (orders,) = described.values()
         described |= {FoldedName("shop", f"t{n}"): replace(orders, table=f"t{n}", columns=_columns(n)) for n in range(tables)}
-        progress = self.sink.load()
-        assert progress is not None
-        return ApplyPlan(
-            window=SegmentWindow(after_ts=Ts(after), upto_ts=Ts(upto), again=False, settled_tables=frozenset()),
+        return PreparePlan(
+            windows=tuple(
+                SegmentWindow(after_ts=Ts(after), upto_ts=Ts(upto), again=False, settled_tables=frozenset())
+                for after, upto in pairwise(bounds)
+            ),
             ranges={report.range: RangeContent.of(report) for report in reports if isinstance(report, RangeReport)},
             tables=described,
             rekeyed={},
             rows=rows,
             buckets=BUCKETS,
+            bucket_splits=splits,
             dialect=self.sink.dialect,
-            writer=self.sink.writer,
-            fence=progress.fence,
-            commit=ProgressCommit(checkpoint_ts=Ts(upto), positions={}),
+            policy=STOP,
         )
 
-    def apply(self, plan: ApplyPlan) -> dict[str, Any]:
-        return _told(self.runner.apply(plan))
+    def _write_plan(self, window: SegmentWindow) -> WritePlan:
+        progress = self.sink.load()
+        assert progress is not None
+        return WritePlan(writer=self.sink.writer, fence=progress.fence, commit=ProgressCommit(checkpoint_ts=window.upto_ts, positions={}))
+
+    def apply(self, plan: PreparePlan) -> dict[str, Any]:
+        return _told(self.runner.apply(plan, self._write_plan(plan.windows[0])))
+
+    def write(self, plan: PreparePlan, prepared: Prepared, segment: int) -> dict[str, Any]:
+        return _told(self.runner.write(prepared, segment, self._write_plan(plan.windows[segment])))
+
+    def shuffle_files(self) -> list[Path]:
+        """The files in which Spark keeps what is cached and what is prepared."""
+        return sorted((self.directory / "spark").rglob("shuffle_*"))
 
     def rows(self) -> int:
         with closing(sqlite3.connect(self.directory / "replica.db")) as connection:
@@ -165,7 +197,10 @@ def poisonous_range(directory: Path, sink: Sink) -> dict[str, Any]:
         reads = log.read_text(encoding="utf-8").split()
         failed = [outcome.error.facts for outcome in outcomes if isinstance(outcome, RangeFailure)]
         reported.append({"failed": failed, "reads": {partition: reads.count(partition) for partition in sorted(set(reads))}})
-    return {"listened": reported, "cached": sorted(range_id.stream.partition for range_id in stage.runner._cached)}
+    return {
+        "listened": reported,
+        "cached": sorted(outcome.range.stream.partition for outcome in outcomes if outcome.range in stage.runner._batches),
+    }
 
 
 def failure_in_cache(directory: Path, sink: Sink) -> dict[str, Any]:
@@ -183,10 +218,120 @@ def failure_in_cache(directory: Path, sink: Sink) -> dict[str, Any]:
 
 
 def _lose(stage: Stage) -> None:
-    """Drop the blocks of all cached ranges, as the death of an executor does."""
-    for rdd in stage.runner._cached.values():
-        rdd._jrdd.unpersist(True)
-        rdd._jrdd.persist(stage.context._getJavaStorageLevel(StorageLevel.MEMORY_AND_DISK))
+    """Delete the files of all batches, as the death of an executor does: Spark listens again where they are needed."""
+    for shuffle in stage.runner._batches._left:
+        shuffle.forget()
+
+
+def many_cycles(directory: Path, sink: Sink) -> dict[str, Any]:
+    """Listen, prepare and write again and again, with what fails in between; count what is left on Spark's disk."""
+    stage = Stage(directory, sink, NumberedRows(2 * CYCLES))
+    found = []
+    for number in range(CYCLES):
+        after = FIRST_TS - 1 + 2 * number
+        reports = stage.listen()
+        plan = stage.plan(reports, after, after + 1, after + 2, rows=10_000, splits=1 + number % 2)
+        prepared = stage.runner.prepare(plan)
+        assert isinstance(prepared, Prepared)
+        found.extend(stage.write(plan, prepared, segment) for segment in range(2))
+        stage.runner.drop(prepared)
+        refused = stage.runner.prepare(replace(plan, tables={}))  # each of its segments fails
+        assert isinstance(refused, Prepared)
+        stage.runner.drop(refused)
+        if number % 2:  # the other cycles' ranges are released as they are listened to again
+            stage.runner.release([report.range for report in reports])
+    cached = _left(stage)
+    prepared = stage.runner.prepare(stage.plan(reports, 0, 1, rows=10_000)) if reports[0].range in stage.runner._batches else None
+    stage.runner.release_all()
+    return {
+        "states": sorted({one["state"] for one in found}),
+        "rows": stage.rows(),
+        "prepared": prepared is not None,
+        "cached_files": len(cached),
+        "left_files": [path.name for path in _left(stage)],
+    }
+
+
+def _left(stage: Stage) -> list[Path]:
+    """Return the files of shuffles once no more go: Spark deletes them in a thread of its own."""
+    files, looks = stage.shuffle_files(), 0
+    while looks < 3:
+        time.sleep(0.2)
+        before, files = files, stage.shuffle_files()
+        looks = looks + 1 if files == before else 0
+    return files
+
+
+def damaged_files(directory: Path, sink: Sink) -> dict[str, Any]:
+    """Cut or delete files of shuffles between the jobs of the lanes, and apply until it is done; note what each attempt has written."""
+    stage = Stage(directory, sink, NumberedRows(2 * len(DAMAGES)), {"spark.shuffle.io.maxRetries": "0"})
+    return {"damages": [_with_damage(stage, number, *damage) for number, damage in enumerate(DAMAGES)], "rows": stage.rows()}
+
+
+def _with_damage(stage: Stage, number: int, how: str, when: str, rows: int) -> list[dict[str, Any]]:
+    after = FIRST_TS - 1 + 2 * number
+    attempts: list[dict[str, Any]] = []
+    while not attempts or (attempts[-1]["state"] == WriteState.RELOAD and len(attempts) < RELOADS):
+        stage.runner.release_all()
+        _left(stage)
+        reports, is_first = stage.listen(), not attempts
+        cached = set(stage.shuffle_files())
+        if is_first and when == "listened":
+            _damage(how, cached)
+        if rows == 1:
+            attempts.append(stage.apply(stage.plan(reports, after, after + 2, rows=rows)))
+        else:
+            plan = stage.plan(reports, after, after + 1, after + 2, rows=rows)
+            prepared = stage.runner.prepare(plan)
+            if is_first and when == "prepared":
+                _damage(how, set(stage.shuffle_files()) - cached)
+            attempts.append(_written(stage, plan, prepared))
+        attempts[-1]["rows_now"] = stage.rows()
+    return attempts
+
+
+def _written(stage: Stage, plan: PreparePlan, prepared: Prepared | ApplierError) -> dict[str, Any]:
+    """Write two segments."""
+    if not isinstance(prepared, Prepared):
+        return _told(not_written(prepared))
+    outcome = stage.write(plan, prepared, 0)
+    return stage.write(plan, prepared, 1) if outcome["state"] == WriteState.COMMITTED else outcome
+
+
+def _damage(how: str, files: set[Path]) -> None:
+    assert files
+    for path in files:
+        if how == "deleted":
+            path.unlink()
+        elif path.suffix == ".data":
+            os.truncate(path, path.stat().st_size // 2)
+
+
+def killed_executors(directory: Path, sink: Sink) -> dict[str, Any]:
+    """Kill an executor between the jobs of the lanes: after listening, and after preparing."""
+    stage = Stage(directory, sink, NumberedRows(8), FROM_THE_CHECKOUT)
+    outcomes: list[dict[str, Any]] = []
+    for number, rows in enumerate((1, 10_000)):
+        after = FIRST_TS - 1 + 4 * number
+        reports = stage.listen()
+        _kill_an_executor()
+        if rows == 1:
+            outcomes.append(stage.apply(stage.plan(reports, after, after + 4, rows=rows)))
+        else:
+            plan = stage.plan(reports, after, after + 2, after + 4, rows=rows)
+            prepared = stage.runner.prepare(plan)
+            _kill_an_executor()
+            outcomes.append(_written(stage, plan, prepared))
+        outcomes[-1]["rows_now"] = stage.rows()
+    application = stage.context.applicationId
+    stage.runner.close()
+    shutil.rmtree(WORK / application, ignore_errors=True)
+    return {"outcomes": outcomes}
+
+
+def _kill_an_executor() -> None:
+    executor = next(iter(processes(os.getpid(), Role.EXECUTOR)))
+    executor.signal(signal.SIGKILL)
 
 
 CASES: dict[str, Callable[[Path, Sink], dict[str, Any]]] = {
@@ -194,6 +339,9 @@ CASES: dict[str, Callable[[Path, Sink], dict[str, Any]]] = {
     "stopped_writer": stopped_writer,
     "poisonous_range": poisonous_range,
     "failure_in_cache": failure_in_cache,
+    "many_cycles": many_cycles,
+    "damaged_files": damaged_files,
+    "killed_executors": killed_executors,
 }
 
 

@@ -1,4 +1,4 @@
-"""What only Spark itself can show: what it keeps of large plans, a range that kills its worker, a failure that was cached."""
+"""What only Spark itself can show: what it keeps, what it does where its files or executors are lost, a range that kills its worker."""
 
 import json
 import os
@@ -8,19 +8,23 @@ import sys
 import pytest
 
 from tests.rig.program import DEADLINE_S, ROOT
-from tests.rig.spark_segment import PARTITIONS, SEGMENTS
+from tests.rig.spark_segment import CYCLES, DAMAGES, PARTITIONS, SEGMENTS
 
 pytestmark = [pytest.mark.slow]
 
 ROWS = 120
 A_FEW_CONSTANTS = 100_000
 """Bytes. One plan of the test has some 3,000,000."""
+FILES_OF_A_BATCH = 3
+"""Of one task: the data, its index and its checksums."""
 
 
-def reported(case, directory):
-    command = [sys.executable, "-m", "tests.rig.spark_segment", case, str(directory)]
+def reported(case, directory, *master):
+    command = [sys.executable, "-m", "tests.rig.spark_segment", case, str(directory), *master]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    ended = subprocess.run(command, env=environment, cwd=ROOT, check=False, capture_output=True, text=True, timeout=DEADLINE_S)
+    ended = subprocess.run(
+        command, env=environment, cwd=ROOT, check=False, capture_output=True, text=True, timeout=DEADLINE_S, start_new_session=True
+    )
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout)
 
@@ -56,3 +60,30 @@ def test_a_failed_read_in_the_cache_is_not_taken_for_the_range_and_the_range_is_
     assert (found["first"]["state"], found["first"]["error"]) == ("reload", "JobAborted")
     assert "Kafka does not answer" in found["first"]["text"]
     assert (found["second"]["state"], found["rows"]) == ("committed", ROWS)
+
+
+def test_released_batches_and_dropped_segments_leave_no_files_however_many_cycles_there_are(tmp_path):
+    found = reported("many_cycles", tmp_path)
+    assert (found["states"], found["rows"]) == (["committed"], PARTITIONS * 2 * CYCLES)
+    assert found["prepared"]
+    assert found["cached_files"] == FILES_OF_A_BATCH, "the last batch, which was not released"
+    assert found["left_files"] == []
+
+
+def test_files_of_shuffles_that_are_cut_or_deleted_between_the_jobs_lose_nothing_and_write_nothing_by_halves(tmp_path):
+    found = reported("damaged_files", tmp_path)
+    for number, attempts in enumerate(found["damages"]):
+        before, segment = PARTITIONS * 2 * number, PARTITIONS
+        assert attempts[-1]["state"] == "committed", DAMAGES[number]
+        assert attempts[-1]["rows_now"] == before + 2 * segment
+        for attempt in attempts[:-1]:
+            assert attempt["error"] in {"IncompleteInput", "JobAborted"}
+            assert attempt["rows_now"] in {before, before + segment}, "whole segments only"
+    assert found["rows"] == PARTITIONS * 2 * len(DAMAGES)
+    assert any(len(attempts) > 1 for attempts in found["damages"]), "Spark took a cut file for the end of the data, and nobody else did"
+
+
+def test_the_rows_of_an_executor_that_dies_between_the_jobs_are_read_again(tmp_path):
+    found = reported("killed_executors", tmp_path, "local-cluster[2,1,512]")
+    for number, outcome in enumerate(found["outcomes"], 1):
+        assert (outcome["state"], outcome["rows_now"]) == ("committed", PARTITIONS * 4 * number), outcome
