@@ -4,7 +4,7 @@ import sqlite3
 import time
 from contextlib import closing
 from dataclasses import replace
-from threading import Timer
+from threading import Event, Timer
 
 import pytest
 
@@ -15,10 +15,11 @@ from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.planner import QuarantinePolicy
 from applier.planner.table_check import Acceptance
+from applier.replica import preparing
 from applier.replica.context import Components, EngineSettings
-from applier.replica.engine import LOOK_S, Engine
-from applier.replica.lane import Lane, wait_for_any
-from applier.replica.preparing import SEGMENTS_AT_ONCE, _is_same
+from applier.replica.engine import Engine
+from applier.replica.lane import LOOK_S, Lane, wait_for_any
+from applier.replica.preparing import _is_same
 from applier.replica.shutdown import Shutdown
 from applier.replica.sink_tables import SinkTables
 from applier.sinks.factory import open_sink
@@ -35,7 +36,7 @@ from tests.rig.local_replica import STRICT
 
 ROWS = 14
 FIRST_TS, LAST_TS = 20, 19 + ROWS
-PER_SEGMENT = 2
+PER_SEGMENT, SEGMENTS_AT_ONCE = 2, 4
 CREATED = [(ONE, CREATE_SCHEMA), (ONE, ddl(10, "CREATE TABLE orders (id INT PRIMARY KEY)"))]
 RELOADED = WriteOutcome(state=WriteState.RELOAD, error=JobAborted("Spark job aborted"))
 
@@ -84,7 +85,8 @@ class Run:
 
 
 @pytest.fixture
-def make(tmp_path):
+def make(tmp_path, monkeypatch):
+    monkeypatch.setattr(preparing, "MAX_SEGMENTS", SEGMENTS_AT_ONCE)
     with open_sink(SinkSettings(url=f"sqlite:///{tmp_path}/replica.db")) as sink:
         sink.migrate()
         sink.acquire()
@@ -389,7 +391,17 @@ def test_a_lane_raises_what_its_work_raises_and_forgets_what_is_discarded():
     with pytest.raises(ZeroDivisionError):
         lane.result()
     lane.start(lambda: 1 // 0)
-    lane.discard()
-    lane.discard()
+    lane.discard(Event())
+    lane.discard(Event())
     assert not lane.is_busy
+    lane.close()
+
+
+def test_discarded_work_is_not_waited_for_at_a_shutdown():
+    lane, gate, end = Lane("test"), Event(), Event()
+    lane.start(lambda: gate.wait(LONG_S))
+    Timer(LOOK_S, end.set).start()
+    lane.discard(end)
+    assert not lane.is_busy
+    gate.set()
     lane.close()
