@@ -169,7 +169,7 @@ class RangeSummary:
             resolved_ts=Ts(self._resolved_ts),
             hold=merge_hold_points(self._hold),
             ddls=tuple(self._ddls),
-            tables=_merged(_table_rows(table, self._range.stream) for table in self._tables.values()),
+            tables=tuple(_table_rows(table, self._range.stream) for table in self._tables.values()),
             rows=len(self._ts),
             bytes=self._bytes,
             min_ts=Ts(self._ts[0] if self._ts else 0),
@@ -195,26 +195,6 @@ def _table_rows(table: TableSummary, stream: Stream) -> TableRows:
         bytes_key_names(shape),
         stream,
     )
-
-
-def _merged(tables: Iterable[TableRows]) -> tuple[TableRows, ...]:
-    """Merge what differs in its columns only.
-
-    Not only to make reports small: which of two orders of the same columns a process knows depends on what it has read before, and two
-    processes that read one range must report the same.
-    """
-    merged: dict[tuple[object, ...], TableRows] = {}
-    for table in tables:
-        identity = table.name, table.handle_key, table.bytes_key
-        known = merged.setdefault(identity, table)
-        if known is not table:
-            merged[identity] = table._replace(
-                rows=known.rows + table.rows,
-                min_ts=min(known.min_ts, table.min_ts),
-                max_ts=max(known.max_ts, table.max_ts),
-                first_offset=min(known.first_offset, table.first_offset),
-            )
-    return tuple(merged.values())
 
 
 def merge_hold_points(points: Sequence[tuple[int, int]]) -> tuple[HoldPoint, ...]:

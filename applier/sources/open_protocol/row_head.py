@@ -12,7 +12,10 @@ from typing import Final, TypeAlias
 from applier.model.errors import ProtocolError
 from applier.sources.open_protocol.framing import VERSION
 from applier.sources.open_protocol.head import ROW, read_head
-from applier.sources.open_protocol.row_run import MAX_TABLES, KnownTable
+from applier.sources.open_protocol.row_run import KnownTable
+
+MAX_TABLES: Final = 65_536
+"""Tables whose shapes a placer remembers; the oldest is forgotten. Each takes some hundred bytes."""
 
 _TS: Final = b'{"ts":'
 _DIGITS: Final = 18

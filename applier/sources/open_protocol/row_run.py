@@ -10,7 +10,7 @@ document reaches over the end of an image, and if there are as many documents as
 they could: three images may be two halves of an element and two whole ones.)
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import compress
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
@@ -20,13 +20,10 @@ from applier.model.events import PlacedRow, RowKind, Shape
 from applier.model.position import Offset, Place, Stream
 from applier.sources.open_protocol.event import locate
 from applier.sources.open_protocol.head import ROW, Head
-from applier.sources.open_protocol.matcher import Matcher, compile_matcher, intern_shape
+from applier.sources.open_protocol.matcher import Matcher, compile_matcher
 from applier.sources.open_protocol.row_parse import place_parsed
 from applier.sources.placed_rows import rows_of
 from applier.sources.port import PlacedRows
-
-MAX_TABLES: Final = 65_536
-"""Tables whose shapes are remembered, by a placer and by the process. Each takes some hundred bytes."""
 
 MAX_TABLE_SHAPES = 8
 """Shapes tried per table and kind before the full parse: whole images, deletes with keys only, and some that column changes leave."""
@@ -41,15 +38,6 @@ nothing matches."""
 _UNUSUAL: Final = -1
 
 FRONT: Final = len(b'{"u":')
-
-
-_seen: Final[dict[tuple[str, str, int], tuple[Shape, ...]]] = {}
-"""The shapes of each table and kind that this process has seen: a range of a few rows, as of a live feed, then needs no full parse."""
-
-
-def _matchers_of(shapes: Iterable[Shape]) -> list[Matcher]:
-    # Interned again: the shapes of earlier ranges may have been forgotten, and within one range equal shapes must be one object.
-    return [matcher for shape in shapes if (matcher := compile_matcher(intern_shape(shape))) is not None]
 
 
 class KnownTable:
@@ -75,7 +63,9 @@ class KnownShapes:
 
     def __init__(self, table: KnownTable, kind: int) -> None:
         self.table, self.kind = table, int(kind)
-        self._matchers = _matchers_of(_seen.get((table.schema, table.name, self.kind), ()))
+        # Of this range only. What the process knows from earlier ranges must not count: a bad value outside of the key is found by the
+        # full parse and not by a matcher, and a range that another process reads again must give the same report.
+        self._matchers: list[Matcher] = []
         self.has_old = False
         """Whether an update with an old image has come: where none comes, nobody looks for one in each row (0.13 us)."""
 
@@ -85,9 +75,6 @@ class KnownShapes:
         if matcher is not None and matcher not in self._matchers:
             self._matchers.insert(0, matcher)
             del self._matchers[MAX_TABLE_SHAPES:]
-            if len(_seen) >= MAX_TABLES:
-                _seen.clear()
-            _seen[self.table.schema, self.table.name, self.kind] = tuple(one.shape for one in self._matchers)
 
     def match_all(self, images: Sequence[bytes], old: Sequence[bytes]) -> tuple[Shape, list[bytes]] | None:
         """Return the shape and the keys of rows that all have the shape used last; None if not all of them do. ``old``: b"" for none."""
