@@ -43,6 +43,26 @@ def test_refused_writes_lost_answers_and_an_absent_broker_are_survived(seed, tmp
     assert_identical(replica, history, producer)
 
 
+def test_an_idle_run_looks_rarely_at_partitions_whose_listing_costs_much(tmp_path, monkeypatch):
+    """A tenth of a second of CPU each: as much as 10,000 partitions."""
+    monkeypatch.setattr(daemon, "IDLE_S", 0.001)
+    shutdown, looks = Shutdown(), []
+
+    class Costly(FakeSource):
+        def listing(self):
+            began = time.thread_time()
+            while time.thread_time() - began < 0.1:
+                pass
+            looks.append(time.monotonic())
+            if len(looks) == 4:
+                shutdown.request()
+            return super().listing()
+
+    sqlite_replica(tmp_path, Costly([], partitions={"feed": 1})).follow(shutdown)
+    # The first one begins the replica; between the others the run is idle.
+    assert looks[3] - looks[1] > 2 * 0.1 / daemon.IDLE_SHARE
+
+
 @pytest.mark.parametrize("looks", [3, 8, 20])
 def test_a_run_that_is_taken_over_before_it_looks_at_its_progress_writes_no_more(looks, tmp_path):
     _, producer, log = world(526)
