@@ -28,7 +28,7 @@ ACCELERATION: Final = 4
 class ReadAhead:
     """Plans ranges, and ranges that are read again to be merged."""
 
-    __slots__ = ("_cache", "_expected", "_pace", "_policy", "_reading", "_reports", "_streams", "_window", "merges")
+    __slots__ = ("_cache", "_expected", "_is_limited", "_pace", "_policy", "_reading", "_reports", "_streams", "_window", "merges")
 
     def __init__(self, streams: Streams, cache: Cache, window: Window, policy: Policy) -> None:
         self._streams, self._cache, self._window, self._policy = streams, cache, window, policy
@@ -36,7 +36,7 @@ class ReadAhead:
         # The first plan is small however many streams there are, so that the first rows are visible soon: what a record weighs, and how
         # far it reaches in time, is known only when some were read.
         self._pace = policy.first_plan_bytes
-        self._reports = 0
+        self._is_limited, self._reports = False, 0
         self._expected: dict[RangeId, int] = {}
         self._reading = 0
 
@@ -107,18 +107,20 @@ class ReadAhead:
             # One range each and not none: it is they who hold the watermark, and what they lack empties the cache. Spark spills.
             size = self._policy.first_plan_bytes / max(1, len(hungry))
             return [name for state in hungry if not state.outstanding for name in self._cut(state, size, pieces=1)]
+        self._accelerate()
         room = min(self._pace - self._reading, self._policy.cached_bytes - self._cache.bytes - self._reading)
         if room <= 0:
             return []
         if sum(state.expected_bytes for state in hungry) <= room:
             return [name for state in hungry for name in self._cut(state, room)]
-        self._accelerate()
+        self._is_limited = True
         return [name for state, size in self._shares(hungry, room) for name in self._cut(state, size)]
 
     def _accelerate(self) -> None:
-        """Let the next plan be larger, once something was read."""
-        if self._cache.number > self._reports:
-            self._pace, self._reports = min(self._pace * ACCELERATION, self._policy.plan_bytes), self._cache.number
+        """Let this plan be larger, if the one before it was limited and something of it was read."""
+        if self._is_limited and self._cache.number > self._reports:
+            self._pace, self._is_limited = min(self._pace * ACCELERATION, self._policy.plan_bytes), False
+        self._reports = self._cache.number
 
     def _shares(self, hungry: list[StreamState], room: float) -> Iterable[tuple[StreamState, float]]:
         """Divide ``room`` bytes: streams reach the same time together; those whose rate is not known have equal shares."""

@@ -171,6 +171,8 @@ class Simulation:
     def apply(self, step):
         if step.after_ts != self.sink.checkpoint_ts:
             raise Broken("a segment does not begin at the checkpoint")
+        if step.upto_ts > self.coordinator.watermark:
+            raise Broken("a segment reaches beyond the watermark")
         if self.rng.random() < 0.1:
             self.coordinator.withdraw(step)
             step = self.coordinator.next_step()

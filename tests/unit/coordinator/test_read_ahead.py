@@ -52,13 +52,13 @@ def test_the_first_plan_is_small_however_many_streams_there_are_and_plans_grow_t
         s.list()
         assert records(s.coordinator.plan()) == most
     sizes = []
-    s = Scenario(policy=policy).write(P0, *[row(ts) for ts in range(1, 30_000)])
+    s = Scenario(policy=policy).write(P0, *[row(ts) for ts in range(1, 99_000)])
     for _ in range(4):
         s.list()
         planned = s.coordinator.plan()
         sizes.append(sum(s.coordinator.expected_bytes(name) for name in planned) / GUESS)
         s.read(*planned)
-    assert [round(size) for size in sizes[:3]] == [64, 64, 256]
+    assert [round(size) for size in sizes[:3]] == [64, 256, 1024]
     assert sizes[3] <= 1024
 
 
