@@ -81,7 +81,10 @@ class Preparing:
         prepared = self.lane.result()
         if isinstance(prepared, ApplierError):
             return prepared
+        # Segments that were cut anew take the place of those that begin where they do.
+        void = [self._ready.pop(segment.after_ts) for segment in segments if segment.after_ts in self._ready]
         self._ready |= {segment.after_ts: _Ready(segment, prepared, number) for number, segment in enumerate(segments)}
+        self._free(void)
         return None
 
     def is_pending(self, step: ApplySegment) -> bool:
@@ -95,8 +98,10 @@ class Preparing:
 
     def written(self, step: ApplySegment) -> None:
         """Free what was prepared for segments up to the one that is written now, once all segments of its job are."""
-        for after_ts in [after_ts for after_ts in self._ready if not moves_checkpoint(after_ts, step.after_ts)]:
-            prepared = self._ready.pop(after_ts).prepared
+        self._free([self._ready.pop(after_ts) for after_ts in list(self._ready) if not moves_checkpoint(after_ts, step.after_ts)])
+
+    def _free(self, done: Sequence[_Ready]) -> None:
+        for prepared in {id(ready.prepared): ready.prepared for ready in done}.values():
             if all(prepared is not ready.prepared for ready in self._ready.values()):
                 self._run.components.runner.drop(prepared)
 

@@ -5,6 +5,7 @@ import time
 from contextlib import closing
 from dataclasses import replace
 from threading import Event, Timer
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,13 +20,14 @@ from applier.replica import preparing
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
 from applier.replica.lane import LOOK_S, Lane, wait_for_any
-from applier.replica.preparing import _is_same
+from applier.replica.preparing import Preparing, _is_same
 from applier.replica.shutdown import Shutdown
 from applier.replica.sink_tables import SinkTables
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.tasks.listen import RangeFailure
+from applier.tasks.port import Prepared
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import SilentObserver
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, ddl, log_of, resolved, row, rows_of
@@ -368,6 +370,41 @@ def test_segments_that_were_prepared_for_other_ranges_are_applied_anew_and_freed
     assert run.ids == list(range(ROWS))
     run.until(lambda: not run.engine.cycle())
     assert run.runner.kept_jobs == 0
+
+
+class Dropping:
+    """A runner that is only asked to drop."""
+
+    def __init__(self):
+        self.dropped = []
+
+    def drop(self, prepared):
+        self.dropped.append(prepared)
+
+
+def test_segments_that_were_cut_anew_take_the_place_of_the_prepared_ones_which_are_freed_with_the_last_of_their_job():
+    runner = Dropping()
+    lane = Preparing(SimpleNamespace(components=SimpleNamespace(runner=runner)), None, None)
+    later = replace(AHEAD, after_ts=Ts(9), upto_ts=Ts(12))
+    first, second, third = (Prepared((), name) for name in ("first", "second", "third"))
+
+    def take(segments, prepared):
+        lane._pending = segments
+        lane.lane.start(lambda: prepared)
+        wait_for_any([lane.lane], LONG_S)
+        assert lane.take() is None
+
+    take((AHEAD, later), first)
+    take((replace(AHEAD, ranges=()),), second)
+    assert runner.dropped == []
+    take((replace(later, ranges=()),), third)
+    assert runner.dropped == [first]
+    assert lane.of(STEP) is None
+    lane.written(STEP)
+    assert runner.dropped == [first, second]
+    lane.written(replace(STEP, after_ts=Ts(9), upto_ts=Ts(12)))
+    assert runner.dropped == [first, second, third]
+    lane.lane.close()
 
 
 # --- one lane ------------------------------------------------------------------------------------------------------------
