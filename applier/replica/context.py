@@ -27,6 +27,8 @@ class EngineSettings:
     accept: Acceptance = field(default_factory=Acceptance)
     """Differences between the sink's tables and upstream's that the operator accepts."""
     apply_attempts: int = 8
+    idle_s: float = 0.2
+    """Between two looks at what the topics hold, while there is nothing to read and another lane works."""
     pace_s: float = 0.0
     """Between the starts of two listening jobs, unless there is a backlog: a job with three records costs as much as one with a hundred."""
     ahead_rows: int = SMALL_SEGMENT_ROWS + 1

@@ -103,6 +103,8 @@ class Engine:
             self.recovery.mark_failing(error)
             raise
         if not self._lanes.is_busy:
+            if not is_begun:
+                self._run.shutdown.wait(self._lanes.idle_s)
             return is_begun
         # The lanes are not waited for at a shutdown: nothing of them is needed but the segment that is being written, and a listening job
         # without executors would last all of run.shutdown_timeout_s, so that nothing would be saved.

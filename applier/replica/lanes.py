@@ -35,6 +35,11 @@ class Lanes:
         """Whether a segment is being written."""
         return self._writing.lane.is_busy
 
+    @property
+    def idle_s(self) -> float:
+        """How long there is nothing to do, if no lane is busy: until reading is due."""
+        return self._listening.due_in_s
+
     def read_ahead(self) -> bool:
         """Start to read what comes next; return whether it has started."""
         return self._listening.begin()

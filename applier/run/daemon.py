@@ -29,9 +29,6 @@ from applier.telemetry.watchdog import Watchdog
 IDLE_S = 0.05
 """Between two looks at the end offsets while nothing arrives: a small part of the latency, and a fraction of a percent of a core."""
 
-IDLE_SHARE = 0.05
-"""How much of a core looking may take while nothing arrives: a look at 10,000 partitions costs 90 ms."""
-
 PACE_S = 0.15
 """Between the starts of two listening jobs: one with three records costs as much as one with a hundred."""
 
@@ -61,7 +58,7 @@ def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shu
     config = as_submitted(config)
     options = RunOptions(start_ts=Ts(config.source.start_ts), retry_for_s=config.run.retry_for_s, take_over=take_over)
     kafka = replace(config.kafka_settings(), unreachable_after_s=KAFKA_PATIENCE_S)
-    settings = replace(engine_settings(config, apply_attempts=APPLY_ATTEMPTS), pace_s=PACE_S)
+    settings = replace(engine_settings(config, apply_attempts=APPLY_ATTEMPTS), pace_s=PACE_S, idle_s=IDLE_S)
     monitor = Monitor(observer, MonitorSettings(replica=config.name, stall_after_s=config.source.stall_after_s))
     with retries_noted(monitor), ignoring_retries_at_shutdown(shutdown, monitor), ExitStack() as stack:
         endpoint = stack.enter_context(HttpEndpoint(config.http, monitor))
@@ -154,15 +151,10 @@ class Daemon:
         # Only then may the time of the retries start again. Every attempt at a segment that cannot be written reloads, reads, and saves
         # positions that grew: a successful cycle alone proves nothing.
         while not self._shutdown.is_requested:
-            began_s = time.thread_time()
             is_busy = self._engine.cycle()
-            spent_s = time.thread_time() - began_s
             if time.monotonic() - self._saved_at >= SAVE_INTERVAL_S:
                 self._save()
-            if not is_busy:
-                self._shutdown.wait(max(IDLE_S, spent_s / IDLE_SHARE))
-                return
-            if not self._engine.recovery.is_failing:
+            if not (is_busy and self._engine.recovery.is_failing):
                 return
 
     def _save(self) -> None:

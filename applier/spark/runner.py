@@ -56,6 +56,12 @@ class _Handle:
         self.plan.destroy()
 
 
+def listening_tasks(context: SparkContext) -> int:
+    """Return how many tasks a listening job may have: on a cluster it leaves a core to the writer, for whom a local Spark has slots."""
+    cores = context.defaultParallelism
+    return cores if context.master.startswith("local[") else max(1, cores - 1)
+
+
 class SparkRunner:
     """Implements ``Runner``."""
 
@@ -64,7 +70,7 @@ class SparkRunner:
         self._reader, self._decoder = reader, decoder
         self._batches = Batches()
         self._prepared: set[_Handle] = set()
-        self._failing = FailingRanges(self._listen, context.defaultParallelism)
+        self._failing = FailingRanges(self._listen, listening_tasks(context))
 
     def listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:
         """Read all ranges in one job; if it fails whole, in several, so that only the range that crashes its listener fails."""

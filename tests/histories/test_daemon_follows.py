@@ -7,7 +7,7 @@ from threading import Thread
 import pytest
 
 from applier.model.errors import ApplierError, FatalSinkError, Fenced, NeedsOperator, SourceError
-from applier.replica import topic_identity
+from applier.replica import listening, topic_identity
 from applier.replica.shutdown import Shutdown
 from applier.run import daemon
 from applier.sinks.factory import open_sink
@@ -60,7 +60,7 @@ def test_an_idle_run_looks_rarely_at_partitions_whose_listing_costs_much(tmp_pat
 
     sqlite_replica(tmp_path, Costly([], partitions={"feed": 1})).follow(shutdown)
     # The first one begins the replica; between the others the run is idle.
-    assert looks[3] - looks[1] > 2 * 0.1 / daemon.IDLE_SHARE
+    assert looks[3] - looks[1] > 2 * 0.1 / listening.IDLE_SHARE
 
 
 @pytest.mark.parametrize("looks", [3, 8, 20])
