@@ -59,7 +59,7 @@ class _Handle:
 def listening_tasks(context: SparkContext) -> int:
     """Return how many tasks a listening job may have: on a cluster it leaves a core to the writer, for whom a local Spark has slots."""
     cores = context.defaultParallelism
-    return cores if context.master.startswith("local[") else max(1, cores - 1)
+    return cores if (context.master or "").startswith("local[") else max(1, cores - 1)
 
 
 class SparkRunner:
