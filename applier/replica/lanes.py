@@ -42,7 +42,7 @@ class Lanes:
 
     def read_ahead(self) -> bool:
         """Start to read what comes next; return whether it has started."""
-        return self._listening.begin()
+        return self._listening.begin(is_writing=self.is_writing)
 
     def prepare_ahead(self) -> bool:
         """Start to prepare what comes next; return whether it has started."""

@@ -35,7 +35,7 @@ class Listening:
         """In how many seconds there is to be looked for something to read; while a job runs, never."""
         return math.inf if self.lane.is_busy else max(0.0, self._due_s - time.monotonic())
 
-    def begin(self) -> bool:
+    def begin(self, *, is_writing: bool) -> bool:
         """Start to read the next ranges, if the lane is free, the pace allows it, and there are any; return whether it has started."""
         if self.lane.is_busy or time.monotonic() < self._due_s:
             return False
@@ -45,7 +45,9 @@ class Listening:
             # Everything that was listed is read, or may not be cached. What the topics hold now is asked only then: a job's end asks, too.
             self.list_partitions()
             ranges = self._state.coordinator.plan()
-        self._run.watcher.enter("listening" if ranges else "idle")
+        # A write that hangs is shown as one, though the next ranges are read meanwhile.
+        if not is_writing:
+            self._run.watcher.enter("listening" if ranges else "idle")
         settings = self._run.settings
         idle_s = max(settings.idle_s, (time.thread_time() - began_s) / IDLE_SHARE)
         self._due_s = time.monotonic() + (settings.pace_s if ranges else idle_s)

@@ -60,7 +60,8 @@ class Run:
         components = Components(self.source, sink, self.runner)
         policy = Policy(segment_rows=PER_SEGMENT, first_plan_bytes=1 << 20)
         made = EngineSettings(policy=policy, buckets=2, ahead_rows=1, **settings)
-        self.engine = Engine(components, made, Monitor(SilentObserver()), self.shutdown)
+        self.monitor = Monitor(SilentObserver())
+        self.engine = Engine(components, made, self.monitor, self.shutdown)
         self.engine.begin(self.source.listing(), start_ts=NO_TS, accept_gap=False)
         self.epoch = self.engine.progress.fence.epoch
 
@@ -72,6 +73,9 @@ class Run:
 
     def finish(self):
         self.until(lambda: self.engine.progress.checkpoint_ts > LAST_TS)
+
+    def shown(self):
+        return self.monitor.state().phase
 
     def show_more(self):
         """Let the source show one more row."""
@@ -126,6 +130,19 @@ def test_the_next_ranges_are_read_while_a_segment_is_written(make):
     run.runner.let_go("write")
     run.finish()
     assert run.ids == list(range(ROWS))
+
+
+def test_a_write_that_lasts_is_shown_as_long_as_it_does_whatever_is_read_meanwhile(make):
+    run = make()
+    run.runner.hold("write")
+    run.until(lambda: run.runner.numbers("write"))
+    run.show_more()
+    for _ in range(4):
+        run.engine.cycle()
+        assert run.shown() == "applying"
+    run.runner.let_go("write")
+    run.finish()
+    run.until(lambda: run.shown() == "idle")
 
 
 def test_prepared_segments_are_written_while_the_next_ones_are_prepared(make):
