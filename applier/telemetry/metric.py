@@ -181,7 +181,10 @@ COUNTERS: Final = (
 )
 
 DURATION: Final = "applier_duration_seconds"
-DURATION_MEANING: Final = f"duration of each phase: {', '.join(ACTIVITIES)}; a cycle counts only if it read or did something"
+DURATION_MEANING: Final = (
+    f"duration of each phase: {', '.join(ACTIVITIES)}; listen, prepare and apply overlap, "
+    "and a cycle counts only if there was something to do"
+)
 DURATION_LABELS: Final = ("phase",)
 
 
