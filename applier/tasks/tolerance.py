@@ -84,11 +84,17 @@ class TolerantPlacer:
         # First all rules, then all events: an update that changes the key is two rows of one event, and a rule that names the table of
         # either skips both.
         skipped = {index: decided_by for index, event in found if (decided_by := self._skipped_by(offset, index, event)) is not None}
-        places = [EventPlace(self._stream, Offset(offset), index) for index, _ in found]
-        return [
-            (offset, place.event, self._tolerated(place, one, skipped.get(place.event)))
-            for place, (_, one) in zip(places, found, strict=True)
-        ]
+        # The keys of rows, and of the markers that stand for an unreadable one. Whether a bad value is found here or by the image decoder
+        # depends on what the range holds before it, and the operator is to see the key in either case.
+        keys = {index: self._key_text(event) for index, event in found if isinstance(event, PlacedRow)}
+        placed: list[tuple[int, int, Tolerated]] = []
+        for index, event in found:
+            place = EventPlace(self._stream, Offset(offset), index)
+            placed.append((offset, index, self._tolerated(place, event, skipped.get(index), keys.get(index, ""))))
+        return placed
+
+    def _key_text(self, row: PlacedRow) -> str:
+        return key_text((column.name for column in row.shape.handle_key), self._decoder.decode_key(row.key))
 
     def _skipped_by(self, offset: int, index: int, event: Placed | Unplaced) -> str | None:
         """Return who decided that the event is skipped; None if no rule says so."""
@@ -100,23 +106,21 @@ class TolerantPlacer:
             decided_by = skipped_ts.get((ts, _table_of(event).fold())) or skipped_ts.get((ts, None))
         return decided_by
 
-    def _tolerated(self, place: EventPlace, event: Placed | Unplaced, decided_by: str | None) -> Tolerated:
+    def _tolerated(self, place: EventPlace, event: Placed | Unplaced, decided_by: str | None, key: str) -> Tolerated:
         if decided_by is not None:
-            return self._rejected(place, event, f"skipped by the operator ({decided_by})", QuarantineState.SKIPPED)
+            return _rejected(place, event, f"skipped by the operator ({decided_by})", QuarantineState.SKIPPED, key)
         if not isinstance(event, Unplaced):
             return event
         if not self._tolerance.unreadable and place.offset not in self._stored_offsets:
             raise event.error
-        return self._rejected(place, event, reason_of(event.error) + _consequence(event), QuarantineState.HELD)
+        return _rejected(place, event, reason_of(event.error) + _consequence(event), QuarantineState.HELD, key)
 
-    def _rejected(self, place: EventPlace, event: Placed | Unplaced, error: str, state: QuarantineState) -> RejectedEvent:
-        table = _table_of(event)
-        key = ""
-        if isinstance(event, PlacedRow):
-            key = key_text((column.name for column in event.shape.handle_key), self._decoder.decode_key(event.key))
-        return RejectedEvent(
-            place=place, error=error, state=state, schema=table.schema, table=table.table, key=key, commit_ts=_ts_of(event) or NO_TS
-        )
+
+def _rejected(place: EventPlace, event: Placed | Unplaced, error: str, state: QuarantineState, key: str) -> RejectedEvent:
+    table = _table_of(event)
+    return RejectedEvent(
+        place=place, error=error, state=state, schema=table.schema, table=table.table, key=key, commit_ts=_ts_of(event) or NO_TS
+    )
 
 
 def _consequence(event: Unplaced) -> str:
