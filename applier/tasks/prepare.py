@@ -56,7 +56,7 @@ def render(plan: PreparePlan, reducer: int, chunks: Iterable[bytes], decoder: De
     target = PlanTarget(plan.tables, plan.rekeyed, plan.dialect)
     part = _Part(0, reducer)
     try:
-        for segment, item in plan_segments(chunks, plan.windows, target, decoder, plan.policy):
+        for segment, item in plan_segments(chunks, plan.windows, target, decoder, plan.policy, bulk=plan.bulk):
             if isinstance(item, RejectedEvent):
                 part.rejected.append(item)
                 continue
