@@ -27,6 +27,8 @@ class _Ready(NamedTuple):
     segment: SegmentAhead
     prepared: Prepared
     number: int
+    changes: int
+    """DDLs that had run when it was planned. One that came late, into segments that were cut, lies before those behind it."""
 
 
 def _is_same(segment: SegmentAhead, step: ApplySegment) -> bool:
@@ -43,6 +45,7 @@ class Preparing:
         self._run, self._state, self._writer = run, state, writer
         self.lane: Lane[Prepared | ApplierError] = Lane("prepare")
         self._pending: Sequence[SegmentAhead] = ()
+        self._changes = 0
         self._ready: dict[Ts, _Ready] = {}
 
     def begin(self) -> bool:
@@ -63,7 +66,7 @@ class Preparing:
             with durations.timed("prepare"):
                 return runner.prepare(plan)
 
-        self._pending = segments
+        self._pending, self._changes = segments, self._state.tables.changes
         self.lane.start(prepare)
         return True
 
@@ -83,7 +86,7 @@ class Preparing:
             return prepared
         # Segments that were cut anew take the place of those that begin where they do.
         void = [self._ready.pop(segment.after_ts) for segment in segments if segment.after_ts in self._ready]
-        self._ready |= {segment.after_ts: _Ready(segment, prepared, number) for number, segment in enumerate(segments)}
+        self._ready |= {segment.after_ts: _Ready(segment, prepared, number, self._changes) for number, segment in enumerate(segments)}
         self._free(void)
         return None
 
@@ -92,9 +95,14 @@ class Preparing:
         return any(_is_same(segment, step) for segment in self._pending)
 
     def of(self, step: ApplySegment) -> tuple[Prepared, int] | None:
-        """Return where the segment is prepared; None if it is not."""
+        """Return where the segment is prepared; None if it is not, or could not be."""
         ready = self._ready.get(step.after_ts)
-        return (ready.prepared, ready.number) if ready is not None and _is_same(ready.segment, step) else None
+        if ready is None or not _is_same(ready.segment, step) or ready.changes != self._state.tables.changes:
+            return None
+        # Prepared alone, when it is its turn, it may succeed: an error is also that of the segments behind it, and what the segment before
+        # has taught about its tables (``SinkTables.explained``) was not known yet. If it fails again, its error is that of the step.
+        is_failed = ready.prepared.segments[ready.number].error is not None
+        return None if is_failed else (ready.prepared, ready.number)
 
     def written(self, step: ApplySegment) -> None:
         """Free what was prepared for segments up to the one that is written now, once all segments of its job are."""

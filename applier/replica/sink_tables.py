@@ -34,6 +34,8 @@ class SinkTables:
         self._sink, self._reserved = sink, sink.reserved
         self._guard = TableGuard(sink, accept or Acceptance(), note)
         self._catalogue: dict[FoldedName, TableDescription] = {}
+        self.changes = 0
+        """How many DDLs have run: what was described before may be another table since."""
 
     def forget(self) -> None:
         """Forget all tables: state is reloaded from the sink."""
@@ -43,6 +45,7 @@ class SinkTables:
     def executed(self, ddl: DdlEvent) -> None:
         """Forget the tables that a DDL has changed; they are described again when they are needed."""
         self._guard.learn(ddl)
+        self.changes += 1
         # Every name that the statement touches, not only the event's: a RENAME event carries the new name alone (DESIGN.md 3).
         touched = touches(ddl)
         if touched is None:

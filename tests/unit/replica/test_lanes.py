@@ -28,6 +28,7 @@ from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.tasks.listen import RangeFailure
 from applier.tasks.port import Prepared
+from applier.tasks.prepared import PreparedSegment, Rendered
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import SilentObserver
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, ddl, log_of, resolved, row, rows_of
@@ -342,6 +343,35 @@ def test_a_segment_whose_tables_were_taken_for_wrong_is_written_again_with_the_r
     assert run.runner.numbers("apply") == run.runner.numbers("write")[:1]
     assert run.ids == list(range(ROWS))
     assert not run.is_reloaded
+
+
+def test_a_segment_that_could_not_be_prepared_ahead_is_prepared_again_when_it_is_its_turn(make):
+    run = make()
+    prepare = run.runner.prepare
+
+    def failing(plan):
+        # What is known only now: the tables as the segment before has explained them. An error is also that of all segments behind it.
+        error = NeedsOperator("an index that upstream does not have", remedy="Drop it")
+        return prepare(plan)._replace(segments=tuple(PreparedSegment((Rendered(n, 0, error=error),)) for n in range(len(plan.windows))))
+
+    run.runner.prepare = failing
+    run.finish()
+    assert run.ids == list(range(ROWS))
+    assert run.runner.numbers("write") == []
+    assert run.runner.kept_jobs == 0
+    assert not run.is_reloaded
+
+
+def test_what_was_prepared_before_a_ddl_that_came_late_is_not_written_behind_it():
+    state = SimpleNamespace(tables=SimpleNamespace(changes=0))
+    lane = Preparing(None, state, None)
+    lane._pending = (AHEAD,)
+    lane.lane.start(lambda: Prepared((PreparedSegment(()),), "made"))
+    lane.take()
+    assert lane.of(STEP) is not None
+    state.tables.changes += 1
+    assert lane.of(STEP) is None
+    lane.lane.close()
 
 
 def test_what_an_operator_must_decide_in_a_prepared_segment_stops_the_run_at_that_segment(make):
