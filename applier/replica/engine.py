@@ -89,6 +89,7 @@ class Engine:
         self._lanes.close()
 
     def _cycle(self) -> bool:
+        self._run.watcher.held_since(self._lanes.held_since_s)
         # The fencing token would refuse the next write anyway; asked here, the run ends with the name of the new owner instead.
         self._check_owner()
         if self.recovery.cause is not None:

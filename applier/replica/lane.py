@@ -1,5 +1,7 @@
 """A lane: a thread that does one piece of work at a time, while the engine's thread decides what comes next."""
 
+import math
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from threading import Event
@@ -19,11 +21,17 @@ class Lane(Generic[T]):
     def __init__(self, name: str) -> None:
         self._pool = ThreadPoolExecutor(1, name)
         self._work: Future[T] | None = None
+        self._began_s = 0.0
 
     @property
     def is_busy(self) -> bool:
         """Whether work was started whose result was not taken."""
         return self._work is not None
+
+    @property
+    def busy_since_s(self) -> float:
+        """When its work began, by the monotonic clock; infinite without work."""
+        return self._began_s if self.is_busy else math.inf
 
     @property
     def is_done(self) -> bool:
@@ -32,6 +40,7 @@ class Lane(Generic[T]):
 
     def start(self, work: Callable[[], T]) -> None:
         """Begin work. The result of the work before must have been taken."""
+        self._began_s = time.monotonic()
         self._work = self._pool.submit(work)
 
     def result(self) -> T:

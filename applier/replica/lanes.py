@@ -1,5 +1,7 @@
 """The three lanes of a run: listening, preparing and writing at the same time. What each begins and takes is its own module's."""
 
+import time
+
 from applier.coordinator.step import ApplySegment
 from applier.replica.bulk_loads import BulkLoads
 from applier.replica.context import RunContext
@@ -24,6 +26,7 @@ class Lanes:
         self._listening = Listening(run, state)
         self._preparing = Preparing(run, state, writer)
         self._writing = Writing(run, state, writer, self._preparing)
+        self._written_s = 0.0
 
     @property
     def is_busy(self) -> bool:
@@ -36,13 +39,18 @@ class Lanes:
         return self._writing.lane.is_busy
 
     @property
+    def held_since_s(self) -> float:
+        """Since when nothing was written although a segment is prepared or written, by the monotonic clock; infinite if none is."""
+        return max(min(self._preparing.lane.busy_since_s, self._writing.lane.busy_since_s), self._written_s)
+
+    @property
     def idle_s(self) -> float:
         """How long there is nothing to do, if no lane is busy: until reading is due."""
         return self._listening.due_in_s
 
     def read_ahead(self) -> bool:
         """Start to read what comes next; return whether it has started."""
-        return self._listening.begin(is_writing=self.is_writing)
+        return self._listening.begin(is_applying=self.is_writing or self._preparing.lane.is_busy)
 
     def prepare_ahead(self) -> bool:
         """Start to prepare what comes next; return whether it has started."""
@@ -58,10 +66,12 @@ class Lanes:
     def take_written(self) -> Exception | None:
         """Confirm the segment that was written, waiting for it if need be. Return why state must be reloaded, if it must."""
         try:
-            return self._writing.take()
+            cause = self._writing.take()
         except Exception as error:
             self._state.recovery.mark_failing(error)
             raise
+        self._written_s = time.monotonic()
+        return cause
 
     def take_done(self) -> Exception | None:
         """Take what is done; return why state must be reloaded, if it must."""

@@ -35,7 +35,7 @@ class Listening:
         """In how many seconds there is to be looked for something to read; while a job runs, never."""
         return math.inf if self.lane.is_busy else max(0.0, self._due_s - time.monotonic())
 
-    def begin(self, *, is_writing: bool) -> bool:
+    def begin(self, *, is_applying: bool) -> bool:
         """Start to read the next ranges, if the lane is free, the pace allows it, and there are any; return whether it has started."""
         if self.lane.is_busy or time.monotonic() < self._due_s:
             return False
@@ -46,7 +46,7 @@ class Listening:
             self.list_partitions()
             ranges = self._state.coordinator.plan()
         # A write that hangs is shown as one, though the next ranges are read meanwhile.
-        if not is_writing:
+        if not is_applying:
             self._run.watcher.enter("listening" if ranges else "idle")
         settings = self._run.settings
         idle_s = max(settings.idle_s, (time.thread_time() - began_s) / IDLE_SHARE)

@@ -66,6 +66,7 @@ class Preparing:
             with durations.timed("prepare"):
                 return runner.prepare(plan)
 
+        self._run.watcher.enter("applying")
         self._pending, self._changes = segments, self._state.tables.changes
         self.lane.start(prepare)
         return True

@@ -4,6 +4,7 @@ The engine's thread calls it. Other threads read ``state()``: a frozen value tha
 """
 
 import logging
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -56,6 +57,7 @@ class Monitor:
         self._checkpoint_log = _CheckpointLog()
         now_s = self._clock.now_s()
         self._activity = ("starting", "")
+        self._held_since_s = math.inf
         self._has_failed = False
         self._updating = Lock()
         self._state = RunState(replica=settings.replica, started_at_s=self._clock.unix_s(), began_s=now_s, progress_s=now_s)
@@ -84,6 +86,10 @@ class Monitor:
         self._activity = (phase, ddl)
         self.changed()
 
+    def held_since(self, since_s: float) -> None:
+        """Take since when a segment is being applied."""
+        self._held_since_s = since_s
+
     def note(self, event: LogEvent, /, **facts: Any) -> None:
         """Log what happened and pass it on."""
         if event is LogEvent.RETRY:
@@ -97,14 +103,14 @@ class Monitor:
         now_s, replica, (phase, ddl) = self._clock.now_s(), self._replica, self._activity
         if replica is None:
             # Nothing is shown before the replica is owned: another run may own it, and its display would be contradicted.
-            self._update(progress_s=now_s, phase=phase, current_ddl=ddl)
+            self._update(progress_s=self._progress_s(now_s), phase=phase, current_ddl=ddl)
             return
         if self._collector.is_due(now_s):
             self._look(replica, now_s)
         counts, total = self.tally.counts, self._state.records_total
         # One update for all: a state costs some 15 µs, and this is called several times in a cycle.
         self._update(
-            progress_s=now_s,
+            progress_s=self._progress_s(now_s),
             phase=phase,
             current_ddl=ddl,
             is_ready=self._collector.is_ready,
@@ -117,6 +123,9 @@ class Monitor:
         )
         self._log_checkpoint(at_least_s=CHECKPOINT_LOG_S)
         self._observer.update(self._state)
+
+    def _progress_s(self, now_s: float) -> float:
+        return max(self._state.progress_s, min(now_s, self._held_since_s))
 
     def expect(self, records: int) -> None:
         """Take how many records there are between the replica's position at the start and the ends that were known then."""

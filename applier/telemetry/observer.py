@@ -57,6 +57,13 @@ class Watcher(Notes, Protocol):
         """Return a context in which the run is in another phase. Its beginning is shown before the block begins, since that may hang."""
         ...
 
+    def held_since(self, since_s: float) -> None:
+        """Take since when a segment is being applied, by the monotonic clock; infinite if none is.
+
+        What is read meanwhile is no progress: a run that reads on and cannot write hangs.
+        """
+        ...
+
     def changed(self) -> None:
         """Note that the engine has made a step: its state may be looked at."""
         ...

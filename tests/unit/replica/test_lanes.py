@@ -146,6 +146,23 @@ def test_a_write_that_lasts_is_shown_as_long_as_it_does_whatever_is_read_meanwhi
     run.until(lambda: run.shown() == "idle")
 
 
+@pytest.mark.parametrize("hangs", ["prepare", "write"])
+def test_a_segment_that_hangs_is_no_progress_whatever_is_read_and_looked_at_meanwhile(make, hangs):
+    run = make()
+    run.runner.hold(hangs)
+    run.until(lambda: run.runner.numbers(hangs))
+    began = time.monotonic()
+    run.show_more()
+    while time.monotonic() < began + 1:
+        run.engine.cycle()
+    assert len(run.runner.numbers("listen")) > 1
+    assert run.monitor.without_progress_s() > 0.8
+    assert run.shown() == "applying"
+    run.runner.let_go(hangs)
+    run.finish()
+    assert run.monitor.without_progress_s() < 0.8
+
+
 def test_prepared_segments_are_written_while_the_next_ones_are_prepared(make):
     run = make()
     run.until(lambda: run.runner.numbers("write"))
