@@ -98,9 +98,10 @@ class SparkRunner:
 
     def prepare(self, plan: PreparePlan) -> Prepared | ApplierError:
         """Render several segments, one task per bucket; their statements stay in the files of a shuffle by segment."""
-        batches = self._batches.holding(plan.ranges)
-        if batches is None:
-            return ranges_lost()
+        with self._batches.reading(plan.ranges) as batches:
+            return ranges_lost() if batches is None else self._prepare(plan, batches)
+
+    def _prepare(self, plan: PreparePlan, batches: Sequence[Shuffle]) -> Prepared | ApplierError:
         handle: _Handle | None = None
         try:
             self._enter_pool("prepare")
@@ -151,10 +152,10 @@ class SparkRunner:
             self.drop(prepared)
 
     def _apply_small(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
-        batches = self._batches.holding(plan.ranges)
-        if batches is None:
-            return not_written(ranges_lost())
+        with self._batches.reading(plan.ranges) as batches:
+            return not_written(ranges_lost()) if batches is None else self._apply_from(batches, plan, write_plan)
 
+    def _apply_from(self, batches: Sequence[Shuffle], plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
         def run() -> list[WriteOutcome]:
             broadcast = PlanBroadcast(self._context, plan)
             try:

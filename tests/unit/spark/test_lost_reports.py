@@ -1,5 +1,7 @@
 """What jobs deliver to the driver may be lost although they succeed: then nothing was read, prepared or written, and nothing is kept."""
 
+from dataclasses import replace
+
 import pytest
 
 from applier.model.errors import JobAborted
@@ -107,4 +109,23 @@ def test_the_batch_of_a_range_is_kept_until_its_last_range_is_released_or_read_a
     runner.release(RANGES[2:])
     assert spark.kept_shuffles == 1
     runner.release(RANGES)
+    assert spark.kept_shuffles == 0
+
+
+@pytest.mark.parametrize("rows", [10_000, 1])
+def test_a_batch_that_is_released_while_a_job_reads_it_is_deleted_when_the_job_has_ended(rows):
+    spark, runner = listened(ANNOUNCED if rows > 1 else [COMMITTED])
+    made, run_job = rows > 1, spark.runJob
+
+    def run(*asked):
+        runner.release(RANGES)
+        assert spark.kept_shuffles == 1 + made
+        return run_job(*asked)
+
+    spark.runJob = run
+    found = runner.prepare(PLAN) if made else runner.apply(replace(PLAN, rows=rows, windows=PLAN.windows[:1]), None)
+    assert found == COMMITTED or isinstance(found, Prepared)
+    assert spark.kept_shuffles == made
+    assert isinstance(runner.prepare(PLAN), JobAborted)
+    runner.release_all()
     assert spark.kept_shuffles == 0
