@@ -116,6 +116,14 @@ def test_ordinal_0_of_an_enum_is_as_harmless_as_in_a_replace(shop: Replica, mysq
     assert read(mysql_url, f"SELECT id, e + 0 FROM {SHOP}.e ORDER BY id") == [(1, 0), (2, 2), (3, 1), (4, None)]
 
 
+def test_a_value_that_would_be_cut_is_not_hidden_by_more_warnings_than_a_server_counts(shop: Replica, mysql_url: str) -> None:
+    run(mysql_url, f"CREATE TABLE {SHOP}.e (id INT PRIMARY KEY, e ENUM('a'), v VARCHAR(3))")
+    harmless: list[tuple[Any, ...]] = [(number, 0, "a") for number in range(65_535)]
+    outcome = write(shop, load(mysql_url, [*harmless, (65_535, 1, "long")], (INT, ENUM, TEXT), "e"))
+    assert type(outcome.error) is BulkRefused
+    assert read(mysql_url, f"SELECT COUNT(*) FROM {SHOP}.e") == [(0,)]
+
+
 @pytest.mark.parametrize("announced", [2, 4])
 def test_a_load_of_another_number_of_rows_is_rolled_back(shop: Replica, mysql_url: str, announced: int) -> None:
     outcome = write(shop, load(mysql_url, [(1, "a"), (2, "b"), (3, "c")])._replace(rows=announced))

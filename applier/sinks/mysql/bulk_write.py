@@ -4,7 +4,7 @@ LOCAL turns errors of rows into warnings, and a load reports no row. So whatever
 BulkRefused, and the driver repeats the segment by REPLACE, which finds the same fault and can say what is wrong with which row.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
@@ -15,6 +15,9 @@ from applier.sinks.mysql.error_table import ErrorVerdict
 from applier.sinks.mysql.errors import code_of, is_database_error, meaning_of, translate
 from applier.sinks.mysql.session import driver_of
 from applier.sinks.mysql.warnings import judge_warnings
+
+COUNTED_WARNINGS: Final = 65_535
+"""What a server counts at most in its answer, and shows at most. Behind so many, one that matters may be hidden."""
 
 
 def load(connection: Connection, statement: Statement) -> None:
@@ -30,6 +33,8 @@ def load(connection: Connection, statement: Statement) -> None:
         raise BulkRefused("a bulk load has not written all of its rows", rows=statement.rows, loaded=loaded.rows, **facts)
     if not loaded.warnings:
         return
+    if loaded.warnings >= COUNTED_WARNINGS:
+        raise BulkRefused("a bulk load raised more warnings than the server shows", warnings=loaded.warnings, **facts)
     try:
         judge_warnings(connection, statement, loaded.warnings)
     except RowRefused as error:
