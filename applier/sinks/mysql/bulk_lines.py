@@ -26,7 +26,7 @@ from applier.sinks.mysql.fitting import (
     fraction_digits,
     needs_every_value,
 )
-from applier.sinks.mysql.literals import DECIMAL, ENUM, FLOATS, INTEGERS, SET, STRINGS, TEXTS, greatest_ordinal, is_float32
+from applier.sinks.mysql.literals import DECIMAL, ENUM, FLOATS, GREATEST_FLOAT, INTEGERS, SET, STRINGS, TEXTS, greatest_ordinal, is_float32
 
 FIELD_END: Final = "\x1f"
 LINE_END: Final = "\x1e"
@@ -45,8 +45,6 @@ _PROVEN: Final = (
 _UNPROVEN_WIRE: Final = frozenset({225})
 """VECTOR."""
 _FLOAT32: Final = Struct("<f")
-_GREATEST_FLOAT: Final = 3.4028234663852886e38
-"""Its shortest text, as it comes on the wire, is a greater number, and out of range."""
 
 Values: TypeAlias = Sequence[Any]
 Fields: TypeAlias = Callable[[Values], Values | None]
@@ -133,7 +131,7 @@ def _floats(values: Values) -> Values:
 
 
 def _floats32(values: Values) -> Values:
-    if values and (max(values) > _GREATEST_FLOAT or min(values) < -_GREATEST_FLOAT):
+    if values and (max(values) > GREATEST_FLOAT or min(values) < -GREATEST_FLOAT):
         return [_FLOAT32.unpack(_FLOAT32.pack(value))[0] for value in values]
     return values
 

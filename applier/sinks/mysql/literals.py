@@ -33,6 +33,9 @@ STRINGS = frozenset({15, 249, 250, 251, 252, 253, 254})
 TEXTS = frozenset({7, 10, 11, 12, 14, 225, 245})
 """TIMESTAMP, DATE, TIME, DATETIME, NEWDATE, VECTOR, JSON: always text."""
 
+GREATEST_FLOAT: Final = 3.4028234663852886e38
+"""The greatest FLOAT. Its shortest text, as it comes on the wire (3.4028235e+38), is a greater number, and out of range."""
+
 SIGN_BIT: Final = 63
 MASK_BITS: Final = 64
 

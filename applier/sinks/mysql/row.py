@@ -28,11 +28,7 @@ from applier.sinks.mysql.fitting import (
     fraction_digits,
     needs_every_value,
 )
-from applier.sinks.mysql.literals import DECIMAL, ENUM, FLOATS, INTEGERS, SET, TEXTS, greatest_ordinal, is_float32
-
-GREATEST_FLOAT: Final = "3.4028235e+38"
-"""The shortest text of the greatest FLOAT, as it comes on the wire: as a number it is greater than that, and out of range."""
-_GREATEST_FLOATS: Final = (float(GREATEST_FLOAT), -float(GREATEST_FLOAT))
+from applier.sinks.mysql.literals import DECIMAL, ENUM, FLOATS, GREATEST_FLOAT, INTEGERS, SET, TEXTS, greatest_ordinal, is_float32
 
 MAX_COLUMNS: Final = 4096
 """Columns of the sink whose functions are kept."""
@@ -143,7 +139,7 @@ def _are_floats(values: Values) -> bool:
 
 
 def _are_floats32(values: Values) -> bool:
-    return _are_floats(values) and not any(greatest in values for greatest in _GREATEST_FLOATS)
+    return _are_floats(values) and min(values) >= -GREATEST_FLOAT and max(values) <= GREATEST_FLOAT
 
 
 def _are_bytes(length: int) -> Proof:

@@ -115,6 +115,13 @@ def test_plain_rows_are_formatted_at_once() -> None:
     assert at_once([INT, NAME, AMOUNT, SCORE], (1, "é", "2.50", 0.5), (2, "f", "3", -1e30)) == "(1,'é','2.50',0.5),(2,'f','3',-1e+30)"
 
 
+@pytest.mark.parametrize("value", [3.4028235e38, 3.40282347e38, 3.4028234663852886e38, -3.40282347e38])
+def test_any_spelling_of_the_greatest_float_is_written_in_range(value: float) -> None:
+    columns = [wire(4, "float")]
+    assert read_back(at_once(columns, (value,), (1.0,)), columns) == read_back(one_by_one(columns, (value,), (1.0,)), columns)
+    assert abs(float(re.findall(r"[-+.0-9e]+", at_once(columns, (value,)) or "")[0])) == 3.4028234663852886e38
+
+
 @pytest.mark.parametrize(
     ("values", "text"),
     [
