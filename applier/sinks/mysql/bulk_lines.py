@@ -172,8 +172,8 @@ def _unpadded_texts(values: Values) -> Values | None:
 
 def _times(digits: int) -> Fields:
     def times(values: Values) -> Values | None:
-        if "." not in "".join(values):
-            return values
-        return None if not digits or any("." in value[: -digits - 1] for value in values) else values
+        if "." in "".join(values) and (not digits or any("." in value[: -digits - 1] for value in values)):
+            return None
+        return _texts(values)
 
     return times

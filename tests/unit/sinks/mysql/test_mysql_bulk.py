@@ -53,6 +53,11 @@ def test_ends_and_escapes_within_a_text_are_escaped():
     assert lines([TEXT], ("a\x1fb\x1ec\x1bd",), ("x",)) == b"a\x1b\x1fb\x1b\x1ec\x1b\x1bd\x1ex\x1e"
 
 
+@pytest.mark.parametrize("sql_type", ["datetime", "datetime(3)", "datetime(6)"])
+def test_ends_and_escapes_within_a_time_are_escaped(sql_type):
+    assert lines([column(sql_type, 12)], ("\x1b2020-01-01 00:00:00",), ("\x1f",)) == b"\x1b\x1b2020-01-01 00:00:00\x1e\x1b\x1f\x1e"
+
+
 def test_ends_within_texts_are_seen_also_where_their_number_is_right():
     assert lines([TEXT, TEXT], ("a\x1fb", "c")) == b"a\x1b\x1fb\x1fc\x1e"
 
