@@ -1,8 +1,9 @@
 """Placing a run of rows: the images of many rows of one shape are checked and their keys found by one call.
 
 A body ``{"u":`` + X + ``}`` is split by its bytes, and a known shape's matcher reads X as one whole JSON object; the same with ``,"p":``
-in between, and with ``d``. Everything else (another shape, compression, repeated members, invalid UTF-8, anything wrong) takes the full
-parse, which decides. The two agree, because the fast path accepts only what the full parse would read alike.
+in between, and with ``d``. Everything else (another shape, compression, a repeated image, invalid UTF-8 in a key, anything wrong) takes the
+full parse, which decides. The two agree, because the fast path accepts only what the full parse would read alike. Values outside of the
+key are not looked at: the image decoder finds what is wrong with them.
 
 Images are read as lines of one text. Why that accepts exactly what reading each of them alone accepts: every image begins with ``{`` and
 ends with ``}``, JSON refuses a line feed within a string, and in JSON ``}`` is followed by ``{`` only between two documents. So no
