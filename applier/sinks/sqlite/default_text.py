@@ -13,7 +13,6 @@ _NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
 _CLOCK: Final = re.compile(r"(-?)(?:(\d{1,2}) )?(\d{1,3}):(\d{1,2})(?::(\d{1,2}))?(\.\d{1,6})?")
 _DIGITS: Final = re.compile(r"(-?)(\d{1,7})(\.\d{1,6})?")
 _MAX_HOURS: Final = 838
-_TWO_DIGITS: Final = 100
 _NEXT_CENTURY: Final = 70
 """Years of two digits from here on are those of 1970 to 1999."""
 

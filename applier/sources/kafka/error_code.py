@@ -10,8 +10,6 @@ ALL_BROKERS_DOWN: Final = KafkaError._ALL_BROKERS_DOWN
 AUTHENTICATION: Final = KafkaError._AUTHENTICATION
 BAD_COMPRESSION: Final = KafkaError._BAD_COMPRESSION
 BAD_MESSAGE: Final = KafkaError._BAD_MSG
-NO_ENTRY: Final = KafkaError._NOENT
-"""An admin client knows no leader."""
 NO_OFFSET: Final = KafkaError._AUTO_OFFSET_RESET
 """The records at the offset are gone."""
 PARTITION_END: Final = KafkaError._PARTITION_EOF

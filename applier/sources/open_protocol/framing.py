@@ -8,7 +8,6 @@ from struct import Struct, error
 from applier.model.errors import ProtocolError
 
 VERSION = (1).to_bytes(8, "big")
-RESOLVED_TYPE = 3
 
 _length = Struct(">Q").unpack_from
 
