@@ -118,6 +118,9 @@ SELECT @@max_allowed_packet, @@max_error_count;
 -- local_infile: whether the server takes bulk loads; no row: it does not know them
 SHOW GLOBAL VARIABLES LIKE 'local_infile';
 
+-- load_splitting: whether a Galera cluster commits a bulk load in parts; no row: the server is not made for one
+SHOW GLOBAL VARIABLES LIKE 'wsrep_load_data_splitting';
+
 -- version: which server this is
 SELECT VERSION();
 

@@ -170,6 +170,19 @@ def test_a_server_that_takes_no_loads_is_known_and_refuses_them(mysql_url: str, 
         run(mysql_url, "SET GLOBAL local_infile = ON")
 
 
+def test_a_cluster_that_commits_a_load_in_parts_gets_none(mysql_url: str, least_privileged_url: str, shop: Replica) -> None:
+    found = read(mysql_url, "SHOW GLOBAL VARIABLES LIKE 'wsrep_load_data_splitting'")  # MariaDB's alone
+    for name, before in found:
+        assert before == "OFF"
+        run(mysql_url, f"SET GLOBAL {name} = ON")
+    try:
+        with replica(least_privileged_url, name="other") as other:
+            assert other.sink.bulk is (not found)
+    finally:
+        for name, before in found:
+            run(mysql_url, f"SET GLOBAL {name} = {before}")
+
+
 def test_a_session_without_bulk_loads_is_not_able_to_load(shop: Replica, mysql_url: str, least_privileged_url: str) -> None:
     off = settings(least_privileged_url, bulk_load=BulkLoad.OFF)
     outcome = write(shop, load(mysql_url, [(1, "a")]), writer=MysqlWriter(off))
