@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from applier.coordinator.starting_point import check_beginning, streams_that_begin_late
 from applier.model.listing import Listing
 from applier.model.position import Offset, Stream, Ts
+from applier.model.segment import moves_checkpoint
 from applier.replica.context import RunContext
 from applier.replica.lanes import Lanes
 from applier.replica.recovery import reason
@@ -69,6 +70,9 @@ class StateLoader:
         # Raising the epoch comes before reading the progress: after that no write still in flight can change what is read (DESIGN.md 8).
         self._settle(components.sink.raise_epoch().fence)
         progress, listing = state.load(), components.source.listing()
+        # A segment may have been written while another lane failed, and its outcome was not taken.
+        if moves_checkpoint(progress.checkpoint_ts, state.progress.checkpoint_ts):
+            state.recovery.moved()
         # Before the offsets of this progress are used for anything.
         state.topics.check(progress.topic_ids)
         self._check_gap(listing, progress.positions, progress.start_ts)

@@ -211,6 +211,7 @@ def test_a_listening_job_that_is_lost_throws_everything_away_after_the_write_has
     Timer(2 * LOOK_S, run.runner.let_go, ["write"]).start()
     run.until(lambda: run.is_reloaded)
     assert run.ids == [0, 1], "what was written meanwhile is read back from the sink"
+    assert (run.engine.recovery.reloads, run.engine.recovery.is_failing) == (0, False), "and the replica has moved"
     run.finish()
     assert run.ids == list(range(ROWS))
 
