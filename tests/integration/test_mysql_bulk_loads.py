@@ -86,6 +86,11 @@ def test_deletes_and_replaces_share_the_transaction_with_a_load(shop: Replica, m
     ("table", "types", "value"),
     [
         ("id INT PRIMARY KEY, v VARCHAR(3)", (INT, TEXT), "long"),
+        ("id INT PRIMARY KEY, v VARCHAR(3)", (INT, TEXT), "abc  "),
+        ("id INT PRIMARY KEY, v TINYTEXT", (INT, TEXT), "abc" * 100),
+        ("id INT PRIMARY KEY, v VARBINARY(3)", (INT, (15, 1)), b"abc "),
+        ("id INT PRIMARY KEY, v BIT(3)", (INT, (16, 0)), 8),
+        ("id INT PRIMARY KEY, v YEAR", (INT, (13, 0)), 1900),
         ("id INT PRIMARY KEY, v VARCHAR(3) CHARACTER SET latin1", (INT, TEXT), "日"),
         ("id INT PRIMARY KEY, v TINYINT", (INT, (3, 0)), 300),
         ("id INT PRIMARY KEY, v DECIMAL(5,2)", (INT, (246, 0)), "1.005"),
@@ -100,7 +105,7 @@ def test_a_row_that_would_be_altered_or_is_refused_rolls_everything_back(
 ) -> None:
     run(mysql_url, f"CREATE TABLE {SHOP}.other ({table})")
     before = rows(f"REPLACE INTO {SHOP}.t VALUES (1,'a')", shop.ts)
-    rest: Any = {TEXT: "a", (3, 0): 1, (246, 0): "1.00", (12, 0): "2020-01-01 00:00:00"}[types[1]]
+    rest: Any = {TEXT: "a", (15, 1): b"a", (16, 0): 1, (13, 0): 2000, (3, 0): 1, (246, 0): "1.00", (12, 0): "2020-01-01 00:00:00"}[types[1]]
     outcome = write(shop, before, load(mysql_url, [(1, rest), (2, value), (3, rest)], types, "other"))
     assert outcome.state is WriteState.FAILED
     assert type(outcome.error) is BulkRefused
