@@ -16,7 +16,7 @@ from tests.rig.local_replica import Replica
 
 TEXT, NULLABLE = 15, 64
 ROWS = 900
-"""Enough that the table is loaded, in one segment."""
+"""Enough that the table is loaded, in one segment, by one task: each of several buckets would have too few."""
 
 
 class NoteBook:
@@ -50,7 +50,7 @@ def replica_of(url, *, ending=(), **more):
     run(url, "CREATE SCHEMA shop DEFAULT CHARACTER SET utf8mb4", "CREATE TABLE shop.orders (id INT PRIMARY KEY, c VARCHAR(3))")
     placed = [(stream, row(20, id=column(3, KEY, number), c=column(TEXT, NULLABLE, str(number)))) for number, stream in numbered()]
     source = FakeSource(log_of(*everywhere(resolved(6)), *placed, *ending, *everywhere(resolved(30))))
-    return Replica(url, source, policy=Policy(), observer=NoteBook(), **more)
+    return Replica(url, source, policy=Policy(), observer=NoteBook(), ahead_rows=10 * ROWS, **more)
 
 
 def numbered():
