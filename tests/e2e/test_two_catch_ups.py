@@ -17,6 +17,9 @@ HOUR_S = 3600
 LEASE_S = 60
 """A tenth is the interval of the heartbeat. Long enough to distinguish a wait of some intervals from a wait for the lease."""
 
+TRANSACTIONS = 200
+"""Enough that the one who works is not done before the other one looks, though that one may start seconds later on a busy machine."""
+
 LIVING_S = 15
 """The lease of one who lives: however busy the machine is, its heartbeat is not that late."""
 
@@ -47,14 +50,14 @@ def kill_and_restart(config, world, url):
 
 @pytest.fixture(scope="module")
 def mock_world(mock_kafka):
-    world = small_upstream(41, "contended", transactions=16)
+    world = small_upstream(41, "contended", transactions=TRANSACTIONS)
     world.produce(mock_kafka)
     return world
 
 
 @pytest.fixture(scope="module")
 def real_world(kafka):
-    world = small_upstream(42, f"contended-{uuid4().hex[:8]}", transactions=16)
+    world = small_upstream(42, f"contended-{uuid4().hex[:8]}", transactions=TRANSACTIONS)
     world.create_topics(kafka.bootstrap_servers)
     world.produce(kafka.bootstrap_servers)
     return world
