@@ -35,6 +35,11 @@ class Statement(NamedTuple):
     data: bytes = b""
     """Of a statement that loads rows in bulk: the rows that the database asks for. Empty for any other."""
 
+    @property
+    def size(self) -> int:
+        """Bytes that are sent for it, bulk data included."""
+        return len(self.text) + len(self.data)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementRows:

@@ -26,22 +26,25 @@ ANNOUNCED: Final = 0
 
 
 def selected_chunks(plan: PreparePlan, elements: Iterable[PackedChunk | RangesEnd], buckets: int) -> Iterator[bytes]:
-    """Yield the bytes of the chunks that may hold rows of the segments. Raises as ``chunks_of_ranges``."""
+    """Return the bytes of the chunks that may hold rows of the segments. Raises as ``chunks_of_ranges``."""
+    return (packed.data for packed in _selected(plan, elements, buckets))
+
+
+def _selected(plan: PreparePlan, elements: Iterable[PackedChunk | RangesEnd], buckets: int) -> Iterator[PackedChunk]:
     span = plan.span
     for packed in chunks_of_ranges(elements, plan.ranges, buckets):
         if span.may_select(packed.min_ts, packed.max_ts):
-            yield packed.data
+            yield packed
 
 
 def reroute(plan: PreparePlan, bucket: int, elements: Iterable[PackedChunk | RangesEnd]) -> Iterator[Routed]:
     """Yield (reducer, chunk bytes) of the chunks of one bucket, and what each reducer was sent."""
-    sent, span = Sent(), plan.span
+    sent = Sent()
     try:
-        for packed in chunks_of_ranges(elements, plan.ranges, 1):
-            if span.may_select(packed.min_ts, packed.max_ts):
-                for reducer, data in route(packed, plan.rekeyed, plan.buckets, plan.bucket_splits):
-                    sent.count(reducer, data)
-                    yield reducer, data
+        for packed in _selected(plan, elements, 1):
+            for reducer, data in route(packed, plan.rekeyed, plan.buckets, plan.bucket_splits):
+                sent.count(reducer, data)
+                yield reducer, data
     except ApplierError as error:
         # To every reducer: otherwise some would only report that something is missing.
         for reducer in range(plan.reducers):
@@ -87,7 +90,7 @@ class _Part:
             self.statements += 1
             self.deletes += item.phase is Phase.DELETE
             self.rows += item.rows
-            self.size += len(item.text) + len(item.data)
+            self.size += item.size
         else:
             self.sets += 1
         return self.segment + 1, item

@@ -77,7 +77,7 @@ class Arrival:
         statements = rows = size = 0
         for element in received(elements):
             if isinstance(element, Statement):
-                statements, rows, size = statements + 1, rows + element.rows, size + len(element.text) + len(element.data)
+                statements, rows, size = statements + 1, rows + element.rows, size + element.size
                 if element.phase is Phase.DELETE:
                     deletes_left -= 1
                     yield element
@@ -124,7 +124,7 @@ class HeldStatements:
     def add(self, statement: Statement) -> None:
         """Hold one more."""
         self._held.append(statement)
-        self._size += len(statement.text) + len(statement.data)
+        self._size += statement.size
         if self._size > HELD_BYTES:
             self._spill()
 
