@@ -42,7 +42,7 @@ class SparkConfig(Section):
     def session_master(self) -> str:
         """The master that Spark gets: a local one of N cores with 2 N + 1 slots.
 
-        Segments are read, prepared and written at the same time, N tasks each for the first two. The one that writes mostly waits for the
+        Segments are read, prepared and written at the same time, N tasks each for the first two. The writing task mostly waits for the
         database. It must not wait for a slot too, because nothing else writes.
         """
         threads = LOCAL_THREADS.match(self.master)

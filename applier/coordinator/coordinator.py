@@ -206,7 +206,7 @@ class Coordinator:
         () if fewer than ``at_least`` rows are left: a small segment that is cut now could not grow before its turn.
         Also while a step is open. ``next_step`` gives segments with exactly these bounds, and with these
         ranges, tables and rows unless it is ``again``: then the group at ``after_ts`` comes along. Until then the ranges stay cached.
-        The exceptions are rare, and then what was handed out is void and handed out anew (``segments``): the caller compares.
+        In rare cases the bounds change (``segments``). Then the segments are handed out again, and the caller must compare.
         """
         return self._choice.cut_ahead(self._begun_ts(), most_rows, at_least)
 

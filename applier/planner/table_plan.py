@@ -84,7 +84,7 @@ class TablePlan:
             except FatalSinkError as error:
                 if "commit_ts" in error.facts:
                     raise
-                # The dialect has yielded all rows before the one that is too large. The next call begins after that row.
+                # The dialect has yielded all rows before the row that is too large. The next call begins after that row.
                 (row,), _ = rendered.take(1)
                 rows.refuse(row, error)
             else:

@@ -32,8 +32,8 @@ class _Ready(NamedTuple):
 
 
 def _is_same(segment: SegmentAhead, step: ApplySegment) -> bool:
-    # The ranges too: where a partition appeared that holds back W, a segment is cut anew, perhaps with the same bounds and more rows. A
-    # segment whose group at A is applied again has rows that were not prepared.
+    # Ranges are compared too. A new partition may hold back W; then the segment is cut again, perhaps with the same bounds and more
+    # rows. A segment whose group at A is applied again has rows that were not prepared.
     bounds = segment.after_ts, segment.upto_ts, segment.ranges
     return not step.again and bounds == (step.after_ts, step.upto_ts, step.ranges)
 
@@ -85,7 +85,7 @@ class Preparing:
         prepared = self.lane.result()
         if isinstance(prepared, ApplierError):
             return prepared
-        # Segments that were cut anew take the place of those that begin where they do.
+        # A segment that was cut again replaces the one with the same beginning.
         void = [self._ready.pop(segment.after_ts) for segment in segments if segment.after_ts in self._ready]
         self._ready |= {segment.after_ts: _Ready(segment, prepared, number, self._changes) for number, segment in enumerate(segments)}
         self._free(void)
@@ -106,7 +106,7 @@ class Preparing:
         return None if is_failed else (ready.prepared, ready.number)
 
     def written(self, step: ApplySegment) -> None:
-        """Free what was prepared for segments up to the one that is written now, once all segments of its job are."""
+        """Forget the prepared segments up to this one. A job's files are deleted when all of its segments are written."""
         self._free([self._ready.pop(after_ts) for after_ts in list(self._ready) if not moves_checkpoint(after_ts, step.after_ts)])
 
     def _free(self, done: Sequence[_Ready]) -> None:

@@ -133,7 +133,7 @@ class SparkRunner:
         announced = prepared.segments[segment]
         if announced.error is not None:
             return not_written(announced.error)
-        # Spark would make again what was deleted, from ranges that may have been read anew since; and nobody would delete it again.
+        # Spark would recompute the deleted files, from ranges that may have been read again since, and nothing would delete them.
         if prepared.handle not in self._prepared:
             return not_written(segments_lost())
         shuffle, writing = prepared.handle.shuffles[-1], job.writing(plan, announced, self._reader)

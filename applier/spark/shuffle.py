@@ -54,7 +54,7 @@ class Shuffle:
 
     def forget(self) -> None:
         """Delete the files. Spark's own cleaner does it too, but only once the JVM has collected its old generation."""
-        # A session that has ended has no files; its directories are gone with it.
+        # A session that has ended has deleted its directories.
         with suppress(*UNANSWERED, AttributeError):
             self.context._jsc.sc().cleaner().get().doCleanupShuffle(self._id, False)  # noqa: SLF001
 

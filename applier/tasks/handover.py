@@ -117,7 +117,7 @@ def chunks_of_ranges(
 
 
 def _check_content(range_id: RangeId, found: RangeContent, expected: RangeContent) -> None:
-    # The cache may hold another copy than the one that was reported: an executor was lost, and Spark read the range again. Only the same
+    # The cached copy may differ from the reported one: an executor was lost, and Spark read the range again. Only the same
     # content may be applied, since the coordinator has planned with the first report.
     if found != expected:
         raise RangeChanged(

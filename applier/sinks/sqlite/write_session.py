@@ -51,7 +51,7 @@ class SqliteWriteSession:
 
     def discard(self) -> None:
         """Close the connection, which rolls back."""
-        # Not by `close` alone: SQLAlchemy sends a ROLLBACK first, and if that fails too, its error would replace the one that counts.
+        # Not by `close` alone: SQLAlchemy sends a ROLLBACK first, and if that fails too, its error would hide the first error.
         self.connection.invalidate()
         self.connection.close()
 

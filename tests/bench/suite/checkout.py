@@ -46,7 +46,7 @@ class Checkout:
 
 
 def this_checkout() -> Checkout:
-    """Return the one that this file belongs to."""
+    """Return the checkout that this file belongs to."""
     return Checkout("this", ROOT)
 
 

@@ -142,7 +142,7 @@ def read_without_merges(s):
     s.list()
 
 
-def test_a_new_partition_takes_the_watermark_back_and_what_lies_beyond_is_handed_out_anew():
+def test_a_new_partition_takes_the_watermark_back_and_what_lies_beyond_is_handed_out_again():
     s = closed()
     step = s.next_segment()
     assert ahead(s) == [(2, 4), (4, 6)]

@@ -422,7 +422,7 @@ def test_a_segment_is_known_by_its_bounds_and_ranges():
     ],
     ids=["another range", "a longer range", "another end", "another beginning", "with the group at its beginning"],
 )
-def test_a_segment_that_was_cut_anew_or_is_applied_again_is_not_the_prepared_one(other):
+def test_a_segment_that_was_cut_again_or_is_applied_again_is_not_the_prepared_one(other):
     assert not _is_same(AHEAD, other)
 
 

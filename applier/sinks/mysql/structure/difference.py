@@ -9,7 +9,7 @@ _FACTS = ("engine", "collation", "options", "comment", "foreign_keys", "checks",
 
 
 def difference(present: TableStructure, made: TableStructure) -> str | None:
-    """Return how an existing table differs from the one that a statement makes; None: not at all."""
+    """Return how an existing table differs from the table that a statement makes; None if it does not."""
     if present == made:
         return None
     if present.kind != made.kind:
