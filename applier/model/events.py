@@ -103,11 +103,15 @@ class ColumnShape(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What rows of one table have in common, so that it is examined once and not per row. Columns are in the order of the wire."""
+    """What rows of one table have in common, so that it is examined once and not per row. Columns are in the order of the wire.
+
+    ``placeholder``: the rows hold their handle key alone; the whole rows are read from upstream before they are written.
+    """
 
     schema: str
     table: str
     columns: tuple[ColumnShape, ...]
+    placeholder: bool = False
 
     @property
     def name(self) -> TableName:

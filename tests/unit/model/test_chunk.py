@@ -4,7 +4,7 @@ from applier.model.position import Stream
 
 SHAPE = Shape("Shop", "Orders", (ColumnShape("id", 8, 11),))
 CHUNK = Chunk(
-    origins=[(Stream("t", 3), SHAPE), (Stream("u", 0), SHAPE)],
+    origins=[(Stream("t", 3), SHAPE), (Stream("u", 0), SHAPE._replace(placeholder=True))],
     origin=[0, 1],
     commit_ts=[2**64 - 1, 7],
     kind=[1, 0],
