@@ -15,10 +15,15 @@ from applier.planner.port import Dialect
 
 
 class Phase(IntEnum):
-    """All deletes of a segment come before its first REPLACE of the same table."""
+    """The order of a segment's statements on one table.
 
-    DELETE = 0
-    REPLACE = 1
+    READ: rows of the sink of which a partial image needs columns. They are read, locked, before anything of the segment is deleted or
+    replaced: a REPLACE may delete, through a secondary unique key, the very row that is read. Then all deletes, then the first REPLACE.
+    """
+
+    READ = 0
+    DELETE = 1
+    REPLACE = 2
 
 
 class Statement(NamedTuple):

@@ -131,21 +131,20 @@ class WriteTransaction:
 def _run(refused_rows: RefusedRows, statements: Iterable[Statement]) -> int:
     """Run the statements in order and return how many rows were written."""
     rows = 0
-    replaced: set[str] = set()
+    reached: dict[str, Phase] = {}
     for statement in statements:
-        _check_order(statement, replaced)
+        _check_order(statement, reached)
         rows += refused_rows.run(statement)
     return rows
 
 
-def _check_order(statement: Statement, replaced: set[str]) -> None:
+def _check_order(statement: Statement, reached: dict[str, Phase]) -> None:
     # Two spellings of one key under a `_ci` collation are one row of the sink: a DELETE of the old spelling that runs after the REPLACE
-    # of the new one would delete the new row (DESIGN.md section 3).
-    if statement.phase is Phase.REPLACE:
-        replaced.add(statement.table)
-    elif statement.table in replaced:
-        message = "a segment deletes from a table after a REPLACE on it"
-        raise InvariantViolation(message, **_facts(statement))
+    # of the new one would delete the new row (DESIGN.md section 3). And a row is read before anything of the segment can delete it.
+    if statement.phase < reached.get(statement.table, Phase.READ):
+        message = "the statements of a segment on one table are not in the order of their phases"
+        raise InvariantViolation(message, phase=statement.phase.name, **_facts(statement))
+    reached[statement.table] = statement.phase
 
 
 def _execute(session: WriteSession, statement: Statement) -> None:

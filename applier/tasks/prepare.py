@@ -77,17 +77,18 @@ def render(plan: PreparePlan, reducer: int, chunks: Iterable[bytes], decoder: De
 class _Part:
     """Counts what one reducer renders of one segment."""
 
-    __slots__ = ("deletes", "reducer", "rejected", "rows", "segment", "sets", "size", "statements")
+    __slots__ = ("deletes", "reads", "reducer", "rejected", "rows", "segment", "sets", "size", "statements")
 
     def __init__(self, segment: int, reducer: int) -> None:
         self.segment, self.reducer = segment, reducer
-        self.statements = self.deletes = self.rows = self.size = self.sets = 0
+        self.statements = self.reads = self.deletes = self.rows = self.size = self.sets = 0
         self.rejected: list[RejectedEvent] = []
 
     def count(self, item: Statement | TransactionSet) -> Planned:
         """Address an item to its segment."""
         if isinstance(item, Statement):
             self.statements += 1
+            self.reads += item.phase is Phase.READ
             self.deletes += item.phase is Phase.DELETE
             self.rows += item.rows
             self.size += item.size
@@ -97,6 +98,6 @@ class _Part:
 
     def end(self) -> Iterator[Planned]:
         """Announce the part to the driver and to the writer."""
-        counts = (self.segment, self.reducer, self.statements, self.deletes, self.rows, self.size, self.sets)
+        counts = (self.segment, self.reducer, self.statements, self.reads, self.deletes, self.rows, self.size, self.sets)
         yield ANNOUNCED, Rendered(*counts, rejected=tuple(self.rejected))
         yield self.segment + 1, Rendered(*counts)

@@ -1,19 +1,15 @@
 """Prepared segments: what those who prepare announce of each, and the writer's check that all of it has arrived."""
 
-import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from tempfile import TemporaryFile
-from typing import IO, Final, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from applier.model.errors import ApplierError, IncompleteInput
 from applier.model.rejected_event import RejectedEvent
 from applier.planner import TransactionSet
 from applier.planner.statement import Phase, Statement
+from applier.sinks.held_statements import HeldStatements
 from applier.tasks.handover import incomplete_segment, received
-
-HELD_BYTES: Final = 64 << 20
-"""Statements that wait for deletes are held in memory up to here, and in a file of the task beyond it."""
 
 
 class Rendered(NamedTuple):
@@ -22,6 +18,7 @@ class Rendered(NamedTuple):
     segment: int
     reducer: int
     statements: int = 0
+    reads: int = 0
     deletes: int = 0
     rows: int = 0
     size: int = 0
@@ -53,6 +50,11 @@ class PreparedSegment:
         return tuple(event for part in self.parts for event in part.rejected)
 
     @property
+    def reads(self) -> int:
+        """The number of its statements that read the sink's rows."""
+        return sum(part.reads for part in self.parts)
+
+    @property
     def deletes(self) -> int:
         """The number of its DELETE statements."""
         return sum(part.deletes for part in self.parts)
@@ -71,29 +73,38 @@ class Arrival:
     _markers: list[Rendered] = field(default_factory=list)
 
     def statements(self, elements: Iterable[Element]) -> Iterator[Statement]:
-        """Yield the statements, deletes first; raise IncompleteInput at their end unless everything is there that was announced."""
-        deletes_left = self.segment.deletes
-        held = HeldStatements()
+        """Yield the statements by phase; raise IncompleteInput at their end unless everything is there that was announced."""
+        reads_left, deletes_left = self.segment.reads, self.segment.deletes
+        deletes, replaces = HeldStatements(), HeldStatements()
         statements = rows = size = 0
         for element in received(elements):
             if isinstance(element, Statement):
                 statements, rows, size = statements + 1, rows + element.rows, size + element.size
-                if element.phase is Phase.DELETE:
-                    deletes_left -= 1
+                # Reducers arrive one after the other, in any order. What another one reads must still be there, and its deletes must come
+                # first: two spellings of one key under a `_ci` collation are one row of the sink (DESIGN.md section 3).
+                if element.phase is Phase.READ:
+                    reads_left -= 1
                     yield element
-                # Reducers arrive one after the other, in any order. Another one's deletes must still come first: two spellings of one key
-                # under a `_ci` collation are one row of the sink (DESIGN.md section 3).
-                elif deletes_left:
-                    held.add(element)
+                    if not reads_left:
+                        yield from deletes
+                elif element.phase is Phase.DELETE:
+                    deletes_left -= 1
+                    if reads_left:
+                        deletes.add(element)
+                    else:
+                        yield element
+                elif reads_left or deletes_left:
+                    replaces.add(element)
                 else:
                     yield element
             elif isinstance(element, Rendered):
                 self._markers.append(element)
             else:
                 self.sets.append(element)
-        if deletes_left == 0:
-            yield from held
-        self._check(statements, rows, size, is_complete=deletes_left == 0)
+        is_complete = not reads_left and not deletes_left
+        if is_complete:
+            yield from replaces
+        self._check(statements, rows, size, is_complete=is_complete)
 
     def _check(self, statements: int, rows: int, size: int, *, is_complete: bool) -> None:
         parts = self.segment.parts
@@ -111,36 +122,3 @@ class Arrival:
                 reducers=len(ended),
                 of=len(parts),
             )
-
-
-class HeldStatements:
-    """Statements that wait until all deletes have run; many of them wait in a file."""
-
-    def __init__(self) -> None:
-        self._held: list[Statement] = []
-        self._size = 0
-        self._file: IO[bytes] | None = None
-
-    def add(self, statement: Statement) -> None:
-        """Hold one more."""
-        self._held.append(statement)
-        self._size += statement.size
-        if self._size > HELD_BYTES:
-            self._spill()
-
-    def _spill(self) -> None:
-        if self._file is None:
-            self._file = TemporaryFile()  # noqa: SIM115 - closed by __iter__, or with the task
-        for statement in self._held:
-            pickle.dump(statement, self._file, pickle.HIGHEST_PROTOCOL)
-        self._held, self._size = [], 0
-
-    def __iter__(self) -> Iterator[Statement]:
-        """Yield them, once, in the order in which they came."""
-        if self._file is not None:
-            with self._file as file:
-                end = file.tell()
-                file.seek(0)
-                while file.tell() < end:
-                    yield pickle.load(file)  # noqa: S301 - our own bytes
-        yield from self._held

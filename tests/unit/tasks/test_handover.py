@@ -19,6 +19,7 @@ from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.planner import TransactionSet
 from applier.planner.statement import Phase, Statement
+from applier.sinks import held_statements
 from applier.sinks.factory import open_sink
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.settings import SinkSettings
@@ -28,7 +29,6 @@ from applier.sources.port import Record
 from applier.spark.job import by_segment
 from applier.spark.shuffle import SERIALIZER
 from applier.tasks import listen as listening
-from applier.tasks import prepared as preparing
 from applier.tasks.deal import REPORTS, deal, partition_of
 from applier.tasks.handover import Failure, RangeContent, RangesEnd, RoutedEnd, received, routed_chunks
 from applier.tasks.listen import ListenTask, RangeFailure
@@ -607,26 +607,48 @@ class Noted:
         return WriteOutcome(state=WriteState.COMMITTED)
 
 
-def parts_with_deletes():
-    """Two reducers' parts of one segment: each a delete, two REPLACEs, and its end."""
+def parts_with_deletes(*reads):
+    """Two reducers' parts of one segment: each its ``reads``, a delete, two REPLACEs, and its end."""
     parts = []
     for reducer in range(2):
-        statements = [Statement(phase, "orders", b"%d %d" % (phase, reducer), 1, 10, 10) for phase in (Phase.DELETE, *[Phase.REPLACE] * 2)]
+        phases = (*reads, Phase.DELETE, *[Phase.REPLACE] * 2)
+        statements = [Statement(phase, "orders", b"%d %d" % (phase, reducer), 1, 10, 10) for phase in phases]
         size = sum(len(statement.text) for statement in statements)
-        parts.append([*statements, Rendered(0, reducer, 3, 1, 3, size)])
+        parts.append([*statements, Rendered(0, reducer, len(phases), len(reads), 1, len(phases), size)])
     return parts
 
 
-@pytest.mark.parametrize("held_bytes", [preparing.HELD_BYTES, 0], ids=["in memory", "in a file"])
+@pytest.mark.parametrize("held_bytes", [held_statements.HELD_BYTES, 0], ids=["in memory", "in a file"])
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_all_deletes_run_before_any_replace_whatever_the_order_in_which_parts_arrive(monkeypatch, target, held_bytes, order):
-    monkeypatch.setattr(preparing, "HELD_BYTES", held_bytes)
+    monkeypatch.setattr(held_statements, "HELD_BYTES", held_bytes)
     parts, noted = parts_with_deletes(), Noted()
     segment = PreparedSegment(tuple(part[-1] for part in parts))
     elements = [element for number in order for element in parts[number]]
     assert write(replace(target(), writer=noted), segment, elements, Written()).state is WriteState.COMMITTED
     assert [statement.phase for statement in noted.ran] == [Phase.DELETE] * 2 + [Phase.REPLACE] * 4
     assert sorted(noted.ran) == sorted(element for element in elements if isinstance(element, Statement))
+
+
+@pytest.mark.parametrize("held_bytes", [held_statements.HELD_BYTES, 0], ids=["in memory", "in a file"])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_what_is_read_is_read_before_anything_is_deleted_or_replaced_whatever_the_order_of_the_parts(
+    monkeypatch, target, held_bytes, order
+):
+    monkeypatch.setattr(held_statements, "HELD_BYTES", held_bytes)
+    parts, noted = parts_with_deletes(Phase.READ, Phase.READ), Noted()
+    segment = PreparedSegment(tuple(part[-1] for part in parts))
+    elements = [element for number in order for element in parts[number]]
+    assert write(replace(target(), writer=noted), segment, elements, Written()).state is WriteState.COMMITTED
+    assert [statement.phase for statement in noted.ran] == [Phase.READ] * 4 + [Phase.DELETE] * 2 + [Phase.REPLACE] * 4
+    assert sorted(noted.ran) == sorted(element for element in elements if isinstance(element, Statement))
+
+
+def test_nothing_is_deleted_or_replaced_and_nothing_is_whole_where_a_read_is_missing(target):
+    first, (_, *rest) = parts_with_deletes(Phase.READ)
+    noted, segment = Noted(), PreparedSegment((first[-1], rest[-1]))
+    assert is_refused(write(replace(target(), writer=noted), segment, [*first, rest[0], *rest], Written()))
+    assert [statement.phase for statement in noted.ran] == [Phase.READ]
 
 
 def test_no_replace_runs_and_nothing_is_whole_where_a_delete_is_missing_even_if_another_statement_makes_up_the_counts(target):
@@ -636,11 +658,11 @@ def test_no_replace_runs_and_nothing_is_whole_where_a_delete_is_missing_even_if_
     assert [statement.phase for statement in noted.ran] == [Phase.DELETE]
 
 
-@pytest.mark.parametrize("held_bytes", [preparing.HELD_BYTES, 0, 7])
+@pytest.mark.parametrize("held_bytes", [held_statements.HELD_BYTES, 0, 7])
 def test_held_statements_come_back_in_their_order(monkeypatch, held_bytes):
-    monkeypatch.setattr(preparing, "HELD_BYTES", held_bytes)
+    monkeypatch.setattr(held_statements, "HELD_BYTES", held_bytes)
     statements = [Statement(Phase.REPLACE, "orders", b"%d" % number, 1, 10, 10, data=b"x" * (number % 3)) for number in range(20)]
-    held = preparing.HeldStatements()
+    held = held_statements.HeldStatements()
     for statement in statements:
         held.add(statement)
     assert list(held) == statements
