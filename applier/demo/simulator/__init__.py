@@ -4,7 +4,8 @@ Imports ``model``, and for dumps the SQLite sink's translator; never the applier
 
 - what happens upstream: ``history`` draws rows (``workload``) and DDLs (``schema_evolution``) for the tables of ``table_family``;
   ``catalogue`` is the present state, ``operation`` and ``schema`` are its values;
-- what a changefeed writes: ``producer``, with ``item``, ``dispatch`` and ``encoder``; ``bulk_history`` for large logs;
+- what a changefeed writes: ``producer``, with ``item``, ``item_encoder`` (reduced images: ``image_options``; large rows: ``large_row``),
+  ``dispatch`` and ``encoder``; ``bulk_history`` for large logs; ``snapshots`` answers what upstream held at a ts;
 - where it goes: ``kafka_log`` to any broker, ``broker`` is an embedded one;
-- what must come out: ``oracle`` executes the same history, ``compare`` finds every difference.
+- what must come out: ``oracle`` executes the same history (for partial images: its ``projection``), ``compare`` finds every difference.
 """

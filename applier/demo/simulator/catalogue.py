@@ -4,6 +4,7 @@ The generator needs it to write legal transactions. It is not the oracle: that i
 """
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from applier.demo.simulator.alteration import altered, convert, fill_of
@@ -44,14 +45,33 @@ class TableState:
     def __init__(self, table: Table) -> None:
         self.table = table
         self.rows: dict[Key, Row] = {}
+        self._copies: Counter[Row] = Counter()
         self._keys: list[Key] = []
         self._place: dict[Key, int] = {}
         self._taken: list[dict[Key, Key]] = [{} for _ in table.unique_indexes]
         self._unique_places = [tuple(table.position[name] for name in index.columns) for index in table.unique_indexes]
 
     def key_of(self, row: Row) -> Key:
-        """Return the identity of ``row``, folded as its index folds."""
-        return self._fold(row, self.table.handle_places)
+        """Return the identity of ``row``, folded as its index folds; without a key, all of its values."""
+        return self._fold(row, self.table.handle_places) if self.table.handle else row
+
+    def _taken_from(self, row: Row) -> Key:
+        """Return where ``row`` is kept, once less. Equal rows of a table without a key are numbered."""
+        if self.table.handle:
+            return self.key_of(row)
+        self._copies[row] -= 1
+        return (*row, self._copies[row])
+
+    def _put_at(self, row: Row) -> Key:
+        """Return where ``row`` is kept, once more."""
+        if self.table.handle:
+            return self.key_of(row)
+        self._copies[row] += 1
+        return (*row, self._copies[row] - 1)
+
+    def copies(self, row: Row) -> int:
+        """Return how many rows equal ``row`` a table without a key holds."""
+        return self._copies[row]
 
     def _fold(self, row: Row, places: Sequence[int]) -> Key:
         return tuple(comparable(self.table.columns[place].type, row[place]) for place in places)
@@ -80,7 +100,7 @@ class TableState:
                 self._insert(change.after)
 
     def _remove(self, row: Row) -> None:
-        key = self.key_of(row)
+        key = self._taken_from(row)
         del self.rows[key]
         # The last key takes the place of the removed one: pick() needs a list, and a list is slow to delete from.
         place, last = self._place.pop(key), self._keys.pop()
@@ -90,7 +110,7 @@ class TableState:
             taken.pop(self._fold(row, places), None)
 
     def _insert(self, row: Row) -> None:
-        key = self.key_of(row)
+        key = self._put_at(row)
         if key in self.rows or not self.is_free(row):
             message = f"the generator made a duplicate row in {self.table.name}: {row!r}"
             raise ValueError(message)

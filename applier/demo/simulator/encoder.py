@@ -21,17 +21,18 @@ VERSION = struct.pack(">Q", 1)
 _STRING_CODES = frozenset({15, 253, 254})
 _BLOB_CODES = frozenset({249, 250, 251, 252})
 _FLOAT, _DOUBLE = 4, 5
-_ROW, _DDL, _RESOLVED = 1, 2, 3
+_ROW, _DDL, _RESOLVED, _ADMIN = 1, 2, 3, 4
 # 5 * MaxVarintLen32 + MaxVarintLen64 + 1: what tiflow allows for Kafka's own framing of a record.
 _RECORD_OVERHEAD = 36
 
 
 class EncodedColumn(NamedTuple):
-    """A column as the wire describes it."""
+    """A column as the wire describes it. ``written``: what is written as ``f`` instead of its flags; 0 leaves ``f`` out."""
 
     name: str
     mysql_type: int
     flags: int
+    written: int | None = None
 
 
 class WireEvent(NamedTuple):
@@ -127,6 +128,10 @@ class Encoder:
         """Write a resolved event."""
         return WireEvent(f'{{"ts":{ts},"t":{_RESOLVED}}}'.encode(), b"")
 
+    def admin(self, partitions: int) -> WireEvent:
+        """Write the admin event of the founding design: the new number of partitions. It has no ts."""
+        return WireEvent(f'{{"t":{_ADMIN}}}'.encode(), self._compress(f'{{"partition":{partitions}}}'.encode()))
+
     def _names(self, schema: str, table: str) -> list[str]:
         keep_empty = self.flavour is Flavour.TICDC
         return [f'"{name}":{self._string(text)}' for name, text in (("scm", schema), ("tbl", table)) if text or keep_empty]
@@ -159,7 +164,8 @@ class ImageWriter:
 
 def _member_prefix(column: EncodedColumn, string: Callable[[str], str]) -> str:
     handle = '"h":true,' if column.flags & Flag.HANDLE_KEY else ""
-    flags = f'"f":{column.flags},' if column.flags else ""
+    written = column.flags if column.written is None else column.written
+    flags = f'"f":{written},' if written else ""
     return f'{string(column.name)}:{{"t":{column.mysql_type},{handle}{flags}"v":'
 
 

@@ -8,15 +8,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from applier.demo.simulator.catalogue import Catalogue, TableState
+from applier.demo.simulator.keyless_work import KeylessWork
 from applier.demo.simulator.operation import CreateSchema, CreateTable, Ddl, RowChange, UpstreamStep
 from applier.demo.simulator.schema_evolution import SchemaEvolution, SimulatedDdlKind
-from applier.demo.simulator.table_family import FAMILY_TABLES, LAB_SCHEMA, TableFamily
+from applier.demo.simulator.table_family import FAMILY_TABLES, LAB_SCHEMA, USUAL_FAMILIES, TableFamily
 from applier.demo.simulator.workload import FreeWork, MoneyWork, OrderWork, Transaction, total_of
 from applier.model.events import TableName
 from applier.model.position import LOGICAL_BITS, Ts
 
 _START_MS = 1_764_000_000_000  # 2025-11-24: timestamps far above 2^53
-_FREE_FAMILIES = (TableFamily.SEATS, TableFamily.WORDS, TableFamily.TYPES)
+_FREE_FAMILIES = (TableFamily.SEATS, TableFamily.WORDS, TableFamily.TYPES, TableFamily.KEYLESS)
 _LAB_TABLES_AT_START = 3
 
 
@@ -26,10 +27,11 @@ class HistoryOptions:
 
     ``transactions``: steps after the tables were made. ``ddl_share``: share of steps with DDLs. ``live_rows``: rows that a table
     holds at most. ``gap_ms``: greatest time between two commits. ``shared_ts_share``: how often a DDL has rows at its own ts.
+    ``keyless_twins``: one transaction may insert equal rows into a table without a key, or delete several of them.
     """
 
     transactions: int = 60
-    families: frozenset[TableFamily] = frozenset(TableFamily)
+    families: frozenset[TableFamily] = USUAL_FAMILIES
     ddl_kinds: frozenset[SimulatedDdlKind] = frozenset(SimulatedDdlKind)
     ddl_share: float = 0.15
     shared_ts_share: float = 0.4
@@ -38,6 +40,7 @@ class HistoryOptions:
     accounts: int = 10
     gap_ms: int = 1500
     start_ms: int = _START_MS
+    keyless_twins: bool = False
 
     def __post_init__(self) -> None:
         """Refuse options under which nothing can ever happen."""
@@ -90,6 +93,7 @@ class _Writer:
         self._catalogue = Catalogue()
         self._evolution = SchemaEvolution(self._rng, history.options.ddl_kinds)
         self._free = FreeWork(self._rng, history.options.live_rows)
+        self._keyless = KeylessWork(self._rng, history.options.live_rows, history.options.keyless_twins)
         self._money = MoneyWork(self._rng, history.options.accounts)
         self._orders = OrderWork(self._rng, history.options.live_rows)
         self._ts = history.options.start_ms << LOGICAL_BITS
@@ -164,7 +168,8 @@ class _Writer:
         if states:
             chosen = self._rng.sample(states, min(len(states), self._rng.choice((1, 2))))
             for state in chosen:
-                self._free.change(work, state, self._rng.randint(1, self._options.rows_per_transaction))
+                kind = self._free if state.table.handle else self._keyless
+                kind.change(work, state, self._rng.randint(1, self._options.rows_per_transaction))
 
 
 _TABLE_FAMILIES = {table.name: family for family in _FREE_FAMILIES for table in FAMILY_TABLES[family]}

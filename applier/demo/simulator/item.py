@@ -1,15 +1,13 @@
-"""What a producer has to send: row events and DDLs as items, with the bytes of either flavour made when they are sent."""
+"""What a producer has to send: row events and DDLs as items. ``item_encoder`` makes the bytes when they are sent."""
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import lru_cache
 
 from applier.demo.simulator.dispatch import Dispatcher, hash_of
-from applier.demo.simulator.encoder import EncodedColumn, Encoder, WireEvent
-from applier.demo.simulator.mysql_text import DdlWriter, changes_unique_value
-from applier.demo.simulator.operation import Ddl, Row, RowChange, UpstreamStep, action_type, event_name, routing_name, touched_names
+from applier.demo.simulator.image_options import ImageOptions
+from applier.demo.simulator.mysql_text import changes_unique_value
+from applier.demo.simulator.operation import Ddl, Row, RowChange, UpstreamStep, routing_name, touched_names
 from applier.demo.simulator.schema import Table
 from applier.model.events import TableName
 from applier.model.position import Ts
@@ -21,16 +19,6 @@ class RowClass(IntEnum):
     DELETE = 0
     UPDATE = 1
     INSERT = 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageOptions:
-    """What a changefeed leaves out of images (open_protocol.md 2.8) and whether it splits updates of keys (3.6)."""
-
-    raw_updates: bool = False
-    old_value: bool = True
-    only_updated_columns: bool = False
-    delete_only_handle_key: bool = False
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -108,44 +96,3 @@ class ItemMaker:
         # All versions of a row are written by one node, whatever the dispatcher.
         half = hash_of(Dispatcher.INDEX_VALUE, table, row, ts) % 2
         return RowItem(ts=ts, table=table, kind=kind, before=before, after=after, hash=number, half=half)
-
-
-class ItemEncoder:
-    """Writes items as wire events of one producer."""
-
-    def __init__(self, encoder: Encoder, images: ImageOptions) -> None:
-        self._encoder = encoder
-        self._images = images
-        self._ddl = DdlWriter(encoder.flavour)
-
-    def encode(self, item: Item) -> WireEvent:
-        """Return the event of ``item``."""
-        if isinstance(item, DdlItem):
-            return self._encoder.ddl(item.ts, event_name(item.ddl), self._ddl.write(item.ddl), action_type(item.ddl))
-        key = self._encoder.row_key(item.ts, item.table.name.schema, item.table.name.table)
-        return WireEvent(key, self._value(item))
-
-    def _value(self, item: RowItem) -> bytes:
-        writer = self._encoder.image_writer(wire_columns(item.table))
-        if item.after is None:
-            before = item.before or ()
-            only_key = self._images.delete_only_handle_key
-            image = writer.write_some(before, item.table.handle_places) if only_key else writer.write(before)
-            return self._encoder.row_value(deleted=image)
-        after = writer.write(item.after)
-        if item.before is None or not self._images.old_value:
-            return self._encoder.row_value(after=after)
-        if not self._images.only_updated_columns:
-            return self._encoder.row_value(after=after, previous=writer.write(item.before))
-        return self._encoder.row_value(after=after, previous=writer.write_some(item.before, changed_places(item.before, item.after)))
-
-
-def changed_places(before: Row, after: Row) -> Sequence[int]:
-    """Return the places of the columns that an update changed."""
-    return [place for place, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
-
-
-@lru_cache(maxsize=1024)
-def wire_columns(table: Table) -> tuple[EncodedColumn, ...]:
-    """Return the columns of a table as the wire describes them."""
-    return tuple(EncodedColumn(column.name, column.type.code, flags) for column, flags in zip(table.columns, table.flags, strict=True))

@@ -240,8 +240,9 @@ class DmlWriter:
 
     def _where(self, change: RowChange) -> str:
         columns, row = change.table.columns, change.before or ()
-        places = change.table.handle_places
-        return " AND ".join(f"{quote_name(columns[place].name)}={literal(columns[place], row[place])}" for place in places)
+        places = change.table.handle_places or range(len(columns))
+        where = " AND ".join(f"{quote_name(columns[place].name)} <=> {literal(columns[place], row[place])}" for place in places)
+        return where if change.table.handle_places else f"{where} LIMIT 1"
 
     def _update(self, change: RowChange) -> str:
         columns, after = change.table.columns, change.after or ()

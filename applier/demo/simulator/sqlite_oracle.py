@@ -73,10 +73,13 @@ def write_rows(connection: sqlite3.Connection, changes: Sequence[RowChange]) -> 
 
 
 def _delete(connection: sqlite3.Connection, table: Table, row: Row) -> None:
-    columns = [table.columns[place] for place in table.handle_places]
-    where = " AND ".join(f"{quote(column.name)} = ?" for column in columns)
-    values = [bound(column.type, row[place]) for column, place in zip(columns, table.handle_places, strict=True)]
-    if connection.execute(f"DELETE FROM {stored_name(table.name)} WHERE {where}", values).rowcount != 1:
+    """Delete one row: by its handle key, or one of those that are equal to it."""
+    places = table.handle_places or range(len(table.columns))
+    where = " AND ".join(f"{quote(table.columns[place].name)} IS ?" for place in places)
+    values = [bound(table.columns[place].type, row[place]) for place in places]
+    name = stored_name(table.name)
+    one = f"SELECT rowid FROM {name} WHERE {where} LIMIT 1"
+    if connection.execute(f"DELETE FROM {name} WHERE rowid = ({one})", values).rowcount != 1:
         # A history that deletes a missing row is a defect of the generator: everything after it would prove nothing.
         message = f"the oracle has no row of {table.name} with the key {values!r}"
         raise ValueError(message)

@@ -25,6 +25,11 @@ class TableFamily(StrEnum):
     """Every column type; keys that are BIT, DECIMAL and unsigned 64-bit."""
     LAB = "lab"
     """Tables that DDLs create, alter, rename and drop at any time."""
+    KEYLESS = "keyless"
+    """Tables without any key, which a changefeed sends under ``force-replicate`` only. Not in a history unless chosen."""
+
+
+USUAL_FAMILIES = frozenset(TableFamily) - {TableFamily.KEYLESS}
 
 
 ACCOUNTS = TableName("bank", "accounts")
@@ -188,6 +193,23 @@ TYPE_TABLES = (
         indexes=(primary("token"),),
     ),
 )
+KEYLESS_TABLES = (
+    Table(
+        name=TableName("log", "visits"),
+        columns=(column("page", of.varchar(30)), column("at", of.datetime(3)), column("seconds", of.integer())),
+        indexes=(),
+    ),
+    Table(
+        name=TableName("log", "readings"),
+        columns=(
+            column("sensor", of.integer("SMALLINT"), null=False),
+            column("value", of.decimal(10, 3)),
+            column("raw", of.varbinary(8)),
+            column_with_default("state", of.enum("ok", "late"), 1, null=False),
+        ),
+        indexes=(index("by_sensor", "sensor"),),
+    ),
+)
 FAMILY_TABLES: dict[TableFamily, tuple[Table, ...]] = {
     TableFamily.MONEY: MONEY_TABLES,
     TableFamily.ORDERS: ORDER_TABLES,
@@ -195,4 +217,5 @@ FAMILY_TABLES: dict[TableFamily, tuple[Table, ...]] = {
     TableFamily.WORDS: WORD_TABLES,
     TableFamily.TYPES: TYPE_TABLES,
     TableFamily.LAB: (),
+    TableFamily.KEYLESS: KEYLESS_TABLES,
 }

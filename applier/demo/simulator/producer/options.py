@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from applier.demo.simulator.dispatch import Dispatcher
-from applier.demo.simulator.item import ImageOptions
+from applier.demo.simulator.image_options import ImageOptions
 from applier.demo.simulator.json_text import Flavour
+from applier.demo.simulator.large_row import LargeRowSettings
 from applier.model.position import Stream
 
 
@@ -26,7 +27,8 @@ class ProducerOptions:
     ``partitions``: of each topic at first; ``growth``: partitions that are added at most, per topic. ``replays``: owner restarts,
     table moves and retries together. ``lookahead``: steps by which one table may be ahead of another; ``horizon``: steps that
     a restart may go back. ``open_tail``: the log ends with rows above the last resolved ts.
-    ``upgrade``: a restart may change tiflow to ticdc.
+    ``upgrade``: a restart may change tiflow to ticdc. ``large``: how rows beyond a size are sent; None: as they are.
+    ``admin_events``: added partitions are announced on all streams of the topic, as in the founding design.
     """
 
     seed: int = 0
@@ -46,6 +48,8 @@ class ProducerOptions:
     legacy_batches: bool = False
     lookahead: int = 12
     horizon: int = 400
+    large: LargeRowSettings | None = None
+    admin_events: bool = False
 
     @classmethod
     def drawn(cls, seed: int) -> "ProducerOptions":

@@ -4,8 +4,10 @@ import random
 from collections import deque
 
 from applier.demo.simulator.encoder import Encoder
-from applier.demo.simulator.item import DdlItem, ItemEncoder
+from applier.demo.simulator.item import DdlItem
+from applier.demo.simulator.item_encoder import ItemEncoder
 from applier.demo.simulator.json_text import Flavour
+from applier.demo.simulator.large_row import LargeRows
 from applier.demo.simulator.producer.options import ProducerOptions
 from applier.demo.simulator.producer.table_queues import TableQueues
 from applier.model.position import Stream, Ts
@@ -22,7 +24,8 @@ class ChangefeedOwner:
         self.flavour = flavour
         self.queues = TableQueues(flavour, split=flavour is Flavour.TICDC and rng.random() < 0.5)
         self.encoder = Encoder(flavour, options.compression)
-        self.items = ItemEncoder(self.encoder, options.images)
+        self.large = LargeRows(options.large, rng) if options.large else None
+        self.items = ItemEncoder(self.encoder, options.images, self.large)
         self.copies: dict[DdlItem, list[Stream]] = {}
         self.checkpoints: deque[tuple[int, Ts]] = deque(maxlen=_MAX_CHECKPOINTS)
         self._number = 0

@@ -1,5 +1,6 @@
 """Replays: what a changefeed sends twice."""
 
+from applier.demo.simulator.encoder import frame
 from applier.demo.simulator.item import DdlItem
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.producer.owner import ChangefeedOwner
@@ -17,8 +18,21 @@ def replay(state: ProducerState) -> None:
     elif choice < 0.9:
         state.writer.flush_all()
         state.writer.repeat_last()
-    elif state.topics.grow(state.rng):
-        state.writer.count("growth")
+    else:
+        _grow(state)
+
+
+def _grow(state: ProducerState) -> None:
+    """Add a partition to a topic; the founding design announces it on all streams of the topic."""
+    topic = state.topics.grow(state.rng)
+    if topic is None:
+        return
+    state.writer.count("growth")
+    if state.options.admin_events:
+        for stream in state.topics.streams(topic):
+            state.writer.flush(stream)
+            state.writer.write(stream, frame([state.owner.encoder.admin(state.topics.counts[topic])]))
+        state.writer.count("admin event")
 
 
 def _restart(state: ProducerState) -> None:
@@ -32,8 +46,8 @@ def _restart(state: ProducerState) -> None:
     state.checkpoint = persisted
     # The node that was sending a moved table died with its owner.
     state.moved.clear()
-    if state.options.growth and state.rng.random() < 0.5 and state.topics.grow(state.rng):
-        state.writer.count("growth")
+    if state.options.growth and state.rng.random() < 0.5:
+        _grow(state)
     upgrades = state.options.upgrade and was is Flavour.TIFLOW and state.rng.random() < 0.5
     state.owner = ChangefeedOwner(Flavour.TICDC if upgrades else was, state.options, state.rng)
     state.writer.count("upgrade" if upgrades else "restart")

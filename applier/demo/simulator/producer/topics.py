@@ -31,10 +31,10 @@ class Topics:
         """Return all streams of one topic, or of all active ones."""
         return [Stream(name, p) for name, count in self.counts.items() if topic in (None, name) for p in range(count)]
 
-    def grow(self, rng: random.Random) -> bool:
-        """Add a partition to a topic, up to the allowed number."""
+    def grow(self, rng: random.Random) -> str | None:
+        """Add a partition to a topic, up to the allowed number, and return the topic; None if it has as many as are allowed."""
         topic = rng.choice(sorted(self.counts))
         if self.counts[topic] >= min(self.options.partitions + self.options.growth, _MAX_PARTITIONS):
-            return False
+            return None
         self.counts[topic] += 1
-        return True
+        return topic
