@@ -21,7 +21,7 @@ def test_two_sections_are_enough_and_the_rest_has_the_documented_defaults(tmp_pa
     assert (config.source.required_partitions(), config.source.on_unreadable) == (None, "stop")
     assert (config.sink.consistency, config.sink.max_transaction_rows, config.sink.keyless) == ("transaction", 100_000, "stop")
     assert (config.run.memory, config.run.lease_s, config.run.lock_timeout_s, config.run.shutdown_timeout_s) == (2 * 1024**3, 15, 30, 30)
-    assert (config.spark.master, config.spark.conf, config.ddl) == ("local[*]", {}, {})
+    assert (config.spark.master, config.spark.conf, config.ddl.policies) == ("local[*]", {}, {})
 
 
 def test_every_documented_key_is_read(tmp_path):
@@ -178,5 +178,5 @@ def test_the_example_that_the_project_ships_holds_only_keys_that_exist(tmp_path,
         text = re.sub(r'^# (?=["\w.]+ = )', "", text, flags=re.MULTILINE).replace("/run/secrets", str(tmp_path))
     config = load(tmp_path, text)
     assert config.source.topics == ("changefeed",)
-    assert bool(config.ddl) == uncommented
+    assert bool(config.ddl.policies) == bool(config.ddl.collations) == config.ddl.background == uncommented
     assert bool(config.sink.accept) == uncommented
