@@ -79,8 +79,7 @@ class TableGuard:
         # Without new collations TiDB ignores what its statements name, so they explain nothing.
         if not difference.collation or not self._accept.new_collations:
             return False
-        names = self._accept.upstream_names(difference.collation)
-        return any(self._statements().explains_collation(table, name) for name in names)
+        return self._statements().explains_collation(table, difference.collation)
 
     def _statements(self) -> Evidence:
         """Read upstream's statements at their first use: most replicas never need them, and there may be many."""

@@ -54,7 +54,7 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
     return EngineSettings(
         policy=policy,
         buckets=config.spark.buckets,
-        ddl_policy=config.ddl.policies,
+        ddl_policy=config.ddl,
         until_ts=until_ts,
         apply_attempts=apply_attempts,
         accept=config.acceptance,

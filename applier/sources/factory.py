@@ -5,7 +5,7 @@ The one place that knows which sources there are: a second one adds its settings
 
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
-from applier.sources.open_protocol.decoder import OPEN_PROTOCOL
+from applier.sources.open_protocol.decoder import OpenProtocolDecoder
 from applier.sources.port import Decoder, Source
 
 
@@ -16,5 +16,4 @@ def open_source(settings: KafkaSettings) -> Source:
 
 def decoder_of(settings: KafkaSettings) -> Decoder:
     """Return how the records of a source are read, also long after it had them (the quarantine keeps some)."""
-    del settings  # all topics hold the Open Protocol
-    return OPEN_PROTOCOL
+    return OpenProtocolDecoder(settings.selection)

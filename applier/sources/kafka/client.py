@@ -23,7 +23,7 @@ from applier.sources.kafka.extent_query import ExtentQuery
 from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.refused_property import refusals_as_config_errors
 from applier.sources.kafka.settings import LOGGER, KafkaSettings, unreachable
-from applier.sources.open_protocol.decoder import OPEN_PROTOCOL
+from applier.sources.open_protocol.decoder import OpenProtocolDecoder
 from applier.sources.port import Decoder, RangeReader
 
 CLOSE_TIMEOUT_S = 10.0
@@ -73,7 +73,7 @@ class KafkaSource:
     @property
     def decoder(self) -> Decoder:
         """The decoding part: TiCDC's topics hold the Open Protocol."""
-        return OPEN_PROTOCOL
+        return OpenProtocolDecoder(self._settings.selection)
 
     def listing(self) -> Listing:
         """Fetch partitions and extents; see ``ExtentQuery``."""

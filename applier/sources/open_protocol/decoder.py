@@ -6,6 +6,7 @@ from typing import Final
 
 from applier.model.events import Event
 from applier.model.position import Place, Stream
+from applier.selection import EVERYTHING, TableSelection
 from applier.sources.open_protocol.event import decode_record
 from applier.sources.open_protocol.image_codec import image_decoder, images_decoder
 from applier.sources.open_protocol.placer import OpenProtocolPlacer
@@ -17,6 +18,9 @@ from applier.sources.port import Record
 class OpenProtocolDecoder:
     """Implements ``Decoder``. It has no state: what is compiled is shared by the process."""
 
+    selection: TableSelection = EVERYTHING
+    """What its placers give of upstream, and under which names. ``events`` shows everything, as it came."""
+
     # The functions themselves, not methods that call them: keys and images are decoded once per row.
     image_decoder = staticmethod(image_decoder)
     images_decoder = staticmethod(images_decoder)
@@ -24,7 +28,7 @@ class OpenProtocolDecoder:
 
     def placer(self, stream: Stream) -> OpenProtocolPlacer:
         """Make the placer of one range."""
-        return OpenProtocolPlacer(stream)
+        return OpenProtocolPlacer(stream, self.selection)
 
     def events(self, record: Record, place: Place) -> Sequence[Event]:
         """Return the whole events of one record."""
