@@ -13,13 +13,14 @@ from applier.cli.ddl import open_sink_of
 from applier.cli.event_option import EventIndex, RecordOffset, StreamName, parse_stream
 from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
 from applier.cli.output import print_entries, print_json, print_line
-from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError
 from applier.model.rejected_event import KeptRecord, QuarantineState
 from applier.replica.quarantine_retry import QuarantineRetry
+from applier.run.decoding import decoder_for
 from applier.sinks.port import Sink
 from applier.sinks.quarantine import QuarantineEntry
-from applier.sources.factory import decoder_of, open_source
+from applier.sources.factory import open_source
+from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Record
 from applier.telemetry.wording import count, one_line, operator, time_text
 
@@ -62,13 +63,13 @@ def show(
         raw.write_bytes(record.value or b"")
         raw.with_name(f"{raw.name}.key").write_bytes(record.key or b"")
     if as_json:
-        print_json(_whole_object(entries, record, _decoded(settings, entries[0], record)))
+        print_json(_whole_object(entries, record, _decoded(entries[0], record)))
         return
     for entry in entries:
         for line in as_lines(entry):
             print_line(line)
     print_line(f"record: a key of {_size(record.key)}, a value of {_size(record.value)}")
-    for inspected in _decoded(settings, entries[0], record):
+    for inspected in _decoded(entries[0], record):
         for line in inspect.as_lines(inspected):
             print_line(f"    {line}")
 
@@ -86,7 +87,7 @@ def drop(config: ConfigPath = DEFAULT_CONFIG, *, stream: StreamName, offset: Rec
 def retry(config: ConfigPath = DEFAULT_CONFIG, *, stream: StreamName, offset: RecordOffset, event: EventIndex = None) -> None:
     """Apply an event now. Refused if a later event changed the same row."""
     settings = read_config(config)
-    with open_sink_of(settings) as sink, open_source(settings.kafka_settings()) as source:
+    with open_sink_of(settings) as sink, open_source(settings.kafka_settings(), decoder_for(settings)) as source:
         entries = _undecided(_chosen(_entries(sink), stream, offset, event))
         # A run that is alive could apply a later version of the row at the same time.
         sink.acquire()
@@ -136,9 +137,9 @@ def _whole_object(entries: Sequence[QuarantineEntry], record: KeptRecord, decode
     }
 
 
-def _decoded(settings: Config, entry: QuarantineEntry, record: KeptRecord) -> list[inspect.Inspected]:
+def _decoded(entry: QuarantineEntry, record: KeptRecord) -> list[inspect.Inspected]:
     stream, offset, _ = entry.event.place
-    return list(inspect.decode(decoder_of(settings.kafka_settings()), [(stream, Record(offset, record.key, record.value))]))
+    return list(inspect.decode(OPEN_PROTOCOL, [(stream, Record(offset, record.key, record.value))]))
 
 
 def _b64(data: bytes | None) -> str | None:

@@ -1,10 +1,10 @@
 """The whole configuration: its sections, and what holds between them (DESIGN.md 12). Frozen; secrets are never part of a ``repr``."""
 
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Final, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from applier.config.choice import DdlPolicy
+from applier.config.ddl import DdlConfig
 from applier.config.http import HttpConfig
 from applier.config.log import LogConfig
 from applier.config.run import RunConfig
@@ -12,17 +12,12 @@ from applier.config.section import Section
 from applier.config.sink import SinkConfig
 from applier.config.source import SourceConfig
 from applier.config.spark import SparkConfig
-from applier.config.value import (
-    nearest,
-    refuse,
-)
-from applier.ddl.ddl_type import DDL_TYPE_NAMES
+from applier.config.value import refuse
 from applier.model.errors import ConfigError
 from applier.planner.table_check import Acceptance
 from applier.sinks.settings import SinkSettings
 from applier.sources.kafka.settings import KafkaSettings
 
-DDL_TYPES: Final = frozenset(DDL_TYPE_NAMES.values())
 LOCAL_REMEDY: Final = 'Set spark.master = "local[*]", or use a MySQL or MariaDB sink'
 SUBMITTED_REMEDY: Final = 'Run spark-submit with --master "local[*]", or use a MySQL or MariaDB sink'
 
@@ -34,19 +29,11 @@ class Config(Section):
     """One progress row per name."""
     source: SourceConfig
     sink: SinkConfig
-    ddl: dict[str, DdlPolicy] = Field(default_factory=dict)
+    ddl: DdlConfig = DdlConfig()
     run: RunConfig = RunConfig()
     spark: SparkConfig = SparkConfig()
     http: HttpConfig = HttpConfig()
     log: LogConfig = LogConfig()
-
-    @field_validator("ddl", mode="before")
-    @classmethod
-    def _check_ddl_types(cls, policies: Any) -> Any:
-        for name in policies if isinstance(policies, dict) else ():
-            if name not in DDL_TYPES:
-                raise refuse(f"has an unknown DDL type: {name!r}", nearest(name, DDL_TYPES))
-        return policies
 
     @model_validator(mode="after")
     def _check_master(self) -> Self:
@@ -73,7 +60,7 @@ class Config(Section):
     @property
     def acceptance(self) -> Acceptance:
         """Return which differences of tables the operator accepts."""
-        return Acceptance(self.sink.accept, self.source.new_collations)
+        return Acceptance(self.sink.accept, self.source.new_collations, self.ddl.collation_pairs)
 
     def sink_settings(self, *, retries: int = 8) -> SinkSettings:
         """Return the sink's settings. ``retries``: of a statement, by the sink itself. Its ``repr`` hides the password."""
@@ -86,6 +73,7 @@ class Config(Section):
             lease_s=self.run.lease_s,
             lock_timeout_s=self.run.lock_timeout_s,
             bulk_load=self.sink.bulk_load,
+            collations=self.ddl.collation_pairs,
             retries=retries,
         )
 
@@ -94,7 +82,6 @@ class Config(Section):
         return KafkaSettings(
             bootstrap_servers=self.source.bootstrap_servers,
             topics=self.source.topics,
-            selection=self.source.selection(),
             group_id=self.source.kafka.get("group.id", f"applier-{self.name}"),
             properties=tuple(sorted((k, v) for k, v in self.source.kafka.items() if k != "group.id")),
         )

@@ -1,7 +1,8 @@
 """Applies the clauses of ALTER TABLE to a draft of the table. Strict: a clause that is not known, or known only in part, stops.
 
 Two kinds of clause: those that change the definition, and those that change no row and no key (comments, character sets between kinds of
-UTF-8, numbering, visibility, TTL). What a clause does to partitions is not part of a definition: ``changes_partitions`` is for that.
+UTF-8, numbering, visibility, TTL). What a clause does to partitions is not part of a definition: ``changes_partitioned_rows`` is for
+that.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,12 +20,23 @@ from applier.ddl.type_parser import parse_charset
 _PARTITIONS: Final = frozenset(
     {ClauseKind.ADD_PARTITION, ClauseKind.DROP_PARTITION, ClauseKind.EXCHANGE_PARTITION, ClauseKind.PARTITIONING}
 )
+_KEEPING_ROWS: Final = (
+    ("REORGANIZE", "PARTITION"), ("PARTITION", "BY"), ("REMOVE", "PARTITIONING"), ("COALESCE", "PARTITION"), ("REBUILD", "PARTITION"),
+    ("LAST", "PARTITION"), ("MERGE", "FIRST"), ("SPLIT", "MAXVALUE"),
+)  # fmt: skip
+"""Other changes of partitions after which a table has the rows that it had. FIRST PARTITION drops, TRUNCATE deletes."""
 _COLUMN_END: Final = "the end of the column's definition"
 
 
-def changes_partitions(node: AlterTableStatement) -> bool:
-    """Return whether a clause is about partitions."""
-    return any(clause.kind in _PARTITIONS for clause in node.clauses)
+def changes_partitioned_rows(tree: Tree, node: AlterTableStatement) -> bool:
+    """Return whether a clause is about partitions, and may delete rows or exchange them."""
+    return any(clause.kind in _PARTITIONS and not _keeps_rows(tree, clause) for clause in node.clauses)
+
+
+def _keeps_rows(tree: Tree, clause: AlterClause) -> bool:
+    if clause.kind is ClauseKind.PARTITIONING:
+        return any(tree.part(*clause.span).sees(*words) for words in _KEEPING_ROWS)
+    return clause.kind is ClauseKind.ADD_PARTITION
 
 
 def alter(draft: TableDraft, tree: Tree, node: AlterTableStatement) -> None:

@@ -19,6 +19,7 @@ class ClausePlace(StrEnum):
     INDEX = "option of an index"
     PARTITION = "partitioning"
     ALTER = "clause of ALTER TABLE"
+    EXCHANGE = "end of EXCHANGE PARTITION"
     SCHEMA = "option of a schema"
 
 
@@ -31,6 +32,8 @@ class Decision(StrEnum):
     """The transactional engine replaces the named one. In ALTER TABLE the clause is dropped, because upstream rebuilds nothing either."""
     TIDB = "TiDB only"
     """In a special comment: a TiDB sink executes it, other servers ignore it."""
+    MYSQL = "MySQL and TiDB only"
+    """In a comment that MySQL and TiDB execute."""
     VISIBILITY = "each server's keyword"
     """MySQL and TiDB say INVISIBLE, MariaDB says IGNORED."""
 
@@ -65,6 +68,7 @@ _STATISTICS: Final = "TiDB's statistics are its own"
 _LOCKING: Final = "TiDB changes tables online; the sink chooses the best way that it has"
 _NOT_UPSTREAM: Final = "only TiDB has it"
 _UNCHECKED: Final = "upstream has checked the rows, or (tidb_enable_check_constraint = OFF) does not check them"
+_SEQUENCE: Final = "sequences are not replicated, and the values come with the rows"
 _SAME: Final = "TiDB acts on it too"
 
 
@@ -106,6 +110,8 @@ CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
         ),
         ClausePlace.COLUMN: (
             *_all(_D.KEEP, _E.VALUE, _SAME, "DEFAULT, COMMENT, COLLATE, CHARACTER SET, CHARSET, CHAR SET, AFTER, ON UPDATE"),
+            Clause("DEFAULT NEXT VALUE FOR", _D.DROP, _E.VALUE, _SEQUENCE),
+            Clause("DEFAULT NEXTVAL", _D.DROP, _E.GROUP, _SEQUENCE),
             Clause("CHECK", _D.DROP, _E.CHECK, _UNCHECKED),
             Clause("REFERENCES", _D.DROP, _E.REFERENCES, "TiDB ignores it here; MariaDB and MySQL 9 would create a foreign key"),
             *_all(_D.DROP, _E.VALUE, _NO_EFFECT, "COLUMN_FORMAT, STORAGE"),
@@ -131,6 +137,7 @@ CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
             *_FILES,
             *_all(_D.DROP, _E.VALUE, _NO_EFFECT, "MIN_ROWS, MAX_ROWS"),
             Clause("PLACEMENT POLICY", _D.TIDB, _E.VALUE, _NOT_UPSTREAM),
+            Clause("UPDATE INDEXES", _D.TIDB, _E.GROUP, _NOT_UPSTREAM),
         ),
         ClausePlace.ALTER: (
             *_all(_D.DROP, _E.VALUE, _LOCKING, "ALGORITHM, LOCK"),
@@ -144,6 +151,10 @@ CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
             Clause("ORDER BY", _D.DROP, _E.REST, "the order of stored rows is not the table's content"),
             *_all(_D.TIDB, _E.WORDS, _NOT_UPSTREAM, "CACHE, NOCACHE, REMOVE TTL, COMPACT"),
             *_all(_D.TIDB, _E.REST, _NOT_UPSTREAM, "SET TIFLASH REPLICA, SET HYPO TIFLASH REPLICA, ATTRIBUTES, STATS_OPTIONS"),
+        ),
+        ClausePlace.EXCHANGE: (
+            Clause("WITH VALIDATION", _D.DROP, _E.WORDS, "it is what every server does; MariaDB before 11.4 does not know the words"),
+            Clause("WITHOUT VALIDATION", _D.MYSQL, _E.WORDS, "MariaDB before 11.4 does not know it: it checks the rows"),
         ),
         ClausePlace.SCHEMA: (
             *_CHARSETS,
@@ -170,8 +181,26 @@ ELEMENT_DECISIONS: Final = (
     ElementDecision(
         "FOREIGN KEY of a table", "keep", "it is part of upstream's table; our sessions do not check it (foreign_key_checks = OFF)"
     ),
+    ElementDecision("VECTOR, COLUMNAR and HYBRID index", "TiDB only", "an index holds no rows; a later change of it is left out too"),
     ElementDecision(
-        "SPATIAL, VECTOR and COLUMNAR index", "keep", "TiDB has no SPATIAL ones; a server that lacks the others stops the applier"
+        "index of an expression, or with a condition",
+        "keep where the server has it",
+        "else it is left out; a unique one stops the applier",
+    ),
+    ElementDecision(
+        "type VECTOR",
+        "keep on MySQL from 9.0 and TiDB, else LONGTEXT",
+        "MariaDB's own type takes bytes, and no text",
+    ),
+    ElementDecision(
+        "collations that the server lacks",
+        "MariaDB's counterparts, or `[ddl.collations]`",
+        "`utf8mb4_0900_ai_ci` is `utf8mb4_uca1400_nopad_ai_ci` (target.py)",
+    ),
+    ElementDecision(
+        "FIRST, LAST, MERGE FIRST and SPLIT MAXVALUE PARTITION",
+        "stop",
+        "TiDB sends the partitions themselves; a bound alone names none",
     ),
     ElementDecision("ALTER IGNORE TABLE", "drop IGNORE", "MariaDB would delete rows that collide"),
     ElementDecision(

@@ -107,6 +107,8 @@ class ClauseReader:
                 yield Mark(self._with_constraint(clause, first), last, Action.DROP)
             case Decision.TIDB:
                 yield Mark(first, last, Action.TIDB)
+            case Decision.MYSQL:
+                yield Mark(first, last, Action.REPLACE, f"/*!80000 {clause.words} */")
             case Decision.VISIBILITY:
                 yield Mark(first, last, Action.REPLACE, _VISIBILITY[clause.words])
             case Decision.ENGINE:

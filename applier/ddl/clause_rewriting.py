@@ -7,10 +7,12 @@ cannot be read, stays as it is: the server accepts or refuses it.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from applier.ddl.adaptation import is_impossible, is_left_out
 from applier.ddl.clause import ClausePlace
 from applier.ddl.clause_reader import ClauseReader
 from applier.ddl.edit import Action, Edit, Mark, edited, list_edits
 from applier.ddl.parser import parse
+from applier.ddl.target import UPSTREAM, Target
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import (
     AlterClause,
@@ -29,22 +31,27 @@ ADD_FULLTEXT_INDEX: Final = 230
 """The DDL type of a FULLTEXT index that upstream really has."""
 
 
-def without_ignored_clauses(query: str, ddl_type: int = 0) -> str:
-    """Return the statement with only those clauses on which upstream has acted, in words that the sink's server understands."""
+def without_ignored_clauses(query: str, ddl_type: int = 0, target: Target = UPSTREAM) -> str:
+    """Return the statement with only those clauses on which upstream has acted, in words that the sink's server understands.
+
+    Indexes that the server cannot have are left out; '' if nothing else is in the statement.
+    """
     try:
         tree = parse(query)
     except DdlSyntaxError:
         return query
-    return edited(query, _Definition(tree, keeps_fulltext=ddl_type == ADD_FULLTEXT_INDEX).edits())
+    if isinstance(tree.node, IndexStatement) and is_left_out(tree, tree.node, target):
+        return ""
+    return edited(query, _Definition(tree, target, keeps_fulltext=ddl_type == ADD_FULLTEXT_INDEX).edits())
 
 
 class _Definition:
     """Finds the edits of one statement."""
 
-    __slots__ = ("_keeps_fulltext", "_reader", "_tree")
+    __slots__ = ("_keeps_fulltext", "_reader", "_target", "_tree")
 
-    def __init__(self, tree: Tree, *, keeps_fulltext: bool) -> None:
-        self._tree, self._keeps_fulltext = tree, keeps_fulltext
+    def __init__(self, tree: Tree, target: Target, *, keeps_fulltext: bool) -> None:
+        self._tree, self._target, self._keeps_fulltext = tree, target, keeps_fulltext
         self._reader = ClauseReader(tree.tokens)
 
     def edits(self) -> Iterator[Edit]:
@@ -77,7 +84,7 @@ class _Definition:
         marks = [mark for clause in node.clauses for mark in self._clause(clause)]
         yield from self._listed([clause.span for clause in node.clauses], marks)
         for clause in node.clauses:
-            if clause.is_list:
+            if clause.is_list and not all(map(self._is_dropped, clause.elements)):
                 yield from self._elements(clause.elements)
             elif clause.kind in {ClauseKind.ADD_PARTITION, ClauseKind.PARTITIONING}:
                 yield from self._partitioning(*clause.span)
@@ -98,7 +105,7 @@ class _Definition:
             case ClauseKind.DROP_CONSTRAINT | ClauseKind.ALTER_CONSTRAINT:
                 yield Mark(first, last, Action.DROP)
             # ADD goes with what it would have added.
-            case ClauseKind.ADD if not clause.is_list and self._is_dropped(clause.elements[0]):
+            case ClauseKind.ADD if all(map(self._is_dropped, clause.elements)):
                 yield Mark(first, last, Action.DROP)
             case _:
                 yield from self._condition(clause.condition)
@@ -115,6 +122,8 @@ class _Definition:
                 yield from self._reader.marks(ClausePlace.INDEX, clause.body, last)
             case ClauseKind.OTHER:
                 yield from self._options(*clause.span)
+            case ClauseKind.EXCHANGE_PARTITION:
+                yield from self._reader.marks(ClausePlace.EXCHANGE, clause.body, last)
             case _:
                 return
 
@@ -142,7 +151,9 @@ class _Definition:
             yield from self._reader.marks(ClausePlace.COLUMN, element.body, element.span[1])
 
     def _is_dropped(self, element: Element) -> bool:
-        return element.kind is ElementKind.CHECK or (element.index_kind == "FULLTEXT" and not self._keeps_fulltext)
+        if element.kind is ElementKind.CHECK or (element.index_kind == "FULLTEXT" and not self._keeps_fulltext):
+            return True
+        return is_impossible(self._tree, element, self._target)
 
     def _partitioning(self, first: int, last: int) -> Iterator[Edit]:
         """Edit PARTITION BY with its definitions, or the definitions of ADD and REORGANIZE PARTITION."""
@@ -150,7 +161,8 @@ class _Definition:
         begins = [n for n in range(first, last) if reader.sees(n, "(", "PARTITION")]
         # PARTITION BY HASH (a) PARTITIONS 4 has no definitions.
         end = begins[0] - 1 if begins else last
-        yield from self._listed([(first, last)], reader.marks(ClausePlace.PARTITION, first, end))
+        after = reader.marks(ClausePlace.PARTITION, reader.closing(begins[0]) + 1, last) if begins else ()
+        yield from self._listed([(first, last)], [*reader.marks(ClausePlace.PARTITION, first, end), *after])
         if begins:
             items = reader.items(begins[0] + 1, reader.closing(begins[0]) - 1)
             yield from self._listed(items, [mark for span in items for mark in self._partition(*span)])

@@ -87,6 +87,9 @@ DDL_TYPE_NAMES: Mapping[int, str] = MappingProxyType(
     }
 )
 
+REPLICATED: frozenset[int] = frozenset({*range(1, 16), *range(17, 27), 32, 33, 37, 38, 41, 42, 47, 60, 61, 64, 65, 67, 71, 72, 230, 231})
+"""The types that TiCDC sends; the others never arrive from it."""
+
 
 def ddl_type_name(code: int) -> str:
     """Return the name of a DDL type; ``type_<code>`` for one that this table does not know."""

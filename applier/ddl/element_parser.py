@@ -9,7 +9,7 @@ from applier.ddl.tree import Element, ElementKind, Span
 # Reserved words in MySQL: a column of such a name is quoted.
 _INDEX_HEADS: Final = frozenset({"PRIMARY", "UNIQUE", "KEY", "INDEX", "FULLTEXT", "SPATIAL"})
 # No reserved words: `vector INT` is a column, `VECTOR INDEX` is not.
-_SOFT_INDEX_HEADS: Final = frozenset({"VECTOR", "COLUMNAR"})
+_SOFT_INDEX_HEADS: Final = frozenset({"VECTOR", "COLUMNAR", "HYBRID"})
 _CONSTRAINTS: Final = frozenset({"PRIMARY", "UNIQUE", "FOREIGN", "CHECK"})
 
 
@@ -40,7 +40,7 @@ def read_element(part: Cursor) -> Element:
 
 
 def _read_index(part: Cursor, span: Span, constraint: Token | None) -> Element:
-    kind = part.accept_any("PRIMARY", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "COLUMNAR")
+    kind = part.accept_any("PRIMARY", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "COLUMNAR", "HYBRID")
     part.accept_any("INDEX", "KEY")
     condition = read_condition(part)
     name = _name_before_columns(part)

@@ -2,4 +2,4 @@
 
 from typing import Final
 
-BY_HAND: Final = "Make the same changein the sink by hand (schema and rows). Then skip the DDL with `applier ddl skip --ts … --table …`"
+BY_HAND: Final = "Make the same change in the sink by hand (schema and rows). Then skip the DDL with `applier ddl skip --ts … --table …`"

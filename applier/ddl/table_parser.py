@@ -93,8 +93,6 @@ def add_index_element(draft: TableDraft, tree: Tree, element: Element) -> IndexD
 
 def parse_index(tree: Tree, node: IndexStatement) -> IndexDefinition:
     """Read the index that a CREATE INDEX makes."""
-    if node.index_kind == "HYBRID":
-        raise tree.part(*node.before_table).unexpected("an index that can be translated, not HYBRID,")
     parts = _parse_parts(tree.part(node.parts[0] - 1), node.index_kind)
     return IndexDefinition(node.name.text, parts, unique=node.index_kind == "UNIQUE")
 

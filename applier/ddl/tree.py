@@ -43,8 +43,8 @@ class ElementKind(StrEnum):
 class Element:
     """A column, index or constraint, in CREATE TABLE or after ADD.
 
-    ``index_kind`` is PRIMARY, UNIQUE, FULLTEXT, SPATIAL, VECTOR, COLUMNAR or ''. ``name`` is the column's or index's own, ``constraint``
-    the one after CONSTRAINT. ``condition`` is IF NOT EXISTS. ``body`` is the place after all of that.
+    ``index_kind`` is PRIMARY, UNIQUE, FULLTEXT, SPATIAL, VECTOR, COLUMNAR, HYBRID or ''. ``name`` is the column's or index's own,
+    ``constraint`` the one after CONSTRAINT. ``condition`` is IF NOT EXISTS. ``body`` is the place after all of that.
     """
 
     span: Span

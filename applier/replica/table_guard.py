@@ -79,7 +79,8 @@ class TableGuard:
         # Without new collations TiDB ignores what its statements name, so they explain nothing.
         if not difference.collation or not self._accept.new_collations:
             return False
-        return self._statements().explains_collation(table, difference.collation)
+        names = self._accept.upstream_names(difference.collation)
+        return any(self._statements().explains_collation(table, name) for name in names)
 
     def _statements(self) -> Evidence:
         """Read upstream's statements at their first use: most replicas never need them, and there may be many."""

@@ -13,6 +13,7 @@ from applier.model.position import NO_TS, Ts
 from applier.planner import QuarantinePolicy
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
+from applier.run.decoding import decoder_for
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.factory import open_source
@@ -54,7 +55,7 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
     return EngineSettings(
         policy=policy,
         buckets=config.spark.buckets,
-        ddl_policy=config.ddl,
+        ddl_policy=config.ddl.policies,
         until_ts=until_ts,
         apply_attempts=apply_attempts,
         accept=config.acceptance,
@@ -65,7 +66,7 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
 @contextmanager
 def open_components(config: Config, kafka: KafkaSettings, sink_settings: SinkSettings) -> Iterator[Components]:
     """Open source, sink and runner for one run, and close them at the end of the block."""
-    with open_source(kafka) as source, open_sink(sink_settings) as sink:
+    with open_source(kafka, decoder_for(config)) as source, open_sink(sink_settings) as sink:
         # Spark starts with the first range: a run that waits for the replica lock, or is refused, starts no JVM.
         runner = OnDemandRunner(lambda: _start_spark(config, source))
         try:

@@ -8,6 +8,10 @@ SCHEMA: Final = "applier"
 """Where the bookkeeping lies, unless the configuration names another schema."""
 
 
+Collations = tuple[tuple[str, str], ...]
+"""Pairs: the name of a collation upstream, in lower case, and what the sink calls it."""
+
+
 class TlsMode(StrEnum):
     """How a connection to a server of the MySQL family is protected."""
 
@@ -56,5 +60,6 @@ class SinkSettings:
     silence_s: int = 120
     """Beyond ``lock_wait_timeout_s``: a server that is silent for longer counts as lost."""
     bulk_load: BulkLoad = BulkLoad.AUTO
+    collations: Collations = ()
     retries: int = 8
     """How often a retryable failure is retried before it becomes fatal."""

@@ -3,17 +3,26 @@
 The one place that knows which sources there are: a second one adds its settings here.
 """
 
+from applier.sources.claim_check.settings import ClaimCheckSettings
+from applier.sources.claim_check.store import FsspecStore
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
-from applier.sources.open_protocol.decoder import OpenProtocolDecoder
+from applier.sources.open_protocol.decoder import OPEN_PROTOCOL, OpenProtocolDecoder
+from applier.sources.open_protocol.large_row import WholeRowSources
 from applier.sources.port import Decoder, Source
 
 
-def open_source(settings: KafkaSettings) -> Source:
-    """Make the source. ConfigError if a property is refused; it connects when it is first asked."""
-    return KafkaSource(settings)
+def open_source(settings: KafkaSettings, decoder: Decoder = OPEN_PROTOCOL) -> Source:
+    """Make the source. ConfigError if a property is refused; it connects when it is first asked.
+
+    ``decoder``: of ``decoder_of``. The default one is for commands that apply nothing: it refuses rows that were too large for Kafka.
+    """
+    return KafkaSource(settings, decoder)
 
 
-def decoder_of(settings: KafkaSettings) -> Decoder:
-    """Return how the records of a source are read, also long after it had them (the quarantine keeps some)."""
-    return OpenProtocolDecoder(settings.selection)
+def decoder_of(claim_check: ClaimCheckSettings | None) -> Decoder:
+    """Return how records are read to be applied. ConfigError: a package is missing that reads the storage, or an option of it is wrong."""
+    store = None if claim_check is None else FsspecStore(claim_check)
+    if store is not None:
+        store.check()
+    return OpenProtocolDecoder(WholeRowSources(claims=store))

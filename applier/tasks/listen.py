@@ -65,10 +65,14 @@ def listen(tasks: Sequence[ListenTask], reader: RangeReader, decoder: Decoder) -
         for range_id, records in reader.read([*listeners]):
             if range_id in failed:
                 continue
-            error = records if isinstance(records, SourceError) else listeners[range_id].take(records)
-            if error is not None:
-                failed[range_id] = error
-            yield from chunks.full()
+            if isinstance(records, SourceError):
+                failed[range_id] = records
+                continue
+            # Chunks leave at once: the rows of a batch may be megabytes each (claim-check objects).
+            for error in listeners[range_id].take(records):
+                if error is not None:
+                    failed[range_id] = error
+                yield from chunks.full()
     except ApplierError as error:
         # It has ended the reading of all ranges, and nothing says which of them were read whole.
         failed = dict.fromkeys(listeners, error) | failed
@@ -177,16 +181,16 @@ class _RangeListener:
         self._placer = decoder.placer(self._stream) if tolerance.is_strict else TolerantPlacer(self._stream, tolerance, decoder)
         self.summary = RangeSummary(task.range, task.floor_ts, tolerance.stored)
 
-    def take(self, records: Sequence[Record]) -> ApplierError | None:
-        """Place the events of some records, and put the rows into the open chunks. Return what ends the range."""
+    def take(self, records: Sequence[Record]) -> Iterator[ApplierError | None]:
+        """Place the events of some records, and put the rows into the open chunks. Yield after some rows, and last what ends the range."""
         try:
             for placed in self._placer.place_all(records):
                 if isinstance(placed, PlacedRows):
                     rows, tables = self.summary.add_rows(placed)
                     if tables:
                         self._chunks.deal(self._stream, tables, rows)
+                        yield None
                 else:
                     self.summary.add_event(*placed)
         except ApplierError as error:
-            return error
-        return None
+            yield error

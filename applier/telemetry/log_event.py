@@ -42,6 +42,11 @@ class LogEvent(StrEnum):
         logging.INFO,
         "MySQL rebuilds a table, because EXCHANGE PARTITION refuses instantly added columns",
     )
+    INDEX_LEFT_OUT = (
+        "index_left_out",
+        logging.INFO,
+        "the sink does without an `index` of upstream, because its server cannot have it; no row depends on it",
+    )
     EVENT_QUARANTINED = "event_quarantined", logging.INFO, "an event was stored in the quarantine instead of being applied"
     BULK_LOAD_REFUSED = "bulk_load_refused", logging.INFO, "a bulk load was rolled back; its segment is written by REPLACE instead"
     BULK_LOADS_ENDED = (

@@ -14,15 +14,23 @@ class Acceptance:
     """Patterns of ``schema.table`` (``*`` any characters, ``?`` one, without regard to case), and the differences accepted of such tables.
 
     ``new_collations``: whether upstream has TiDB's new collations (the default since 6.0). Without them it compares all texts byte by
-    byte, trailing spaces included, whatever collation its statements name.
+    byte, trailing spaces included, whatever collation its statements name. ``collations``: pairs of an upstream collation and what the
+    operator calls it in the sink.
     """
 
     patterns: Mapping[str, tuple[DifferenceKind, ...]] = field(default_factory=dict)
     new_collations: bool = True
+    collations: tuple[tuple[str, str], ...] = ()
 
     def accepts(self, table: FoldedName, kind: DifferenceKind) -> bool:
         """Return whether the operator accepts differences of this kind on this table."""
         return any(kind in kinds and _compiled(pattern).fullmatch(str(table)) for pattern, kinds in self.patterns.items())
+
+    def upstream_names(self, collation: str) -> list[str]:
+        """Return what a collation of the sink may be called upstream: its own name, and those that the operator has mapped to it."""
+        # MariaDB takes uca1400_ai_ci, and shows it with the character set before it.
+        own = {collation.casefold(), collation.casefold().removeprefix("utf8mb4_")}
+        return [collation, *(upstream for upstream, mapped in self.collations if mapped in own)]
 
 
 def check_pattern(pattern: str) -> str:

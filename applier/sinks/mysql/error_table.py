@@ -195,7 +195,9 @@ MEANINGS: Final[dict[int, ErrorMeaning]] = {
     1115: ErrorMeaning(ErrorVerdict.FATAL, _OTHER_CHARSET, shows_names=True),
     1235: ErrorMeaning(ErrorVerdict.FATAL, "Change the sink by hand, with its rows, then `applier ddl done`", shows_names=True),
     1273: ErrorMeaning(
-        ErrorVerdict.FATAL, "Use a server that has the collation, or change the sink by hand, then `applier ddl done`", shows_names=True
+        ErrorVerdict.FATAL,
+        "Name a collation of the server for it under [ddl.collations], and start the applier again",
+        shows_names=True,
     ),
     1286: ErrorMeaning(ErrorVerdict.FATAL, "Change the sink by hand, with its rows, then `applier ddl done`", shows_names=True),
     6136: ErrorMeaning(ErrorVerdict.FATAL, "Make the sink's column a LONGTEXT: MySQL does not convert text to VECTOR", shows_names=True),

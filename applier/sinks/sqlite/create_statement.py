@@ -5,9 +5,13 @@ as a comment after the column (``"status" TEXT NOT NULL /*: enum('new','paid') N
 the CREATE INDEX: it can never part from the table, it is written in the same transaction, and ``.schema`` shows it. ``catalogue.py`` reads
 it back.
 
+An index of an expression that SQLite does not compute as MySQL does is made empty (``WHERE 0``), unless it is unique: it costs nothing, no
+row depends on it, and a later DDL finds it.
+
 NOT NULL columns carry no DEFAULT in SQLite: ``REPLACE`` would silently put it in the place of a NULL that does not fit.
 """
 
+import logging
 from typing import Final
 
 from applier.ddl.column_type import TypeFamily
@@ -18,6 +22,10 @@ from applier.sinks.sqlite.expression import translate
 from applier.sinks.sqlite.names import Sql, compose, index_name, quote, quote_all, stored_name
 
 MARK: Final = "/*:"
+EMPTY: Final = "0"
+"""The condition of an index that stands for one that SQLite cannot compute."""
+
+_log = logging.getLogger(__name__)
 
 
 def create_table(table: TableDefinition, stored: str = "") -> Sql:
@@ -84,13 +92,21 @@ def create_indexes(table: TableDefinition) -> list[Sql]:
 
 def create_index(table: TableDefinition, index: IndexDefinition) -> Sql:
     """Render CREATE INDEX: a prefix becomes ``substr``, so that a unique prefix stays unique."""
+    try:
+        parts, condition = Sql(",".join(_index_part(table, part) for part in index.parts)), Sql("")
+    except NeedsOperator:
+        if index.unique:
+            raise
+        parts, condition = quote(table.columns[0].name), Sql(f" WHERE {EMPTY}")
+        _log.info("index_left_out", extra={"table": str(table.name), "index": index.name})
     return compose(
-        "CREATE {unique}INDEX {name} {mark} ON {table} ({parts})",
+        "CREATE {unique}INDEX {name} {mark} ON {table} ({parts}){condition}",
         unique=Sql("UNIQUE " if index.unique else ""),
         name=quote(index_name(table.name, index.name)),
         mark=mysql_comment(",".join(part.mysql for part in index.parts)),
         table=quote(stored_name(table.name)),
-        parts=Sql(",".join(_index_part(table, part) for part in index.parts)),
+        parts=parts,
+        condition=condition,
     )
 
 

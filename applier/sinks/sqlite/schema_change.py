@@ -7,7 +7,7 @@ satisfies (the table to drop is absent, the very same table exists) is done; wha
 import sqlite3
 from typing import Any, Final, assert_never
 
-from applier.ddl.alteration import alter, changes_partitions
+from applier.ddl.alteration import alter, changes_partitioned_rows
 from applier.ddl.parser import parse
 from applier.ddl.remedy import BY_HAND
 from applier.ddl.table import TableDefinition
@@ -37,10 +37,7 @@ from applier.sinks.sqlite.view import create_view
 
 MAKE_TABLE: Final = "Create the table in the sink with upstream's definition and rows, or start again from a dump (README)"
 SAME_ROWS: Final = "Compare the sink's rows with upstream's and correct them, or start again from a dump (README)"
-PARTITION_REMEDY: Final = (
-    "If no row changes (ADD, REORGANIZE, PARTITION BY, REMOVE PARTITIONING), set the DDL's type to "
-    "skip under [ddl]. If rows are deleted or exchanged, make the same change in the sink by hand, then skip the DDL"
-)
+PARTITION_REMEDY: Final = "Delete or exchange the same rows in the sink, then skip the DDL with `applier ddl skip --ts … --table …`"
 
 
 def apply_ddl(connection: sqlite3.Connection, ddl: DdlEvent, zone: str) -> None:
@@ -207,7 +204,7 @@ class SchemaChange:
             self._execute("DROP INDEX {name}", name=quote(index_name(table.name, index.name)))
 
     def _alter(self, node: AlterTableStatement) -> None:
-        if changes_partitions(node):
+        if changes_partitioned_rows(self._tree, node):
             raise NeedsOperator(
                 "SQLite has no partitions, so the DDL cannot be translated", remedy=PARTITION_REMEDY, statement=self._ddl.query
             )

@@ -23,7 +23,7 @@ from applier.sources.kafka.extent_query import ExtentQuery
 from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.refused_property import refusals_as_config_errors
 from applier.sources.kafka.settings import LOGGER, KafkaSettings, unreachable
-from applier.sources.open_protocol.decoder import OpenProtocolDecoder
+from applier.sources.open_protocol.decoder import OPEN_PROTOCOL
 from applier.sources.port import Decoder, RangeReader
 
 CLOSE_TIMEOUT_S = 10.0
@@ -56,8 +56,8 @@ class _CommitResults:
 class KafkaSource:
     """Implements ``Source`` on a real cluster or on librdkafka's mock cluster."""
 
-    def __init__(self, settings: KafkaSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: KafkaSettings, decoder: Decoder = OPEN_PROTOCOL) -> None:
+        self._settings, self._decoder = settings, decoder
         self._errors = ConnectionErrors(settings)
         with refusals_as_config_errors(settings):
             callbacks = {"error_cb": self._errors.add, "on_commit": _CommitResults(settings).add}
@@ -72,8 +72,8 @@ class KafkaSource:
 
     @property
     def decoder(self) -> Decoder:
-        """The decoding part: TiCDC's topics hold the Open Protocol."""
-        return OpenProtocolDecoder(self._settings.selection)
+        """The decoding part."""
+        return self._decoder
 
     def listing(self) -> Listing:
         """Fetch partitions and extents; see ``ExtentQuery``."""

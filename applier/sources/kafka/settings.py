@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from applier.model.errors import ConfigError, SourceError
-from applier.selection import EVERYTHING, TableSelection
 
 LOGGER = logging.getLogger("applier.kafka")
 
@@ -48,8 +47,6 @@ class KafkaSettings:
     properties: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     unreachable_after_s: float = 30.0
     """How long nothing may come from a broker before reading or listing fails."""
-    selection: TableSelection = EVERYTHING
-    """What the replica has of upstream, and under which names."""
 
     def __post_init__(self) -> None:
         """Refuse properties that would break what the applier promises."""

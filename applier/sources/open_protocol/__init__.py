@@ -4,7 +4,7 @@ May import ``model`` and ``sources.port``. Read ``decoder`` first: it is what ot
 ``decode_record`` for whole events, ``OpenProtocolPlacer`` and ``image_decoder`` for the applier's rows.
 """
 
-from applier.sources.open_protocol.claim_check import decode_claim_check
+from applier.sources.open_protocol.claim_check import ClaimCheckStore, read_claim_check
 from applier.sources.open_protocol.decoder import OPEN_PROTOCOL, OpenProtocolDecoder
 from applier.sources.open_protocol.event import decode_record
 from applier.sources.open_protocol.image_codec import image_decoder, images_decoder
@@ -14,12 +14,13 @@ from applier.sources.open_protocol.row_key import KEYLESS, decode_key, encode_ke
 __all__ = [
     "KEYLESS",
     "OPEN_PROTOCOL",
+    "ClaimCheckStore",
     "OpenProtocolDecoder",
     "OpenProtocolPlacer",
-    "decode_claim_check",
     "decode_key",
     "decode_record",
     "encode_key",
     "image_decoder",
     "images_decoder",
+    "read_claim_check",
 ]

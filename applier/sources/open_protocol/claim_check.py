@@ -1,23 +1,60 @@
-"""Claim-check objects: a large row kept in a file, announced in Kafka by a placeholder with its handle key (open_protocol.md 2.9)."""
+"""Claim-check objects: a large row kept in a file, announced in Kafka by a placeholder with its handle key (open_protocol.md 2.9).
+
+Where the objects are is not known here: ``ClaimCheckStore`` is the port of what reads them.
+"""
 
 from binascii import a2b_base64
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple, Protocol
 
-from applier.model.errors import ProtocolError
+from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import Image, RowEvent, RowOperation
 from applier.model.position import Place
 from applier.sources.open_protocol.document import parse_object
-from applier.sources.open_protocol.event import decode_record
+from applier.sources.open_protocol.event import read_row_event
+from applier.sources.open_protocol.framing import split_record
+from applier.sources.open_protocol.head import ROW, Head, read_head
+
+RESTORE: Final = "Restore the object in the claim-check storage, or load the row from upstream and skip the record"
 
 
-def decode_claim_check(content: bytes, announced: RowEvent, place: Place | None = None) -> RowEvent:
+class ClaimCheckStore(Protocol):
+    """Reads the objects of one changefeed. Frozen and picklable: it crosses to executors with the decoder."""
+
+    def read(self, names: Sequence[str]) -> Iterator[bytes | SourceError]:
+        """Yield the content of each object in the order of ``names``, or why there is none; several are read at once, in bounds.
+
+        ProtocolError: the object is missing or too large. Any other SourceError: the storage failed. ConfigError is raised. Called for
+        the objects of some hundred records at most; the caller may close the iterator early.
+        """
+        ...
+
+
+class ClaimedRow(NamedTuple):
+    """The row that an object holds, and the head and the body of its event as they came."""
+
+    row: RowEvent
+    head: Head
+    body: bytes
+
+
+def object_name(location: str) -> str:
+    """Return the name of the object at ``location``, the storage being configured. ProtocolError (claim_check) if it has none."""
+    # The directory is the producer's, and no path from the wire is followed.
+    name = location.replace("\\", "/").rpartition("/")[2]
+    if name in {"", ".", ".."} or "\0" in name:
+        raise ProtocolError.at(None, "claim_check", "the row's claim check names no object", claim_check=location)
+    return name
+
+
+def read_claim_check(content: bytes, announced: RowEvent, place: Place | None = None) -> ClaimedRow:
     """Return the row that the object holds, which must be the one that the record at ``place`` announced.
 
     ProtocolError (claim_check) if the content cannot be read or is another row.
     """
     try:
-        row = _read_object(content)
-        _compare(announced, row)
+        claimed = _read_object(content)
+        _compare(announced, claimed.row)
     except ProtocolError as cause:
         facts = {
             "schema": announced.schema,
@@ -27,17 +64,16 @@ def decode_claim_check(content: bytes, announced: RowEvent, place: Place | None 
         }
         message = f"the claim-check object cannot be used: {cause.message}"
         error = ProtocolError.at(place, "claim_check", message, **facts, reason=cause.facts["kind"])
-        error.remedy = "Restore the object in the claim-check storage, or load the row from upstream and skip the record"
+        error.remedy = RESTORE
         raise error from cause
-    return row
+    return claimed
 
 
-def _read_object(content: bytes) -> RowEvent:
+def _read_object(content: bytes) -> ClaimedRow:
     members = parse_object(content)
-    events = decode_record(_read_base64(members, "key"), _read_base64(members, "value"))
-    match events:
-        case [RowEvent(claim_check=None, only_handle_key=False) as row]:
-            return row
+    match split_record(_read_base64(members, "key"), _read_base64(members, "value")):
+        case [(head_json, bytes(body))] if (head := read_head(head_json)).t == ROW and not head.ohk and not head.ccl:
+            return ClaimedRow(read_row_event(head, body), head, body)
         case _:
             raise _differ("it does not hold exactly one whole row")
 

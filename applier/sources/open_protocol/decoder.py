@@ -6,9 +6,9 @@ from typing import Final
 
 from applier.model.events import Event
 from applier.model.position import Place, Stream
-from applier.selection import EVERYTHING, TableSelection
 from applier.sources.open_protocol.event import decode_record
 from applier.sources.open_protocol.image_codec import image_decoder, images_decoder
+from applier.sources.open_protocol.large_row import REFUSED, WholeRowSources
 from applier.sources.open_protocol.placer import OpenProtocolPlacer
 from applier.sources.open_protocol.row_key import decode_key
 from applier.sources.port import Record
@@ -16,10 +16,9 @@ from applier.sources.port import Record
 
 @dataclass(frozen=True, slots=True)
 class OpenProtocolDecoder:
-    """Implements ``Decoder``. It has no state: what is compiled is shared by the process."""
+    """Implements ``Decoder``. What is compiled is shared by the process. ``whole_rows``: where large rows are found."""
 
-    selection: TableSelection = EVERYTHING
-    """What its placers give of upstream, and under which names. ``events`` shows everything, as it came."""
+    whole_rows: WholeRowSources = REFUSED
 
     # The functions themselves, not methods that call them: keys and images are decoded once per row.
     image_decoder = staticmethod(image_decoder)
@@ -28,7 +27,7 @@ class OpenProtocolDecoder:
 
     def placer(self, stream: Stream) -> OpenProtocolPlacer:
         """Make the placer of one range."""
-        return OpenProtocolPlacer(stream, self.selection)
+        return OpenProtocolPlacer(stream, self.whole_rows)
 
     def events(self, record: Record, place: Place) -> Sequence[Event]:
         """Return the whole events of one record."""

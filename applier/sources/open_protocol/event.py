@@ -24,7 +24,7 @@ def decode_record(key: bytes | None, value: bytes | None, place: Place | None = 
         for index, (head_json, body) in enumerate(split_record(key, value)):  # noqa: B007 - the index is used where reading fails
             head = None
             head = read_head(head_json)
-            events.append(_read_row(head, body) if head.t == ROW else read_plain(head, body))
+            events.append(read_row_event(head, body) if head.t == ROW else read_plain(head, body))
     except ProtocolError as error:
         raise locate(error, place, index, head) from error
     return events
@@ -61,7 +61,8 @@ def locate(error: ProtocolError, place: Place | None, index: int | None, head: H
     return located
 
 
-def _read_row(head: Head, body: bytes | None) -> RowEvent:
+def read_row_event(head: Head, body: bytes | None) -> RowEvent:
+    """Read a row event whole. ProtocolError, without a place, as ``read_row``."""
     images = read_row(require_body(body))
     return RowEvent(
         commit_ts=Ts(head.ts),

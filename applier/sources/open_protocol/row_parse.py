@@ -2,17 +2,11 @@
 
 import msgspec
 
-from applier.model.errors import ProtocolError
-from applier.model.events import ColumnShape, Flag, Image, PlacedRow, RowKind, RowOperation, Shape
+from applier.model.events import ColumnShape, Image, PlacedRow, RowKind, RowOperation, Shape
 from applier.sources.open_protocol.body import RowImages, read_row
 from applier.sources.open_protocol.head import Head
 from applier.sources.open_protocol.matcher import intern_shape
 from applier.sources.open_protocol.row_key import canonical_float, encode_key
-
-_REDUCED_REMEDY = (
-    "Raise max-message-bytes of the changefeed (and of the topic), set large-message-handle-option to none and let it send the row again. "
-    "Or load the row from upstream and skip the record"
-)
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode_json = msgspec.json.Encoder().encode
@@ -20,21 +14,11 @@ _encode_json = msgspec.json.Encoder().encode
 
 def place_parsed(head: Head, body: bytes) -> list[PlacedRow]:
     """Return the row of a body, or two where an update changed its handle key. ProtocolError, without a place, as ``read_row``."""
-    return _placed(head, read_row(body))
+    return place_images(head, read_row(body))
 
 
-def place_reduced(head: Head, body: bytes) -> list[PlacedRow]:
-    """Place what a producer left of a large row: a delete by its handle key is complete, anything else cannot be applied."""
-    images = read_row(body)
-    if head.ccl:
-        raise _refuse("claim_check", "the row was too large for Kafka: its columns are in claim-check storage")
-    deleted = images.before if images.operation is RowOperation.DELETE else None
-    if deleted is None or not any(column.flags & Flag.HANDLE_KEY for column in deleted.values()):
-        raise _refuse("handle_key_only", "the row was too large for Kafka: only its handle key was sent")
-    return _placed(head, images)
-
-
-def _placed(head: Head, images: RowImages) -> list[PlacedRow]:
+def place_images(head: Head, images: RowImages) -> list[PlacedRow]:
+    """Return the row of a body that was read, or two where an update changed its handle key."""
     if images.operation is RowOperation.DELETE:
         return [_parsed_row(head, RowKind.DELETE, images.before or {}, images.before_json)]
     new = _parsed_row(head, RowKind.UPSERT, images.after or {}, images.after_json)
@@ -65,9 +49,3 @@ def _parsed_row(head: Head, kind: RowKind, image: Image, image_json: bytes) -> P
     values = (image[column.name].value for column in shape.handle_key)
     key = encode_key([canonical_float(value) if isinstance(value, float) else value for value in values])
     return PlacedRow(head.ts, int(kind), shape, key, image_json)
-
-
-def _refuse(kind: str, message: str) -> ProtocolError:
-    error = ProtocolError.at(None, kind, message)
-    error.remedy = _REDUCED_REMEDY
-    return error

@@ -32,7 +32,7 @@ def test_the_environment_goes_over_the_file_and_the_caller_over_both(tmp_path):
 def test_lists_and_tables_in_the_environment_may_be_json(tmp_path):
     environment = {"APPLIER_SOURCE__TOPICS": '["a", "b"]', "APPLIER_SOURCE__PARTITIONS": '{"a": 1}', "APPLIER_DDL__ADD_INDEX": "skip"}
     config = load(tmp_path, MINIMAL, environment)
-    assert (config.source.topics, config.source.partitions, config.ddl) == (("a", "b"), {"a": 1}, {"add_index": "skip"})
+    assert (config.source.topics, config.source.partitions, config.ddl.policies) == (("a", "b"), {"a": 1}, {"add_index": "skip"})
 
 
 def test_the_environment_alone_is_a_configuration():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.ddl.alteration import changes_partitions
+from applier.ddl.alteration import changes_partitioned_rows
 from applier.ddl.parser import parse
 from applier.ddl.table import TableDefinition
 from applier.ddl.tokens import DdlSyntaxError
@@ -81,19 +81,28 @@ def test_a_clause_that_does_not_fit_the_table_needs_the_operator(clauses: str) -
 @pytest.mark.parametrize(
     ("clauses", "wanted"),
     [
-        ("ADD PARTITION (PARTITION p VALUES LESS THAN (5))", True),
         ("DROP PARTITION p, q", True),
         ("EXCHANGE PARTITION p WITH TABLE u", True),
         ("TRUNCATE PARTITION p", True),
-        ("PARTITION BY HASH (a)", True),
-        ("ADD c INT, REMOVE PARTITIONING", True),
+        ("FIRST PARTITION LESS THAN (5)", True),
+        ("IMPORT PARTITION p TABLESPACE", True),
+        ("ADD c INT, TRUNCATE PARTITION p", True),
+        ("ADD PARTITION (PARTITION p VALUES LESS THAN (5))", False),
+        ("LAST PARTITION LESS THAN (5)", False),
+        ("MERGE FIRST PARTITION LESS THAN (5)", False),
+        ("SPLIT MAXVALUE PARTITION LESS THAN (5)", False),
+        ("REORGANIZE PARTITION p INTO (PARTITION p VALUES LESS THAN (5))", False),
+        ("COALESCE PARTITION 2", False),
+        ("REBUILD PARTITION ALL", False),
+        ("PARTITION BY HASH (a)", False),
+        ("ADD c INT, REMOVE PARTITIONING", False),
         ("ADD `partition` INT, RENAME COLUMN a TO b", False),
     ],
 )
-def test_clauses_about_partitions_are_distinguished(clauses: str, *, wanted: bool) -> None:
-    node = parse(f"ALTER TABLE t {clauses}").node
-    assert isinstance(node, AlterTableStatement)
-    assert changes_partitions(node) is wanted
+def test_changes_of_partitions_that_take_rows_away_are_distinguished(clauses: str, *, wanted: bool) -> None:
+    tree = parse(f"ALTER TABLE t {clauses}")
+    assert isinstance(tree.node, AlterTableStatement)
+    assert changes_partitioned_rows(tree, tree.node) is wanted
 
 
 def test_a_change_of_partitions_leaves_the_definition() -> None:

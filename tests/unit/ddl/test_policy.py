@@ -2,7 +2,8 @@
 
 import pytest
 
-from applier.ddl.policy import is_skipped
+from applier.ddl.ddl_type import DDL_TYPE_NAMES, REPLICATED
+from applier.ddl.policy import SKIPPED, STOPS, is_skipped
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
 from applier.model.position import Ts
@@ -16,7 +17,31 @@ def test_a_ddl_is_applied_unless_the_operator_says_otherwise() -> None:
     assert is_skipped(ddl, {"drop_table": "skip"})
 
 
-def test_a_recovered_table_stops_the_applier_unless_the_operator_says_otherwise() -> None:
-    with pytest.raises(NeedsOperator, match="recover_table"):
-        is_skipped(RECOVER, {})
+@pytest.mark.parametrize("name", STOPS)
+def test_a_type_whose_rows_are_not_in_the_stream_stops_with_what_to_do_about_them(name: str) -> None:
+    code = next(code for code, known in DDL_TYPE_NAMES.items() if known == name)
+    with pytest.raises(NeedsOperator, match=name) as stopped:
+        is_skipped(DdlEvent(commit_ts=Ts(1), schema="s", table="t", query="RECOVER TABLE t", ddl_type=code), {})
+    assert STOPS[name] in stopped.value.message
+    assert "Copy the rows" in stopped.value.remedy
+
+
+def test_the_operator_decides_about_a_recovered_table() -> None:
     assert not is_skipped(RECOVER, {"recover_table": "apply"})
+    assert is_skipped(RECOVER, {"recover_table": "skip"})
+    with pytest.raises(NeedsOperator, match="by policy") as stopped:
+        is_skipped(RECOVER, {"recover_table": "stop"})
+    assert 'recover_table = "apply"' in stopped.value.remedy
+
+
+def test_what_changes_no_table_is_skipped_without_a_policy() -> None:
+    locked = DdlEvent(commit_ts=Ts(1), schema="s", table="t", query="LOCK TABLES t WRITE", ddl_type=27)
+    assert is_skipped(locked, {})
+    assert not is_skipped(locked, {"lock_table": "apply"})
+
+
+def test_no_type_that_arrives_is_skipped_by_default() -> None:
+    names = {DDL_TYPE_NAMES[code] for code in REPLICATED}
+    assert not names & SKIPPED
+    assert names & STOPS.keys() == {"recover_table"}
+    assert SKIPPED | STOPS.keys() <= set(DDL_TYPE_NAMES.values())

@@ -75,7 +75,7 @@ def _missing_of_create(existing: _Existing) -> str | None:
 
 
 def _missing_of_alter(existing: _Existing) -> str | None:
-    conditions = postconditions_of(existing.ddl.query)
+    conditions = postconditions_of(existing.scratch.as_sent(existing.ddl))
     if conditions is None:
         return _UNKNOWN
     for condition in sorted(conditions, key=lambda one: one.is_present):

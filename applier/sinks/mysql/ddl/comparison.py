@@ -57,4 +57,4 @@ class Comparison:
         self._session.commit(lambda connection: self._scratch(connection).drop_leftover(), "dropping the scratch table of an earlier run")
 
     def _scratch(self, connection: Connection) -> Scratch:
-        return Scratch(connection, self._settings.schema, self._settings.name)
+        return Scratch(connection, self._settings.schema, self._settings.name, self._settings.collations)

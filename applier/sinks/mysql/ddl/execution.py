@@ -30,6 +30,7 @@ class Execution:
     def __init__(self, settings: SinkSettings, session: OwnerSession, intents: Intents, comparison: Comparison) -> None:
         self._retries, self._reserved = settings.retries, Reserved(settings.schema, SYSTEM_SCHEMAS)
         self._session, self._intents, self._comparison = session, intents, comparison
+        self._collations = settings.collations
 
     def run(self, intent: Intent, *, is_described: bool) -> None:
         """Run the statement. What stops it is written into the intent and raised.
@@ -52,7 +53,7 @@ class Execution:
     def _attempt(self, intent: Intent) -> None:
         """Send the statement once. DdlNotRun: it may be sent again; every other error stops it."""
         try:
-            warnings = run_statement(self._session.connection, intent.ddl)
+            warnings = run_statement(self._session.connection, intent.ddl, self._collations)
         except Exception as error:
             if not is_database_error(error):
                 raise
@@ -71,7 +72,7 @@ class Execution:
             case ErrorVerdict.LOST:
                 # The server may still be at it, or may have finished: the old session ends first, then the tables show it.
                 self._session.retake()
-                wait_until_ended(self._session.connection, intent.ddl)
+                wait_until_ended(self._session.connection, intent.ddl, self._collations)
                 return self._comparison.has_run(intent, "a lost connection")
             case ErrorVerdict.RETRY:
                 # A lock wait ended, or the like: the server has rolled back. Without the note, a crash before the next attempt

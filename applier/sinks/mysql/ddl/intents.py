@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from applier.ddl.adaptation import refuse_inexpressible
 from applier.model.errors import SinkError
 from applier.model.events import DdlEvent, DdlIdentity
 from applier.sinks.bookkeeping.ledger import Ledger
@@ -14,9 +15,11 @@ from applier.sinks.failpoint import reach
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql.ddl.owner_session import OwnerSession
 from applier.sinks.mysql.ddl.partition_hash import refuse_other_rows
+from applier.sinks.mysql.ddl.server import target_of
 from applier.sinks.mysql.ddl.snapshot import described_tables, snapshot
 from applier.sinks.mysql.ddl.spelling import spelled_in_sink
 from applier.sinks.progress import Fence, ProgressCommit
+from applier.sinks.settings import Collations
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,8 @@ class Intent:
 class Intents:
     """Reads and writes the intents of one replica."""
 
-    def __init__(self, ledger: Ledger, session: OwnerSession) -> None:
-        self._ledger, self._session = ledger, session
+    def __init__(self, ledger: Ledger, session: OwnerSession, collations: Collations = ()) -> None:
+        self._ledger, self._session, self._collations = ledger, session, collations
         self._progress = ProgressTable(ledger.bookkeeping)
 
     def unsettled(self) -> list[Intent]:
@@ -63,6 +66,7 @@ class Intents:
                 # Before anything is written: which of two namesakes the DDL means must not depend on what somebody drops later.
                 spelled_in_sink(connection, ddl)
                 refuse_other_rows(connection, ddl)
+                refuse_inexpressible(ddl, target_of(connection, self._collations))
                 intent = Intent(identity, ddl, snapshot(connection, described_tables(ddl)))
                 self._ledger.intent(connection, identity, ddl, intent.before)
             return self._progress.advance(connection, fence, progress), intent, left is not None

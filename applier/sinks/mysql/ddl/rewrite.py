@@ -4,14 +4,19 @@ Everything that sends a DDL's text to a server, or looks for it there, takes it 
 session still executes, and the text that makes a scratch table are the same.
 """
 
+from applier.ddl.adaptation import adapted
 from applier.ddl.clause_rewriting import without_ignored_clauses
 from applier.ddl.collation import with_tidb_collations
 from applier.ddl.comment import as_tidb_reads
+from applier.ddl.target import UPSTREAM, Target
 from applier.model.events import DdlEvent
 from applier.sinks.mysql.ddl.spelling import NOTHING, Spellings, respelled
 
 
-def sink_statement(ddl: DdlEvent, spelled: Spellings = NOTHING) -> str:
-    """Return the statement that the sink runs. ``spelled``: its names as the sink spells them, as far as they exist."""
-    statement = with_tidb_collations(without_ignored_clauses(as_tidb_reads(ddl.query), ddl.ddl_type))
-    return respelled(statement, ddl, spelled)
+def sink_statement(ddl: DdlEvent, spelled: Spellings = NOTHING, target: Target = UPSTREAM) -> str:
+    """Return the statement that the sink runs; '' if it runs none, because it does without what the statement makes.
+
+    ``spelled``: its names as the sink spells them, as far as they exist. ``target``: what the server has.
+    """
+    statement = with_tidb_collations(without_ignored_clauses(as_tidb_reads(ddl.query), ddl.ddl_type, target))
+    return respelled(adapted(statement, target), ddl, spelled)

@@ -17,8 +17,9 @@ class DdlRunner:
     """The DDLs of one replica. Its methods raise the errors of ``Sink.run_ddl``."""
 
     def __init__(self, settings: SinkSettings, ledger: Ledger, ownership: Ownership) -> None:
+        self._collations = settings.collations
         self._session = OwnerSession(ownership, settings.retries)
-        self._intents = Intents(ledger, self._session)
+        self._intents = Intents(ledger, self._session, settings.collations)
         self._comparison = Comparison(settings, self._session)
         self._execution = Execution(settings, self._session, self._intents, self._comparison)
 
@@ -55,6 +56,6 @@ class DdlRunner:
     def _settle(self, intent: Intent) -> None:
         """Make sure that a DDL of an earlier run, or of an earlier attempt, has run once."""
         # A server continues a statement after its client has died: what is compared too early looks as if it had not run.
-        wait_until_ended(self._session.connection, intent.ddl)
+        wait_until_ended(self._session.connection, intent.ddl, self._collations)
         if not self._comparison.has_run(intent, "a crash"):
             self._execution.run(intent, is_described=False)

@@ -55,8 +55,8 @@ def read_schema_default(connection: Connection, schema: str) -> SchemaDefault:
 
 
 @contextmanager
-def schema_as_upstreams(connection: Connection, ddl: DdlEvent) -> Iterator[None]:
-    """Run CREATE DATABASE in the block. A schema that exists gets upstream's default if it is empty.
+def schema_as_upstreams(connection: Connection, ddl: DdlEvent, sent: str) -> Iterator[None]:
+    """Run CREATE DATABASE, ``sent`` to the server, in the block. A schema that exists gets upstream's default if it is empty.
 
     NeedsOperator if it holds tables and has another default. Other DDLs run unchanged.
     """
@@ -73,7 +73,7 @@ def schema_as_upstreams(connection: Connection, ddl: DdlEvent) -> Iterator[None]
         schema = schema_spelling(connection, statement.schema) or statement.schema
         found = read_schema_default(connection, schema)
         is_empty = connection.execute(_TABLES, {"schema": schema}).scalar_one() == 0
-    wanted = default_of(ddl.query)
+    wanted = default_of(sent)
     if wanted.is_same_as(found):
         return
     change = f"ALTER DATABASE {quote_identifier(schema)} CHARACTER SET {wanted.character_set}"

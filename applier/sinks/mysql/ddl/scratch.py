@@ -26,6 +26,7 @@ from applier.sinks.mysql.quoting import quote_table
 from applier.sinks.mysql.session import execute_text
 from applier.sinks.mysql.structure.model import TableStructure
 from applier.sinks.mysql.structure.reader import given_name, read_structures
+from applier.sinks.settings import Collations
 
 _PREFIX: Final = "scratch_"
 
@@ -45,6 +46,7 @@ class Scratch:
     connection: Connection
     schema: str
     replica: str
+    collations: Collations = ()
 
     @property
     def name(self) -> TableName:
@@ -75,7 +77,7 @@ class Scratch:
         """Make it by a CREATE TABLE of upstream, for the time of the block. ScratchRefused."""
         self._drop()
         # A table takes its collation from its schema, and the scratch table lies in the bookkeeping's.
-        there = as_in_sink(self.connection, ddl)
+        there = as_in_sink(self.connection, ddl, self.collations)
         statement = with_default(self._own(there.query), self._default_of(there.schema))
         try:
             with _refusals():
@@ -87,9 +89,13 @@ class Scratch:
 
     def run(self, ddl: DdlEvent) -> None:
         """Run upstream's statement on it. ScratchRefused."""
-        there = as_in_sink(self.connection, ddl)
+        there = as_in_sink(self.connection, ddl, self.collations, table=self.name)
         with _refusals():
             send(self.connection, there, self._own(there.query))
+
+    def as_sent(self, ddl: DdlEvent) -> str:
+        """Return the statement of a DDL as it is sent to the DDL's own table."""
+        return as_in_sink(self.connection, ddl, self.collations).query
 
     def alter(self, clause: str) -> None:
         """Run an ALTER TABLE of our own on it. ScratchRefused."""

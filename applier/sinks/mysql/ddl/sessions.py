@@ -10,11 +10,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.model.errors import FatalSinkError
 from applier.model.events import DdlEvent
 from applier.sinks.mysql.ddl.rewrite import sink_statement
+from applier.sinks.mysql.ddl.server import target_of
 from applier.sinks.mysql.ddl.spelling import spelled_in_sink
 from applier.sinks.mysql.error_table import ErrorVerdict
 from applier.sinks.mysql.errors import meaning_of, translate
 from applier.sinks.mysql.queries import QUERIES
 from applier.sinks.mysql.session import roll_back, session_id, transaction
+from applier.sinks.settings import Collations
 
 POLL_S: Final = 0.5
 """Seconds between two looks at a statement that a dead run's session still executes."""
@@ -41,12 +43,13 @@ def blockers(connection: Connection, schema: str) -> str:
     return ""
 
 
-def wait_until_ended(connection: Connection, ddl: DdlEvent) -> None:
+def wait_until_ended(connection: Connection, ddl: DdlEvent, collations: Collations = ()) -> None:
     """Wait until no session of ours executes the DDL: a server continues a statement after its client has died."""
     try:
         with transaction(connection):
             # Both spellings: a part of a list of RENAMEs or DROPs may have run, and the sink spells other names now.
-            statements = sorted({sink_statement(ddl), sink_statement(ddl, spelled_in_sink(connection, ddl))})
+            target, spelled = target_of(connection, collations), spelled_in_sink(connection, ddl)
+            statements = sorted({sink_statement(ddl, target=target), sink_statement(ddl, spelled, target)} - {""})
     except (SQLAlchemyError, OSError) as error:
         raise translate(error, "checking for a running DDL") from error
     logged_at_s, silence_s = time.monotonic(), 0.0

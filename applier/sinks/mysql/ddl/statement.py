@@ -11,17 +11,22 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl
-from applier.model.events import DdlEvent, FoldedName
+from applier.ddl.adaptation import indexes_by_name, left_out, without_missing_indexes
+from applier.ddl.comment import as_tidb_reads
+from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import physical_ms
 from applier.sinks.mysql.ddl.rewrite import sink_statement
 from applier.sinks.mysql.ddl.schema_default import schema_as_upstreams
+from applier.sinks.mysql.ddl.server import index_names, target_of
 from applier.sinks.mysql.ddl.sessions import blockers
 from applier.sinks.mysql.ddl.spelling import spelled_in_sink
 from applier.sinks.mysql.error_table import ErrorVerdict
 from applier.sinks.mysql.errors import code_of, meaning_of
+from applier.sinks.mysql.names import spellings
 from applier.sinks.mysql.queries import QUERIES
 from applier.sinks.mysql.quoting import quote_table
 from applier.sinks.mysql.session import driver_of, execute_text, read_bytes, transaction
+from applier.sinks.settings import Collations
 
 _NO_SCHEMA: Final = "information_schema"
 
@@ -31,16 +36,19 @@ _UNLIKE: Final = 1731
 _log = logging.getLogger(__name__)
 
 
-def run_statement(connection: Connection, ddl: DdlEvent) -> list[int]:
+def run_statement(connection: Connection, ddl: DdlEvent, collations: Collations = ()) -> list[int]:
     """Run the DDL in its schema, at the time of its commit_ts; return the codes of the server's warnings.
 
     Errors are the driver's or SQLAlchemy's. If a lock wait timed out, the sessions that hold the lock are logged.
     """
-    there = as_in_sink(connection, ddl)
+    there = as_in_sink(connection, ddl, collations)
+    _note_left_out(connection, ddl, there)
     warnings: list[int] = []
+    if not there.query:
+        return warnings
     try:
         # Around the statement, because CREATE DATABASE on an existing schema answers 1007, or a note, whatever its defaults are.
-        with schema_as_upstreams(connection, ddl):
+        with schema_as_upstreams(connection, ddl, there.query):
             warnings = send(connection, there, there.query)
     except Exception as error:
         if meaning_of(error).verdict is ErrorVerdict.RETRY:
@@ -50,13 +58,38 @@ def run_statement(connection: Connection, ddl: DdlEvent) -> list[int]:
     return warnings
 
 
-def as_in_sink(connection: Connection, ddl: DdlEvent) -> DdlEvent:
-    """Return the DDL with the statement that the sink runs, and the names as the sink spells them."""
+def as_in_sink(connection: Connection, ddl: DdlEvent, collations: Collations = (), *, table: TableName | None = None) -> DdlEvent:
+    """Return the DDL with the statement that the sink runs, and the names as the sink spells them.
+
+    ``table``: the table whose indexes the statement finds, where that is not its own.
+    """
     with transaction(connection):
         # Asked again for each attempt: a part of a list of RENAMEs or DROPs may have run.
         spelled = spelled_in_sink(connection, ddl)
+        statement = sink_statement(ddl, spelled, target_of(connection, collations))
+        if indexes_by_name(statement):
+            statement = _with_present_indexes(connection, ddl, statement, table)
     schema = spelled.get(FoldedName(ddl.schema.casefold(), ""), ddl.name).schema
-    return replace(ddl, schema=schema, query=sink_statement(ddl, spelled))
+    return replace(ddl, schema=schema, query=statement)
+
+
+def _with_present_indexes(connection: Connection, ddl: DdlEvent, statement: str, table: TableName | None) -> str:
+    """Return the statement without what it does to indexes that the sink does without."""
+    parsed = parse_ddl(ddl)
+    if table is None and parsed is not None and parsed.needs:
+        table = spellings(connection, parsed.needs[:1]).get(parsed.needs[0].fold())
+    if table is None:
+        return statement
+    return without_missing_indexes(statement, index_names(connection, table))
+
+
+def _note_left_out(connection: Connection, ddl: DdlEvent, there: DdlEvent) -> None:
+    """Log which indexes the sink does without."""
+    with transaction(connection):
+        names = left_out(ddl.query, target_of(connection))
+    gone = [name for name in indexes_by_name(as_tidb_reads(ddl.query)) if name not in indexes_by_name(there.query)]
+    for name in dict.fromkeys([*names, *gone]):
+        _log.info("index_left_out", extra={"table": str(ddl.name), "index": name, "commit_ts": ddl.commit_ts})
 
 
 def send(connection: Connection, ddl: DdlEvent, statement: str) -> list[int]:

@@ -169,6 +169,9 @@ HARMLESS = [
     "ALTER TABLE `t` ADD CONSTRAINT `c` CHECK (`a` > 0) NOT ENFORCED", "ALTER TABLE `t` DROP CHECK `c`",
     "ALTER TABLE `t` SHARD_ROW_ID_BITS = 4", "ALTER DATABASE `shop` CHARACTER SET = utf8mb4",
     "ALTER TABLE `t` ROW_FORMAT = DYNAMIC, ALGORITHM = INPLACE, LOCK = NONE",
+    "ALTER TABLE `t` ADD PARTITION (PARTITION `p1` VALUES LESS THAN (3))", "ALTER TABLE `t` REMOVE PARTITIONING",
+    "ALTER TABLE `t` REORGANIZE PARTITION `p0` INTO (PARTITION `p1` VALUES LESS THAN (3))",
+    "ALTER TABLE `t` PARTITION BY HASH (`id`) PARTITIONS 4",
 ]  # fmt: skip
 
 
@@ -181,10 +184,9 @@ def test_what_changes_no_row_and_no_key_changes_nothing(file, query):
 
 
 STOPS = [
-    "ALTER TABLE `t` ADD PARTITION (PARTITION `p1` VALUES LESS THAN (3))", "ALTER TABLE `t` DROP PARTITION `p0`",
+    "ALTER TABLE `t` DROP PARTITION `p0`", "ALTER TABLE `t` FIRST PARTITION LESS THAN (3)",
     "ALTER TABLE `t` TRUNCATE PARTITION `p0`", "ALTER TABLE `t` EXCHANGE PARTITION `p0` WITH TABLE `u` WITHOUT VALIDATION",
-    "ALTER TABLE `t` REORGANIZE PARTITION `p0` INTO (PARTITION `p1` VALUES LESS THAN (3))", "ALTER TABLE `t` REMOVE PARTITIONING",
-    "ALTER TABLE `t` PARTITION BY HASH (`id`) PARTITIONS 4", "RECOVER TABLE `t`", "FLASHBACK TABLE `t` TO `t2`",
+    "RECOVER TABLE `t`", "FLASHBACK TABLE `t` TO `t2`",
     "ALTER TABLE `t` SOMETHING NEW", "ALTER TABLE `t` ADD COLUMN `g` GEOMETRY", "ALTER TABLE `t` ADD COLUMN `g` INT SOMETHING",
     "ALTER TABLE `t` CONVERT TO CHARACTER SET binary", "CREATE TABLE `q` AS SELECT * FROM `t`", "CREATE SEQUENCE `s`", "",
     "CREATE TABLE `q` (`a` INT", "ALTER TABLE `t` ADD COLUMN `c` INT DEFAULT 'unclosed", "ALTER TABLE `t` DROP COLUMN `nope`",
@@ -203,6 +205,21 @@ def test_what_cannot_be_translated_stops_with_the_statement_and_leaves_the_file_
     assert query in str(raised.value)
     assert raised.value.remedy
     assert file.connection.execute("SELECT * FROM sqlite_master").fetchall() == before
+    assert len(file.rows()) == 3
+
+
+def test_an_index_of_an_expression_that_sqlite_computes_otherwise_is_empty_and_can_be_renamed_and_dropped(file):
+    three_rows(file)
+    file.ddl("ALTER TABLE `t` ADD INDEX `low`((lower(`b`)))")
+    (text,) = file.connection.execute("SELECT sql FROM sqlite_master WHERE name = 'shop.t.low'").fetchone()
+    assert text.endswith("WHERE 0")
+    file.ddl("ALTER TABLE `t` MODIFY `a` BIGINT")
+    file.ddl("ALTER TABLE `t` RENAME INDEX `low` TO `lower`")
+    assert "lower" in file.indexes()
+    file.ddl("ALTER TABLE `t` DROP INDEX `lower`")
+    assert "lower" not in file.indexes()
+    with pytest.raises(NeedsOperator, match="exactly"):
+        file.ddl("ALTER TABLE `t` ADD UNIQUE INDEX `low`((lower(`b`)))")
     assert len(file.rows()) == 3
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from applier.model.errors import ProtocolError
 from applier.model.position import Offset, Place, Stream
-from applier.sources.open_protocol import decode_claim_check, decode_record
+from applier.sources.open_protocol import decode_record, read_claim_check
 from tests.builders.wire import TS, dump, head, integer_key, record, text
 
 LOCATION = "s3://bucket/prefix/x.json"
@@ -26,7 +26,7 @@ def content_of(*events):
 
 def reason_of(content, announced):
     with pytest.raises(ProtocolError) as caught:
-        decode_claim_check(content, announced, PLACE)
+        read_claim_check(content, announced, PLACE)
     facts = caught.value.facts
     assert (facts["kind"], facts["offset"], facts["claim_check"], facts["commit_ts"]) == ("claim_check", 5, LOCATION, TS)
     assert caught.value.remedy
@@ -34,14 +34,14 @@ def reason_of(content, announced):
 
 
 def test_object_gives_the_whole_row():
-    row = decode_claim_check(content_of((head(), {"u": WHOLE})), announce({"u": HANDLE}))
+    row = read_claim_check(content_of((head(), {"u": WHOLE})), announce({"u": HANDLE})).row
     assert row.after["body"].value == "long"
     assert row.claim_check is None
 
 
 def test_old_image_may_be_in_one_of_the_two_only():
     announced = announce({"u": HANDLE, "p": HANDLE})
-    assert decode_claim_check(content_of((head(), {"u": WHOLE, "p": {}})), announced).before is None
+    assert read_claim_check(content_of((head(), {"u": WHOLE, "p": {}})), announced).row.before is None
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_another_row_than_announced_is_refused(other):
 
 def test_deleted_row_is_compared_by_its_key():
     announced = announce({"d": HANDLE})
-    assert decode_claim_check(content_of((head(), {"d": WHOLE})), announced).before["id"].value == 1
+    assert read_claim_check(content_of((head(), {"d": WHOLE})), announced).row.before["id"].value == 1
     assert reason_of(content_of((head(), {"d": {"id": integer_key(2)}})), announced) == "claim_check"
 
 

@@ -6,7 +6,7 @@ from applier.model.errors import ProtocolError
 from applier.model.event_json import event_to_json
 from applier.model.events import RowEvent
 from applier.model.position import Offset, Place, Stream
-from applier.sources.open_protocol import OpenProtocolPlacer, decode_claim_check, decode_record
+from applier.sources.open_protocol import OpenProtocolPlacer, decode_record, read_claim_check
 from tests.builders.wire import FULL_VECTORS, read_vectors
 from tests.rig.placing import assert_faces_agree
 
@@ -79,11 +79,11 @@ def test_s15_claim_check_object_gives_the_announced_row_or_is_refused(vector):
     content = vector.line["object"]["content"].encode()
     if "object_error" in vector.line:
         with pytest.raises(ProtocolError) as caught:
-            decode_claim_check(content, announced, PLACE)
+            read_claim_check(content, announced, PLACE)
         assert caught.value.facts["kind"] == "claim_check"
         assert caught.value.facts["offset"] == 77
     else:
-        row = decode_claim_check(content, announced, PLACE)
+        row = read_claim_check(content, announced, PLACE).row
         assert with_real_floats([event_to_json(row)]) == with_real_floats(vector.line["object_events"])
 
 

@@ -1,0 +1,214 @@
+"""Adapts a DDL to a server that lacks a type, a kind of index, or a collation of TiDB. Pure.
+
+An index holds no rows. So one that the server cannot have is left out, unless it is unique: without it the sink would take rows that
+upstream refuses, and a later change could not tell them apart. What can neither be said in other words nor left out is refused by name.
+"""
+
+from collections.abc import Collection, Iterator
+from itertools import pairwise
+from typing import Final
+
+from applier.ddl.edit import Action, Edit, Mark, edited, list_edits
+from applier.ddl.parser import parse
+from applier.ddl.remedy import BY_HAND
+from applier.ddl.target import Target
+from applier.ddl.tokens import DdlSyntaxError, Token, scan
+from applier.ddl.tree import (
+    AlterClause,
+    AlterTableStatement,
+    ClauseKind,
+    CreateTableStatement,
+    Element,
+    ElementKind,
+    IndexStatement,
+    Span,
+    Tree,
+)
+from applier.model.errors import NeedsOperator
+from applier.model.events import DdlEvent
+
+MAX_DIMENSIONS: Final = 16383
+"""Of a VECTOR in TiDB and in MySQL. Without a number MySQL takes 2048, and TiDB takes any."""
+
+_OF_TIDB: Final = frozenset({"VECTOR", "COLUMNAR", "HYBRID"})
+_BY_INDEX_NAME: Final = frozenset({ClauseKind.DROP_INDEX, ClauseKind.RENAME_INDEX, ClauseKind.ALTER_INDEX})
+_INTERVALS: Final = (("FIRST", "PARTITION"), ("LAST", "PARTITION"), ("MERGE", "FIRST"), ("SPLIT", "MAXVALUE"))
+_INTERVAL_REMEDY: Final = (
+    "Make the same change in the sink with the partitions that upstream has (SHOW CREATE TABLE there), then skip the DDL with "
+    "`applier ddl skip --ts … --table …`"
+)
+
+
+def adapted(query: str, target: Target) -> str:
+    """Return the statement with the types and collations that the server has; indexes are ``clause_rewriting``'s."""
+    if not target.collations and target.has_vectors and target.has_vector_indexes:
+        return query
+    try:
+        tokens = scan(query)
+    except DdlSyntaxError:
+        return query
+    return edited(query, [*_collation_edits(tokens, target), *_vector_edits(query, target)])
+
+
+def is_impossible(tree: Tree, element: Element, target: Target) -> bool:
+    """Return whether an element of a table is an index that the server cannot have."""
+    if element.kind is not ElementKind.INDEX:
+        return False
+    return _is_impossible(tree, element.index_kind, (element.body, element.span[1]), target)
+
+
+def is_left_out(tree: Tree, node: IndexStatement, target: Target) -> bool:
+    """Return whether a CREATE INDEX makes what the server cannot have, and the sink does without."""
+    return node.is_create and _is_impossible(tree, node.index_kind, (node.parts[0] - 1, node.options[1]), target)
+
+
+def left_out(query: str, target: Target) -> list[str]:
+    """Return the names of the indexes that the statement makes upstream, and not in the sink."""
+    return [name for name, _ in _impossible(query, target)]
+
+
+def refuse_inexpressible(ddl: DdlEvent, target: Target) -> None:
+    """Raise NeedsOperator if the server cannot have what the statement makes, and the sink must not do without."""
+    facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query}
+    for name, is_unique in _impossible(ddl.query, target):
+        if is_unique:
+            message = "the sink's server cannot have a unique index of an expression, or with a condition"
+            raise NeedsOperator(message, remedy=BY_HAND, index=name, **facts)
+    if not target.has_intervals and _is_of_interval(ddl.query):
+        message = "the DDL names the bounds of INTERVAL partitions, and not the partitions"
+        raise NeedsOperator(message, remedy=_INTERVAL_REMEDY, **facts)
+
+
+def indexes_by_name(query: str) -> list[str]:
+    """Return the indexes that an ALTER TABLE drops, renames or hides; a statement that does nothing else fails by itself."""
+    try:
+        node = parse(query).node
+    except DdlSyntaxError:
+        return []
+    clauses = node.clauses if isinstance(node, AlterTableStatement) else ()
+    return [clause.name.text for clause in clauses if clause.kind in _BY_INDEX_NAME and clause.name is not None]
+
+
+def without_missing_indexes(query: str, present: Collection[str]) -> str:
+    """Return an ALTER TABLE without the clauses about indexes that are not ``present`` (casefolded), under the old name or the new one."""
+    try:
+        tree = parse(query)
+    except DdlSyntaxError:
+        return query
+    if not isinstance(tree.node, AlterTableStatement):
+        return query
+    clauses = tree.node.clauses
+    marks = [Mark(*clause.span, Action.DROP) for clause in clauses if _is_about_missing(clause, present)]
+    return edited(query, list_edits(query, tree.tokens, [clause.span for clause in clauses], marks))
+
+
+def _is_about_missing(clause: AlterClause, present: Collection[str]) -> bool:
+    if clause.kind not in _BY_INDEX_NAME or clause.name is None:
+        return False
+    names = [clause.name, *([] if clause.new_name is None else [clause.new_name])]
+    return not any(name.text.casefold() in present for name in names)
+
+
+# Indexes
+
+
+def _impossible(query: str, target: Target) -> Iterator[tuple[str, bool]]:
+    """Yield name and uniqueness of each index that the server cannot have."""
+    try:
+        tree = parse(query)
+    except DdlSyntaxError:
+        return
+    if isinstance(tree.node, IndexStatement):
+        if is_left_out(tree, tree.node, target):
+            yield tree.node.name.text, tree.node.index_kind == "UNIQUE"
+        return
+    for element in _elements(tree):
+        if is_impossible(tree, element, target):
+            name = element.name or element.constraint
+            yield "" if name is None else name.text, element.index_kind == "UNIQUE"
+
+
+def _elements(tree: Tree) -> Iterator[Element]:
+    match tree.node:
+        case CreateTableStatement(elements=elements):
+            yield from elements
+        case AlterTableStatement(clauses=clauses):
+            for clause in clauses:
+                yield from clause.elements
+        case _:
+            return
+
+
+def _is_impossible(tree: Tree, index_kind: str, body: Span, target: Target) -> bool:
+    if index_kind in _OF_TIDB:
+        return not target.has_vector_indexes
+    words = [token.keyword for token in tree.tokens[body[0] : body[1] + 1]]
+    # TiDB's partial index. No other server has it.
+    if "WHERE" in words:
+        return not target.has_vector_indexes
+    return not target.has_expression_indexes and _has_expression(words)
+
+
+def _has_expression(words: list[str]) -> bool:
+    """Return whether a part of an index is in parentheses of its own: ``(a, (LOWER(b)))``."""
+    first = words.index("(") if "(" in words else len(words)
+    return any(pair in {("(", "("), (",", "(")} for pair in pairwise(words[first:]))
+
+
+def _is_of_interval(query: str) -> bool:
+    try:
+        tree = parse(query)
+    except DdlSyntaxError:
+        return False
+    match tree.node:
+        case CreateTableStatement(partitioning=partitioning):
+            first, last = partitioning
+            return any(tree.part(at, last).sees("INTERVAL", "(") for at in range(first, last))
+        case AlterTableStatement(clauses=clauses):
+            return any(tree.part(*clause.span).sees(*words) for clause in clauses for words in _INTERVALS)
+        case _:
+            return False
+
+
+# Types and collations
+
+
+def _collation_edits(tokens: list[Token], target: Target) -> Iterator[Edit]:
+    for at, token in enumerate(tokens):
+        if token.keyword == "COLLATE":
+            names = tokens[at + 1 : at + 3]
+            name = names[-1:] if names and names[0].kind == "=" else names[:1]
+            for named in name:
+                if own := target.collations.get(named.text.strip("'\"").casefold()):
+                    yield Edit(named.start, named.end, own)
+
+
+def _vector_edits(query: str, target: Target) -> Iterator[Edit]:
+    try:
+        tree = parse(query)
+    except DdlSyntaxError:
+        return
+    for at, last in _types(tree):
+        if tree.tokens[at].keyword != "VECTOR":
+            continue
+        cursor = tree.part(at + 1, last)
+        # VECTOR<FLOAT>(3) is a longer word for VECTOR(3).
+        cursor.accept("<", "FLOAT", ">")
+        has_dimensions = cursor.sees("(")
+        cursor.skip_parenthesis()
+        start, end = tree.tokens[at].start, tree.tokens[cursor.at - 1].end
+        if not target.has_vectors:
+            yield Edit(start, end, "LONGTEXT")
+        elif not has_dimensions and not target.has_vector_indexes:
+            yield Edit(start, end, f"VECTOR({MAX_DIMENSIONS})")
+
+
+def _types(tree: Tree) -> Iterator[Span]:
+    """Yield where the type of each column stands, and where the column ends."""
+    for element in _elements(tree):
+        if element.kind is ElementKind.COLUMN and element.body <= element.span[1]:
+            yield element.body, element.span[1]
+    if isinstance(tree.node, AlterTableStatement):
+        for clause in tree.node.clauses:
+            if clause.kind in {ClauseKind.MODIFY, ClauseKind.CHANGE} and clause.body <= clause.span[1]:
+                yield clause.body, clause.span[1]

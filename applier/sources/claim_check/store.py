@@ -1,0 +1,197 @@
+"""Reads claim-check objects through fsspec: several at a time, within a limit of memory; retried where a failure may pass.
+
+One GET per object, of its size limit and one byte more: so an object that is too large is noticed, and never held.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Lock
+from types import MappingProxyType
+from typing import Any, Final
+
+import fsspec
+import stamina
+from fsspec.asyn import AsyncFileSystem
+
+from applier.model.errors import ConfigError, ProtocolError, SourceError
+from applier.sources.claim_check.failure import StorageFailure, failure_of
+from applier.sources.claim_check.settings import EXTRAS, LOCAL, ClaimCheckSettings
+
+PARALLEL: Final = 8
+"""Objects that are read at once: one takes some ten milliseconds to answer, whatever its size."""
+MEMORY_BYTES: Final = 128 << 20
+"""What the objects that are read at once should take together; a single one may be larger."""
+ATTEMPTS: Final = 5
+TIMEOUT_S: Final = 60.0
+MAX_WAIT_S: Final = 5.0
+
+S3_CLIENT: Final[Mapping[str, Any]] = MappingProxyType(
+    {"connect_timeout": 10, "read_timeout": 30, "retries": MappingProxyType({"total_max_attempts": 1})}
+)
+"""No retries by the client: three layers of them would let one object that cannot be read take minutes."""
+
+STORAGE_REMEDY: Final = "Check source.claim_check: the storage, and its options"
+OBJECT_REMEDY: Final = (
+    "The producer writes an object before its record: it was deleted, or source.claim_check.storage names another place. Restore it there "
+    "under this name. Or load the row from upstream and skip the record with `applier skip`. Keep objects longer than the topic's records"
+)
+LARGE_REMEDY: Final = "Raise source.claim_check.max_object_size, and the memory of the executors"
+
+
+@dataclass(frozen=True, slots=True)
+class FsspecStore:
+    """Implements ``ClaimCheckStore``. Picklable: each process opens its own filesystem."""
+
+    settings: ClaimCheckSettings
+
+    def check(self) -> None:
+        """Open the filesystem. ConfigError: its package is missing, or an option is wrong."""
+        _opened(self.settings)
+
+    def read(self, names: Sequence[str]) -> Iterator[bytes | SourceError]:
+        """Yield the content of each object in order, or why there is none. Closing the iterator ends the reading."""
+        storage = _opened(self.settings)
+        waiting = deque(names)
+        reading: deque[Future[bytes | SourceError]] = deque()
+        try:
+            while waiting or reading:
+                while waiting and len(reading) < storage.at_once():
+                    reading.append(storage.pool.submit(storage.read, waiting.popleft()))
+                yield reading.popleft().result()
+        finally:
+            for future in reading:
+                future.cancel()
+
+
+class _Storage:
+    """A filesystem that one process has opened."""
+
+    def __init__(self, settings: ClaimCheckSettings, files: Any) -> None:
+        self._settings, self._files = settings, files
+        self._place = settings.place
+        self._largest = 1
+        self.pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="applier-claim-check")
+        # A thread of ours waits for the filesystem's own event loop: without a limit, for ever.
+        self._limits = {"timeout": TIMEOUT_S} if isinstance(files, AsyncFileSystem) else {}
+
+    def at_once(self) -> int:
+        """Return how many objects may be read at once, if they are as large as the largest so far."""
+        return max(1, min(PARALLEL, MEMORY_BYTES // self._largest))
+
+    def read(self, name: str) -> bytes | SourceError:
+        """Return the content of one object, or why there is none. Raises nothing that a storage may cause."""
+        try:
+            content = self._retried(lambda: self._get(name))
+        except Exception as error:  # noqa: BLE001 - filesystems raise what they like
+            return self._explained(name, error)
+        self._largest = max(self._largest, len(content))
+        if len(content) > self._settings.max_object_bytes:
+            return self._of_object("is larger than source.claim_check.max_object_size", name, LARGE_REMEDY)
+        return content
+
+    def _get(self, name: str) -> bytes:
+        path, end = f"{self._place.root.rstrip('/')}/{name}", self._settings.max_object_bytes + 1
+        try:
+            content: bytes = self._files.cat_file(path, start=0, end=end, **self._limits)
+        except Exception as error:
+            if failure_of(error) is StorageFailure.EMPTY:
+                return b""
+            raise
+        return content
+
+    def _retried(self, get: Callable[[], bytes]) -> bytes:
+        for attempt in stamina.retry_context(on=_may_pass, attempts=ATTEMPTS, timeout=None, wait_max=MAX_WAIT_S):
+            with attempt:
+                return get()
+        raise AssertionError("stamina ends with a result or an error")  # pragma: no cover
+
+    def _explained(self, name: str, error: Exception) -> SourceError:
+        failure = failure_of(error)
+        if failure is StorageFailure.ABSENT and self._has_container():
+            explained: SourceError = self._of_object("does not exist", name, OBJECT_REMEDY)
+        elif failure is StorageFailure.ABSENT:
+            explained = self._of_storage("does not exist", name, "claim_check_storage", error)
+        elif failure is StorageFailure.REFUSED:
+            explained = self._of_storage("refuses access", name, "claim_check_storage", error)
+        elif failure is StorageFailure.TRANSIENT:
+            explained = self._of_storage("does not answer", name, "unreachable", error)
+        else:
+            explained = self._of_storage("cannot be read", name, "claim_check_storage", error)
+        explained.__cause__ = error
+        return explained
+
+    def _has_container(self) -> bool:
+        """Whether the directory or the bucket is there. An unmounted one must not look as if every object had been deleted."""
+        try:
+            return bool(self._retried(lambda: self._files.exists(self._place.container)))
+        except Exception:  # noqa: BLE001 - then nothing is known of the object either
+            return False
+
+    def _of_object(self, problem: str, name: str, remedy: str) -> ProtocolError:
+        return ProtocolError(f"the claim-check object {problem}", remedy=remedy, kind="claim_check", object=self._url(name))
+
+    def _of_storage(self, problem: str, name: str, kind: str, error: Exception) -> SourceError:
+        cause = self._settings.masked(f"{type(error).__name__}: {error}"[:300])
+        return SourceError(f"the claim-check storage {problem}", remedy=STORAGE_REMEDY, kind=kind, object=self._url(name), cause=cause)
+
+    def _url(self, name: str) -> str:
+        return f"{self._settings.storage.rstrip('/')}/{name}"
+
+
+def _may_pass(error: Exception) -> bool:
+    return failure_of(error) is StorageFailure.TRANSIENT
+
+
+_storages: dict[tuple[int, str], _Storage] = {}
+_opening = Lock()
+
+
+def _opened(settings: ClaimCheckSettings) -> _Storage:
+    # By process, too: a filesystem with an event loop does not survive a fork.
+    key = (os.getpid(), f"{settings.storage} {settings.max_object_bytes} {dict(settings.options)!r}")
+    with _opening:
+        if key not in _storages:
+            _storages[key] = _Storage(settings, _filesystem(settings))
+        return _storages[key]
+
+
+def _filesystem(settings: ClaimCheckSettings) -> Any:
+    protocol = settings.place.protocol
+    try:
+        kind = fsspec.get_filesystem_class(protocol)
+    except ImportError as error:
+        extra = EXTRAS.get(protocol)
+        install = f'Install it: pip install "applier[{extra}]"' if extra else "Install the package that fsspec names"
+        message = f"the package that reads {protocol}:// is not installed"
+        remedy = f"{install}. On the executors, too"
+        raise ConfigError(message, remedy=remedy, key="source.claim_check.storage", cause=error) from error
+    except ValueError as error:
+        message = f"source.claim_check.storage has an unknown scheme: {protocol!r}"
+        raise ConfigError(
+            message, remedy="It is s3, gcs, azblob, file, nfs, or a protocol of fsspec", key="source.claim_check.storage"
+        ) from error
+    try:
+        files = kind(**_options(protocol, settings.options), skip_instance_cache=True)
+    except Exception as error:  # noqa: BLE001 - filesystems raise what they like
+        cause = settings.masked(f"{type(error).__name__}: {error}"[:300])
+        message = "the options of the claim-check storage are wrong"
+        raise ConfigError(
+            message, remedy="See the documentation of the filesystem", key="source.claim_check.options", cause=cause
+        ) from None
+    if hasattr(files, "retries"):
+        files.retries = 1  # s3fs retries too: see S3_CLIENT
+    return files
+
+
+def _options(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    if protocol == LOCAL:
+        return dict(given)
+    # Every object is read once, and nothing is listed.
+    options = {**given, "use_listings_cache": False}
+    if protocol == "s3":
+        client = {**S3_CLIENT, "retries": dict(S3_CLIENT["retries"])}
+        options["config_kwargs"] = {**client, **options.get("config_kwargs", {})}
+    return options
