@@ -29,6 +29,9 @@ HOSTILE_TEXTS = (
 HOSTILE_BYTES = (b"", b"\x89PNG\r\n\x1a\n", b"\x00\x00", b"\\x41\\", b"'\"`;", bytes(range(256)), "日本".encode(), b"\xff\xfe\xed\xa0\x80")
 _ZERO_DAY = "0000-00-00"
 _WORDS = ("alpha", "beta", "gamma", "delta", "kiwi", "lime", "Straße", "naïve", "Ωmega")
+# The greatest, the least normal and the least number of each floating type. Not -0.0: SQLite stores it as 0.0.
+EDGE_FLOATS = (3.4028234663852886e38, -3.4028234663852886e38, 1.1754943508222875e-38, 1.401298464324817e-45)
+EDGE_DOUBLES = (1.7976931348623157e308, -1.7976931348623157e308, 2.2250738585072014e-308, 5e-324)
 _NULL_SHARE = 0.12
 _HOSTILE_SHARE = 0.3
 
@@ -46,13 +49,14 @@ def _integer(rng: random.Random, kind: UpstreamType) -> int:
 
 
 def _float(rng: random.Random, _kind: UpstreamType) -> float:
-    # Six digits survive a FLOAT column of any server; its text form decides the comparison.
-    value = float(f"{rng.uniform(-1000, 1000):.6g}") if rng.random() < 0.8 else rng.choice((0.0, 1.5e10, -2.5e-9, 1e-07, 16777216.0))
+    # Six digits survive a FLOAT column of any server; its text form decides the comparison. All digits of the edges matter.
+    usual = rng.random() < 0.8
+    value = float(f"{rng.uniform(-1000, 1000):.6g}") if usual else rng.choice((0.0, 1.5e10, -2.5e-9, 1e-07, 16777216.0, *EDGE_FLOATS))
     return float(cast("float", struct.unpack("<f", struct.pack("<f", value))[0]))
 
 
 def _double(rng: random.Random, _kind: UpstreamType) -> float:
-    return rng.uniform(-1e6, 1e6) if rng.random() < 0.8 else rng.choice((0.0, 1e300, -2.5e-300, 1e21, 1e-7, 0.1))
+    return rng.uniform(-1e6, 1e6) if rng.random() < 0.8 else rng.choice((0.0, 1e300, -2.5e-300, 1e21, 1e-7, 0.1, *EDGE_DOUBLES))
 
 
 def _decimal(rng: random.Random, kind: UpstreamType) -> str:
@@ -103,10 +107,15 @@ def _datetime(rng: random.Random, kind: UpstreamType) -> str:
 
 
 def _timestamp(rng: random.Random, kind: UpstreamType) -> str:
+    if rng.random() < 0.08:
+        edge = rng.choice(("0000-00-00 00:00:00", "1970-01-01 00:00:01", "2038-01-19 03:14:07"))
+        return edge + ("." + "0" * kind.size if kind.size else "")
     return f"{rng.randint(1971, 2037)}-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d} {_clock(rng, kind)}"
 
 
 def _time(rng: random.Random, kind: UpstreamType) -> str:
+    if rng.random() < 0.05:
+        return rng.choice(("-", "")) + "838:59:59" + ("." + "0" * kind.size if kind.size else "")
     hours = rng.choice((0, 8, 23, 101, 517, 837))
     clock = f"{hours:02d}:{rng.randint(0, 59):02d}:{rng.randint(1, 59):02d}{_fraction(rng, kind)}"
     return ("-" if rng.random() < 0.3 else "") + clock
@@ -125,7 +134,7 @@ def _enum(rng: random.Random, kind: UpstreamType) -> int:
 
 
 def _set(rng: random.Random, kind: UpstreamType) -> int:
-    return rng.getrandbits(len(kind.labels))
+    return rng.choice((0, (1 << len(kind.labels)) - 1, rng.getrandbits(len(kind.labels)), rng.getrandbits(len(kind.labels))))
 
 
 def _json(rng: random.Random, _kind: UpstreamType) -> str:

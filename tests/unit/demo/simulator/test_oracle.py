@@ -104,7 +104,7 @@ def test_a_value_of_another_kind_says_so(kind, value):
 
 
 def test_an_oracle_notices_a_change_of_a_row_that_it_does_not_have(tmp_path):
-    steps = [step for step in HISTORY if any(change.before is not None for change in step.rows)]
+    steps = [step for step in HISTORY if any(change.after is None for change in step.rows)]
     with SqliteOracle(tmp_path / "oracle.db") as oracle:
         for step in HISTORY:
             if step.ts < steps[0].ts:
