@@ -78,8 +78,11 @@ def may_follow(ts: int, earlier_ts: int) -> bool:
     return ts >= earlier_ts
 
 
-def is_later_version(version: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Whether a (commit_ts, kind) of one row follows another: within one commit_ts the delete comes before the upsert."""
+def is_later_version(version: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether a version of one row follows another, by (commit_ts, kind) or (commit_ts, kind, offset, index).
+
+    Within one commit_ts the delete comes before the upsert.
+    """
     return version > other
 
 

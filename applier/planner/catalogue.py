@@ -16,6 +16,8 @@ class ColumnDescription:
     nullable: bool
     generated: bool = False
     has_default: bool = False
+    default: str | None = None
+    """What a REPLACE writes for the column's default; None: it has none, or none that can be written."""
     binary: bool = False
     """Whether it holds bytes and not text (the sink knows it even where the wire's flags are stale)."""
     labels: tuple[str, ...] = ()

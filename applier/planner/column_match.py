@@ -106,12 +106,35 @@ def check_unique_indexes(shape: Shape, description: TableDescription, facts: Map
         raise unique_index_difference(index.name).as_error(index=index.name, **facts)
 
 
+def is_partial(shape: Shape, description: TableDescription) -> bool:
+    """Whether images of a shape lack columns that a row of the sink has. Placeholders are whole once they are read from upstream."""
+    sent = {column.name.casefold() for column in shape.columns}
+    return not shape.placeholder and any(column.name.casefold() not in sent for column in description.columns if not column.generated)
+
+
 def match_row(shape: Shape, description: TableDescription, facts: Mapping[str, Any]) -> tuple[MatchedColumn, ...]:
     """Match the columns that a whole row writes, in the order of the sink's table.
 
     FatalSinkError if the sink lacks a column of the image; NeedsOperator if the image lacks a column of the sink: REPLACE would
     silently reset it. ``facts`` name the row in the error.
     """
+    _refuse_unknown_columns(shape, description, facts)
+    return match_columns(shape, description, written_columns(description), facts)
+
+
+def written_columns(description: TableDescription) -> tuple[str, ...]:
+    """Return the columns that a whole row writes."""
+    return tuple(column.name for column in description.columns if not column.generated)
+
+
+def match_part(shape: Shape, description: TableDescription, facts: Mapping[str, Any]) -> tuple[MatchedColumn, ...]:
+    """Match the columns that a partial row writes. FatalSinkError if the sink lacks a column of the image."""
+    _refuse_unknown_columns(shape, description, facts)
+    sent = {column.name.casefold() for column in shape.columns}
+    return match_columns(shape, description, [name for name in written_columns(description) if name.casefold() in sent], facts)
+
+
+def _refuse_unknown_columns(shape: Shape, description: TableDescription, facts: Mapping[str, Any]) -> None:
     sink = columns_of(description)
     for column in shape.columns:
         if column.name.casefold() not in sink:
@@ -121,7 +144,6 @@ def match_row(shape: Shape, description: TableDescription, facts: Mapping[str, A
                 column=column.name,
                 **facts,
             )
-    return match_columns(shape, description, tuple(c.name for c in description.columns if not c.generated), facts)
 
 
 def match_columns(shape: Shape, description: TableDescription, names: Sequence[str], facts: Mapping[str, Any]) -> tuple[MatchedColumn, ...]:

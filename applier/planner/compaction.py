@@ -12,9 +12,11 @@ from applier.model.chunk import Chunk
 from applier.model.errors import ApplierError, InvariantViolation
 from applier.model.events import MARKER_IMAGE, FoldedName
 from applier.model.segment import SegmentWindow
-from applier.planner.column_match import Origin, bytes_key_names, key_names, origins_of
+from applier.planner.catalogue import TableDescription
+from applier.planner.column_match import Origin, bytes_key_names, is_partial, key_names, origins_of
 from applier.planner.division import divided, selected
 from applier.planner.final_rows import FinalRows, Key, RowPlace
+from applier.planner.partial_rows import ColumnSet, PartialRows, RowsOfTable
 from applier.planner.transactions import TransactionSet
 
 KeyReader: TypeAlias = Callable[[RowPlace, bytes], Key]
@@ -29,8 +31,15 @@ OnBadKey: TypeAlias = Callable[[RowPlace, ApplierError], None]
 class Compaction:
     """The final rows of one bucket in one segment, table by table. Feed every chunk, or the window's part of it, once; then read."""
 
-    def __init__(self, window: SegmentWindow, rekeyed: Mapping[FoldedName, KeyReaders], on_bad_key: OnBadKey) -> None:
-        self._window = window
+    def __init__(
+        self,
+        window: SegmentWindow,
+        rekeyed: Mapping[FoldedName, KeyReaders],
+        on_bad_key: OnBadKey,
+        described: Mapping[FoldedName, TableDescription],
+    ) -> None:
+        """``described``: the sink's tables. Rows whose images lack columns of theirs are partial (``PartialRows``)."""
+        self._window, self._described = window, described
         self._on_bad_key = on_bad_key
         self._rekeyed = rekeyed
         self.origins: list[Origin] = []
@@ -39,6 +48,9 @@ class Compaction:
         self._readers: dict[int, KeyReader] = {}
         self._used: set[int] = set()
         self._tables: dict[FoldedName, FinalRows] = {}
+        self._columns: dict[int, ColumnSet] = {}
+        """Of each origin whose images are partial: their columns."""
+        self._partial: dict[FoldedName, PartialRows] = {}
         # A dictionary, for its order: nearly sorted, it is sorted in no time.
         self._commits: dict[int, None] = {}
 
@@ -68,6 +80,8 @@ class Compaction:
             self._names.append(table)
             if (readers := self._rekeyed.get(table)) is not None:
                 self._readers[number] = readers(origin)
+            if (description := self._described.get(table)) is not None and is_partial(origin.shape, description):
+                self._columns[number] = frozenset(column.name.casefold() for column in origin.shape.columns)
         return number
 
     def _inside(self, chunk: Chunk, numbers: Sequence[int]) -> Chunk:
@@ -92,7 +106,20 @@ class Compaction:
             origin = array("i", map(numbers.__getitem__, rows.origin))
         if (final := self._tables.get(table)) is None:
             final = self._tables[table] = FinalRows()
+        # Per origin and not per row: tables without partial rows pay nothing.
+        if not self._columns.keys().isdisjoint(map(numbers.__getitem__, used)):
+            rows, keys, origin = self._take_parts(table, RowsOfTable(rows, keys, origin))
         final.feed(rows, keys, origin)
+
+    def _take_parts(self, table: FoldedName, rows: RowsOfTable) -> RowsOfTable:
+        """Keep the partial rows aside and return the others. A delete is whole by its key, and a marker has no columns."""
+        columns = [
+            self._columns.get(number) if kind and image != MARKER_IMAGE else None
+            for number, kind, image in zip(rows.origin, rows.chunk.kind, rows.chunk.image, strict=True)
+        ]
+        if not any(columns):
+            return rows
+        return self._partial.setdefault(table, PartialRows()).feed(rows, columns)
 
     def _rekey(self, rows: Chunk, numbers: Sequence[int]) -> tuple[Chunk, list[Key]]:
         """Return the rows whose key can be read from their image, and their keys."""
@@ -110,8 +137,8 @@ class Compaction:
                 kept.append(row)
         return selected(rows, kept), keys
 
-    def tables(self) -> Iterator[tuple[FoldedName, FinalRows]]:
-        """Yield each table's final rows. InvariantViolation if its rows disagree on the key and were not rekeyed."""
+    def tables(self) -> Iterator[tuple[FoldedName, FinalRows, PartialRows | None]]:
+        """Yield each table's final rows, and its partial ones. InvariantViolation if its rows disagree on the key and were not rekeyed."""
         # The caller has rekeyed these tables; if one was missed, versions of one row are in two buckets and both would be written.
         keys: dict[FoldedName, tuple[tuple[str, ...], ...]] = {}
         for number in self._used:
@@ -121,10 +148,10 @@ class Compaction:
                 raise InvariantViolation("rows of one table disagree on its key and were not rekeyed", table=str(table))
         # Each table is freed once its statements are taken.
         for table in list(self._tables):
-            rows = self._tables.pop(table)
+            rows, partial = self._tables.pop(table), self._partial.pop(table, None)
             rows.finish()
-            if rows.keys:
-                yield table, rows
+            if rows.keys or partial is not None:
+                yield table, rows, partial
 
     def transactions(self) -> TransactionSet:
         """Return the distinct commit_ts in the window; those applied again are not counted again."""

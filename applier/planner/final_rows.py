@@ -90,6 +90,14 @@ class FinalRows:
             self._drop_superseded()
         self.keys = list(self._numbers)
 
+    def row_of(self, key: Key) -> int | None:
+        """Return the row of a key, once finished."""
+        return self._numbers.get(key)
+
+    def version(self, row: int) -> tuple[int, int, int, int]:
+        """Return what orders the versions of a key."""
+        return self.commit_ts[row], self.kind[row], self.offset[row], self.index[row]
+
     def place(self, row: int, origins: Sequence[Origin]) -> RowPlace:
         """Name one row for an error."""
         return RowPlace(origins[self.origin[row]], self.commit_ts[row], self.offset[row], self.index[row], self.keys[row])

@@ -20,6 +20,7 @@ from applier.planner.column_match import key_names
 from applier.planner.compaction import Compaction
 from applier.planner.division import by_window
 from applier.planner.group_rendering import Renderers, TableRenderers
+from applier.planner.partial_plan import PartialPlan
 from applier.planner.port import Dialect, RowDecoder
 from applier.planner.rejected_rows import STOP, PlannedRows, QuarantinePolicy, RejectedRows
 from applier.planner.rendering import image_keys
@@ -63,7 +64,9 @@ def plan_segments(
         raise InvariantViolation(message)
     keys = image_keys(target.rekeyed, target.tables, decoder.image_decoder)
     rejected_rows = [RejectedRows(policy, decoder.decode_key) for _ in windows]
-    compactions = [Compaction(window, keys, rejected.refuse) for window, rejected in zip(windows, rejected_rows, strict=True)]
+    compactions = [
+        Compaction(window, keys, rejected.refuse, target.tables) for window, rejected in zip(windows, rejected_rows, strict=True)
+    ]
     for data in chunks:
         for number, part in by_window(unpack(data), windows):
             compactions[number].feed(part)
@@ -99,17 +102,23 @@ class _Tables:
 
 
 def _planned(compaction: Compaction, rejected_rows: RejectedRows, tables: _Tables) -> Iterator[Planned]:
-    for name, final in compaction.tables():
+    for name, final, partial in compaction.tables():
         rows = PlannedRows(final, compaction.origins, tables.target.rekeyed.get(name), rejected_rows)
         # Markers are rare: the comparison of all images runs in C, and the rows are listed only if there is one.
         chosen: Sequence[int] = range(len(final))
         if MARKER_IMAGE in final.image:
             chosen = list(compress(chosen, final.image))
-        if not chosen:
+        if not chosen and partial is None:
             continue
         renderers = tables.of(name)
         if renderers is None:
             raise _missing(rows, chosen)
+        if partial is not None:
+            laid = PartialPlan(renderers, rows, partial)
+            yield from laid.statements()
+            chosen = [row for row in chosen if row not in laid.superseded]
+        if not chosen:
+            continue
         if rows.key is None:
             _check_key(rows, chosen)
         yield from TablePlan(renderers, rows).statements(chosen)

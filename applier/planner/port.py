@@ -1,7 +1,7 @@
 """The planner's ports: a dialect that renders statements, and a decoder of images. Both are pure, and are pickled to executors."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from applier.model.events import Shape, Value
 from applier.planner.catalogue import ColumnDescription, TableDescription
@@ -58,6 +58,20 @@ class Dialect(Protocol):
 
         The order of the rows is kept. RowRefused, after all rows before it, for a row that alone is larger than the database takes.
         """
+        ...
+
+    def reads(
+        self, table: TableDescription, key: Sequence[str], rows: Iterable[Sequence[str]], columns: Sequence[str]
+    ) -> Iterator[tuple[str, int]]:
+        """Render SELECTs of rows by key from literal texts (``NULL`` keys included), which lock them; yield (text, rows), in order.
+
+        A row of the result begins with the number of its key among ``rows``; what follows, ``read_literal`` makes a literal. A key
+        without a row has none in the result.
+        """
+        ...
+
+    def read_literal(self, value: Any) -> str | None:
+        """Return the literal that stores, in the same column, the bytes that were read; None: too large for the database to show."""
         ...
 
 

@@ -1,13 +1,13 @@
 """Rows that cannot be written: whether they stop the applier or are quarantined, and how they are described."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from applier.model.errors import ApplierError, ProtocolError, RowRefused
 from applier.model.events import Value
 from applier.model.position import Offset, Ts
-from applier.model.rejected_event import EventPlace, RejectedEvent, key_text, reason_of
+from applier.model.rejected_event import EventPlace, RejectedEvent, error_of_event, key_text, reason_of
 from applier.planner.column_match import Origin, key_names
 from applier.planner.final_rows import FinalRows, RowPlace
 
@@ -51,6 +51,12 @@ class RejectedRows:
             raise error
         self._rejected.append(self.described(row, key, reason_of(error)))
 
+    def refuse_described(self, events: Sequence[RejectedEvent], key: Sequence[str], error: ApplierError) -> None:
+        """Quarantine the events of one row, or raise its ``error`` at the place of the first one."""
+        if not self.policy.takes(error):
+            raise error_of_event(error, events[0], key) from error
+        self._rejected += [replace(event, error=reason_of(error)) for event in events]
+
     def described(self, row: RowPlace, key: Sequence[str] | None, error: str = "") -> RejectedEvent:
         """Describe a row by its place and key, without its values."""
         shape = row.origin.shape
@@ -85,6 +91,10 @@ class PlannedRows:
     def origin(self, row: int) -> Origin:
         """Return where a row comes from."""
         return self.origins[self.final.origin[row]]
+
+    def of(self, final: FinalRows) -> "PlannedRows":
+        """Return other rows of the same table."""
+        return PlannedRows(final, self.origins, self.key, self.rejected)
 
     def place(self, row: int) -> RowPlace:
         """Name a row for an error."""

@@ -11,7 +11,16 @@ from typing import Any, NamedTuple, TypeAlias
 from applier.model.errors import ApplierError
 from applier.model.events import FoldedName, Shape, Value
 from applier.planner.catalogue import TableDescription
-from applier.planner.column_match import MatchedColumn, Origin, check_unique_indexes, key_names, match_columns, match_row, with_binary_flags
+from applier.planner.column_match import (
+    MatchedColumn,
+    Origin,
+    check_unique_indexes,
+    key_names,
+    match_columns,
+    match_part,
+    match_row,
+    with_binary_flags,
+)
 from applier.planner.compaction import KeyReader, KeyReaders
 from applier.planner.final_rows import Key, RowPlace
 from applier.planner.port import Dialect, ImageDecoder, ImageDecoders, Literal, RowDecoder
@@ -83,6 +92,15 @@ class TableRenderer:
         functions = literals(columns, self.dialect)
         return lambda image: f"({','.join(map(call, functions, take(decode(image))))})"
 
+    def part_texts(self, row: RowPlace) -> Callable[[bytes], Iterator[tuple[str, str]]]:
+        """Return the function from the image of a row of this shape to the columns that it writes, with their literals."""
+        shape = with_binary_flags(row.origin.shape, self.description)
+        check_unique_indexes(shape, self.description, row.facts)
+        columns = match_part(shape, self.description, row.facts)
+        decode, take = self.decoder.image_decoder(shape), pick([column.index for column in columns])
+        names, functions = [column.sink.name for column in columns], literals(columns, self.dialect)
+        return lambda image: zip(names, map(call, functions, take(decode(image))), strict=True)
+
     def key_texts(self, rows: PlannedRows, chosen: Sequence[int]) -> Iterator[list[str]]:
         """Yield the literals of each row's key."""
         final = rows.final
@@ -91,12 +109,13 @@ class TableRenderer:
             number = final.origin[row]
             try:
                 if (render := renderers.get(number)) is None:
-                    render = renderers[number] = self._key_text(rows.place(row))
+                    render = renderers[number] = self.key_text(rows.place(row))
                 yield render(final.keys[row], final.image[row])
             except (ApplierError, TypeError, ValueError, AttributeError) as error:
                 rows.refuse(row, error)
 
-    def _key_text(self, row: RowPlace) -> KeyText:
+    def key_text(self, row: RowPlace) -> KeyText:
+        """Return the function that renders the keys of rows of this shape."""
         decode_key = self.decoder.decode_key
         names = self._key or key_names(row.origin.shape)
         shape = with_binary_flags(row.origin.shape, self.description)

@@ -4,11 +4,12 @@ Where refused rows are looked for, a writer halves a statement until it has foun
 carry what it was rendered from, and render parts of it again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+from applier.model.errors import ApplierError
 from applier.model.rejected_event import RejectedEvent
 from applier.planner.catalogue import TableDescription
 from applier.planner.port import Dialect
@@ -39,11 +40,28 @@ class Statement(NamedTuple):
     """What it was rendered from, where a writer must find the rows that the database refuses; else None."""
     data: bytes = b""
     """Of a statement that loads rows in bulk: the rows that the database asks for. Empty for any other."""
+    reading: "RowsToRead | None" = None
+    """Of a READ: the rows that are written once the sink's rows are read. None for any other."""
 
     @property
     def size(self) -> int:
         """Bytes that are sent for it, bulk data included."""
-        return len(self.text) + len(self.data)
+        return len(self.text) + len(self.data) + (0 if self.reading is None else self.reading.size)
+
+
+class RowsToRead(Protocol):
+    """The rows of a READ (``reading.SinkReading``)."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the rows' literals."""
+        ...
+
+    def replaces(
+        self, found: Mapping[int, Sequence[Any]], refuse: Callable[[Sequence[RejectedEvent], Sequence[str], ApplierError], None]
+    ) -> Iterator[Statement]:
+        """Render REPLACEs of whole rows from the values that the READ has returned, by the number of the key."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,19 +76,28 @@ class StatementRows:
     dialect: Dialect
     texts: tuple[Any, ...]
     rows: tuple[RejectedEvent, ...]
+    earlier: tuple[tuple[RejectedEvent, ...], ...] = ()
+    """Of each row, the other events that it consists of, where rows are laid over one another; empty where none is."""
 
     def halves(self) -> Iterator[Statement]:
         """Render the two halves of the rows."""
         middle = len(self.rows) // 2
         for begin, end in ((0, middle), (middle, len(self.rows))):
-            yield from self._rendered(self.texts[begin:end], self.rows[begin:end])
+            yield from self._rendered(self.texts[begin:end], self.rows[begin:end], self.earlier[begin:end])
 
-    def _rendered(self, texts: Sequence[Any], rows: Sequence[RejectedEvent]) -> Iterator[Statement]:
+    def _rendered(
+        self, texts: Sequence[Any], rows: Sequence[RejectedEvent], earlier: tuple[tuple[RejectedEvent, ...], ...]
+    ) -> Iterator[Statement]:
         render = self.dialect.deletes if self.phase is Phase.DELETE else self.dialect.replaces
         done = 0
         # A half may still be several statements: the dialect cuts by bytes, too.
         for text, number in render(self.table, self.columns, texts):
-            half = replace(self, texts=tuple(texts[done : done + number]), rows=tuple(rows[done : done + number]))
+            half = replace(
+                self,
+                texts=tuple(texts[done : done + number]),
+                rows=tuple(rows[done : done + number]),
+                earlier=earlier[done : done + number],
+            )
             commits = [row.commit_ts for row in half.rows]
             yield Statement(self.phase, str(self.table.folded), text.encode(), number, min(commits), max(commits), half)
             done += number

@@ -4,11 +4,11 @@ Each try runs after a savepoint. A refused statement is halved until single rows
 2 log2(n) further statements per refused row. Row by row would be n statements, and a savepoint per row costs every good segment.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from applier.model.errors import FatalSinkError, RowRefused
+from applier.model.errors import ApplierError, FatalSinkError, RowRefused
 from applier.model.rejected_event import EventPlace, RejectedEvent, error_of_event, reason_of
 from applier.planner.statement import Statement, StatementRows
 from applier.sinks.quarantine import Quarantined
@@ -67,11 +67,15 @@ class RefusedRows:
         return statement.rows
 
     def _refuse(self, source: StatementRows, error: RowRefused) -> None:
-        (row,) = source.rows
-        if self._taker is None:
-            raise error_of_event(error, row, source.key) from error
-        self.refused.append(replace(row, error=reason_of(error)))
-        self._count(self.refused[-1])
+        self.refuse((*source.rows, *(event for events in source.earlier for event in events)), source.key, error)
+
+    def refuse(self, events: Sequence[RejectedEvent], key: Sequence[str], error: ApplierError) -> None:
+        """Quarantine all events that one row consists of, or raise its error at the place of the first."""
+        if self._taker is None or not isinstance(error, RowRefused):
+            raise error_of_event(error, events[0], key) from error
+        for event in events:
+            self.refused.append(replace(event, error=reason_of(error)))
+            self._count(self.refused[-1])
 
     def _count(self, event: RejectedEvent) -> None:
         """Count a rejected event. The quarantine is asked which of them it has only where all of them would be too many."""

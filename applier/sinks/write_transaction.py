@@ -13,13 +13,14 @@ from typing import Any, NoReturn, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from applier.model.errors import ApplierError, InvariantViolation, UnknownOutcome
+from applier.model.errors import ApplierError, InvariantViolation, NeedsOperator, UnknownOutcome
 from applier.model.rejected_event import EventPlace, RejectedEvent
 from applier.planner.statement import Phase, Statement
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.progress_table import FenceState, ProgressTable
 from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.failpoint import reach
+from applier.sinks.held_statements import HeldStatements
 from applier.sinks.progress import Fence, ProgressCommit
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.refused_rows import RefusedRows
@@ -38,6 +39,10 @@ class WriteSession(Protocol):
 
     def execute(self, statement: Statement) -> None:
         """Send one statement. RowRefused if the database warns that it altered a value."""
+        ...
+
+    def read(self, statement: Statement) -> list[tuple[Any, ...]]:
+        """Send a READ and return its rows."""
         ...
 
     def control(self, command: str) -> None:
@@ -93,7 +98,7 @@ class WriteTransaction:
         try:
             refused_rows = self._refused_rows(session, quarantined)
             refused_rows.count_planned()
-            rows = _run(refused_rows, statements)
+            rows = _run(session, refused_rows, statements)
             # After the lock and before the progress moves: an event is stored once, and never skipped by a moved offset.
             stored = self._store(session, quarantined, refused_rows.refused)
             _translated(
@@ -128,13 +133,32 @@ class WriteTransaction:
         return _translated(session, "writing to the quarantine", lambda: quarantine.store(session.connection, quarantined, refused))
 
 
-def _run(refused_rows: RefusedRows, statements: Iterable[Statement]) -> int:
+def _run(session: WriteSession, refused_rows: RefusedRows, statements: Iterable[Statement]) -> int:
     """Run the statements in order and return how many rows were written."""
     rows = 0
     reached: dict[str, Phase] = {}
+    completed = HeldStatements()
     for statement in statements:
         _check_order(statement, reached)
-        rows += refused_rows.run(statement)
+        if statement.reading is None:
+            rows += refused_rows.run(statement)
+            continue
+        for replacing in statement.reading.replaces(_read(session, statement), refused_rows.refuse):
+            completed.add(replacing)
+    return rows + sum(map(refused_rows.run, completed))
+
+
+def _read(session: WriteSession, statement: Statement) -> dict[int, Sequence[Any]]:
+    """Return the values of the rows that a READ finds and locks, by the number of the key."""
+    found = _translated(session, "reading rows", lambda: session.read(statement), **_facts(statement))
+    rows: dict[int, Sequence[Any]] = {int(number): values for number, *values in found}
+    # Two rows of the sink for one key: to write either of them whole would give it what the other one has.
+    if len(rows) != len(found):
+        raise NeedsOperator(
+            "several rows of the sink have the key of one row of upstream",
+            remedy="Give the sink's table the primary or unique key that it has upstream, and delete the rows that upstream lacks",
+            **_facts(statement),
+        )
     return rows
 
 
@@ -155,11 +179,11 @@ def _execute(session: WriteSession, statement: Statement) -> None:
         _raise_translated(session, error, "writing rows", **_facts(statement))
 
 
-def _translated(session: WriteSession, doing: str, work: Callable[[], T]) -> T:
+def _translated(session: WriteSession, doing: str, work: Callable[[], T], **facts: Any) -> T:
     try:
         return work()
     except Exception as error:  # noqa: BLE001 - as above
-        _raise_translated(session, error, doing)
+        _raise_translated(session, error, doing, **facts)
 
 
 def _raise_translated(session: WriteSession, error: Exception, doing: str, **facts: Any) -> NoReturn:

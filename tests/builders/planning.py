@@ -114,6 +114,15 @@ class PlainDialect:
     def replaces(self, table: TableDescription, columns: Sequence[str], rows: Iterable[str]) -> Iterator[tuple[str, int]]:
         yield from self._statements("replace", table, columns, (f"[{row[1:-1]}]" for row in rows))
 
+    def reads(
+        self, table: TableDescription, key: Sequence[str], rows: Iterable[Sequence[str]], columns: Sequence[str]
+    ) -> Iterator[tuple[str, int]]:
+        texts = (f"[{','.join(row)}]" for row in rows)
+        yield from self._statements(f"read {','.join(columns)} by", table, key, texts)
+
+    def read_literal(self, value: Any) -> str | None:
+        return _plain(value)
+
     def _statements(
         self, operation: str, table: TableDescription, columns: Sequence[str], rows: Iterable[str]
     ) -> Iterator[tuple[str, int]]:

@@ -88,14 +88,16 @@ def _is_plain(part: Mapping[str, Any]) -> bool:
 def _column(row: Mapping[str, Any]) -> ColumnDescription:
     data_type, column_type = str(row["DATA_TYPE"]).casefold(), str(row["COLUMN_TYPE"])
     extra = str(row["EXTRA"]).upper()
+    # MariaDB spells the default of a nullable column 'NULL'.
+    has_default = row["COLUMN_DEFAULT"] not in {None, "NULL"} or "AUTO_INCREMENT" in extra
     return ColumnDescription(
         name=row["COLUMN_NAME"],
         sql_type=column_type,
         nullable=row["IS_NULLABLE"] == "YES",
         # DEFAULT_GENERATED is MySQL 8's word for a default that is an expression: such a column is written.
         generated="VIRTUAL GENERATED" in extra or "STORED GENERATED" in extra or bool(row["GENERATION_EXPRESSION"]),
-        # MariaDB spells the default of a nullable column 'NULL'.
-        has_default=row["COLUMN_DEFAULT"] not in {None, "NULL"} or "AUTO_INCREMENT" in extra,
+        has_default=has_default,
+        default="DEFAULT" if has_default or row["IS_NULLABLE"] == "YES" else None,
         # TiDB names the charset of some binary columns; the other servers turn such columns into BINARY and BLOB types.
         binary=data_type in _BLOBS or (row["CHARACTER_SET_NAME"] == "binary" and ("char" in data_type or "text" in data_type)),
         labels=labels_of(column_type) if data_type in {"enum", "set"} else (),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
+from typing import Any
 
 from applier.model.errors import RowRefused
 from applier.planner.catalogue import ColumnDescription, TableDescription
@@ -16,6 +17,7 @@ from applier.sinks.mysql.bulk_load import loads
 from applier.sinks.mysql.fitting import fitting_literal_of
 from applier.sinks.mysql.literals import comparable_of
 from applier.sinks.mysql.quoting import quote_identifier, quote_table
+from applier.sinks.mysql.reads import MOST_READS, read_of
 from applier.sinks.mysql.row import rows_text_of
 
 TARGET_BYTES = 1024 * 1024
@@ -62,6 +64,22 @@ class MysqlDialect:
     def replaces(self, table: TableDescription, columns: Sequence[str], rows: Iterable[str]) -> Iterator[tuple[str, int]]:
         """Render multi-row REPLACEs from row texts."""
         yield from _Cutter(table, self.max_packet_bytes, self.most_rows(table)).cut(_replace_head(table, columns), rows, ",", "")
+
+    def reads(
+        self, table: TableDescription, key: Sequence[str], rows: Iterable[Sequence[str]], columns: Sequence[str]
+    ) -> Iterator[tuple[str, int]]:
+        """Render a SELECT … FOR UPDATE for each key, united; keys are compared as in DELETEs."""
+        quoted = [quote_identifier(column) for column in key]
+        by_name = {column.name: column for column in table.columns}
+        wanted = read_of(table, [by_name[column] for column in columns])
+        if labelled := _labelled(table, key):
+            rows = _by_label(rows, labelled)
+        texts = (f"(SELECT {number},{wanted} WHERE {_compared(quoted, row)} FOR UPDATE)" for number, row in enumerate(rows))
+        yield from _Cutter(table, self.max_packet_bytes, MOST_READS).cut("", texts, " UNION ALL ", "")
+
+    def read_literal(self, value: Any) -> str | None:
+        """Return the literal, as the server has written it."""
+        return value.decode() if isinstance(value, bytes) else value
 
     def rows_text(self, table: TableDescription, columns: Sequence[WireColumn]) -> RowsText:
         """Return the function that renders many rows for ``joined_replaces``; it leaves what is too large for a statement."""

@@ -19,7 +19,7 @@ from applier.sinks.mysql.bulk_write import load
 from applier.sinks.mysql.error_table import ErrorVerdict
 from applier.sinks.mysql.errors import code_of, is_database_error, meaning_of, translate
 from applier.sinks.mysql.registry import SessionRegistry
-from applier.sinks.mysql.session import Purpose, discard, execute_text, open_session, roll_back
+from applier.sinks.mysql.session import Purpose, discard, driver_of, execute_text, open_session, roll_back
 from applier.sinks.mysql.warnings import judge_warnings
 from applier.sinks.settings import SinkSettings
 
@@ -42,6 +42,12 @@ class MysqlWriteSession:
         _, warnings = execute_text(self.connection, statement.text)
         if warnings:
             judge_warnings(self.connection, statement, warnings)
+
+    def read(self, statement: Statement) -> list[tuple[Any, ...]]:
+        """Send a READ, which locks its rows."""
+        with driver_of(self.connection).cursor() as cursor:
+            cursor.execute(statement.text)
+            return list(cursor.fetchall())
 
     def control(self, command: str) -> None:
         """Send a command of transaction control."""

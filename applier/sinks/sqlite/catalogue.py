@@ -12,14 +12,17 @@ from typing import Final
 
 from applier.ddl.column_parser import parse_mysql_definition, parse_mysql_parts
 from applier.ddl.column_type import TypeFamily
-from applier.ddl.table import PRIMARY, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition
+from applier.ddl.table import PRIMARY, ColumnDefinition, DefaultKind, IndexDefinition, IndexPart, TableDefinition
 from applier.ddl.tokens import DdlSyntaxError
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, TableName
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.table_check import UniqueIndex
 from applier.sinks.sqlite.create_statement import MARK
+from applier.sinks.sqlite.literal_value import literal_default
+from applier.sinks.sqlite.literals import blob, plain
 from applier.sinks.sqlite.names import compose, quote, table_name, upstream_index
+from applier.sinks.sqlite.stored_value import Inexact
 
 FOREIGN: Final = "sqlite "
 """Begins the ``sql_type`` of a column of a table that the applier did not make: affinity, then the declared type."""
@@ -171,10 +174,30 @@ def _column(column: ColumnDefinition) -> ColumnDescription:
         nullable=column.nullable,
         generated=bool(column.generated),
         has_default=column.default is not None,
+        default=_default(column),
         binary=column.type.family is TypeFamily.BINARY,
         labels=column.type.labels,
         is_set=column.type.family is TypeFamily.SET,
     )
+
+
+def _default(column: ColumnDefinition) -> str | None:
+    """Return the literal of a default. An expression, the present time too, has none: only upstream knows its values."""
+    if column.default is None:
+        return "NULL" if column.nullable else None
+    if column.default.kind is not DefaultKind.LITERAL:
+        return None
+    try:
+        value = literal_default(column.type, column.default.text)
+    except Inexact:
+        return None
+    return blob(value) if isinstance(value, bytes) else plain(value)
+
+
+def _foreign_default(column: "_ColumnInfo") -> str | None:
+    if column.default is None:
+        return None if column.not_null or column.key_position else "NULL"
+    return f"({column.default})"
 
 
 def _foreign_column(column: _ColumnInfo) -> ColumnDescription:
@@ -185,6 +208,7 @@ def _foreign_column(column: _ColumnInfo) -> ColumnDescription:
         nullable=not column.not_null and not column.key_position,
         generated=column.is_generated,
         has_default=column.default is not None,
+        default=_foreign_default(column),
         binary=affinity == "BLOB" and "BLOB" in column.declared.upper(),
     )
 

@@ -7,21 +7,23 @@ cannot stand in SQL text and is cast from its bytes. ENUM and SET become their l
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import frexp, isinf, isnan
-from typing import Final
+from typing import Any, Final
 
 from applier.model.errors import FatalSinkError, RowRefused
 from applier.model.events import TableName, Value
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import Literal
 from applier.sinks.sqlite.catalogue import FOREIGN
+from applier.sinks.sqlite.literals import MAX_SIGNED, blob, number, plain, text
 from applier.sinks.sqlite.names import ROWID_NAMES, Sql, compose, quote, quote_all, stored_name
 
-_MAX_SIGNED: Final = 2**63 - 1
-_MIN_SIGNED: Final = -(2**63)
 _ENUM: Final = 247
 _SET: Final = 248
 _DECIMAL: Final = 246
+_AS_READ: Final = (
+    "CASE typeof({column}) WHEN 'text' THEN 'CAST(x%' || hex({column}) || '% AS TEXT)' WHEN 'blob' THEN 'x%' || hex({column}) || '%' "
+    "WHEN 'integer' THEN CAST({column} AS TEXT) WHEN 'real' THEN {column} ELSE 'NULL' END"
+).replace("%", "''")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,27 @@ class SqliteDialect:
         prefix = compose("REPLACE INTO {table} ({columns}) VALUES ", table=quote(_stored(table)), columns=quote_all(list(columns)))
         return self._cut(prefix, rows, "")
 
+    def reads(
+        self, table: TableDescription, key: Sequence[str], rows: Iterable[Sequence[str]], columns: Sequence[str]
+    ) -> Iterator[tuple[str, int]]:
+        """Render a SELECT of rows by key, joined as ``deletes`` joins them."""
+        keys = [f"({number},{','.join(row)})" for number, row in enumerate(rows)]
+        wanted = Sql(",".join(as_read(Sql(f"t.{quote(column)}")) for column in columns))
+        conditions = [compose("t.{column} IS k.column{n}", column=quote(one), n=Sql(str(n))) for n, one in enumerate(key, 2)]
+        query = compose(
+            "SELECT k.column1,{wanted} FROM (VALUES {keys}) AS k CROSS JOIN {table} AS t ON {conditions}",
+            wanted=wanted,
+            keys=Sql(",".join(keys)),
+            table=quote(_stored(table)),
+            conditions=Sql(" AND ".join(conditions)),
+        )
+        if keys:
+            yield query, len(keys)
+
+    def read_literal(self, value: Any) -> str | None:
+        """Return the literal of a value that ``reads`` has returned: floats are numbers, all others literals."""
+        return number(value) if isinstance(value, float) else str(value)
+
     def _cut(self, prefix: str, rows: Iterable[str], suffix: str) -> Iterator[tuple[str, int]]:
         batch: list[str] = []
         size = 0
@@ -71,6 +94,11 @@ class SqliteDialect:
 
 def _stored(table: TableDescription) -> str:
     return stored_name(TableName(table.schema, table.table))
+
+
+def as_read(column: Sql) -> Sql:
+    """Return the expression of what a column holds: a literal with the same storage class and bytes, or a float as it is."""
+    return compose(_AS_READ, column=column)
 
 
 def _partition(rows: Iterable[Sequence[str]]) -> tuple[list[str], bool]:
@@ -102,72 +130,6 @@ def _join_suffix(table: Sql, columns: Sequence[str]) -> Sql:
 
 
 # --- literals -----------------------------------------------------------------------------------------------------------
-
-
-def plain(value: Value) -> str:
-    """Render a value for a column that is not binary."""
-    match value:
-        case str():
-            return text(value)
-        case None:
-            return "NULL"
-        case int():
-            # Beyond 63 bits SQLite reads a number as a float: the column keeps decimal text (`column_type.py`).
-            return str(value) if _MIN_SIGNED <= value <= _MAX_SIGNED else f"'{value}'"
-        case float():
-            return number(value)
-        case bytes():
-            return f"CAST(x'{value.hex()}' AS TEXT)"
-
-
-def text(value: str) -> str:
-    """Render text; through its bytes where SQL text cannot carry it."""
-    if "\0" in value:
-        return f"CAST(x'{value.encode('utf-8', 'surrogateescape').hex()}' AS TEXT)"
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return f"CAST(x'{value.encode('utf-8', 'surrogateescape').hex()}' AS TEXT)"
-    return "'" + value.replace("'", "''") + "'"
-
-
-EXACT_INTEGERS: Final = 2**53
-"""Below it every integer is a float."""
-MAX_SHIFT: Final = 62
-"""The greatest power of two that is an integer of SQLite."""
-
-
-def number(value: float) -> str:
-    """Render a float so that it reads back as the same one; RowRefused for NaN, which SQLite would make NULL.
-
-    SQLite's reading of a decimal fraction may miss the last bit, so it gets an integer scaled by powers of two: both are exact.
-    """
-    if isnan(value):
-        raise RowRefused("NaN cannot be stored", remedy="Look for a defect in the producer")
-    # SQLite has no literal for infinity: a number beyond its range reads as one.
-    if isinf(value):
-        return "9e999" if value > 0 else "-9e999"
-    if value.is_integer() and abs(value) < EXACT_INTEGERS:
-        return repr(value)
-    fraction, exponent = frexp(value)
-    return f"({fraction * EXACT_INTEGERS:.1f}{_scaled(exponent - 53)})"
-
-
-def _scaled(exponent: int) -> str:
-    operator, text, left = ("*", "", exponent) if exponent > 0 else ("/", "", -exponent)
-    while left > 0:
-        step = min(left, MAX_SHIFT)
-        text += f"{operator}{1 << step}"
-        left -= step
-    return text
-
-
-def blob(value: Value) -> str:
-    """Render a value for a binary column: text as the bytes that it stands for."""
-    if isinstance(value, str):
-        value = value.encode("utf-8", "surrogateescape")
-    return f"x'{value.hex()}'" if isinstance(value, bytes) else plain(value)
 
 
 def _labels(column: ColumnDescription, *, is_set: bool) -> Literal:
@@ -219,7 +181,7 @@ def _foreign(column: ColumnDescription, mysql_type: int) -> Literal:
         return render
 
     def guarded(value: Value) -> str:
-        is_great = isinstance(value, int) and value > _MAX_SIGNED
+        is_great = isinstance(value, int) and value > MAX_SIGNED
         if is_great or (mysql_type == _DECIMAL and value is not None):
             raise RowRefused(
                 "the sink's column would turn this value into floating point",

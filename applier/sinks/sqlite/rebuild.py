@@ -15,8 +15,8 @@ from applier.model.errors import NeedsOperator
 from applier.model.position import Ts
 from applier.sinks.sqlite.conversion import Conversion, conversion, same
 from applier.sinks.sqlite.create_statement import column_clause, create_indexes, create_table
-from applier.sinks.sqlite.dialect import blob, plain
 from applier.sinks.sqlite.literal_value import fill_value
+from applier.sinks.sqlite.literals import blob, plain
 from applier.sinks.sqlite.names import Sql, compose, quote, quote_all, stored_name
 from applier.sinks.sqlite.stored_value import Inexact, Stored
 

@@ -28,6 +28,10 @@ class SqliteWriteSession:
         """Run one statement. SQLite has no warnings: STRICT tables refuse what does not fit."""
         self.driver.execute(statement.text.decode())
 
+    def read(self, statement: Statement) -> list[tuple[Any, ...]]:
+        """Run a READ. The transaction holds the file's write lock already."""
+        return self.driver.execute(statement.text.decode()).fetchall()
+
     def control(self, command: str) -> None:
         """Run a command of transaction control."""
         self.driver.execute(command)

@@ -6,7 +6,22 @@ import pytest
 
 from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError
 from applier.model.events import Flag
-from tests.builders.planning import BLOB, INT, KEY, ORDERS_SHAPE, TEXT, gone, packed, plan, put, shape, sink_column, sink_table, written
+from tests.builders.planning import (
+    BLOB,
+    INT,
+    KEY,
+    ORDERS,
+    ORDERS_SHAPE,
+    TEXT,
+    gone,
+    packed,
+    plan,
+    put,
+    shape,
+    sink_column,
+    sink_table,
+    written,
+)
 
 WIDE = shape(("id", INT, KEY), ("name", TEXT, 64), ("extra", TEXT, 64))
 
@@ -24,17 +39,17 @@ def test_a_column_that_the_sink_lacks_stops_with_column_table_and_commit_ts() ->
     assert caught.value.remedy
 
 
-def test_s16_a_partial_image_needs_the_operator_and_never_resets_a_column() -> None:
-    with pytest.raises(NeedsOperator, match="lacks columns that the sink") as caught:
-        plan(packed(put(5, 1, "x")), tables=[sink_table("id", "name", "extra", "more")])
-    assert caught.value.facts["columns"] == "extra,more"
-    assert caught.value.exit_code == 6
-
-
 def test_a_delete_needs_only_the_key_whatever_else_its_image_holds_or_lacks() -> None:
     keys_only = shape(("id", INT, KEY))
     for row in (gone(5, 1, shape=keys_only), gone(5, 1, "x", "y", shape=WIDE)):
         assert written(packed(row)) == [["delete", "orders", ["id"], [[1]]]]
+
+
+def test_rows_of_a_key_that_their_images_lack_need_the_operator() -> None:
+    with pytest.raises(NeedsOperator, match="lacks columns that the sink") as caught:
+        plan(packed(put(5, 1, "x")), tables=[sink_table("id", "name", "code")], rekeyed={ORDERS: ("code",)})
+    assert caught.value.facts["columns"] == "code"
+    assert caught.value.exit_code == 6
 
 
 def test_a_superseded_version_may_be_partial() -> None:
