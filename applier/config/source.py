@@ -8,9 +8,11 @@ from applier.config.choice import OnRejectedEvent
 from applier.config.claim_check import ClaimCheckConfig
 from applier.config.secret import with_files_read
 from applier.config.section import Properties, Seconds, Section
+from applier.config.selection import EventFilterConfig, RouteConfig, selection_of
 from applier.config.time_zone import ambiguous_years, check_time_zone
 from applier.config.value import Whole, check_servers, check_topics, nearest, refuse
 from applier.model.position import MAX_TS
+from applier.selection import TableSelection
 from applier.sources.kafka.settings import OWNED_PROPERTIES
 
 PartitionCount = Annotated[Whole, Field(ge=1)]
@@ -33,6 +35,10 @@ class SourceConfig(Section):
     new_collations: bool = True
     """TiDB's ``new_collations_enabled_on_first_bootstrap``; False: upstream compares all texts byte by byte."""
     partitions: PartitionCount | dict[str, PartitionCount] | None = None
+    tables: Annotated[tuple[str, ...], BeforeValidator(_split)] = ()
+    """TiDB's table filter: the last rule that matches counts. None: all tables."""
+    route: tuple[RouteConfig, ...] = ()
+    event_filter: tuple[EventFilterConfig, ...] = ()
     on_unreadable: OnRejectedEvent = OnRejectedEvent.STOP
     claim_check: ClaimCheckConfig = ClaimCheckConfig()
     stall_after_s: Seconds = 60.0
@@ -54,6 +60,15 @@ class SourceConfig(Section):
             if topic not in self.topics:
                 raise refuse(f"limits a topic that is not in source.topics: {topic!r}", nearest(topic, self.topics))
         return self
+
+    @model_validator(mode="after")
+    def _check_selection(self) -> Self:
+        self.selection()
+        return self
+
+    def selection(self) -> TableSelection:
+        """Return what the replica has of upstream, and under which names."""
+        return selection_of(self.tables, self.route, self.event_filter)
 
     def time_zone_warning(self) -> dict[str, Any] | None:
         """Return the facts of a warning if TIMESTAMP text of the zone can have two meanings, else None."""

@@ -49,7 +49,7 @@ class _Group:
 
     @classmethod
     def of(cls, queue: Queue, ddls: Mapping[DdlIdentity, DdlEvent]) -> "_Group":
-        touched = [touches(ddls[key]) for key in queue]
+        touched = [frozenset() if ddls[key].left_out else touches(ddls[key]) for key in queue]
         names = {name for some in touched if some is not None for name in some}
         return cls([queue], names, {name.schema_name for name in names}, None in touched)
 
@@ -69,13 +69,13 @@ class _Group:
 
 def tables_to_ask(queues: Iterable[Queue], ddls: Mapping[DdlIdentity, DdlEvent]) -> tuple[TableName, ...]:
     """Name the tables whose existence in the sink decides the order of these DDLs."""
-    statements = (parse_ddl(ddls[key]) for queue in queues for key in queue)
+    statements = (_statement(ddls[key]) for queue in queues for key in queue)
     return tuple(dict.fromkeys(name for statement in statements if statement for name in statement.names))
 
 
 def find_order(queues: Sequence[Queue], ddls: Mapping[DdlIdentity, DdlEvent], existing: frozenset[FoldedName]) -> list[DdlIdentity]:
     """Interleave the queues of groups_by_names topics in the one way that the names allow; NeedsOperator if there is not one."""
-    statements = {key: parse_ddl(ddls[key]) for queue in queues for key in queue}
+    statements = {key: _statement(ddls[key]) for queue in queues for key in queue}
     understood = {key: statement for key, statement in statements.items() if statement is not None}
     if len(understood) < len(statements):
         raise _undecidable("one of them cannot be parsed", ddls, statements)
@@ -85,6 +85,11 @@ def find_order(queues: Sequence[Queue], ddls: Mapping[DdlIdentity, DdlEvent], ex
     if len(found) > 1:
         raise _undecidable("several orders are possible, with different results", ddls, statements)
     return list(found[0])
+
+
+def _statement(ddl: DdlEvent) -> DdlStatement | None:
+    """Return what a DDL does to names; nothing if the filter leaves it out: the sink has none of them."""
+    return DdlStatement(kind=DdlKind.ALTER_TABLE) if ddl.left_out else parse_ddl(ddl)
 
 
 def _names_before(statements: Iterable[DdlStatement], existing: frozenset[FoldedName]) -> dict[FoldedName, Mark]:

@@ -41,13 +41,23 @@ def default_policy(name: str) -> str:
 
 
 def is_skipped(ddl: DdlEvent, policies: Mapping[str, str]) -> bool:
-    """Return whether a DDL is skipped (else it is applied); NeedsOperator if its type stops the applier."""
+    """Return whether a DDL is skipped (else it is applied); NeedsOperator if its type, or the filter and routes, stop the applier."""
     # A type that a later TiDB has is called type_<code>, and can be set like any other.
     name = ddl_type_name(ddl.ddl_type)
     policy = policies.get(name, default_policy(name))
+    if ddl.left_out or policy == "skip":
+        return True
+    if ddl.refusal is not None:
+        raise NeedsOperator(
+            f"{ddl.refusal.why}: {ddl.query}",
+            remedy=ddl.refusal.remedy.replace("TSO", str(ddl.commit_ts)),
+            kind="selection",
+            table=str(ddl.name),
+            commit_ts=ddl.commit_ts,
+        )
     if policy == "stop":
         raise _stopped(ddl, name, is_ours=name not in policies)
-    return policy == "skip"
+    return False
 
 
 def _stopped(ddl: DdlEvent, name: str, *, is_ours: bool) -> NeedsOperator:

@@ -106,17 +106,24 @@ class Shape(NamedTuple):
     """What rows of one table have in common, so that it is examined once and not per row. Columns are in the order of the wire.
 
     ``placeholder``: the rows hold their handle key alone; the whole rows are read from upstream before they are written.
+    ``routed_from``: upstream's name of the table, where a route gives it another one in the sink; None: it has one name.
     """
 
     schema: str
     table: str
     columns: tuple[ColumnShape, ...]
     placeholder: bool = False
+    routed_from: TableName | None = None
 
     @property
     def name(self) -> TableName:
-        """The table as upstream spells it."""
+        """The table in the sink, as upstream spells it."""
         return TableName(self.schema, self.table)
+
+    @property
+    def upstream_name(self) -> TableName:
+        """The table in upstream."""
+        return self.routed_from or self.name
 
     @property
     def handle_key(self) -> tuple[ColumnShape, ...]:
@@ -156,15 +163,28 @@ class RowEvent:
     before: Image | None
 
 
+class DdlRefusal(NamedTuple):
+    """Why a DDL cannot be applied with the configured filter and routes, and what an operator does about it."""
+
+    why: str
+    remedy: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DdlEvent:
-    """A DDL. ``schema`` and ``table`` are the event's own (RENAME: the new name); ``ddl_type`` is TiDB's ActionType."""
+    """A DDL. ``schema`` and ``table`` are the event's own (RENAME: the new name); ``ddl_type`` is TiDB's ActionType.
+
+    ``left_out``: why the filter leaves it out, '' if it does not; it is recorded as skipped, with upstream's names. ``refusal``: why it
+    stops the run at its turn. Else its names are the sink's.
+    """
 
     commit_ts: Ts
     schema: str
     table: str
     query: str
     ddl_type: int
+    left_out: str = ""
+    refusal: DdlRefusal | None = None
 
     @property
     def name(self) -> TableName:

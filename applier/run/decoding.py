@@ -7,4 +7,4 @@ from applier.sources.port import Decoder
 
 def decoder_for(config: Config) -> Decoder:
     """Return the decoder. ConfigError: a package is missing that reads the claim-check storage, or an option of it is wrong."""
-    return decoder_of(config.source.claim_check.settings())
+    return decoder_of(config.source.claim_check.settings(), config.source.selection())

@@ -3,6 +3,7 @@
 The one place that knows which sources there are: a second one adds its settings here.
 """
 
+from applier.selection import EVERYTHING, TableSelection
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.claim_check.store import FsspecStore
 from applier.sources.kafka.client import KafkaSource
@@ -20,9 +21,9 @@ def open_source(settings: KafkaSettings, decoder: Decoder = OPEN_PROTOCOL) -> So
     return KafkaSource(settings, decoder)
 
 
-def decoder_of(claim_check: ClaimCheckSettings | None) -> Decoder:
+def decoder_of(claim_check: ClaimCheckSettings | None, selection: TableSelection = EVERYTHING) -> Decoder:
     """Return how records are read to be applied. ConfigError: a package is missing that reads the storage, or an option of it is wrong."""
     store = None if claim_check is None else FsspecStore(claim_check)
     if store is not None:
         store.check()
-    return OpenProtocolDecoder(WholeRowSources(claims=store))
+    return OpenProtocolDecoder(WholeRowSources(claims=store), selection)

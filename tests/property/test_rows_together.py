@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from applier.model.errors import ProtocolError
-from applier.model.events import ColumnShape, RowKind, Shape
+from applier.model.events import ColumnShape, RowKind, Shape, TableName
 from applier.model.position import Stream
 from applier.sources.open_protocol import OpenProtocolPlacer, row_head
 from applier.sources.open_protocol.head import read_head
@@ -22,7 +22,7 @@ DEEP = [{"x": 1}, {"y": {}}, [{}, {}], "}\n{", '}{"', {"}": {"{": []}}]
 
 
 def known_shapes():
-    known = KnownTable("shop", "orders").upserts
+    known = KnownTable(TableName("shop", "orders")).upserts
     known.learn(SHAPE)
     return known
 

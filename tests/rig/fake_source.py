@@ -14,7 +14,8 @@ from applier.model.errors import SourceError
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
-from applier.sources.open_protocol import OPEN_PROTOCOL, OpenProtocolDecoder
+from applier.selection import EVERYTHING
+from applier.sources.open_protocol import OpenProtocolDecoder
 from applier.sources.port import Record
 
 _BATCH = 500
@@ -72,6 +73,7 @@ class FakeSource:
         self._seen: dict[Stream, int] = {}
         self._place = 0
         self.shown_offsets: dict[Stream, Offset] = {}
+        self.selection = EVERYTHING
         self._records = _by_stream(self._log)
         if not hidden:
             self.advance(len(self._log))
@@ -84,7 +86,7 @@ class FakeSource:
     @property
     def decoder(self) -> OpenProtocolDecoder:
         """The decoding part: the simulator writes what TiCDC writes."""
-        return OPEN_PROTOCOL
+        return OpenProtocolDecoder(selection=self.selection)
 
     @property
     def exhausted(self) -> bool:

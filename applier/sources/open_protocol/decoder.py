@@ -6,6 +6,7 @@ from typing import Final
 
 from applier.model.events import Event
 from applier.model.position import Place, Stream
+from applier.selection import EVERYTHING, TableSelection
 from applier.sources.open_protocol.event import decode_record
 from applier.sources.open_protocol.image_codec import image_decoder, images_decoder
 from applier.sources.open_protocol.large_row import REFUSED, WholeRowSources
@@ -16,9 +17,13 @@ from applier.sources.port import Record
 
 @dataclass(frozen=True, slots=True)
 class OpenProtocolDecoder:
-    """Implements ``Decoder``. What is compiled is shared by the process. ``whole_rows``: where large rows are found."""
+    """Implements ``Decoder``. What is compiled is shared by the process. ``whole_rows``: where large rows are found.
+
+    ``selection``: what its placers give of upstream, and under which names. ``events`` shows everything, as it came.
+    """
 
     whole_rows: WholeRowSources = REFUSED
+    selection: TableSelection = EVERYTHING
 
     # The functions themselves, not methods that call them: keys and images are decoded once per row.
     image_decoder = staticmethod(image_decoder)
@@ -27,7 +32,7 @@ class OpenProtocolDecoder:
 
     def placer(self, stream: Stream) -> OpenProtocolPlacer:
         """Make the placer of one range."""
-        return OpenProtocolPlacer(stream, self.whole_rows)
+        return OpenProtocolPlacer(stream, self.whole_rows, self.selection)
 
     def events(self, record: Record, place: Place) -> Sequence[Event]:
         """Return the whole events of one record."""

@@ -5,7 +5,7 @@ is read from upstream before it is written (``Shape.placeholder``); a delete by 
 that says where to look, such a row is refused: it is never applied as if it were whole.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile
 from typing import Final
@@ -45,8 +45,9 @@ REFUSED: Final = WholeRowSources()
 class LargeRowPlacer:
     """Places the large rows of one range. The objects of some records are read together, in the order of the records."""
 
-    def __init__(self, stream: Stream, found: WholeRowSources) -> None:
-        self._stream, self._found = stream, found
+    def __init__(self, stream: Stream, found: WholeRowSources, is_out: Callable[[Head], bool] = lambda _: False) -> None:
+        """``is_out``: whether rows of an event's table are left out, so that their objects are not read."""
+        self._stream, self._found, self._is_out = stream, found, is_out
         self._records: Sequence[Record] = ()
         self._names: Iterator[str] = iter(())
         self._contents: Iterator[bytes | SourceError] = iter(())
@@ -96,7 +97,7 @@ class LargeRowPlacer:
                 continue
             try:
                 heads = [read_head(head_json) for head_json, _ in split_record(record.key, record.value)]
-                yield from [object_name(head.ccl) for head in heads if head.t == ROW and head.ccl]
+                yield from [object_name(head.ccl) for head in heads if head.t == ROW and head.ccl and not self._is_out(head)]
             except ProtocolError:
                 return
 

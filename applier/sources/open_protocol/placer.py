@@ -11,18 +11,22 @@ from struct import error as StructError  # noqa: N812 - a class
 from typing import Final
 
 from applier.model.errors import ProtocolError
+from applier.model.events import AdminEvent, DdlEvent, PlacedRow, ResolvedEvent
 from applier.model.position import Offset, Place, Stream
 from applier.model.rejected_event import WHOLE_RECORD
+from applier.selection import EVERYTHING, TableSelection, select_ddl
+from applier.sources.open_protocol.body import read_row
 from applier.sources.open_protocol.event import locate, read_plain, require_body
 from applier.sources.open_protocol.framing import split_record
 from applier.sources.open_protocol.head import ROW, Head, read_head
 from applier.sources.open_protocol.large_row import REFUSED, LargeRowPlacer, WholeRowSources
 from applier.sources.open_protocol.matcher import begin_range
 from applier.sources.open_protocol.row_head import RowHeads
+from applier.sources.open_protocol.row_parse import place_parsed
 from applier.sources.open_protocol.row_run import AFTER, DELETED, END, KnownShapes, RunRow, place_row, place_run, run_row, split_old
 from applier.sources.open_protocol.salvage import event_head, markers_of
 from applier.sources.placed_rows import rows_of
-from applier.sources.port import Placed, PlacedEvent, PlacedRows, Record, Unplaced
+from applier.sources.port import EventHead, Placed, PlacedEvent, PlacedRows, Record, Unplaced
 
 RUN_ROWS: Final = 256
 """Rows of a run, more or less. What one call decodes should stay in the processor's cache: 512 rows of 40 columns cost a fifth more."""
@@ -35,11 +39,11 @@ _IMAGE_AT: Final = 13
 class OpenProtocolPlacer:
     """Places the records of one range. Not thread-safe; compiled shapes are shared by the process."""
 
-    def __init__(self, stream: Stream, whole_rows: WholeRowSources = REFUSED) -> None:
+    def __init__(self, stream: Stream, whole_rows: WholeRowSources = REFUSED, selection: TableSelection = EVERYTHING) -> None:
         begin_range()
-        self._stream = stream
-        self._heads = RowHeads()
-        self._large_rows = LargeRowPlacer(stream, whole_rows)
+        self._stream, self._selection = stream, selection
+        self._heads = RowHeads(selection)
+        self._large_rows = LargeRowPlacer(stream, whole_rows, lambda head: self._heads.table(head).is_out)
 
     def place_all(self, records: Sequence[Record]) -> Iterator[PlacedRows | PlacedEvent]:
         """Yield the events of some records in order: rows as columns, two where an update changed its handle key.
@@ -126,24 +130,47 @@ class OpenProtocolPlacer:
                 run.append(run_row(*head, offset, index, body))
             else:
                 yield from self._end_run(run)
-                yield self._place_other(offset, index, head_json, body)
+                placed = self._place_other(offset, index, head_json, body)
+                if placed is not None:
+                    yield placed
 
     def _end_run(self, run: list[RunRow]) -> Iterator[PlacedRows]:
-        if run:
-            rows = place_run(self._stream, run)
+        # Here and not where a row is added to the run: there it would cost something for each row of every table.
+        kept = [row for row in run if not row[1].table.is_out] if self._heads.has_left_out else run
+        if kept:
+            rows = place_run(self._stream, kept)
             run.clear()
             yield rows
+        else:
+            run.clear()
 
-    def _place_other(self, offset: int, index: int, head_json: bytes, body: bytes | None) -> PlacedRows | PlacedEvent:
-        """Place an event that is not a plain row."""
+    def _place_other(self, offset: int, index: int, head_json: bytes, body: bytes | None) -> PlacedRows | PlacedEvent | None:
+        """Place an event that is not a plain row; None if the selection leaves it out."""
         head: Head | None = None
         try:
             head = read_head(head_json)
             if head.t != ROW:
-                return PlacedEvent(offset, index, read_plain(head, body))
-            return rows_of([(offset, index, row) for row in self._large_rows.place(head, require_body(body), offset)])
+                return PlacedEvent(offset, index, self._selected(read_plain(head, body)))
+            rows = self._selected_rows(head, body, offset)
+            return rows_of([(offset, index, row) for row in rows]) if rows else None
         except ProtocolError as error:
             raise locate(error, Place(self._stream, Offset(offset)), index, head) from error
+
+    def _selected(self, event: DdlEvent | ResolvedEvent | AdminEvent) -> DdlEvent | ResolvedEvent | AdminEvent:
+        """Return the event with the sink's names, if it is a DDL."""
+        if self._selection.is_everything or not isinstance(event, DdlEvent):
+            return event
+        return select_ddl(event, self._selection)
+
+    def _selected_rows(self, head: Head, body: bytes | None, offset: int) -> list[PlacedRow]:
+        """Place a row that is not plain, or of a table some of whose row changes are left out; [] if this one is."""
+        table = self._heads.table(head)
+        if table.is_out:
+            return []
+        found = require_body(body)
+        if table.ignored and read_row(found).operation in table.ignored:
+            return []
+        return table.routed(self._large_rows.place(head, found, offset) if head.ohk or head.ccl else place_parsed(head, found))
 
     def place_each(self, offset: int, key: bytes | None, value: bytes | None) -> list[tuple[int, Placed | Unplaced]]:
         """Return the events of one record, each with its index; an event that cannot be read as markers and an ``Unplaced``.
@@ -163,10 +190,18 @@ class OpenProtocolPlacer:
         try:
             head = read_head(head_json)
             if head.t != ROW:
-                return [read_plain(head, body)]
+                return [self._selected(read_plain(head, body))]
             plain = self._heads.of_event(head_json)
-            if plain is None or body is None:
-                return self._large_rows.place(head, require_body(body), place.offset)
+            if plain is None or body is None or plain[1].is_out:
+                return self._selected_rows(head, body, place.offset)
             return place_row(run_row(*plain, place.offset, index, body))
         except ProtocolError as error:
-            return [*markers_of(head, body), Unplaced(locate(error, place, index, head), event_head(head))]
+            return [*self._markers(head, body), Unplaced(locate(error, place, index, head), self._event_head(head))]
+
+    def _markers(self, head: Head | None, body: bytes | None) -> list[PlacedRow]:
+        markers = markers_of(head, body)
+        return self._heads.table(head).routed(markers) if markers and head is not None else markers
+
+    def _event_head(self, head: Head | None) -> EventHead | None:
+        found = event_head(head)
+        return None if found is None else found._replace(name=self._selection.name(found.name))

@@ -10,8 +10,10 @@ from struct import Struct
 from typing import Final, TypeAlias
 
 from applier.model.errors import ProtocolError
+from applier.model.events import TableName
+from applier.selection import EVERYTHING, TableSelection
 from applier.sources.open_protocol.framing import VERSION
-from applier.sources.open_protocol.head import ROW, read_head
+from applier.sources.open_protocol.head import ROW, Head, read_head
 from applier.sources.open_protocol.row_run import KnownTable
 
 MAX_TABLES: Final = 65_536
@@ -43,7 +45,10 @@ def _digits_of(size: int, count: int) -> Struct:
 class RowHeads:
     """Reads event keys of one range. What is no plain row (other events, reduced rows, anything wrong) is left to ``read_head``."""
 
-    def __init__(self) -> None:
+    def __init__(self, selection: TableSelection = EVERYTHING) -> None:
+        self._selection = selection
+        self.has_left_out = False
+        """Whether a table was met whose rows are left out."""
         self._tables: dict[tuple[str, str], KnownTable] = {}
         self._known: dict[bytes, tuple[bytes, KnownTable]] = {}
 
@@ -114,7 +119,9 @@ class RowHeads:
             return None
         if head.t != ROW or head.ohk or head.ccl:
             return None
-        table = self._tables.get((head.scm, head.tbl)) or self._new_table(head.scm, head.tbl)
+        table = self.table(head)
+        if table.ignored and not table.is_out:  # which of its rows are left out, only the full parse tells
+            return None
         # A second "ts", however it is written, would count instead of the first one.
         if is_usual and len(digits) == _DIGITS and tail[:1] == b"," and b'"ts"' not in tail and b"\\" not in tail:
             self._remember(tail, table)
@@ -126,8 +133,13 @@ class RowHeads:
         size = len(tail) + _TAIL
         self._known[tail] = (VERSION + size.to_bytes(8, "big") + _TS, table)
 
-    def _new_table(self, schema: str, name: str) -> KnownTable:
+    def table(self, head: Head) -> KnownTable:
+        """Return what is known of the table of a row."""
+        return self._tables.get((head.scm, head.tbl)) or self._new_table(TableName(head.scm, head.tbl))
+
+    def _new_table(self, name: TableName) -> KnownTable:
         if len(self._tables) >= MAX_TABLES:
             del self._tables[next(iter(self._tables))]
-        table = self._tables[schema, name] = KnownTable(schema, name)
+        table = self._tables[name] = KnownTable(name, self._selection)
+        self.has_left_out |= table.is_out
         return table

@@ -17,11 +17,12 @@ from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 from applier.model.errors import ProtocolError
-from applier.model.events import PlacedRow, RowKind, Shape
+from applier.model.events import PlacedRow, RowKind, RowOperation, Shape, TableName
 from applier.model.position import Offset, Place, Stream
+from applier.selection import EVERYTHING, TableSelection
 from applier.sources.open_protocol.event import locate
 from applier.sources.open_protocol.head import ROW, Head
-from applier.sources.open_protocol.matcher import Matcher, compile_matcher
+from applier.sources.open_protocol.matcher import Matcher, compile_matcher, intern_shape
 from applier.sources.open_protocol.row_parse import place_parsed
 from applier.sources.placed_rows import rows_of
 from applier.sources.port import PlacedRows
@@ -42,14 +43,33 @@ FRONT: Final = len(b'{"u":')
 
 
 class KnownTable:
-    """The shapes of one table that a placer has seen, by what its rows do; ``unusual`` are rows that only the full parse can take."""
+    """The shapes of one table that a placer has seen, by what its rows do; ``unusual`` are rows that only the full parse can take.
 
-    __slots__ = ("deletes", "name", "schema", "unusual", "upserts")
+    ``schema`` and ``name`` are upstream's. ``ignored``: row changes that an event filter leaves out; ``is_out``: all of them are.
+    """
 
-    def __init__(self, schema: str, name: str) -> None:
-        self.schema, self.name = schema, name
+    __slots__ = ("_sink_name", "deletes", "ignored", "is_out", "name", "schema", "unusual", "upserts")
+
+    def __init__(self, name: TableName, selection: TableSelection = EVERYTHING) -> None:
+        self.schema, self.name = name
+        self.ignored = selection.ignored_rows(name)
+        self.is_out = not selection.has(name) or len(self.ignored) == len(RowOperation)
+        self._sink_name = selection.name(name)
         self.upserts, self.deletes = KnownShapes(self, RowKind.UPSERT), KnownShapes(self, RowKind.DELETE)
         self.unusual = KnownShapes(self, _UNUSUAL)
+
+    @property
+    def is_routed(self) -> bool:
+        """Whether the table has another name in the sink."""
+        return self._sink_name != (self.schema, self.name)
+
+    def routed(self, rows: list[PlacedRow]) -> list[PlacedRow]:
+        """Return rows of this table under the sink's name."""
+        return [row._replace(shape=self._routed_shape(row.shape)) for row in rows] if self.is_routed else rows
+
+    def _routed_shape(self, shape: Shape) -> Shape:
+        schema, table = self._sink_name
+        return intern_shape(shape._replace(schema=schema, table=table, routed_from=TableName(self.schema, self.name)))
 
     def learn(self, rows: Sequence[PlacedRow]) -> None:
         """Remember the shapes of rows that the full parse has read."""
@@ -208,7 +228,7 @@ def place_row(event: RunRow) -> list[PlacedRow]:
     found = known.match_one(image, old) if image else None
     if found is not None:
         return [PlacedRow(ts, known.kind, found[0], found[1], image)]
-    rows = place_parsed(_head(event), _body(known, image, old))
+    rows = known.table.routed(place_parsed(_head(event), _body(known, image, old)))
     known.table.learn(rows)
     return rows
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from applier.config.cores import usable_cores
-from applier.model.events import FoldedName
+from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
 from applier.planner.table_check import DifferenceKind
 from applier.run.assembly import engine_settings
@@ -175,8 +175,16 @@ def test_the_example_that_the_project_ships_holds_only_keys_that_exist(tmp_path,
     if uncommented:
         (tmp_path / "kafka-password").write_text("k", encoding="utf-8")
         (tmp_path / "sink-password").write_text("s", encoding="utf-8")
-        text = re.sub(r'^# (?=["\w.]+ = )', "", text, flags=re.MULTILINE).replace("/run/secrets", str(tmp_path))
+        text = re.sub(r'^# (?=["\w.]+ = |\[\[)', "", text, flags=re.MULTILINE).replace("/run/secrets", str(tmp_path))
     config = load(tmp_path, text)
     assert config.source.topics == ("changefeed",)
     assert bool(config.ddl.policies) == bool(config.ddl.collations) == config.ddl.background == uncommented
     assert bool(config.sink.accept) == uncommented
+    assert config.source.selection().is_everything != uncommented
+
+
+def test_rules_may_come_from_a_file_and_from_the_environment(tmp_path):
+    (tmp_path / "rules").write_text("# ours\n*.*\n!shop.log_*\n", encoding="utf-8")
+    config = load(tmp_path, source={"tables": f"@{tmp_path}/rules, shop.log_1"})
+    names = [TableName("shop", table) for table in ("orders", "log_1", "log_2")]
+    assert [config.source.selection().has(name) for name in names] == [True, True, False]

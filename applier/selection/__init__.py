@@ -1,0 +1,14 @@
+"""Which of upstream's tables the replica has, and which names they have in the sink. Pure values, compiled once per table.
+
+``TableSelection`` is what everything else asks. A decoder has one: rows of tables that are left out never reach the cache, and rows and
+DDLs of routed tables come out of it with the sink's names. So nothing behind a decoder knows that upstream has other names.
+"""
+
+from applier.selection.ddl_selection import select_ddl
+from applier.selection.event_filter import EventFilter
+from applier.selection.pattern import PatternError
+from applier.selection.route import Route
+from applier.selection.selection import EVERYTHING, TableSelection
+from applier.selection.table_filter import TableFilter
+
+__all__ = ["EVERYTHING", "EventFilter", "PatternError", "Route", "TableFilter", "TableSelection", "select_ddl"]

@@ -1,0 +1,124 @@
+"""What a filter and routes make of a DDL: it is left out, refused, or gets the sink's names.
+
+What is never wrong decides. A statement about tables that are all left out is left out. One that takes a table into the selection is
+refused, because the table's rows were never read; one that takes a table out of it is applied (as TiCDC does): the sink's table then has
+a name that gets no more rows. A statement that mixes tables of both kinds is refused, since only its names may change.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+from itertools import combinations
+from typing import Final
+
+from applier.ddl import DdlKind, DdlStatement, ddl_type_name, parse_ddl
+from applier.ddl.renaming import names_of_query, renamed
+from applier.model.events import DdlEvent, DdlRefusal, TableName
+from applier.selection.selection import TableSelection
+from applier.selection.table_filter import SchemaPart
+
+BY_FILTER: Final = "source.tables leaves it out"
+BY_EVENT_FILTER: Final = "source.event_filter leaves it out"
+
+_BY_HAND: Final = "Make its change in the sink by hand, then skip it: `applier skip --ts TSO`"
+_OUT_TOO: Final = "Let source.tables leave this object out too, or change it in the sink by hand and skip the DDL: `applier skip --ts TSO`"
+_NEW_TABLE: Final = (
+    "Load the table's rows into the sink as of this commit_ts under the new name, then skip the DDL: `applier skip --ts TSO`. "
+    "Or leave the new name out by source.tables"
+)
+_OTHER_ROUTES: Final = 'Give each table a name of its own: use {schema} and {table} in the "to" of source.route'
+
+SCHEMA_KINDS: Final = frozenset({DdlKind.CREATE_SCHEMA, DdlKind.ALTER_SCHEMA, DdlKind.DROP_SCHEMA})
+SEVERAL_TABLES: Final = frozenset({"rename_table", "rename_tables", "exchange_partition", "create_tables", "create_view", "drop_view"})
+"""Types whose statements may name other tables than the event's."""
+
+
+@lru_cache(maxsize=1024)
+def select_ddl(ddl: DdlEvent, selection: TableSelection) -> DdlEvent:
+    """Return the DDL with the sink's names, or marked as left out or refused. Asked once per copy; copies of one DDL are equal."""
+    statement = parse_ddl(ddl)
+    if statement is None:
+        return _unread(ddl, selection)
+    return _of_schema(ddl, statement, selection) if statement.kind in SCHEMA_KINDS else _of_tables(ddl, statement, selection)
+
+
+def _unread(ddl: DdlEvent, selection: TableSelection) -> DdlEvent:
+    """Decide by the event's own name and type: the statement is not understood."""
+    if selection.ignores(ddl, [ddl.name]):
+        return replace(ddl, left_out=BY_EVENT_FILTER)
+    is_of_several = not ddl.table or ddl_type_name(ddl.ddl_type) in SEVERAL_TABLES
+    is_out = not selection.has(ddl.name) if ddl.table else selection.part_of(ddl.schema) is SchemaPart.NONE
+    if is_out and (not is_of_several or not ddl.table):
+        return replace(ddl, left_out=BY_FILTER)
+    if selection.routes or (selection.tables.rules and is_of_several):
+        return _refused(ddl, "the applier cannot read this statement, so it does not know which tables it names", _BY_HAND)
+    return ddl
+
+
+def _of_schema(ddl: DdlEvent, statement: DdlStatement, selection: TableSelection) -> DdlEvent:
+    schema = statement.schema
+    part = selection.part_of(schema)
+    if part is SchemaPart.NONE:
+        return replace(ddl, left_out=BY_FILTER)
+    if selection.ignores(ddl, [TableName(schema, "")]):
+        return replace(ddl, left_out=BY_EVENT_FILTER)
+    if statement.kind is DdlKind.DROP_SCHEMA and part is SchemaPart.SOME:
+        return _refused(ddl, "source.tables takes only a part of the schema, and the sink's schema may hold other tables too", _BY_HAND)
+    if statement.kind is not DdlKind.CREATE_SCHEMA and not selection.is_apart(schema):
+        return _refused(ddl, "routes put tables of several schemas into one, or of one into several", _BY_HAND)
+    return _with_sink_names(ddl, selection)
+
+
+def _of_tables(ddl: DdlEvent, statement: DdlStatement, selection: TableSelection) -> DdlEvent:
+    changed = changed_tables(statement)
+    taken = [new for _, new in statement.renames]
+    is_in = [selection.has(table) for table in changed]
+    if not any(is_in) and not any(map(selection.has, taken)):
+        return replace(ddl, left_out=BY_FILTER)
+    if selection.ignores(ddl, [*changed, *taken]):
+        return replace(ddl, left_out=BY_EVENT_FILTER)
+    if not any(is_in):
+        return _refused(ddl, "a table that source.tables leaves out gets a name that it takes in: its rows were never read", _NEW_TABLE)
+    if not all(is_in):
+        return _refused(ddl, f"source.tables leaves out some of its tables: {_listed(changed, selection)}", _BY_HAND)
+    if read := [table for table in read_tables(ddl, statement) if not selection.has(table)]:
+        return _refused(ddl, f"it reads a table that source.tables leaves out: {read[0]}", _OUT_TOO)
+    return _with_sink_names(ddl, selection, [*changed, *taken])
+
+
+def changed_tables(statement: DdlStatement) -> list[TableName]:
+    """Return the tables that a statement makes, changes, drops or renames, under the names that they have before it."""
+    needs = () if statement.kind is DdlKind.CREATE_TABLE_LIKE else statement.needs
+    return [*needs, *statement.creates, *statement.drops, *(old for old, _ in statement.renames)]
+
+
+def read_tables(ddl: DdlEvent, statement: DdlStatement) -> Iterable[TableName]:
+    """Return the tables without which a statement cannot run: the source of LIKE, those of a view's query. Foreign keys need none."""
+    if statement.kind is DdlKind.CREATE_TABLE_LIKE:
+        return statement.needs
+    if statement.kind is not DdlKind.CREATE_VIEW:
+        return ()
+    parts = names_of_query(ddl.query)
+    return [name for name in statement.mentions if name.schema != ddl.schema or name.table.casefold() not in parts]
+
+
+def _listed(tables: Iterable[TableName], selection: TableSelection) -> str:
+    return ", ".join(str(table) for table in tables if not selection.has(table))
+
+
+def _with_sink_names(ddl: DdlEvent, selection: TableSelection, tables: Iterable[TableName] = ()) -> DdlEvent:
+    if not selection.routes:
+        return ddl
+    for one, other in combinations({table.fold(): table for table in tables}.values(), 2):
+        if selection.name(one).fold() == selection.name(other).fold():
+            return _refused(ddl, f"two tables would be one in the sink: {one} and {other} are both {selection.name(one)}", _OTHER_ROUTES)
+
+    def name_of(name: TableName) -> TableName:
+        return selection.name(name) if name.table else TableName(selection.schema_name(name.schema), "")
+
+    routed = renamed(ddl, name_of)
+    return routed or _refused(ddl, "the applier cannot give the tables of this statement the sink's names", _BY_HAND)
+
+
+def _refused(ddl: DdlEvent, why: str, remedy: str) -> DdlEvent:
+    return replace(ddl, refusal=DdlRefusal(why, remedy))

@@ -1,0 +1,208 @@
+"""A replica with a filter and routes equals the projection of upstream: random histories, and streams written by hand (on SQLite)."""
+
+import pytest
+
+from applier.demo.simulator.producer import LogRecord
+from applier.model.errors import NeedsOperator
+from applier.model.events import TableName
+from applier.model.position import Ts
+from applier.sinks.ledger_entry import DdlState
+from applier.sinks.quarantine import SkipRule
+from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, ddl, everywhere, log_of, resolved, row, rows_of
+from tests.builders.wire import column, head, record
+from tests.histories.test_any_history_ends_identical import world
+from tests.rig.fake_source import FakeSource
+from tests.rig.faulty_sink import DeathError, Faults, FaultySink
+from tests.rig.local_replica import sqlite_replica
+from tests.rig.programs import PROGRAMS
+from tests.rig.seeds import seeds
+from tests.rig.selected import differences_from_projection, selection_of
+
+SELECTIONS = [
+    # Upstream makes tables of lab by LIKE, from any table.
+    selection_of(["*.*", "!types.*", "!lab*.*"]),
+    selection_of(["shop.*", "BANK.*", "!lab*.*"]),
+    selection_of(["*.*", "!crm.[sw]*", "!/^types$/./^b/", "!LAB*.*"]),
+    selection_of([], [("*.*", "copy_{schema}.{table}")]),
+    selection_of([], [("shop.*", "bank.shop_{table}"), ("crm.*", "{schema}.x_{table}"), ("lab*.*", "{schema}.{table}_of_{schema}")]),
+    selection_of(
+        ["*.*", "!bank.*", "!types.everything", "!lab*.*"], [("types.bits", "archive.`all bits`"), ("*.*", "{schema}_2020.{table}")]
+    ),
+]
+
+
+def selected_world(seed):
+    history, producer, log = world(seed)
+    source = FakeSource(log)
+    source.selection = SELECTIONS[seed % len(SELECTIONS)]
+    return history, producer, source
+
+
+@pytest.mark.parametrize("seed", seeds(range(48), daily=12))
+def test_the_sink_is_the_projection_of_the_oracle(seed, tmp_path):
+    history, producer, source = selected_world(seed)
+    replica = sqlite_replica(tmp_path, source)
+    assert replica.catch_up().checkpoint_ts == producer.final_ts
+    assert differences_from_projection(history, producer.final_ts, replica.url, source.selection) == []
+    left_out = [entry for entry in replica.ledger() if entry.state is DdlState.SKIPPED]
+    assert bool(left_out) == bool(source.selection.tables.rules)
+
+
+@pytest.mark.parametrize("seed", seeds(range(100, 118), daily=6))
+def test_deaths_and_lost_answers_change_nothing(seed, tmp_path):
+    history, producer, source = selected_world(seed)
+    faults = Faults(seed, rate=0.05, deaths=0.15)
+    replica = sqlite_replica(tmp_path, source, wrap=lambda sink: FaultySink(sink, faults))
+    for _ in range(60):
+        try:
+            assert replica.catch_up().checkpoint_ts == producer.final_ts
+            break
+        except DeathError:
+            continue
+    assert sum(faults.counts.values()) > 0
+    assert differences_from_projection(history, producer.final_ts, replica.url, source.selection) == []
+
+
+CREATED = ddl(10, "CREATE TABLE orders (id INT PRIMARY KEY, n INT)")
+LOG = ddl(11, "CREATE TABLE log_1 (id INT, n INT)", table="log_1")
+RULES = ["shop.*", "!shop.log_*"]
+
+
+def numbered(ts, key, table="orders", **more):
+    return row(ts, table, id=column(3, KEY, key), n=column(3, PLAIN, ts), **more)
+
+
+def updated(ts, key, table="orders"):
+    columns = {"id": column(3, KEY, key), "n": column(3, PLAIN, ts)}
+    return head(ts, table=table), {"u": columns, "p": columns}
+
+
+def replica_of(tmp_path, *placed, **selected):
+    source = FakeSource(log_of(*everywhere(CREATE_SCHEMA), *everywhere(CREATED), *everywhere(LOG), *placed))
+    source.selection = selection_of(**selected)
+    return sqlite_replica(tmp_path, source)
+
+
+def states(replica):
+    return {(entry.ddl.commit_ts, str(entry.ddl.name)): entry.state for entry in replica.ledger()}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_nothing_about_a_table_that_is_left_out_can_stop_the_run(tmp_path, program):
+    keyless = row(20, "log_1", n=column(3, PLAIN, 1))
+    replica = replica_of(
+        tmp_path,
+        (ONE, keyless),
+        (ONE, (head(21, table="log_1", ohk=True), keyless[1])),
+        (ONE, (head(22, table="log_1", ccl="/gone.json"), keyless[1])),
+        (ONE, (head(23, table="log_1"), b"no JSON")),
+        (ONE, (head(24, table="Log_1"), {"u": {"id": {"t": 3, "f": KEY, "v": {}}}})),
+        (ONE, numbered(25, 1)),
+        *everywhere(ddl(26, "ALTER TABLE log_1 nonsense of another database", table="log_1", t=99)),
+        *everywhere(resolved(30)),
+        tables=RULES,
+    )
+    program(replica)
+    assert rows_of(tmp_path) == [(1, 25)]
+    assert states(replica) == {
+        (5, "shop"): DdlState.DONE,
+        (10, "shop.orders"): DdlState.DONE,
+        (11, "shop.log_1"): DdlState.SKIPPED,
+        (26, "shop.log_1"): DdlState.SKIPPED,
+    }
+    # Its DDLs are known at the next start, and are no missed ones.
+    replica.source.extend(log_of(*everywhere(LOG), *everywhere(resolved(40))))
+    program(replica)
+    assert rows_of(tmp_path) == [(1, 25)]
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_rows_of_both_kinds_of_tables_in_one_record_are_told_apart(tmp_path, together):
+    events = [numbered(20 + number, number, "log_2" if number % 3 == 1 else "orders") for number in range(12)]
+    replica = replica_of(tmp_path, tables=RULES)
+    records = [LogRecord(ONE, *record(*events), 1)] if together else log_of(*((ONE, event) for event in events))
+    replica.source.extend([*records, *log_of(*everywhere(resolved(40)))])
+    replica.catch_up()
+    assert [key for key, _ in rows_of(tmp_path)] == [number for number in range(12) if number % 3 != 1]
+
+
+def test_a_table_that_is_renamed_out_of_the_filter_keeps_its_rows_and_gets_no_more(tmp_path):
+    replica = replica_of(
+        tmp_path,
+        (ONE, numbered(20, 1)),
+        *everywhere(ddl(25, "RENAME TABLE orders TO log_orders", table="log_orders", t=14)),
+        (ONE, numbered(26, 2, "log_orders")),
+        *everywhere(ddl(27, "CREATE TABLE orders (id INT PRIMARY KEY, n INT)")),
+        (ONE, numbered(28, 3)),
+        *everywhere(resolved(30)),
+        tables=RULES,
+    )
+    replica.catch_up()
+    assert (rows_of(tmp_path), rows_of(tmp_path, "shop.log_orders")) == ([(3, 28)], [(1, 20)])
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_table_that_is_renamed_into_the_filter_stops_the_run_until_the_operator_has_skipped_the_ddl(tmp_path, program):
+    renamed = ddl(25, "RENAME TABLE log_1 TO bills", table="bills", t=14)
+    replica = replica_of(tmp_path, (ONE, numbered(20, 1)), *everywhere(renamed), *everywhere(resolved(30)), tables=RULES)
+    for _ in range(2):
+        with pytest.raises(NeedsOperator, match="never read: RENAME TABLE log_1 TO bills") as caught:
+            program(replica)
+        assert caught.value.facts["commit_ts"] == 25
+        assert rows_of(tmp_path) == [(1, 20)]
+    replica.skip(SkipRule(commit_ts=Ts(25), decided_by="me"))
+    program(replica)
+    assert states(replica)[25, "shop.bills"] is DdlState.SKIPPED
+
+
+def test_an_event_filter_leaves_row_changes_of_a_table_out_by_what_they_do_upstream(tmp_path):
+    placed = [
+        (ONE, numbered(20, 1)),
+        (ONE, numbered(21, 2)),
+        (ONE, numbered(22, 2, deleted=True)),
+        (ONE, updated(23, 1)),
+        (ONE, (head(24), {"u": {"id": column(3, KEY, 5), "n": column(3, PLAIN, 24)}, "p": {"id": column(3, KEY, 1)}})),
+        *everywhere(resolved(30)),
+    ]
+    left = {}
+    for ignored in ("insert", "update", "delete", "all dml"):
+        (tmp_path / ignored).mkdir()
+        replica_of(tmp_path / ignored, *placed, event_filters=[(["shop.orders"], [ignored])]).catch_up()
+        left[ignored] = rows_of(tmp_path / ignored)
+    # An update that changes the key is an update, whatever it does to the sink's rows.
+    assert left == {"insert": [(5, 24)], "update": [(1, 20)], "delete": [(2, 21), (5, 24)], "all dml": []}
+
+
+def test_rows_and_ddls_have_the_names_of_their_route(tmp_path):
+    replica = replica_of(
+        tmp_path,
+        (ONE, numbered(20, 1)),
+        *everywhere(ddl(25, "ALTER TABLE orders ADD x INT DEFAULT 7", t=5)),
+        *everywhere(ddl(26, "CREATE VIEW few AS SELECT shop.orders.id FROM shop.orders", table="few", t=21)),
+        (ONE, numbered(27, 2, deleted=True)),
+        *everywhere(resolved(30)),
+        routes=[("shop.*", "archive.{table}_2026")],
+    )
+    replica.catch_up()
+    assert rows_of(tmp_path, "archive.orders_2026") == [(1, 20, 7)]
+    assert rows_of(tmp_path, "archive.few_2026") == [(1,)]
+    assert [entry.ddl.query for entry in replica.ledger()][-2:] == [
+        "ALTER TABLE `orders_2026` ADD x INT DEFAULT 7",
+        "CREATE VIEW `few_2026` AS SELECT `archive`.`orders_2026`.id FROM `archive`.`orders_2026`",
+    ]
+
+
+def test_a_skip_rule_and_the_quarantine_speak_of_the_sinks_names(tmp_path):
+    replica = replica_of(
+        tmp_path,
+        (ONE, numbered(20, 1)),
+        (ONE, (head(21), {"u": {"id": column(3, KEY, 2), "n": {"t": 3, "f": PLAIN, "v": {}}}})),
+        (ONE, numbered(22, 3)),
+        *everywhere(resolved(30)),
+        routes=[("shop.*", "archive.{table}")],
+    )
+    replica.quarantines = frozenset({"unreadable"})
+    replica.skip(SkipRule(commit_ts=Ts(20), table=TableName("archive", "orders").fold(), decided_by="me"))
+    replica.catch_up()
+    assert rows_of(tmp_path, "archive.orders") == [(3, 22)]
+    assert {(entry.event.schema, entry.event.table) for entry in replica.quarantine().values()} == {("archive", "orders")}

@@ -1,0 +1,29 @@
+"""What a filtered and routed replica must be: a projection of the oracle."""
+
+from applier.demo.simulator.compare import DatabaseFacts, differences
+from applier.demo.simulator.oracle import open_oracle, read_facts
+from applier.selection import EventFilter, Route, TableFilter, TableSelection
+
+
+def selection_of(tables=(), routes=(), event_filters=()):
+    """Make a selection from the texts of the configuration; an event filter is (tables, ignore)."""
+    return TableSelection(
+        TableFilter.parse(tables),
+        tuple(Route.parse(*route) for route in routes),
+        tuple(EventFilter.parse(TableFilter.parse(rules), ignored) for rules, ignored in event_filters),
+    )
+
+
+def differences_from_projection(history, upto_ts, url, selection):
+    """List the differences of the sink at ``url`` from what the selection takes of upstream at ``upto_ts``."""
+    oracle = open_oracle("sqlite:///:memory:")
+    try:
+        oracle.apply(history, upto_ts)
+        whole, tables = oracle.facts(), oracle.tables()
+    finally:
+        oracle.close()
+    expected = DatabaseFacts(
+        tables={selection.name(name): facts for name, facts in whole.tables.items() if selection.has(name)},
+        views=frozenset(selection.name(name) for name in whole.views if selection.has(name)),
+    )
+    return differences(expected, read_facts(url), {selection.name(name): table for name, table in tables.items()})
