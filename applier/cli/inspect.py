@@ -13,6 +13,7 @@ from applier.model.errors import ConfigError, ProtocolError
 from applier.model.event_json import event_to_json
 from applier.model.events import AdminEvent, DdlEvent, Event, Flag, ResolvedEvent, RowEvent, Value
 from applier.model.position import Offset, Place, Stream
+from applier.model.topic_name import is_named
 from applier.sources.factory import open_source
 from applier.sources.peek import PeekChoice, peek
 from applier.sources.port import Decoder, Record
@@ -41,7 +42,7 @@ def inspect(
 ) -> None:
     """Show the events in the topics without applying them."""
     settings = read_config(config)
-    if topic is not None and topic not in settings.source.topics:
+    if topic is not None and not is_named(topic, settings.source.topics):
         raise ConfigError(f"--topic {topic} is not in source.topics", remedy=f"They are: {', '.join(settings.source.topics)}")
     choice = PeekChoice(topic=topic, partition=partition, start=None if start is None else Offset(start), limit=limit)
     unreadable = records = 0

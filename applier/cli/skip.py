@@ -20,6 +20,7 @@ from applier.model.events import DdlEvent, DdlIdentity
 from applier.model.position import MAX_TS, Offset, Place, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace
 from applier.model.segment import is_past
+from applier.model.topic_name import is_named
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.quarantine import SkipRule
 from applier.sources.factory import decoder_of, open_source
@@ -140,7 +141,7 @@ def _check_not_passed(settings: Config, stream: Stream, offset: Offset) -> None:
 
 
 def _check_topic(settings: Config, stream: Stream) -> None:
-    if stream.topic not in settings.source.topics:
+    if not is_named(stream.topic, settings.source.topics):
         raise ConfigError(f"{stream.topic} is not in source.topics", remedy=f"They are: {', '.join(settings.source.topics)}")
 
 

@@ -12,6 +12,7 @@ from applier.config.selection import EventFilterConfig, RouteConfig, selection_o
 from applier.config.time_zone import ambiguous_years, check_time_zone
 from applier.config.value import Whole, check_servers, check_topics, nearest, refuse
 from applier.model.position import MAX_TS
+from applier.model.topic_name import PartitionLimits, is_named
 from applier.selection import TableSelection
 from applier.sources.kafka.settings import OWNED_PROPERTIES
 
@@ -57,7 +58,7 @@ class SourceConfig(Section):
     @model_validator(mode="after")
     def _check_partition_topics(self) -> Self:
         for topic in self.partitions if isinstance(self.partitions, dict) else ():
-            if topic not in self.topics:
+            if not is_named(topic, self.topics):
                 raise refuse(f"limits a topic that is not in source.topics: {topic!r}", nearest(topic, self.topics))
         return self
 
@@ -78,8 +79,9 @@ class SourceConfig(Section):
         remedy = "TIMESTAMP values of that hour may be one hour off. Use a changefeed of a TiCDC server with --tz=UTC, and a new replica"
         return {"time_zone": self.time_zone, "first_year": years[0], "last_year": years[1], "remedy": remedy}
 
-    def required_partitions(self) -> dict[str, int] | None:
+    def required_partitions(self) -> PartitionLimits | None:
         """Return how many partitions of each limited topic are required; None without a limit."""
-        if isinstance(self.partitions, int):
-            return dict.fromkeys(self.topics, self.partitions)
-        return self.partitions
+        if self.partitions is None:
+            return None
+        limits = dict.fromkeys(self.topics, self.partitions) if isinstance(self.partitions, int) else self.partitions
+        return PartitionLimits(tuple(limits.items()))

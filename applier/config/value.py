@@ -13,6 +13,7 @@ from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 from sqlalchemy.engine import URL
 
+from applier.model.topic_name import is_pattern
 from applier.sinks.address import BadAddress, read_address
 from applier.sinks.reserved import SYSTEM_SCHEMAS
 
@@ -84,11 +85,21 @@ def check_topics(topics: tuple[str, ...]) -> tuple[str, ...]:
     if not topics:
         raise refuse("is empty", 'Name at least one topic: topics = ["changefeed"]')
     for topic in topics:
-        if not TOPIC.fullmatch(topic):
-            raise refuse(f"is not a topic name: {topic!r}", "Kafka allows letters, digits, '.', '_' and '-'; patterns are not supported")
+        if is_pattern(topic):
+            _check_pattern(topic)
+        elif not TOPIC.fullmatch(topic):
+            remedy = "Kafka allows letters, digits, '.', '_' and '-'. A pattern begins with '^': \"^cdc_.*\""
+            raise refuse(f"is not a topic name: {topic!r}", remedy)
     if len(set(topics)) < len(topics):
         raise refuse("names a topic twice", "Remove one of them")
     return topics
+
+
+def _check_pattern(pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise refuse(f"is not a pattern of topics: {pattern!r} ({error})", "Correct the regular expression") from None
 
 
 def parse_url(text: str) -> URL:

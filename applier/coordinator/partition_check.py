@@ -7,9 +7,10 @@ from applier.coordinator.starting_point import FROM_DUMP_TO_REPLICA
 from applier.model.errors import NeedsOperator
 from applier.model.listing import PartitionExtent
 from applier.model.position import Offset, Stream
+from applier.model.topic_name import PartitionLimits
 
 
-def is_required(stream: Stream, partitions: Mapping[str, int] | None) -> bool:
+def is_required(stream: Stream, partitions: Mapping[str, int] | PartitionLimits | None) -> bool:
     """Whether a partition counts: all do, unless ``partitions`` gives its topic a smaller number."""
     return partitions is None or stream.partition < partitions.get(stream.topic, stream.partition + 1)
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from applier.model.topic_name import PartitionLimits
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
@@ -18,7 +20,7 @@ class Policy:
     # that it still lasts few seconds (plan_bytes), that the first rows are visible soon (first_plan_bytes), that a plan's rows may lie on
     # both sides of W (lead_bytes), that the writer never waits (waiting_bytes), and that the number of cached ranges stays small on a
     # stream that does not resolve (merge_ranges; see ``merging``).
-    required_partitions: Mapping[str, int] | None = None
+    required_partitions: Mapping[str, int] | PartitionLimits | None = None
     segment_rows: int = 100_000
     range_records: int = 100_000
     first_plan_bytes: int = 4 << 20

@@ -17,6 +17,7 @@ from applier.model.events import DdlIdentity
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import NO_TS, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, RangeReport
+from applier.model.topic_name import PartitionLimits
 
 
 class Streams:
@@ -25,7 +26,10 @@ class Streams:
     __slots__ = ("_is_listed", "_new_topics", "_partitions", "_pending", "_states", "_stored")
 
     def __init__(
-        self, stored: Mapping[Stream, StreamPosition], partitions: Mapping[str, int] | None, pending: Collection[DdlIdentity]
+        self,
+        stored: Mapping[Stream, StreamPosition],
+        partitions: Mapping[str, int] | PartitionLimits | None,
+        pending: Collection[DdlIdentity],
     ) -> None:
         self._stored = dict(stored)
         self._partitions = partitions

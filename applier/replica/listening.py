@@ -29,6 +29,7 @@ class Listening:
         self._run, self._state = run, state
         self.lane: Lane[Sequence[ListenOutcome]] = Lane("listen")
         self._due_s = 0.0
+        self._topics = set[str]()
 
     @property
     def due_in_s(self) -> float:
@@ -112,6 +113,10 @@ class Listening:
             # new one could be applied until the next check, up to five seconds later.
             self._state.topics.make_check_due()
             raise
+        # Its id is needed before anything of it is stored: it may be recreated like any other.
+        if any(stream.topic not in self._topics for stream in listing.extents):
+            self._topics = {stream.topic for stream in listing.extents}
+            self._state.topics.make_check_due()
         self._state.coordinator.list(listing)
 
     def _report_settled(self, outcomes: Sequence[ListenOutcome]) -> None:

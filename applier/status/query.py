@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from applier.model.errors import SourceError
+from applier.model.topic_name import PartitionLimits
 from applier.sinks.factory import open_sink
 from applier.sinks.overview import Overview
 from applier.sinks.settings import SinkSettings
@@ -35,7 +36,7 @@ class StatusTarget:
     sink: SinkSettings
     sink_address: str
     kafka: KafkaSettings
-    required_partitions: Mapping[str, int] | None
+    required_partitions: Mapping[str, int] | PartitionLimits | None
     http: tuple[str, int] | None
 
 

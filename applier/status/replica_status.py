@@ -10,6 +10,7 @@ from typing import Any
 from applier.coordinator.partition_check import is_required
 from applier.model.listing import Listing
 from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
+from applier.model.topic_name import PartitionLimits
 from applier.sinks.overview import Overview
 from applier.status.run_document import rounded, time_of
 from applier.telemetry.run_state import lag_s
@@ -63,7 +64,9 @@ class Findings:
     live: Mapping[str, Any] | None
 
 
-def build_status(replica: str, sink: str, found: Findings, unix_s: float, partitions: Mapping[str, int] | None) -> ReplicaStatus:
+def build_status(
+    replica: str, sink: str, found: Findings, unix_s: float, partitions: Mapping[str, int] | PartitionLimits | None
+) -> ReplicaStatus:
     """Build the status of what was found. ``partitions``: how many of each topic are required, as for a run (None: all)."""
     # Partitions that source.partitions leaves out do not count, as for a run: an abandoned one would hold back the watermark for ever.
     stored = found.overview.progress.positions if found.overview.progress else {}

@@ -81,17 +81,24 @@ class KafkaSource:
 
     def topic_ids(self) -> Mapping[str, str]:
         """Ask for the topics' ids; empty where the brokers have none (old ones, and mock clusters)."""
-        if str(self._extents.metadata(self._settings.topics[0]).cluster_id).startswith(MOCK_CLUSTER):
+        if not self._topics:
+            return {}
+        if str(self._extents.metadata(self._topics[0]).cluster_id).startswith(MOCK_CLUSTER):
             return {}
         try:
             return self._described_ids()
         except SourceError:
             # The broker that was asked may be gone: an admin client does not look for another one.
-            self._extents.metadata(self._settings.topics[0], self._admin)
+            self._extents.metadata(self._topics[0], self._admin)
         return self._described_ids()
 
+    @property
+    def _topics(self) -> list[str]:
+        """The topics that the latest listing has shown, and those that have a name in the settings."""
+        return list(self._extents.topics)
+
     def _described_ids(self) -> Mapping[str, str]:
-        futures = self._admin.describe_topics(TopicCollection(list(self._settings.topics)), request_timeout=TOPIC_ID_TIMEOUT_S)
+        futures = self._admin.describe_topics(TopicCollection(self._topics), request_timeout=TOPIC_ID_TIMEOUT_S)
         ids = {}
         for topic, future in futures.items():
             try:

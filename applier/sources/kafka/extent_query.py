@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient
 from applier.model.errors import SourceError
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, Stream
+from applier.model.topic_name import is_named, is_pattern
 from applier.sources.kafka.connection_error import PATIENCE_S, ConnectionErrors
 from applier.sources.kafka.error_meaning import failed
 from applier.sources.kafka.settings import KafkaSettings, unreachable
@@ -51,6 +52,8 @@ class ExtentQuery:
     def __init__(self, settings: KafkaSettings, consumer: Consumer, errors: ConnectionErrors) -> None:
         self._settings, self._consumer, self._errors = settings, consumer, errors
         self._has_listed = False
+        self.topics = tuple(text for text in settings.topics if not is_pattern(text))
+        """The topics that the latest listing has shown."""
         self._beginnings: dict[Stream, Offset] = {}
         self._began_s = 0.0
 
@@ -97,8 +100,12 @@ class ExtentQuery:
     # --- partitions ------------------------------------------------------------------------------------------------
 
     def _streams(self) -> list[Stream]:
-        topics = self._settings.topics
-        described = dict(self.metadata().topics) if len(topics) > ONE_BY_ONE else {}
+        wanted = self._settings.topics
+        names = [text for text in wanted if not is_pattern(text)]
+        patterns = [text for text in wanted if is_pattern(text)]
+        # However many topics a pattern names, and whether it names any: one request for all of them.
+        described = dict(self.metadata().topics) if patterns or len(names) > ONE_BY_ONE else {}
+        topics = [*names, *sorted(topic for topic in described if topic not in names and is_named(topic, patterns))]
         streams = []
         for topic in topics:
             # One that is missing among all is asked for by its name: the answer says why.
@@ -106,6 +113,10 @@ class ExtentQuery:
             if found.error is not None:
                 raise self.refused(topic, found.error)
             streams += [Stream(topic, partition) for partition in sorted(found.partitions)]
+        if not topics and not self._has_listed:
+            remedy = "Check source.topics, and that the user may describe the topics"
+            raise SourceError("no topic matches source.topics", remedy=remedy, kind="unknown_topic", topics=", ".join(patterns))
+        self.topics = tuple(topics)
         self._has_listed = True
         return streams
 

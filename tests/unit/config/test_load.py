@@ -52,6 +52,7 @@ def test_every_missing_key_is_named_at_once(tmp_path):
         ("source", "start_ts = -1", "source.start_ts is invalid: input should be greater than or equal to 0", ""),
         ("source", "partitions = 0", "source.partitions is invalid", ""),
         ("source", "partitions = { other = 1 }", "source limits a topic that is not in source.topics: 'other'", "changefeed"),
+        ("source", 'partitions = { "^x" = 1 }', "source limits a topic that is not in source.topics: '^x'", "changefeed"),
         ("source", 'tables = ["shop"]', "source tables has no table: 'shop'", "shop.*"),
         ("source", 'tables = ["!shop.*"]', "source tables leaves out every table", "*.*"),
         ("source", 'tables = ["@/no/such/file"]', "source tables names a file that cannot be read: '/no/such/file'", "path after @"),
@@ -141,7 +142,8 @@ def test_a_secret_of_a_wrong_type_is_not_quoted(tmp_path):
         ("bootstrap_servers", "a:1,,b:2", "is not a list of brokers"),
         ("topics", [], "is empty"),
         ("topics", ["a", "a"], "names a topic twice"),
-        ("topics", ["^feed.*"], "is not a topic name"),
+        ("topics", ["feed.*"], "is not a topic name"),
+        ("topics", ["^feed("], "is not a pattern of topics"),
         ("topics", 7, "source.topics is invalid"),
     ],
 )

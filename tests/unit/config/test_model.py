@@ -9,6 +9,7 @@ import pytest
 from applier.config.cores import usable_cores
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
+from applier.model.topic_name import PartitionLimits
 from applier.planner.table_check import DifferenceKind
 from applier.run.assembly import engine_settings
 from tests.builders.configuration import WHOLE, load, refusal, with_key
@@ -29,7 +30,7 @@ def test_every_documented_key_is_read(tmp_path):
 
     assert config.source.bootstrap_servers == "a:9092,b:9093"
     assert config.source.start_ts == 458173202432000001
-    assert config.source.required_partitions() == {"one": 3}
+    assert config.source.required_partitions() == PartitionLimits((("one", 3),))
     assert config.run.memory == 3 * 512 * 1024**2
     assert config.spark.conf == {"spark.executor.memory": "2g", "spark.speculation": "true"}
     settings = config.sink_settings()
@@ -50,7 +51,7 @@ def test_a_lock_timeout_of_zero_means_to_look_once(tmp_path):
 
 def test_one_number_of_partitions_holds_for_every_topic(tmp_path):
     text = WHOLE.replace("partitions = { one = 3 }", "partitions = 4")
-    assert load(tmp_path, text).source.required_partitions() == {"one": 4, "two": 4}
+    assert load(tmp_path, text).source.required_partitions() == PartitionLimits((("one", 4), ("two", 4)))
 
 
 def test_the_bookkeeping_lies_where_the_configuration_says(tmp_path):
@@ -87,7 +88,7 @@ def test_the_engine_gets_its_limits_and_the_policy_of_each_ddl_type(tmp_path):
     assert not engine_settings(load(tmp_path, with_key("source", "new_collations = false"))).accept.new_collations
     assert settings.until_ts == 9
     policy = settings.policy
-    assert (policy.required_partitions, policy.segment_rows, policy.cached_bytes) == ({"one": 3}, 7, 3 * 512 * 1024**2)
+    assert (policy.required_partitions, policy.segment_rows, policy.cached_bytes) == (PartitionLimits((("one", 3),)), 7, 3 * 512 * 1024**2)
 
 
 @pytest.mark.parametrize(
@@ -181,6 +182,13 @@ def test_the_example_that_the_project_ships_holds_only_keys_that_exist(tmp_path,
     assert bool(config.ddl.policies) == bool(config.ddl.collations) == config.ddl.background == uncommented
     assert bool(config.sink.accept) == uncommented
     assert config.source.selection().is_everything != uncommented
+
+
+def test_topics_may_be_patterns_with_their_own_numbers_of_partitions(tmp_path):
+    config = load(tmp_path, source={"topics": ["^cdc_.*", "changefeed"], "partitions": {"^cdc_.*": 4, "cdc_big": 8}})
+    limits = config.source.required_partitions()
+    assert [limits.get(topic, 99) for topic in ("cdc_small", "cdc_big", "changefeed")] == [4, 8, 99]
+    assert config.kafka_settings().topics == ("^cdc_.*", "changefeed")
 
 
 def test_rules_may_come_from_a_file_and_from_the_environment(tmp_path):
