@@ -4,13 +4,15 @@ from applier.demo.simulator.encoder import frame
 from applier.demo.simulator.item import DdlItem
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.producer.owner import ChangefeedOwner
+from applier.demo.simulator.producer.resolving import resolve_everywhere
 from applier.demo.simulator.producer.state import ProducerState
+from applier.model.position import NO_TS, Ts
 
 
 def replay(state: ProducerState) -> None:
     """Let one of these happen: a restart, a moved table, a repeated record, a new partition."""
     state.replays -= 1
-    choice = state.rng.random()
+    choice = 0.0 if state.options.announced_restarts else state.rng.random()
     if choice < 0.5:
         _restart(state)
     elif choice < 0.8:
@@ -38,7 +40,7 @@ def _grow(state: ProducerState) -> None:
 def _restart(state: ProducerState) -> None:
     """The owner dies; the next one starts at a persisted checkpoint: rows, DDLs and resolved events step back."""
     times = [state.checkpoint, *(ts for _, ts in state.owner.checkpoints), *state.upstream.times()]
-    candidates = [ts for ts in times if state.upstream.floor < ts <= state.checkpoint]
+    candidates = [ts for ts in times if state.upstream.floor < ts <= state.checkpoint and _is_announced_by(state, ts)]
     if not candidates:
         return
     state.writer.drop_batches()  # what was not acknowledged is sent again
@@ -51,12 +53,19 @@ def _restart(state: ProducerState) -> None:
     upgrades = state.options.upgrade and was is Flavour.TIFLOW and state.rng.random() < 0.5
     state.owner = ChangefeedOwner(Flavour.TICDC if upgrades else was, state.options, state.rng)
     state.writer.count("upgrade" if upgrades else "restart")
+    if state.options.announced_restarts:
+        resolve_everywhere(state, persisted)
     # tiflow's checkpoint may be the ts of a DDL that was not sent yet.
     resent = [item for item in state.upstream.items() if item.ts > persisted or (isinstance(item, DdlItem) and item.ts == persisted)]
     for item in resent:
         if isinstance(item, DdlItem):
             item.sent = False
     state.owner.queues.extend(resent)
+
+
+def _is_announced_by(state: ProducerState, ts: Ts) -> bool:
+    """Return whether each stream can see by ``ts`` alone that the producer goes back."""
+    return not state.options.announced_restarts or all(ts < state.promised_to.get(stream, NO_TS) for stream in state.topics.streams())
 
 
 def _move_table(state: ProducerState) -> None:

@@ -2,7 +2,7 @@
 
 from applier.demo.simulator.encoder import frame
 from applier.demo.simulator.producer.state import ProducerState
-from applier.model.position import LOGICAL_BITS, Ts
+from applier.model.position import LOGICAL_BITS, NO_TS, Ts
 
 _EMPTY_BATCH = frame([])
 
@@ -32,6 +32,7 @@ def send_resolved(state: ProducerState) -> None:
             continue
         state.writer.flush(stream)
         state.writer.write(stream, frame([state.owner.encoder.resolved(ts) for ts in times[-3:]]))
+        state.promised_to[stream] = max(times[-1], state.promised_to.get(stream, NO_TS))
         state.writer.count("resolved")
         if state.options.legacy_batches and state.rng.random() < 0.2:
             state.writer.write(stream, _EMPTY_BATCH)
@@ -48,7 +49,7 @@ def begin_open_tail(state: ProducerState) -> None:
     for item in state.owner.queues.items():  # topics that the tail will make active need it too
         state.topics.of_schema(item.name.schema, schema_level=not item.name.table)
     state.final_ts = bound
-    _resolve_everywhere(state, bound)
+    resolve_everywhere(state, bound)
     state.writer.count("open tail")
 
 
@@ -57,10 +58,11 @@ def finish(state: ProducerState) -> None:
     state.writer.flush_all()
     if not state.is_quiet:
         state.final_ts = Ts(max(state.upstream.last_ts + state.rng.choice((1, 5, 1 << LOGICAL_BITS)), state.promised))
-        _resolve_everywhere(state, state.final_ts)
+        resolve_everywhere(state, state.final_ts)
 
 
-def _resolve_everywhere(state: ProducerState, ts: Ts) -> None:
+def resolve_everywhere(state: ProducerState, ts: Ts) -> None:
+    """Send one resolved ts to all streams."""
     streams = state.topics.streams()
     state.rng.shuffle(streams)
     for stream in streams:

@@ -10,14 +10,14 @@ from applier.demo.simulator.producer.owner import ChangefeedOwner
 from applier.demo.simulator.producer.record_writer import RecordWriter
 from applier.demo.simulator.producer.topics import Topics
 from applier.demo.simulator.producer.upstream import UpstreamSteps
-from applier.model.position import Ts
+from applier.model.position import Stream, Ts
 
 
 class ProducerState:
     """A changefeed between two records.
 
-    ``checkpoint``: of the present owner; ``promised``: the greatest resolved ts so far. ``moved``: rows of a moved table that are sent
-    again. ``is_quiet``: the log's open tail has begun, without resolved events.
+    ``checkpoint``: of the present owner; ``promised``: the greatest resolved ts so far, ``promised_to``: that of each stream.
+    ``moved``: rows of a moved table that are sent again. ``is_quiet``: the log's open tail has begun, without resolved events.
     """
 
     def __init__(self, history: History, options: ProducerOptions) -> None:
@@ -28,6 +28,7 @@ class ProducerState:
         self.writer = RecordWriter(options, self.rng, self.upstream.start_ms)
         self.checkpoint = Ts(0)
         self.promised = Ts(0)
+        self.promised_to: dict[Stream, Ts] = {}
         self.moved: deque[RowItem] = deque()
         self.replays = options.replays
         self.is_quiet = False
