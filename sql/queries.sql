@@ -78,14 +78,14 @@ SELECT ddl_ts, schema_name, table_name, touches, state FROM applier.ddl_ledger W
 -- ledger_statements: the texts of upstream's DDLs (what a skipped one made, upstream has too)
 SELECT ddl_ts, schema_name, table_name, ddl_type, query FROM applier.ddl_ledger WHERE name = :name AND state <> 'intent';
 
--- ledger_intents: the DDLs that began and did not end
+-- ledger_intents: the DDLs that began and did not end, also those that run beside the rows
 SELECT ddl_ts, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error
-FROM applier.ddl_ledger WHERE name = :name AND state = 'intent';
+FROM applier.ddl_ledger WHERE name = :name AND state IN ('intent', 'background');
 
 -- ledger_intent: before a DDL runs
 INSERT INTO applier.ddl_ledger
 (name, ddl_ts, identity_hash, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error)
-VALUES (:name, :ddl_ts, :identity_hash, :schema_name, :table_name, :touches, :ddl_type, :query, 'intent', :before_state,
+VALUES (:name, :ddl_ts, :identity_hash, :schema_name, :table_name, :touches, :ddl_type, :query, :state, :before_state,
 UTC_TIMESTAMP(6), NULL, '');
 
 -- ledger_settled: a DDL that is done or skipped without an intent before it
@@ -96,19 +96,19 @@ UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), '');
 
 -- ledger_end: an intent becomes done or skipped
 UPDATE applier.ddl_ledger SET state = :state, ended_at = UTC_TIMESTAMP(6), error = ''
-WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state = 'intent';
+WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state IN ('intent', 'background');
 
 -- ledger_before: the tables as they are, just before the statement is sent again
 UPDATE applier.ddl_ledger SET before_state = :before_state
-WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state = 'intent';
+WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state IN ('intent', 'background');
 
 -- ledger_refused: the server has refused the statement: it did not run, so there is nothing to compare; its intent stays
 UPDATE applier.ddl_ledger SET before_state = '', error = :error
-WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state = 'intent';
+WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state IN ('intent', 'background');
 
 -- ledger_retry: the operator's decision: run it again without comparing
 UPDATE applier.ddl_ledger SET before_state = '', error = ''
-WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state = 'intent';
+WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state IN ('intent', 'background');
 
 -- quarantine_stored: which events of some records of a stream are stored, in any state
 SELECT record_offset, event_index FROM applier.quarantine

@@ -68,7 +68,7 @@ def skip_by_time(sink: Sink, ts: int | None, table: str | None) -> None:
 
 def is_unfinished(entries: Sequence[LedgerEntry], ts: int | None) -> bool:
     """Return whether a DDL with that timestamp (None: with any) is unfinished."""
-    return any(entry.state is DdlState.INTENT for entry in chosen(entries, ts, None))
+    return any(entry.state.is_open for entry in chosen(entries, ts, None))
 
 
 def chosen(entries: Sequence[LedgerEntry], ts: int | None, table: str | None) -> list[LedgerEntry]:
@@ -101,7 +101,7 @@ def as_lines(entry: LedgerEntry) -> list[str]:
 
 def unfinished(entries: Sequence[LedgerEntry], ts: int | None, table: str | None) -> LedgerEntry:
     """Return the one unfinished DDL that matches; ConfigError if none does, NeedsOperator if several do."""
-    intents = [e for e in entries if e.state is DdlState.INTENT]
+    intents = [e for e in entries if e.state.is_open]
     matching = chosen(intents, ts, table)
     if not matching:
         if not intents:

@@ -21,7 +21,6 @@ from applier.model.position import MAX_TS, Offset, Place, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace
 from applier.model.segment import is_past
 from applier.model.topic_name import is_named
-from applier.sinks.ledger_entry import DdlState
 from applier.sinks.quarantine import SkipRule
 from applier.sources.factory import decoder_of, open_source
 from applier.sources.peek import PeekChoice, peek
@@ -98,7 +97,7 @@ def _skip_ddl(settings: Config, ddl: DdlEvent) -> None:
     with open_sink_of(settings) as sink:
         # A run may have begun the DDL: its entry is settled, not doubled.
         known = [entry for entry in sink.ledger() if same_ddl(entry.identity, key)]
-        if known and known[0].state is not DdlState.INTENT:
+        if known and not known[0].state.is_open:
             print_line(f"already {known[0].state}: {one_line(known[0].ddl.query)} (ts {ddl.commit_ts})")
             return
         write_skipped(sink, ddl, known[0].identity if known else key)

@@ -43,6 +43,12 @@ class Config(Section):
             raise refuse(f"spark.master: {problem}", LOCAL_REMEDY)
         return self
 
+    @model_validator(mode="after")
+    def _check_background(self) -> Self:
+        if self.ddl.background and self.sink.is_sqlite:
+            raise refuse("ddl.background is for MariaDB and MySQL: a SQLite file has one writer", "Remove ddl.background")
+        return self
+
     # Under spark-submit the file's master is ignored, so the check is repeated with the one that counts.
     def submitted_to(self, master: str) -> Self:
         """Return the configuration with spark-submit's master; ConfigError if the sink cannot be written from its executors."""
@@ -74,6 +80,7 @@ class Config(Section):
             lock_timeout_s=self.run.lock_timeout_s,
             bulk_load=self.sink.bulk_load,
             collations=self.ddl.collation_pairs,
+            background=self.ddl.background,
             retries=retries,
         )
 

@@ -16,10 +16,12 @@ from applier.sinks.progress import Progress
 
 def starting_point(sink: Sink, progress: Progress) -> StartingPoint:
     """Return the durable state from which a coordinator begins."""
-    # Intents are not settled yet, so they are no reason to drop the DDL when it comes again.
+    # Intents are not settled yet, so they are no reason to drop the DDL when it comes again. What runs beside the rows is.
     settled = [key for key in sink.ledger_since(progress.checkpoint_ts) if key.state is not DdlState.INTENT]
     # Rows at A of tables that a DDL at A has touched are not applied again: their table is another one now (DESIGN.md 3, Rows).
-    at_checkpoint = [key.identity.touches for key in settled if (key.identity.ts, key.state) == (progress.checkpoint_ts, DdlState.DONE)]
+    at_checkpoint = [
+        key.identity.touches for key in settled if key.identity.ts == progress.checkpoint_ts and key.state is not DdlState.SKIPPED
+    ]
     return StartingPoint(
         checkpoint_ts=progress.checkpoint_ts,
         start_ts=progress.start_ts,

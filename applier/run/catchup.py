@@ -84,6 +84,7 @@ class Catchup:
         # Exit code 0 must mean that the replica has caught up: scripts rely on it.
         self._check_moved(listing)
         engine.save_progress()
+        self._components.sink.finish_ddls()
         return self._result()
 
     def _check_moved(self, listing: Listing) -> None:

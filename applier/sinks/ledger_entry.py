@@ -12,8 +12,15 @@ class DdlState(StrEnum):
     """State of a DDL in the ledger."""
 
     INTENT = "intent"
+    BACKGROUND = "background"
+    """It runs beside the rows that follow, which do not wait for it."""
     DONE = "done"
     SKIPPED = "skipped"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the DDL has begun and has not ended."""
+        return self in {DdlState.INTENT, DdlState.BACKGROUND}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

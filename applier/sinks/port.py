@@ -132,6 +132,10 @@ class Sink(Protocol):
         """Settle every intent that a dead run left: compare the tables, then write done or run again. NeedsOperator: undecidable."""
         ...
 
+    def finish_ddls(self) -> None:
+        """Wait for the DDLs that run beside the rows (``SinkSettings.background``), and write done. Errors: those of ``run_ddl``."""
+        ...
+
     def resolve_ddl(self, ts: Ts, schema: str, table: str, state: DdlState | None) -> int:
         """Apply the operator's decision (``applier ddl done|skip|retry``) to matching intents; return how many there were.
 

@@ -61,5 +61,7 @@ class SinkSettings:
     """Beyond ``lock_wait_timeout_s``: a server that is silent for longer counts as lost."""
     bulk_load: BulkLoad = BulkLoad.AUTO
     collations: Collations = ()
+    background: bool = False
+    """Whether a new non-unique index is built beside the rows that follow (MySQL family)."""
     retries: int = 8
     """How often a retryable failure is retried before it becomes fatal."""

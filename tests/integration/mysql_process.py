@@ -1,4 +1,5 @@
-"""A run in its own process, to be killed: ``hold`` owns the replica, ``write`` stops in a transaction, ``ddl`` runs a history.
+"""A run in its own process, to be killed: ``hold`` owns the replica, ``write`` stops in a transaction, ``ddl`` runs a history,
+``beside`` begins to build an index beside the rows.
 
 Arguments: url, what to do, and for ``ddl`` the number of DDLs to do. Prints one word per step.
 """
@@ -58,12 +59,20 @@ def ddl(shop: Replica, history: list[tuple[str, str]]) -> None:
         say(len(shop.sink.ledger()))
 
 
+def beside(shop: Replica, query: str) -> None:
+    """Begin to build an index, and go on until killed."""
+    shop.ddl(query, "t")
+    hold(shop)
+
+
 def main() -> None:
     """Do what the arguments say."""
     url, what, *rest = sys.argv[1:]
-    with replica(url) as shop:
+    with replica(url, background=what == "beside") as shop:
         if what == "ddl":
             ddl(shop, json.loads(rest[0]))
+        elif what == "beside":
+            beside(shop, rest[0])
         else:
             {"hold": hold, "write": write}[what](shop)
 

@@ -125,7 +125,7 @@ def test_a_ddl_moves_the_checkpoint_with_its_intent_and_the_fence_twice(shop: Re
     assert states(shop) == [DdlState.DONE]
 
 
-def test_defaults_of_existing_rows_have_the_time_of_the_commit_ts(shop: Replica, url: str) -> None:
+def test_d40_defaults_of_existing_rows_have_the_time_of_the_commit_ts(shop: Replica, url: str) -> None:
     moment = datetime(2021, 3, 4, 5, 6, 7, tzinfo=UTC)
     run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)", f"INSERT INTO {SHOP}.t VALUES (1)")
     shop.ddl("ALTER TABLE t ADD COLUMN at DATETIME DEFAULT CURRENT_TIMESTAMP", "t", ts=ts_at(moment))

@@ -59,10 +59,10 @@ class Ledger:
         """Return the DDLs that began and did not end, in the order in which they have to run."""
         return self._entries(connection, "ledger_intents")
 
-    def intent(self, connection: Connection, identity: DdlIdentity, ddl: DdlEvent, before: str) -> None:
+    def intent(self, connection: Connection, identity: DdlIdentity, ddl: DdlEvent, before: str, state: DdlState = DdlState.INTENT) -> None:
         """Write that the DDL is about to run. ``before`` describes the tables as they are."""
-        values = self._values(identity, ddl)
-        connection.execute(self.bookkeeping.query("ledger_intent"), values | {"before_state": before})
+        values = self._values(identity, ddl) | {"before_state": before, "state": state.value}
+        connection.execute(self.bookkeeping.query("ledger_intent"), values)
 
     def settled(self, connection: Connection, identity: DdlIdentity, ddl: DdlEvent, state: DdlState) -> None:
         """Write a DDL that has no intent: skipped, or done in this transaction (where DDL is transactional)."""
@@ -71,10 +71,14 @@ class Ledger:
 
     def end(self, connection: Connection, identity: DdlIdentity, state: DdlState) -> None:
         """Turn an intent into done or skipped; InvariantViolation if there is no such intent."""
-        values = self._key(identity) | {"state": state.value}
-        if connection.execute(self.bookkeeping.query("ledger_end"), values).rowcount != 1:
+        if not self.end_if_open(connection, identity, state):
             message = "a DDL ended without an intent in the ledger"
             raise InvariantViolation(message, ddl_ts=identity.ts, table=identity.name)
+
+    def end_if_open(self, connection: Connection, identity: DdlIdentity, state: DdlState) -> bool:
+        """Turn an intent into done or skipped; return whether there was one."""
+        values = self._key(identity) | {"state": state.value}
+        return connection.execute(self.bookkeeping.query("ledger_end"), values).rowcount == 1
 
     def describe(self, connection: Connection, identity: DdlIdentity, before: str) -> None:
         """Write how the tables are, just before the statement is sent again."""

@@ -132,6 +132,16 @@ class Ownership:
         self._former.clear()
         self._heartbeat.watch(self._session_id)
 
+    def open_beside(self) -> Connection:
+        """Open a session for a statement that runs for long. It ends with this run's ownership: who takes over ends it."""
+        connection = open_session(self._settings, Purpose.OWN)
+        try:
+            self._registry.register(connection)
+        except (SQLAlchemyError, OSError) as error:
+            discard(connection)
+            raise translate(error, "registering a session", replica=self._settings.name) from error
+        return connection
+
     def end_other_sessions(self) -> None:
         """End every session of the replica but the owner's, so that a write in flight ends now."""
         try:

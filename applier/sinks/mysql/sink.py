@@ -143,9 +143,13 @@ class MysqlSink(SqlSink):
         """Settle every intent that a dead run left."""
         return self._ddl.settle(fence)
 
+    def finish_ddls(self) -> None:
+        """Wait for the DDLs that run beside the rows."""
+        self._ddl.finish()
+
     def heartbeat_lost(self) -> Exception | None:
-        """Return why this run must stop; a lock that was lost is taken again."""
-        return self._ownership.lost()
+        """Return why this run must stop; a lock that was lost is taken again, and what was built beside the rows is written."""
+        return self._ownership.lost() or self._ddl.stopped_by
 
     @property
     def heartbeat_error(self) -> Exception | None:

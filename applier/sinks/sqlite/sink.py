@@ -166,6 +166,9 @@ class SqliteSink(SqlSink):
         reach("ddl.after_done")
         return moved
 
+    def finish_ddls(self) -> None:
+        """Do nothing: a DDL is part of a transaction here."""
+
     def settle(self, fence: Fence) -> Fence:
         """Return the fence: a transaction that did not commit left no intent to settle."""
         return fence

@@ -33,6 +33,8 @@ class Intent:
     identity: DdlIdentity
     ddl: DdlEvent
     before: str
+    is_beside: bool = False
+    """Whether it runs beside the rows that follow."""
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -50,9 +52,11 @@ class Intents:
     def unsettled(self) -> list[Intent]:
         """Return all intents, in the order in which they have to run."""
         entries = self._session.commit(self._ledger.intents, "reading the ledger")
-        return [Intent(entry.identity, entry.ddl, entry.before) for entry in entries]
+        return [Intent(entry.identity, entry.ddl, entry.before, entry.state is DdlState.BACKGROUND) for entry in entries]
 
-    def begin(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, progress: ProgressCommit) -> tuple[Fence, Intent, bool]:
+    def begin(
+        self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, progress: ProgressCommit, *, is_beside: bool = False
+    ) -> tuple[Fence, Intent, bool]:
         """Write the intent, with the progress. True: the intent was there already, because an earlier COMMIT lost its answer."""
 
         def work(connection: Connection) -> tuple[Fence, Intent, bool]:
@@ -61,14 +65,15 @@ class Intents:
             self._progress.hold(connection, fence)
             left = next((entry for entry in self._ledger.intents(connection) if entry.identity == identity), None)
             if left is not None:
-                intent = Intent(identity, left.ddl, left.before)
+                intent = Intent(identity, left.ddl, left.before, left.state is DdlState.BACKGROUND)
             else:
                 # Before anything is written: which of two namesakes the DDL means must not depend on what somebody drops later.
                 spelled_in_sink(connection, ddl)
                 refuse_other_rows(connection, ddl)
                 refuse_inexpressible(ddl, target_of(connection, self._collations))
-                intent = Intent(identity, ddl, snapshot(connection, described_tables(ddl)))
-                self._ledger.intent(connection, identity, ddl, intent.before)
+                intent = Intent(identity, ddl, snapshot(connection, described_tables(ddl)), is_beside)
+                state = DdlState.BACKGROUND if is_beside else DdlState.INTENT
+                self._ledger.intent(connection, identity, ddl, intent.before, state)
             return self._progress.advance(connection, fence, progress), intent, left is not None
 
         return self._session.commit(work, "recording a DDL's intent", table=str(ddl.name), commit_ts=ddl.commit_ts)
@@ -109,6 +114,15 @@ class Intents:
             return following
 
         return self._session.commit(work, "marking a DDL as done", **intent.facts)
+
+    def end_beside(self, intent: Intent) -> None:
+        """Write done for a DDL that ran beside the rows; the progress has passed it. The operator may have settled it meanwhile."""
+
+        def work(connection: Connection) -> None:
+            self._ledger.end_if_open(connection, intent.identity, DdlState.DONE)
+            reach("ddl.before_done")
+
+        self._session.commit(work, "marking a DDL as done", **intent.facts)
 
     def skip(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, progress: ProgressCommit) -> Fence:
         """Write the DDL as skipped, with the progress. An intent that an unknown outcome left becomes skipped."""

@@ -7,6 +7,7 @@ from typing import Final
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
+from applier.ddl.beside import online, runs_beside
 from applier.model.errors import FatalSinkError
 from applier.model.events import DdlEvent
 from applier.sinks.mysql.ddl.rewrite import sink_statement
@@ -49,7 +50,8 @@ def wait_until_ended(connection: Connection, ddl: DdlEvent, collations: Collatio
         with transaction(connection):
             # Both spellings: a part of a list of RENAMEs or DROPs may have run, and the sink spells other names now.
             target, spelled = target_of(connection, collations), spelled_in_sink(connection, ddl)
-            statements = sorted({sink_statement(ddl, target=target), sink_statement(ddl, spelled, target)} - {""})
+            plain = {sink_statement(ddl, target=target), sink_statement(ddl, spelled, target)} - {""}
+            statements = sorted(plain | {online(statement) for statement in plain if runs_beside(statement)})
     except (SQLAlchemyError, OSError) as error:
         raise translate(error, "checking for a running DDL") from error
     logged_at_s, silence_s = time.monotonic(), 0.0

@@ -42,7 +42,7 @@ def run_statement(connection: Connection, ddl: DdlEvent, collations: Collations 
     Errors are the driver's or SQLAlchemy's. If a lock wait timed out, the sessions that hold the lock are logged.
     """
     there = as_in_sink(connection, ddl, collations)
-    _note_left_out(connection, ddl, there)
+    note_left_out(connection, ddl, there)
     warnings: list[int] = []
     if not there.query:
         return warnings
@@ -83,7 +83,7 @@ def _with_present_indexes(connection: Connection, ddl: DdlEvent, statement: str,
     return without_missing_indexes(statement, index_names(connection, table))
 
 
-def _note_left_out(connection: Connection, ddl: DdlEvent, there: DdlEvent) -> None:
+def note_left_out(connection: Connection, ddl: DdlEvent, there: DdlEvent) -> None:
     """Log which indexes the sink does without."""
     with transaction(connection):
         names = left_out(ddl.query, target_of(connection))
