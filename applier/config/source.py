@@ -1,20 +1,26 @@
 """``[source]``: the change stream."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Final, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator, model_validator
 
 from applier.config.choice import OnRejectedEvent
 from applier.config.claim_check import ClaimCheckConfig
-from applier.config.secret import with_files_read
+from applier.config.secret import SecretFile, with_files_read
 from applier.config.section import Properties, Seconds, Section
 from applier.config.selection import EventFilterConfig, RouteConfig, selection_of
 from applier.config.time_zone import ambiguous_years, check_time_zone
-from applier.config.value import Whole, check_servers, check_topics, nearest, refuse
+from applier.config.tls import tls_of
+from applier.config.value import Whole, check_servers, check_topics, nearest, parse_url, refuse
 from applier.model.position import MAX_TS
 from applier.model.topic_name import PartitionLimits, is_named
 from applier.selection import TableSelection
+from applier.sinks.address import MYSQL
+from applier.sinks.settings import Tls, TlsMode
 from applier.sources.kafka.settings import OWNED_PROPERTIES
+from applier.upstream.settings import UpstreamSettings
+
+UPSTREAM_FORM: Final = "Write mysql+pymysql://reader@tidb:4000/"
 
 PartitionCount = Annotated[Whole, Field(ge=1)]
 
@@ -42,6 +48,14 @@ class SourceConfig(Section):
     event_filter: tuple[EventFilterConfig, ...] = ()
     on_unreadable: OnRejectedEvent = OnRejectedEvent.STOP
     claim_check: ClaimCheckConfig = ClaimCheckConfig()
+    upstream: SecretStr | None = None
+    """Upstream's TiDB: rows of which the topic has the handle key only are read there."""
+    upstream_password: SecretStr | None = None
+    upstream_password_file: SecretFile | None = None
+    upstream_tls_mode: TlsMode | None = None
+    upstream_tls_ca: str | None = None
+    upstream_tls_cert: str | None = None
+    upstream_tls_key: str | None = None
     stall_after_s: Seconds = 60.0
     kafka: Properties = Field(default_factory=dict, repr=False)
 
@@ -61,6 +75,34 @@ class SourceConfig(Section):
             if not is_named(topic, self.topics):
                 raise refuse(f"limits a topic that is not in source.topics: {topic!r}", nearest(topic, self.topics))
         return self
+
+    @field_validator("upstream")
+    @classmethod
+    def _check_upstream(cls, url: SecretStr | None) -> SecretStr | None:
+        # Checked, but kept as it is: the parsed form would show the password in a repr.
+        if url is not None and parse_url(url.get_secret_value()).drivername not in MYSQL:
+            raise refuse("is not a server of the MySQL family", UPSTREAM_FORM)
+        return url
+
+    @model_validator(mode="after")
+    def _check_upstream_keys(self) -> Self:
+        if self.upstream_password is not None and self.upstream_password_file is not None:
+            raise refuse("sets both upstream_password and upstream_password_file", "Remove one of them")
+        self._upstream_tls()
+        return self
+
+    def _upstream_tls(self) -> Tls:
+        return tls_of(self.upstream_tls_mode, self.upstream_tls_ca, self.upstream_tls_cert, self.upstream_tls_key)
+
+    def upstream_settings(self) -> UpstreamSettings | None:
+        """Return where upstream is; None if no address is configured. Its ``repr`` hides the password."""
+        if self.upstream is None:
+            return None
+        url = parse_url(self.upstream.get_secret_value())
+        password = self.upstream_password_file if self.upstream_password is None else self.upstream_password
+        if password is not None:
+            url = url.set(password=password.get_secret_value())
+        return UpstreamSettings(url=url.render_as_string(hide_password=False), tls=self._upstream_tls(), time_zone=self.time_zone)
 
     @model_validator(mode="after")
     def _check_selection(self) -> Self:

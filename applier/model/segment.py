@@ -237,6 +237,11 @@ class SegmentWindow:
         # Over columns, and in one place: the loop is the hot part of a chunk at the border of a segment.
         return [floor < ts <= upto_ts for ts, floor in zip(commit_ts, floors, strict=True)]
 
+    def snapshot_ts(self, latest_ts: int) -> int:
+        """Return the timestamp at which rows of upstream are as they are after this window. ``latest_ts``: of the rows that are read."""
+        # Late, because upstream forgets its past. But a DDL at the end of the window is visible at its own ts, and comes after these rows.
+        return max(latest_ts, self.upto_ts - 1)
+
     def own(self, commit_ts: Iterable[int]) -> set[int]:
         """Return the distinct commit_ts without that of the group that is applied again."""
         return {ts for ts in commit_ts if ts > self.after_ts}

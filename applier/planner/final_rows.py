@@ -98,6 +98,11 @@ class FinalRows:
         """Return what orders the versions of a key."""
         return self.commit_ts[row], self.kind[row], self.offset[row], self.index[row]
 
+    def forget(self, rows: Sequence[int]) -> None:
+        """Free the images of rows that are rendered."""
+        for row in rows:
+            self.image[row] = b""
+
     def place(self, row: int, origins: Sequence[Origin]) -> RowPlace:
         """Name one row for an error."""
         return RowPlace(origins[self.origin[row]], self.commit_ts[row], self.offset[row], self.index[row], self.keys[row])

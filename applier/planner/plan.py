@@ -7,7 +7,7 @@ row of the sink that a REPLACE collides with has changed inside the window, so t
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import compress
+from itertools import chain, compress
 from typing import NamedTuple, TypeAlias
 
 from applier.model.chunk import unpack
@@ -21,6 +21,8 @@ from applier.planner.compaction import Compaction
 from applier.planner.division import by_window
 from applier.planner.group_rendering import Renderers, TableRenderers
 from applier.planner.partial_plan import PartialPlan
+from applier.planner.partial_rows import PartialRows
+from applier.planner.placeholders import look_up, placeholders_of
 from applier.planner.port import Dialect, RowDecoder
 from applier.planner.rejected_rows import STOP, PlannedRows, QuarantinePolicy, RejectedRows
 from applier.planner.rendering import image_keys
@@ -70,11 +72,11 @@ def plan_segments(
     for data in chunks:
         for number, part in by_window(unpack(data), windows):
             compactions[number].feed(part)
-    tables = _Tables(target, Renderers(decoder, target.dialect, bulk=bulk))
+    tables = _Tables(target, decoder, Renderers(decoder, target.dialect, bulk=bulk))
     # Each window's rows are freed once its statements are taken.
     compactions.reverse()
     for number, rejected in enumerate(rejected_rows):
-        for item in _planned(compactions.pop(), rejected, tables):
+        for item in _planned(compactions.pop(), rejected, tables, windows[number]):
             yield number, item
 
 
@@ -89,8 +91,8 @@ def plan_bucket(
 class _Tables:
     """The sink's tables, and how their rows are rendered."""
 
-    def __init__(self, target: PlanTarget, renderers: Renderers) -> None:
-        self.target = target
+    def __init__(self, target: PlanTarget, decoder: RowDecoder, renderers: Renderers) -> None:
+        self.target, self.decoder = target, decoder
         self._renderers = renderers
         self._found: dict[FoldedName, TableRenderers] = {}
 
@@ -101,7 +103,7 @@ class _Tables:
         return self._found.get(name)
 
 
-def _planned(compaction: Compaction, rejected_rows: RejectedRows, tables: _Tables) -> Iterator[Planned]:
+def _planned(compaction: Compaction, rejected_rows: RejectedRows, tables: _Tables, window: SegmentWindow) -> Iterator[Planned]:
     for name, final, partial in compaction.tables():
         rows = PlannedRows(final, compaction.origins, tables.target.rekeyed.get(name), rejected_rows)
         # Markers are rare: the comparison of all images runs in C, and the rows are listed only if there is one.
@@ -113,17 +115,40 @@ def _planned(compaction: Compaction, rejected_rows: RejectedRows, tables: _Table
         renderers = tables.of(name)
         if renderers is None:
             raise _missing(rows, chosen)
-        if partial is not None:
-            laid = PartialPlan(renderers, rows, partial)
-            yield from laid.statements()
-            chosen = [row for row in chosen if row not in laid.superseded]
-        if not chosen:
-            continue
-        if rows.key is None:
-            _check_key(rows, chosen)
-        yield from TablePlan(renderers, rows).statements(chosen)
+        if waiting := placeholders_of(rows, chosen):
+            whole = look_up(rows, waiting, tables.decoder, window)
+            plain = sorted({*chosen}.difference(waiting))
+            yield from _with_placeholders(renderers, rows, partial, plain, whole)
+        else:
+            yield from _statements(renderers, rows, partial, chosen)
     yield from rejected_rows.drain()
     yield compaction.transactions()
+
+
+def _with_placeholders(
+    renderers: TableRenderers, rows: PlannedRows, partial: PartialRows | None, plain: Sequence[int], whole: Iterator[Sequence[int]]
+) -> Iterator[Statement]:
+    """Plan rows some of which are read from upstream: as they come, so that few of them are held at once."""
+    # The parts that lie over a placeholder need all of its columns.
+    if partial is not None:
+        yield from _statements(renderers, rows, partial, sorted([*plain, *chain.from_iterable(whole)]))
+        return
+    yield from _statements(renderers, rows, None, plain)
+    for group in whole:
+        yield from _statements(renderers, rows, None, group)
+        rows.final.forget(group)
+
+
+def _statements(renderers: TableRenderers, rows: PlannedRows, partial: PartialRows | None, chosen: Sequence[int]) -> Iterator[Statement]:
+    if partial is not None:
+        laid = PartialPlan(renderers, rows, partial)
+        yield from laid.statements()
+        chosen = [row for row in chosen if row not in laid.superseded]
+    if not chosen:
+        return
+    if rows.key is None:
+        _check_key(rows, chosen)
+    yield from TablePlan(renderers, rows).statements(chosen)
 
 
 def _missing(rows: PlannedRows, chosen: Sequence[int]) -> FatalSinkError:

@@ -22,8 +22,38 @@ ImagesDecoder: TypeAlias = Callable[[Sequence[bytes]], Sequence[Sequence[Value]]
 """Images -> for each column of the shape, the values of all of them. ProtocolError (without a place) if one of them cannot be read."""
 
 
+class LookedUpRows(NamedTuple):
+    """Rows of upstream. ``found``: the place of each row's key among those asked for; ``rows``: its values, by the columns of ``shape``."""
+
+    shape: Shape
+    found: Sequence[int]
+    rows: Sequence[Sequence[Value]]
+
+
+class RowLookup(Protocol):
+    """Reads whole rows from upstream as they were at a timestamp. Frozen and picklable: it crosses to executors with the decoder."""
+
+    def rows(self, shape: Shape, keys: Sequence[Sequence[Value]], ts: int) -> Iterator[LookedUpRows]:
+        """Yield the rows that have these handle keys (values in the order of ``shape.handle_key``), some at a time, in any order.
+
+        A key without a row is in no part. Values are those of the wire. Called in preparing tasks, once per table, shape and segment, for
+        final rows only; it may be repeated. What may pass is retried here. NeedsOperator: the timestamp is too old for upstream, or the
+        table is not there; SourceError: upstream does not answer (kind "unreachable"), or refuses access; ConfigError: wrong address.
+        """
+        ...
+
+
 class RowDecoder(Protocol):
     """The source's decoder, as far as the planner needs it."""
+
+    @property
+    def row_lookup(self) -> RowLookup | None:
+        """What reads the whole rows of placeholders; None: the source gives no placeholders."""
+        ...
+
+    def encode_image(self, shape: Shape, values: Sequence[Value]) -> bytes:
+        """Return the image that the decoder of ``shape`` reads as ``values``. For the few rows that no producer has written."""
+        ...
 
     def image_decoder(self, shape: Shape) -> ImageDecoder:
         """Return the decoder of the images of a shape. Called once per shape and bucket."""

@@ -3,8 +3,11 @@
 from applier.config import Config
 from applier.sources.factory import decoder_of
 from applier.sources.port import Decoder
+from applier.upstream.row_lookup import TidbRowLookup
 
 
 def decoder_for(config: Config) -> Decoder:
     """Return the decoder. ConfigError: a package is missing that reads the claim-check storage, or an option of it is wrong."""
-    return decoder_of(config.source.claim_check.settings(), config.source.selection())
+    upstream = config.source.upstream_settings()
+    lookup = None if upstream is None else TidbRowLookup(upstream)
+    return decoder_of(config.source.claim_check.settings(), lookup, config.source.selection())

@@ -3,6 +3,7 @@
 The one place that knows which sources there are: a second one adds its settings here.
 """
 
+from applier.planner.port import RowLookup
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.claim_check.store import FsspecStore
@@ -21,9 +22,12 @@ def open_source(settings: KafkaSettings, decoder: Decoder = OPEN_PROTOCOL) -> So
     return KafkaSource(settings, decoder)
 
 
-def decoder_of(claim_check: ClaimCheckSettings | None, selection: TableSelection = EVERYTHING) -> Decoder:
-    """Return how records are read to be applied. ConfigError: a package is missing that reads the storage, or an option of it is wrong."""
+def decoder_of(claim_check: ClaimCheckSettings | None, lookup: RowLookup | None = None, selection: TableSelection = EVERYTHING) -> Decoder:
+    """Return how records are read to be applied. ConfigError: a package is missing that reads the storage, or an option of it is wrong.
+
+    ``lookup``: what reads upstream's rows, of which the topic has the handle key only.
+    """
     store = None if claim_check is None else FsspecStore(claim_check)
     if store is not None:
         store.check()
-    return OpenProtocolDecoder(WholeRowSources(claims=store), selection)
+    return OpenProtocolDecoder(WholeRowSources(claims=store, lookup=lookup), selection)

@@ -14,6 +14,7 @@ from applier.model.listing import Listing
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.model.rejected_event import RejectedEvent
+from applier.planner.port import RowLookup
 
 
 class Record(NamedTuple):
@@ -116,6 +117,15 @@ class Decoder(Protocol):
 
         The hot path of preparing. A source that gains nothing from many at a time decodes each.
         """
+        ...
+
+    @property
+    def row_lookup(self) -> RowLookup | None:
+        """What reads the whole rows of placeholders (``Shape.placeholder``); None: the placers give none."""
+        ...
+
+    def encode_image(self, shape: Shape, values: Sequence[Value]) -> bytes:
+        """Return an image that ``image_decoder`` reads as these values: for rows that come from elsewhere."""
         ...
 
     def decode_key(self, key: bytes) -> Sequence[Value]:

@@ -16,6 +16,7 @@ from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.selection import EVERYTHING
 from applier.sources.open_protocol import OpenProtocolDecoder
+from applier.sources.open_protocol.large_row import REFUSED
 from applier.sources.port import Record
 
 _BATCH = 500
@@ -74,6 +75,7 @@ class FakeSource:
         self._place = 0
         self.shown_offsets: dict[Stream, Offset] = {}
         self.selection = EVERYTHING
+        self.whole_rows = REFUSED
         self._records = _by_stream(self._log)
         if not hidden:
             self.advance(len(self._log))
@@ -86,7 +88,7 @@ class FakeSource:
     @property
     def decoder(self) -> OpenProtocolDecoder:
         """The decoding part: the simulator writes what TiCDC writes."""
-        return OpenProtocolDecoder(selection=self.selection)
+        return OpenProtocolDecoder(self.whole_rows, self.selection)
 
     @property
     def exhausted(self) -> bool:

@@ -65,6 +65,8 @@ class TableVersions:
     """One table: its columns since each ts, and each row since each ts (None: deleted)."""
 
     key: tuple[str, ...]
+    unique: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Its other unique indexes."""
     columns: list[tuple[int, dict[str, str]]] = field(default_factory=list)
     rows: dict[tuple[Any, ...], list[tuple[int, Row | None]]] = field(default_factory=dict)
 
@@ -167,6 +169,7 @@ class _Reader(IdentityProvider):
 _SET = re.compile(r"SET\s+(?:SESSION\s+|@@)?(?:SESSION\.)?`?(\w+)`?\s*=\s*(.*?);?\s*", re.IGNORECASE | re.DOTALL)
 _SHOW_VARIABLES = re.compile(r"SHOW\s+(?:SESSION\s+|GLOBAL\s+)?VARIABLES\b(.*)", re.IGNORECASE | re.DOTALL)
 _SHOW_COLUMNS = re.compile(r"SHOW\s+FULL\s+COLUMNS\s+FROM\s+`((?:[^`]|``)+)`\.`((?:[^`]|``)+)`\s*;?", re.IGNORECASE)
+_SHOW_INDEX = re.compile(r"SHOW\s+INDEX\s+FROM\s+`((?:[^`]|``)+)`\.`((?:[^`]|``)+)`\s*;?", re.IGNORECASE)
 _VARIABLE = re.compile(r"@@(?:session\.|global\.)?(\w+)(?:\s+AS\s+\S+)?", re.IGNORECASE)
 _FUNCTION = re.compile(r"SELECT\s+(\w+)\(\);?", re.IGNORECASE)
 _WORD = re.compile(r"'([^']*)'")
@@ -188,7 +191,7 @@ class TidbSession(Session):
 
     @property
     def snapshot(self) -> int:
-        return int(self._set["tidb_snapshot"] or NOW)
+        return int(self._set.get("tidb_snapshot") or NOW)
 
     async def handle_query(self, sql: str, attrs: dict[str, str]) -> Any:
         self._upstream.asked.append(Asked(self.snapshot, sql))
@@ -247,6 +250,10 @@ class TidbSession(Session):
             table = self._table(match[1].replace("``", "`"), match[2].replace("``", "`"))
             columns = table.columns_at(self.snapshot) or {}
             return [_shown(name, described, table.key) for name, described in columns.items()], _SHOWN
+        if match := _SHOW_INDEX.fullmatch(sql):
+            table = self._table(match[1].replace("``", "`"), match[2].replace("``", "`"))
+            names = [("PRIMARY", table.key), *table.unique.items()]
+            return [("0", name, str(place), column) for name, columns in names for place, column in enumerate(columns, 1)], _INDEX
         return None
 
     def _table(self, schema: str, name: str) -> TableVersions:
@@ -275,6 +282,9 @@ class TidbSession(Session):
 
 
 _SHOWN = ["Field", "Type", "Collation", "Null", "Key", "Default", "Extra", "Privileges", "Comment"]
+
+
+_INDEX = ["Non_unique", "Key_name", "Seq_in_index", "Column_name"]
 
 
 def _shown(name: str, described: str, key: Sequence[str]) -> tuple[Any, ...]:
@@ -344,7 +354,7 @@ def _holds(row: Row, condition: exp.Expression, columns: Mapping[str, str]) -> b
             return _holds(row, condition.left, columns) or _holds(row, condition.right, columns)
         case exp.And():
             return _holds(row, condition.left, columns) and _holds(row, condition.right, columns)
-        case exp.EQ():
+        case exp.EQ() | exp.NullSafeEQ():
             return _value_of(condition.left, row) == _value_of(condition.right, row)
         case exp.In():
             left = _value_of(condition.this, row)

@@ -45,11 +45,17 @@ class MysqlDialect:
         return fitting_literal_of(column, mysql_type, flags)
 
     def deletes(self, table: TableDescription, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, int]]:
-        """Render DELETEs by key, in lists where servers find all keys of a list (see ``_needs_single_comparison``)."""
+        """Render DELETEs by key."""
+        head = f"DELETE FROM {quote_table(table.schema, table.table)} WHERE "  # noqa: S608 - this is where SQL is rendered
+        yield from self.by_key(head, table, columns, rows)
+
+    def by_key(
+        self, head: str, table: TableDescription, columns: Sequence[str], rows: Iterable[Sequence[str]]
+    ) -> Iterator[tuple[str, int]]:
+        """Render ``head`` and a condition by key, in lists where servers find all keys of a list (see ``_needs_single_comparison``)."""
         quoted = [quote_identifier(column) for column in columns]
         if labelled := _labelled(table, columns):
             rows = _by_label(rows, labelled)
-        head = f"DELETE FROM {quote_table(table.schema, table.table)} WHERE "  # noqa: S608 - this is where SQL is rendered
         listed = f"({','.join(quoted)}) IN (" if len(quoted) > 1 else f"{quoted[0]} IN ("
         # The order of the rows is kept (keyless tables depend on it): neighbours of one kind share a statement, others do not.
         cutter = _Cutter(table, self.max_packet_bytes, min(self.max_rows, MAX_KEYS))

@@ -6,9 +6,11 @@ from typing import Final
 
 from applier.model.events import Event
 from applier.model.position import Place, Stream
+from applier.planner.port import RowLookup
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.open_protocol.event import decode_record
 from applier.sources.open_protocol.image_codec import image_decoder, images_decoder
+from applier.sources.open_protocol.image_writer import encode_image
 from applier.sources.open_protocol.large_row import REFUSED, WholeRowSources
 from applier.sources.open_protocol.placer import OpenProtocolPlacer
 from applier.sources.open_protocol.row_key import decode_key
@@ -29,6 +31,12 @@ class OpenProtocolDecoder:
     image_decoder = staticmethod(image_decoder)
     images_decoder = staticmethod(images_decoder)
     decode_key = staticmethod(decode_key)
+    encode_image = staticmethod(encode_image)
+
+    @property
+    def row_lookup(self) -> RowLookup | None:
+        """What reads the whole rows of placeholders."""
+        return self.whole_rows.lookup
 
     def placer(self, stream: Stream) -> OpenProtocolPlacer:
         """Make the placer of one range."""

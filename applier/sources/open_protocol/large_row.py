@@ -13,6 +13,7 @@ from typing import Final
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import Flag, Image, PlacedRow, RowKind, RowOperation
 from applier.model.position import Offset, Place, Stream
+from applier.planner.port import RowLookup
 from applier.sources.open_protocol.body import read_row
 from applier.sources.open_protocol.claim_check import ClaimCheckStore, object_name, read_claim_check
 from applier.sources.open_protocol.event import read_row_event
@@ -32,10 +33,10 @@ UPSTREAM_REMEDY: Final = f"Set source.upstream to the address of upstream's TiDB
 
 @dataclass(frozen=True, slots=True)
 class WholeRowSources:
-    """Where large rows are found. ``claims``: the claim-check objects; ``are_looked_up``: whether placeholders can be read upstream."""
+    """Where large rows are found. ``claims``: the claim-check objects; ``lookup``: upstream's tables. None: nowhere."""
 
     claims: ClaimCheckStore | None = None
-    are_looked_up: bool = False
+    lookup: RowLookup | None = None
 
 
 REFUSED: Final = WholeRowSources()
@@ -65,7 +66,7 @@ class LargeRowPlacer:
             if not _has_handle_key(images.before):
                 raise _refuse("handle_key_only", "the row was too large for Kafka: only its key was sent, and it has none", UPSTREAM_REMEDY)
             return place_images(head, images)
-        if not self._found.are_looked_up or not _has_handle_key(images.after):
+        if self._found.lookup is None or not _has_handle_key(images.after):
             raise _refuse("handle_key_only", "the row was too large for Kafka: only its handle key was sent", UPSTREAM_REMEDY)
         return list(map(_as_placeholder, place_images(head, images)))
 
@@ -108,7 +109,9 @@ def _has_handle_key(image: Image | None) -> bool:
 
 def _as_placeholder(row: PlacedRow) -> PlacedRow:
     # The delete of an update that changes the key is complete.
-    return row._replace(shape=intern_shape(row.shape._replace(placeholder=True))) if row.kind == RowKind.UPSERT else row
+    if row.kind != RowKind.UPSERT:
+        return row
+    return row._replace(shape=intern_shape(row.shape._replace(placeholder=True)))
 
 
 def _refuse(kind: str, message: str, remedy: str) -> ProtocolError:

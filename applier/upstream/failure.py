@@ -1,0 +1,46 @@
+"""What a failure of upstream means to the applier: wait, stop with the remedy, or the wrong address."""
+
+from typing import Any, Final
+
+from applier.model.errors import ApplierError, ConfigError, NeedsOperator, SinkError, SourceError
+from applier.sinks.mysql.error_table import ErrorVerdict
+from applier.sinks.mysql.errors import code_of, meaning_of, translate
+
+BELOW_GC: Final = 8055
+UNKNOWN_VARIABLE: Final = 1193
+_NO_TABLE: Final = frozenset({1049, 1146})
+_DENIED: Final = frozenset({1044, 1045, 1142, 1143, 1227, 1698})
+
+GC_REMEDY: Final = (
+    "Upstream has removed the row's version. Load the row as it is now from upstream into the sink and skip the record, or create the "
+    "replica again from a dump (README). Set tidb_gc_life_time longer than the applier may lag. Or use claim-check messages"
+)
+_ADDRESS: Final = "Set source.upstream to the TiDB cluster that the changefeed reads"
+
+
+def explained(error: Exception, doing: str, **facts: Any) -> ApplierError:
+    """Return the error of the applier for a failure of upstream's server, without row values."""
+    cause = error.__cause__ if isinstance(error, SinkError) and isinstance(error.__cause__, Exception) else error
+    code = code_of(cause)
+    facts = {**facts, **({} if code is None else {"code": code})}
+    if code == BELOW_GC:
+        return NeedsOperator("upstream no longer has the rows of this time", remedy=GC_REMEDY, **facts)
+    if code == UNKNOWN_VARIABLE:
+        return ConfigError("source.upstream is not a TiDB server", remedy=_ADDRESS, key="source.upstream", **facts)
+    if code in _NO_TABLE:
+        return NeedsOperator("upstream has no such table at this time", remedy=_ADDRESS, **facts)
+    if code in _DENIED:
+        remedy = "Check user and password of source.upstream, and grant the user SELECT on the replicated tables"
+        return SourceError("upstream refuses access", remedy=remedy, kind="upstream", **facts)
+    if isinstance(error, SinkError):
+        message = error.message.removeprefix("the database failed while ")
+    else:
+        message = translate(cause, doing).message.removeprefix("the database failed while ")
+    is_passing = meaning_of(cause).verdict in {ErrorVerdict.RETRY, ErrorVerdict.LOST}
+    remedy = "Check source.upstream: host, port and TLS, and whether the server runs"
+    return SourceError(f"upstream failed while {message}", remedy=remedy, kind="unreachable" if is_passing else "upstream", **facts)
+
+
+def may_pass(error: Exception) -> bool:
+    """Whether a retry may succeed."""
+    return isinstance(error, SourceError) and error.facts.get("kind") == "unreachable"

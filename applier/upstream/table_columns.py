@@ -1,0 +1,146 @@
+"""Upstream's columns: which values of the wire they hold, and how they are asked for so that these come exactly.
+
+Servers print a FLOAT with six digits, an ENUM as its label, a BIT as bytes. The wire has numbers (open_protocol.md 2.6): they are cast.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from struct import Struct
+from typing import Any, Final, TypeAlias
+
+from applier.model.errors import NeedsOperator
+from applier.model.events import ColumnShape, Flag, Shape, TableName, Value
+from applier.planner.catalogue import ColumnDescription, TableDescription
+from applier.sinks.mysql.catalogue import labels_of
+from applier.sinks.mysql.quoting import quote_identifier
+
+Read: TypeAlias = Callable[[bytes], Value]
+Shown: TypeAlias = Mapping[str, Any]
+"""A row of a SHOW statement, by column name in upper case."""
+
+ENUM, SET, BIT, FLOAT, DOUBLE = 247, 248, 16, 4, 5
+_TYPES: Final[Mapping[str, int]] = {
+    "tinyint": 1, "smallint": 2, "int": 3, "integer": 3, "bigint": 8, "mediumint": 9, "year": 13,
+    "float": FLOAT, "double": DOUBLE, "decimal": 246, "bit": BIT, "enum": ENUM, "set": SET,
+    "timestamp": 7, "date": 10, "time": 11, "datetime": 12, "json": 245, "vector": 225,
+    "varchar": 15, "varbinary": 15, "char": 254, "binary": 254,
+    "tinytext": 249, "tinyblob": 249, "mediumtext": 250, "mediumblob": 250, "longtext": 251, "longblob": 251, "text": 252, "blob": 252,
+}  # fmt: skip
+_INTEGERS: Final = frozenset({1, 2, 3, 8, 9, 13, BIT, ENUM, SET})
+_WORD: Final = re.compile(r"[a-z]+")
+_BYTES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
+_TEXTS: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"})
+_float32 = Struct("<f")
+
+
+@dataclass(frozen=True, slots=True)
+class ExactColumn:
+    """One column: as rows of the wire describe it, and as literals for it are written."""
+
+    shape: ColumnShape
+    described: ColumnDescription
+
+    @property
+    def expression(self) -> str:
+        """Return what is selected, so that the value comes exactly."""
+        name = quote_identifier(self.shape.name)
+        if self.shape.mysql_type in {ENUM, SET, BIT}:
+            return f"CAST({name} AS UNSIGNED)"
+        return f"CAST({name} AS DOUBLE)" if self.shape.mysql_type == FLOAT else name
+
+    @property
+    def read(self) -> Read:
+        """Return the function from the bytes that come to the value."""
+        if self.shape.mysql_type in _INTEGERS:
+            return int
+        if self.shape.mysql_type == FLOAT:
+            return _shortest
+        if self.shape.mysql_type == DOUBLE:
+            return float
+        return bytes if self.shape.is_bytes else _text
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "surrogateescape")
+
+
+def _shortest(value: bytes) -> float:
+    """Return the shortest number that is the same FLOAT: as it comes on the wire."""
+    number = float(value)
+    stored = _float32.pack(number)
+    for digits in range(6, 9):
+        short = float(f"{number:.{digits}g}")
+        try:
+            if _float32.pack(short) == stored:
+                return short
+        except OverflowError:  # rounded up beyond the greatest FLOAT
+            continue
+    return float(f"{number:.9g}")
+
+
+class UpstreamTable:
+    """A table of upstream at one snapshot. Generated columns are left out: the wire has stored ones only, and no sink is written them."""
+
+    def __init__(self, name: TableName, columns: Sequence[ExactColumn]) -> None:
+        self.name, self.columns = name, columns
+        self.description = TableDescription(
+            schema=name.schema, table=name.table, columns=tuple(column.described for column in columns), unique_keys=()
+        )
+
+    @classmethod
+    def of(cls, name: TableName, columns: Iterable[Shown], indexes: Iterable[Shown], handle: Collection[str]) -> "UpstreamTable":
+        """Read SHOW FULL COLUMNS and SHOW INDEX. ``handle``: casefolded names of the handle key. NeedsOperator: an unsupported type."""
+        unique = [row for row in indexes if int(row["NON_UNIQUE"]) == 0 and row["COLUMN_NAME"] is not None]
+        primary = {row["COLUMN_NAME"].casefold() for row in unique if row["KEY_NAME"] == "PRIMARY"}
+        others = {row["COLUMN_NAME"].casefold() for row in unique if row["KEY_NAME"] != "PRIMARY"}
+        flags = {Flag.HANDLE_KEY: handle, Flag.PRIMARY_KEY: primary, Flag.UNIQUE_KEY: others}
+        return cls(name, [_column(name, row, flags) for row in columns if "GENERATED" not in _of_generated(row)])
+
+    def shape_of(self, placeholder: Shape) -> Shape:
+        """Return the shape of the whole rows of placeholders."""
+        return placeholder._replace(columns=tuple(column.shape for column in self.columns), placeholder=False)
+
+    def places(self, names: Sequence[str]) -> list[int]:
+        """Return where the columns ``names`` are. NeedsOperator: one is missing."""
+        known = {column.shape.name.casefold(): place for place, column in enumerate(self.columns)}
+        if absent := [name for name in names if name.casefold() not in known]:
+            raise NeedsOperator(
+                "upstream's table lacks columns of the handle key",
+                remedy="Check that source.upstream is the cluster that the changefeed reads",
+                table=str(self.name),
+                columns=",".join(absent),
+            )
+        return [known[name.casefold()] for name in names]
+
+
+def _of_generated(row: Shown) -> str:
+    # DEFAULT_GENERATED is a default that is an expression.
+    return str(row["EXTRA"]).upper().replace("DEFAULT_GENERATED", "")
+
+
+def _column(table: TableName, row: Shown, members: Mapping[Flag, Collection[str]]) -> ExactColumn:
+    name, sql_type = str(row["FIELD"]), str(row["TYPE"]).casefold()
+    word = match[0] if (match := _WORD.match(sql_type)) else ""
+    if word not in _TYPES:
+        raise NeedsOperator(
+            "upstream's table has a column of an unsupported type",
+            remedy="Leave the table out of the changefeed",
+            table=str(table),
+            column=name,
+            type=sql_type,
+        )
+    is_binary = word in _BYTES or row["COLLATION"] == "binary"
+    flags = sum(int(flag) for flag, names in members.items() if name.casefold() in names)
+    flags |= Flag.BINARY if is_binary or word not in _TEXTS else 0
+    flags |= Flag.UNSIGNED if "unsigned" in sql_type else 0
+    flags |= Flag.NULLABLE if row["NULL"] == "YES" else 0
+    described = ColumnDescription(
+        name=name,
+        sql_type=str(row["TYPE"]),
+        nullable=row["NULL"] == "YES",
+        binary=is_binary,
+        labels=labels_of(str(row["TYPE"])) if word in {"enum", "set"} else (),
+        is_set=word == "set",
+    )
+    return ExactColumn(ColumnShape(name, _TYPES[word], flags), described)
