@@ -70,10 +70,10 @@ class SinkConfig(Section):
             raise refuse("sets TLS for a SQLite file", "Remove the tls_ keys")
         return self
 
-    @field_validator("consistency", "keyless")
+    @field_validator("consistency")
     @classmethod
     def _refuse_unavailable(cls, value: StrEnum) -> StrEnum:
-        check_available(value, Consistency.TRANSACTION if isinstance(value, Consistency) else Keyless.STOP)
+        check_available(value, Consistency.TRANSACTION)
         return value
 
     @property

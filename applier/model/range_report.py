@@ -1,7 +1,7 @@
 """Reports: what a listener read in one offset range. Small, however much the range holds: reports go to the driver, rows do not."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from applier.model.events import DdlEvent, TableName
 from applier.model.position import Offset, Stream, Ts
@@ -21,6 +21,17 @@ class HoldPoint(NamedTuple):
 
     offset: Offset
     value: Ts
+
+
+EVERYTHING: Final = Ts(2**64 - 1)
+"""Of a ``RepeatPoint``: the producer went back, so whatever its timestamp, a row that follows may have been sent before."""
+
+
+class RepeatPoint(NamedTuple):
+    """An offset from which on rows at or below ``ts``, of tables without a key, have been sent before."""
+
+    offset: Offset
+    ts: Ts
 
 
 class DdlArrival(NamedTuple):
@@ -84,3 +95,5 @@ class RangeReport:
     events: int = 0
     rejected_events: tuple[RejectedEvent, ...] = ()
     """Few. No position may pass them before they are stored."""
+    repeats: tuple[RepeatPoint, ...] = ()
+    """Where rows of tables without a key begin to repeat; empty where there are no such rows."""

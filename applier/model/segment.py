@@ -107,6 +107,12 @@ def is_behind_promise(ts: Ts, resolved_ts: Ts) -> bool:
     return ts < resolved_ts
 
 
+def repeats_from(promised_ts: int, ts: int) -> bool:
+    """Whether an event has been sent before, if it comes after a promise: producers send all rows <= resolved_ts before it."""
+    # Not <, as for ``is_behind_promise``: a row at the promise is a latecomer by the documents, and a repeated one by the producers' code.
+    return ts <= promised_ts
+
+
 def has_advanced(resolved_ts: Ts, earlier_ts: Ts) -> bool:
     """Whether a stream has promised more than it had at an earlier look."""
     return resolved_ts > earlier_ts

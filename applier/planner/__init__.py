@@ -7,12 +7,14 @@ literals, ``plan`` puts DELETEs before REPLACEs. Read ``plan`` first. ``table_ch
 
 from applier.model.segment import SegmentWindow
 from applier.planner.column_match import bytes_key_names, key_names
-from applier.planner.plan import Planned, PlanTarget, plan_bucket, plan_segments
+from applier.planner.plan import NO_KEY, NO_KEY_REMEDY, Planned, PlanTarget, plan_bucket, plan_segments
 from applier.planner.rejected_rows import STOP, QuarantinePolicy
 from applier.planner.sink_key import route, sink_key_of
 from applier.planner.transactions import TransactionSet, count_transactions
 
 __all__ = [
+    "NO_KEY",
+    "NO_KEY_REMEDY",
     "STOP",
     "PlanTarget",
     "Planned",

@@ -16,6 +16,7 @@ from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import Origin, bytes_key_names, is_partial, key_names, origins_of
 from applier.planner.division import divided, selected
 from applier.planner.final_rows import FinalRows, Key, RowPlace
+from applier.planner.keyless import KeylessRows
 from applier.planner.partial_rows import ColumnSet, PartialRows, RowsOfTable
 from applier.planner.transactions import TransactionSet
 
@@ -51,6 +52,7 @@ class Compaction:
         self._columns: dict[int, ColumnSet] = {}
         """Of each origin whose images are partial: their columns."""
         self._partial: dict[FoldedName, PartialRows] = {}
+        self._keyless: dict[FoldedName, KeylessRows] = {}
         # A dictionary, for its order: nearly sorted, it is sorted in no time.
         self._commits: dict[int, None] = {}
 
@@ -80,6 +82,9 @@ class Compaction:
             self._names.append(table)
             if (readers := self._rekeyed.get(table)) is not None:
                 self._readers[number] = readers(origin)
+            elif not origin.shape.handle_key:
+                self._keyless.setdefault(table, KeylessRows())
+                return number
             if (description := self._described.get(table)) is not None and is_partial(origin.shape, description):
                 self._columns[number] = frozenset(column.name.casefold() for column in origin.shape.columns)
         return number
@@ -99,11 +104,15 @@ class Compaction:
         keys: Sequence[Key] = rows.key
         if table in self._rekeyed:
             rows, keys = self._rekey(rows, numbers)
+        keyless = self._keyless.get(table)
         # Most chunks hold rows of one origin: then its number is not looked up row by row.
         if len(used) == 1:
             origin = array("i", (numbers[min(used)],)) * len(rows.origin)
         else:
             origin = array("i", map(numbers.__getitem__, rows.origin))
+        if keyless is not None:
+            keyless.feed(rows, origin)
+            return
         if (final := self._tables.get(table)) is None:
             final = self._tables[table] = FinalRows()
         # Per origin and not per row: tables without partial rows pay nothing.
@@ -138,7 +147,10 @@ class Compaction:
         return selected(rows, kept), keys
 
     def tables(self) -> Iterator[tuple[FoldedName, FinalRows, PartialRows | None]]:
-        """Yield each table's final rows, and its partial ones. InvariantViolation if its rows disagree on the key and were not rekeyed."""
+        """Yield each table's final rows, and its partial ones; of a table without a key all rows.
+
+        InvariantViolation if its rows disagree on the key and were not rekeyed.
+        """
         # The caller has rekeyed these tables; if one was missed, versions of one row are in two buckets and both would be written.
         keys: dict[FoldedName, tuple[tuple[str, ...], ...]] = {}
         for number in self._used:
@@ -152,6 +164,10 @@ class Compaction:
             rows.finish()
             if rows.keys or partial is not None:
                 yield table, rows, partial
+        for table in list(self._keyless):
+            rows = self._keyless.pop(table).finish()
+            if rows.keys:
+                yield table, rows, None
 
     def transactions(self) -> TransactionSet:
         """Return the distinct commit_ts in the window; those applied again are not counted again."""

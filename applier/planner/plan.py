@@ -8,7 +8,7 @@ row of the sink that a REPLACE collides with has changed inside the window, so t
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from applier.model.chunk import unpack
 from applier.model.errors import FatalSinkError, InvariantViolation, NeedsOperator
@@ -20,6 +20,8 @@ from applier.planner.column_match import key_names
 from applier.planner.compaction import Compaction
 from applier.planner.division import by_window
 from applier.planner.group_rendering import Renderers, TableRenderers
+from applier.planner.keyless import Repeats
+from applier.planner.keyless_plan import KeylessPlan
 from applier.planner.partial_plan import PartialPlan
 from applier.planner.partial_rows import PartialRows
 from applier.planner.placeholders import look_up, placeholders_of
@@ -30,16 +32,24 @@ from applier.planner.statement import Statement
 from applier.planner.table_plan import TablePlan
 from applier.planner.transactions import TransactionSet
 
+NO_KEY: Final = "the table has no key, so its rows cannot be applied exactly once"
+NO_KEY_REMEDY: Final = (
+    "Give the table a primary key upstream, or leave it out of the changefeed. "
+    'Or set sink.keyless = "best_effort" and read docs/operations.md about what it cannot tell apart'
+)
+
 
 class PlanTarget(NamedTuple):
     """The sink, as statements must fit it: its tables as they are now, and its dialect.
 
-    ``rekeyed`` holds the sink's key columns of tables whose events do not give a usable key.
+    ``rekeyed`` holds the sink's key columns of tables whose events do not give a usable key. ``repeats``: from which points on the rows of
+    streams are repeated, if tables without a key are written; None: they are refused.
     """
 
     tables: Mapping[FoldedName, TableDescription]
     rekeyed: Mapping[FoldedName, tuple[str, ...]]
     dialect: Dialect
+    repeats: Repeats | None = None
 
 
 Planned: TypeAlias = Statement | RejectedEvent | TransactionSet
@@ -115,7 +125,10 @@ def _planned(compaction: Compaction, rejected_rows: RejectedRows, tables: _Table
         renderers = tables.of(name)
         if renderers is None:
             raise _missing(rows, chosen)
-        if waiting := placeholders_of(rows, chosen):
+        # All rows of a table that is not rekeyed agree on its key.
+        if rows.key is None and partial is None and not key_names(rows.origin(chosen[0]).shape):
+            yield from KeylessPlan(renderers.exact, renderers.columns, rows).statements(_repeats(tables.target, rows, chosen))
+        elif waiting := placeholders_of(rows, chosen):
             whole = look_up(rows, waiting, tables.decoder, window)
             plain = sorted({*chosen}.difference(waiting))
             yield from _with_placeholders(renderers, rows, partial, plain, whole)
@@ -146,8 +159,6 @@ def _statements(renderers: TableRenderers, rows: PlannedRows, partial: PartialRo
         chosen = [row for row in chosen if row not in laid.superseded]
     if not chosen:
         return
-    if rows.key is None:
-        _check_key(rows, chosen)
     yield from TablePlan(renderers, rows).statements(chosen)
 
 
@@ -160,11 +171,7 @@ def _missing(rows: PlannedRows, chosen: Sequence[int]) -> FatalSinkError:
     )
 
 
-def _check_key(rows: PlannedRows, chosen: Sequence[int]) -> None:
-    # All rows of a table that is not rekeyed agree on its key.
-    if not key_names(rows.origin(chosen[0]).shape):
-        raise NeedsOperator(
-            "the table has no key, so its rows cannot be applied exactly once",
-            remedy="Give the table a primary key upstream, or leave it out of the changefeed",
-            **rows.place(rows.final.first(chosen)).facts,
-        )
+def _repeats(target: PlanTarget, rows: PlannedRows, chosen: Sequence[int]) -> Repeats:
+    if target.repeats is None:
+        raise NeedsOperator(NO_KEY, remedy=NO_KEY_REMEDY, **rows.place(rows.final.first(chosen)).facts)
+    return target.repeats

@@ -68,12 +68,8 @@ class RowDecoder(Protocol):
         ...
 
 
-class Dialect(Protocol):
-    """How one database writes things down. Frozen and picklable; pure."""
-
-    def literal(self, column: ColumnDescription, mysql_type: int, flags: int) -> Literal:
-        """Return the function that renders values of wire type ``mysql_type`` for ``column``; it escapes any string."""
-        ...
+class WritingDialect(Protocol):
+    """How one database deletes and writes rows. Frozen and picklable; pure."""
 
     # Rows before a refused one must come first: the caller counts the rows of the statements to know which one was refused.
     def deletes(self, table: TableDescription, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, int]]:
@@ -90,6 +86,14 @@ class Dialect(Protocol):
         """
         ...
 
+
+class Dialect(WritingDialect, Protocol):
+    """How one database writes things down. Frozen and picklable; pure."""
+
+    def literal(self, column: ColumnDescription, mysql_type: int, flags: int) -> Literal:
+        """Return the function that renders values of wire type ``mysql_type`` for ``column``; it escapes any string."""
+        ...
+
     def reads(
         self, table: TableDescription, key: Sequence[str], rows: Iterable[Sequence[str]], columns: Sequence[str]
     ) -> Iterator[tuple[str, int]]:
@@ -102,6 +106,14 @@ class Dialect(Protocol):
 
     def read_literal(self, value: Any) -> str | None:
         """Return the literal that stores, in the same column, the bytes that were read; None: too large for the database to show."""
+        ...
+
+    def whole_rows(self) -> WritingDialect:
+        """Return how rows of tables without a key are written.
+
+        Its ``deletes`` deletes one row per row text of all columns, each by a statement of its own; a row is found only if each column
+        stores the same value, byte by byte. Its ``replaces`` inserts, and so replaces nothing.
+        """
         ...
 
 

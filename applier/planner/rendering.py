@@ -101,6 +101,13 @@ class TableRenderer:
         names, functions = [column.sink.name for column in columns], literals(columns, self.dialect)
         return lambda image: zip(names, map(call, functions, take(decode(image))), strict=True)
 
+    def whole_row(self, row: RowPlace) -> Callable[[bytes], tuple[str, ...]]:
+        """Return the function from the image of a row like ``row`` to the literals of all columns that it writes."""
+        shape, columns = self.matched(row.origin, row.facts)
+        decode, take = self.decoder.image_decoder(shape), pick([column.index for column in columns])
+        functions = literals(columns, self.dialect)
+        return lambda image: tuple(map(call, functions, take(decode(image))))
+
     def key_texts(self, rows: PlannedRows, chosen: Sequence[int]) -> Iterator[list[str]]:
         """Yield the literals of each row's key."""
         final = rows.final

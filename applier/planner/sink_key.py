@@ -37,12 +37,12 @@ def sink_key_of(tables: Sequence[KeyedRows], description: TableDescription) -> t
     """Return the sink's key that must identify the rows of one table, or None if the handle key of its events will do.
 
     ``tables`` are the reports of this one table in a segment. A handle key that is no unique key of the sink's table will do only where
-    that table has none at all. Tables without a handle key are the caller's. NeedsOperator if the events disagree and the sink has no key.
+    that table has none at all; the same holds for events without one. NeedsOperator if the events disagree and the sink has no key.
     """
     handle_keys = {table.handle_key for table in tables}
     agreed = next(iter(handle_keys)) if len(handle_keys) == 1 else ()
     do_agree = len({(table.handle_key, table.bytes_key) for table in tables}) <= 1
-    if do_agree and (not agreed or description.has_unique_key(agreed)):
+    if do_agree and agreed and description.has_unique_key(agreed):
         return None
     # The agreed key, if the sink has it too: rows are then distinguished as upstream does. Else the primary key.
     own = description.primary_key or next(iter(description.unique_keys), ())

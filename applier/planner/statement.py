@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from applier.model.errors import ApplierError
 from applier.model.rejected_event import RejectedEvent
 from applier.planner.catalogue import TableDescription
-from applier.planner.port import Dialect
+from applier.planner.port import WritingDialect
 
 
 class Phase(IntEnum):
@@ -42,6 +42,8 @@ class Statement(NamedTuple):
     """Of a statement that loads rows in bulk: the rows that the database asks for. Empty for any other."""
     reading: "RowsToRead | None" = None
     """Of a READ: the rows that are written once the sink's rows are read. None for any other."""
+    deletes_exactly: bool = False
+    """Whether it must delete exactly ``rows`` rows. A DELETE by key may find fewer: a row may have come and gone within the segment."""
 
     @property
     def size(self) -> int:
@@ -73,7 +75,7 @@ class StatementRows:
     columns: tuple[str, ...]
     key: tuple[str, ...]
     """The names of the key's columns, in the sink's spelling."""
-    dialect: Dialect
+    dialect: WritingDialect
     texts: tuple[Any, ...]
     rows: tuple[RejectedEvent, ...]
     earlier: tuple[tuple[RejectedEvent, ...], ...] = ()
@@ -99,5 +101,6 @@ class StatementRows:
                 earlier=earlier[done : done + number],
             )
             commits = [row.commit_ts for row in half.rows]
+            # Only whole rows are deleted exactly, and those one by one: there are no halves of them.
             yield Statement(self.phase, str(self.table.folded), text.encode(), number, min(commits), max(commits), half)
             done += number

@@ -24,6 +24,8 @@ class EngineSettings:
     ddl_policy: Mapping[str, str] = field(default_factory=dict)
     quarantined: QuarantinePolicy = STOP
     """What is quarantined instead of stopping the run."""
+    writes_keyless: bool = False
+    """Whether tables without a key are written (``sink.keyless``), as far as their rows can be told apart."""
     accept: Acceptance = field(default_factory=Acceptance)
     """Differences between the sink's tables and upstream's that the operator accepts."""
     apply_attempts: int = 8

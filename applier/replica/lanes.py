@@ -19,7 +19,12 @@ class Lanes:
 
     def __init__(self, run: RunContext, state: ReplicaState) -> None:
         settings = run.settings
-        rules = WriteRules(buckets=settings.buckets, attempts=settings.apply_attempts, policy=settings.quarantined)
+        rules = WriteRules(
+            buckets=settings.buckets,
+            attempts=settings.apply_attempts,
+            policy=settings.quarantined,
+            repeats=state.repeats if settings.writes_keyless else None,
+        )
         writer = SegmentWriter(run.components.sink, run.components.runner, state.tables, rules, BulkLoads(run.components.sink, run.watcher))
         self._run, self._state = run, state
         self.steps = StepRunner(run, state, writer)

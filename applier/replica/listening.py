@@ -134,5 +134,7 @@ class Listening:
         # A merge reads again what was counted with its small ranges.
         if not is_merge:
             self._run.watcher.tally.read(found.stream, found.start, found.end, outcome.events)
+            if self._run.settings.writes_keyless:
+                self._state.repeats.add(outcome, self._state.progress.checkpoint_ts)
         coordinator.report(outcome)
         return None

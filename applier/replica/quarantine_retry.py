@@ -17,7 +17,7 @@ from applier.planner import PlanTarget, TransactionSet, bytes_key_names, key_nam
 from applier.planner.statement import Statement
 from applier.planner.table_check import Acceptance
 from applier.replica.later_events import CORRECT_BY_HAND, QuarantinedRow, refuse_later_events
-from applier.replica.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
+from applier.replica.sink_tables import SinkTables, rekeyed_tables
 from applier.sinks.port import Sink
 from applier.sinks.progress import Progress, ProgressCommit
 from applier.sinks.quarantine import Quarantined, Settlement
@@ -92,7 +92,7 @@ class QuarantineRetry:
 
     def _write(self, place: EventPlace, rows: Sequence[QuarantinedRow], progress: Progress) -> int:
         reported = [_reported(row, place.stream) for row in rows]
-        refuse_keyless(reported)
+        _refuse_keyless(place, reported)
         known = self._tables.new_with_rows(reported, progress)
         commit = ProgressCommit(checkpoint_ts=progress.checkpoint_ts, positions={}, known_tables=known)
         quarantined = Quarantined(_refuse_quarantine, settled=(Settlement(place, QuarantineState.RETRIED, self._by),))
@@ -122,6 +122,13 @@ class QuarantineRetry:
         )
         statements = [item for item in planned if not isinstance(item, TransactionSet)]
         return sorted((item for item in statements if isinstance(item, Statement)), key=lambda item: item.phase)
+
+
+def _refuse_keyless(place: EventPlace, reported: Sequence[TableRows]) -> None:
+    for table in reported:
+        if not table.handle_key:
+            # Later events may have added or taken away equal rows, and none of them says which row it means.
+            raise NeedsOperator("the event's table has no key", remedy=CORRECT_BY_HAND, place=place, table=str(table.name))
 
 
 def _reported(row: QuarantinedRow, stream: Stream) -> TableRows:

@@ -14,6 +14,7 @@ from applier.model.range_report import RangeId, TableRows
 from applier.model.segment import SegmentWindow
 from applier.planner import QuarantinePolicy
 from applier.replica.bulk_loads import BulkLoads
+from applier.replica.repeats import RepeatLog
 from applier.replica.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
 from applier.sinks.port import Sink
 from applier.sinks.progress import Fence, ProgressCommit
@@ -37,6 +38,8 @@ class WriteRules:
     buckets: int
     attempts: int
     policy: QuarantinePolicy
+    repeats: RepeatLog | None = None
+    """What is known of repeated rows; None: tables without a key are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,11 @@ class SegmentWriter:
         ranges: Mapping[RangeId, RangeContent],
         rows: int,
     ) -> PreparePlan:
-        refuse_keyless(rows_of_tables)
+        log, repeats = self._rules.repeats, None
+        if log is None:
+            refuse_keyless(rows_of_tables)
+        elif not all(table.handle_key for table in rows_of_tables):
+            repeats = log.since(windows[0].after_ts)
         tables = self._tables.describe(rows_of_tables)
         size = rows * sum(content.bytes for content in ranges.values()) // max(1, sum(content.rows for content in ranges.values()))
         tasks = max(rows // ROWS_PER_TASK, size // BYTES_PER_TASK)
@@ -145,6 +152,7 @@ class SegmentWriter:
             bucket_splits=max(1, tasks // self._rules.buckets),
             dialect=self._sink.dialect,
             policy=self._rules.policy,
+            repeats=repeats,
             bulk=self._loads.are_used,
         )
 

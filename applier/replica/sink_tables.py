@@ -15,7 +15,7 @@ from applier.ddl import parse_ddl, touches
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.range_report import TableRows
-from applier.planner import sink_key_of
+from applier.planner import NO_KEY, NO_KEY_REMEDY, sink_key_of
 from applier.planner.catalogue import TableDescription
 from applier.planner.table_check import Acceptance
 from applier.replica.table_guard import TableGuard
@@ -142,8 +142,8 @@ def refuse_keyless(tables: Iterable[TableRows]) -> None:
     for table in tables:
         if not table.handle_key:
             raise NeedsOperator(
-                "the table has no key, so its rows cannot be applied exactly once",
-                remedy='Give the table a primary key upstream, or leave it out of the changefeed (keyless = "stop")',
+                NO_KEY,
+                remedy=NO_KEY_REMEDY,
                 table=str(table.name),
                 **_place(table),
             )

@@ -6,6 +6,7 @@ from applier.model.range_report import RangeId
 from applier.replica.context import RunContext
 from applier.replica.quarantine import QuarantineRules
 from applier.replica.recovery import Recovery, checkpoint_mismatch, unknown_write
+from applier.replica.repeats import RepeatLog
 from applier.replica.settled_ddls import starting_point
 from applier.replica.sink_tables import SinkTables
 from applier.replica.topic_identity import TopicIdentity
@@ -26,6 +27,7 @@ class ReplicaState:
         self.recovery = Recovery()
         self.contents: dict[RangeId, RangeContent] = {}
         """What the cached ranges hold."""
+        self.repeats = RepeatLog()
         self.progress: Progress
         self.coordinator: Coordinator
 
@@ -57,6 +59,7 @@ class ReplicaState:
         # At each reload too: while the run waited somebody may have added a trigger or a unique index, which would lose rows.
         self.tables.check_known(progress.known_tables)
         self.contents.clear()
+        self.repeats.clear()
         # Cached ranges belong to the coordinator that planned them; a new one starts from the stored offsets.
         components.runner.release_all()
         self.quarantine.reload(progress)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from applier.config import Config
-from applier.config.choice import OnRejectedEvent
+from applier.config.choice import Keyless, OnRejectedEvent
 from applier.coordinator import Policy
 from applier.model.errors import ConfigError
 from applier.model.listing import Listing
@@ -60,6 +60,7 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
         apply_attempts=apply_attempts,
         accept=config.acceptance,
         quarantined=quarantine,
+        writes_keyless=config.sink.keyless is Keyless.BEST_EFFORT,
     )
 
 

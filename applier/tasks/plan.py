@@ -9,6 +9,7 @@ from applier.model.range_report import RangeId
 from applier.model.segment import SegmentWindow
 from applier.planner import STOP, QuarantinePolicy
 from applier.planner.catalogue import TableDescription
+from applier.planner.keyless import Repeats
 from applier.planner.port import Dialect
 from applier.sinks.port import Writer
 from applier.sinks.progress import Fence, ProgressCommit
@@ -39,6 +40,8 @@ class PreparePlan:
     """How many reducers share a bucket, so that one task can hold its rows in memory. All versions of a row meet in one of them."""
     dialect: Dialect
     policy: QuarantinePolicy = STOP
+    repeats: Repeats | None = None
+    """What is known of repeated rows, if tables without a key are written (``PlanTarget.repeats``)."""
     bulk: bool = False
     """Whether tables may be loaded in bulk, where the dialect can."""
 

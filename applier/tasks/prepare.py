@@ -56,7 +56,7 @@ def reroute(plan: PreparePlan, bucket: int, elements: Iterable[PackedChunk | Ran
 
 def render(plan: PreparePlan, reducer: int, chunks: Iterable[bytes], decoder: Decoder) -> Iterator[Planned]:
     """Compact the chunks of one reducer (rows of one key are together); yield the statements of each segment, and what they are."""
-    target = PlanTarget(plan.tables, plan.rekeyed, plan.dialect)
+    target = PlanTarget(plan.tables, plan.rekeyed, plan.dialect, plan.repeats)
     part = _Part(0, reducer)
     try:
         for segment, item in plan_segments(chunks, plan.windows, target, decoder, plan.policy, bulk=plan.bulk):

@@ -18,6 +18,7 @@ from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, Quarantine
 from applier.model.segment import has_shown_past, is_past
 from applier.planner import bytes_key_names, key_names
 from applier.sources.port import PlacedRows
+from applier.tasks.repeat_points import RepeatPoints
 
 MAX_HOLD_POINTS: Final = 256
 MAX_ROW_COUNTS: Final = 64
@@ -49,8 +50,8 @@ class RangeSummary:
     """Collects the report of one range."""
 
     __slots__ = (
-        "_bytes", "_ddls", "_early", "_floor_ts", "_held", "_hold", "_range", "_rejected", "_replays", "_resolved_ts", "_stored",
-        "_tables", "_top", "_ts", "events",
+        "_bytes", "_ddls", "_early", "_floor_ts", "_has_keyless", "_held", "_hold", "_range", "_rejected", "_repeats", "_replays",
+        "_resolved_ts", "_stored", "_tables", "_top", "_ts", "events",
     )  # fmt: skip
 
     def __init__(self, range_id: RangeId, floor_ts: Ts, stored: Collection[tuple[int, int]]) -> None:
@@ -68,6 +69,8 @@ class RangeSummary:
         self._replays = self._bytes = 0
         self.events = 0
         self._top = -1
+        self._has_keyless = False
+        self._repeats = RepeatPoints()
 
     def add_rows(self, rows: PlacedRows) -> tuple[PlacedRows, list[TableSummary]]:
         """Count some rows. Return those that are not below the floor, and their tables, parallel to ``shapes``."""
@@ -82,6 +85,9 @@ class RangeSummary:
         self._ts += times
         self._bytes += sum(map(len, rows.key)) + sum(map(len, rows.image)) + ROW_BYTES * len(times)
         tables = [self._table(shape, rows, number) for number, shape in enumerate(rows.shapes)]
+        # Once one is known, all rows count as of such a table: a point too many does no harm.
+        if self._has_keyless:
+            self._repeats.rows()
         if len(tables) == 1:
             tables[0].count(len(times), min(times), max(times))
         else:
@@ -93,6 +99,7 @@ class RangeSummary:
         """Return the rows that are not below the floor; count the others."""
         kept = [not is_past(ts, self._floor_ts) for ts in rows.commit_ts]
         self._replays += kept.count(False)
+        self._repeats.replays(rows, kept)
         first = kept.index(False)
         # Of the first one only: within a run of rows there is no promise, so it speaks for those behind it.
         self._note_early(rows.offset[first], rows.commit_ts[first])
@@ -115,6 +122,7 @@ class RangeSummary:
         if table is None:
             first = rows.shape.index(number)
             table = self._tables[id(shape)] = TableSummary(shape, rows.offset[first], rows.commit_ts[first])
+            self._has_keyless = self._has_keyless or not shape.handle_key
         return table
 
     def add_event(self, offset: int, index: int, event: DdlEvent | ResolvedEvent | AdminEvent | RejectedEvent) -> None:
@@ -122,6 +130,7 @@ class RangeSummary:
         self.events += 1
         if isinstance(event, ResolvedEvent):
             self._resolved_ts = max(self._resolved_ts, event.ts)
+            self._repeats.promise(offset, event.ts)
             # ts - 1: a restart needs the first resolved event *above* A again, and the first row at or above A (model.segment).
             self._hold_rows([offset], [event.ts - 1])
         elif isinstance(event, DdlEvent):
@@ -177,6 +186,7 @@ class RangeSummary:
             replays=self._replays,
             events=self.events,
             rejected_events=tuple(self._rejected.values()),
+            repeats=self._repeats.found(),
         )
 
 

@@ -102,17 +102,21 @@ class PlainDialect:
 
     most: int = 1000
     longest: int = 10_000
+    keyless: bool = False
 
     def literal(self, column: ColumnDescription, mysql_type: int, flags: int) -> Any:
         if mysql_type == INT:
             return lambda value: _plain(None if value is None else int.__index__(value))
         return _plain
 
+    def whole_rows(self) -> "PlainDialect":
+        return PlainDialect(1, self.longest, keyless=True)
+
     def deletes(self, table: TableDescription, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, int]]:
         yield from self._statements("delete", table, columns, (f"[{','.join(row)}]" for row in rows))
 
     def replaces(self, table: TableDescription, columns: Sequence[str], rows: Iterable[str]) -> Iterator[tuple[str, int]]:
-        yield from self._statements("replace", table, columns, (f"[{row[1:-1]}]" for row in rows))
+        yield from self._statements("insert" if self.keyless else "replace", table, columns, (f"[{row[1:-1]}]" for row in rows))
 
     def reads(
         self, table: TableDescription, key: Sequence[str], rows: Iterable[Sequence[str]], columns: Sequence[str]

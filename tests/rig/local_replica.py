@@ -45,6 +45,7 @@ class Replica:
     accept: dict[str, tuple[DifferenceKind, ...]] = field(default_factory=dict)
     """``[sink.accept]``: differences from upstream's tables that do not stop the replica."""
     new_collations: bool = True
+    writes_keyless: bool = False
     ahead_rows: int = 30
     """So that the larger windows of a history are prepared ahead, and the others are not."""
 
@@ -57,6 +58,7 @@ class Replica:
             ddl_policy=self.ddl_policy,
             quarantined=QuarantinePolicy(unreadable="unreadable" in self.quarantines, refused="rejected" in self.quarantines),
             accept=Acceptance(self.accept, self.new_collations),
+            writes_keyless=self.writes_keyless,
         )
 
     def catch_up(self, *, start_ts: int = NO_TS, until_ts: int | None = None, **options) -> CatchupResult:

@@ -77,6 +77,16 @@ def decode_placed(placed):
     return decoded
 
 
+def without_own_replacements(placing):
+    """Leave out a row that is replaced by itself: an empty old image of a row without a key, which a decoded event does not show."""
+    kept = []
+    for event in placing:
+        if kept and isinstance(event, tuple) and kept[-1] == (event[0], RowKind.DELETE, *event[2:]) and not handle_of(event[4]):
+            kept.pop()
+        kept.append(event)
+    return kept
+
+
 def assert_faces_agree(placer, key, value):
     """Both faces give the same rows and values; the hot one may refuse reduced rows. Any other exception than ProtocolError passes."""
     try:
@@ -90,6 +100,7 @@ def assert_faces_agree(placer, key, value):
             pytest.fail(f"the hot path alone refused: {error}")
     else:
         assert events is not None, "the hot path alone accepted"
-        expected = expected_placing(events)
+        expected = without_own_replacements(expected_placing(events))
+        decoded = without_own_replacements(decoded)
         assert decoded == expected
         assert repr(decoded) == repr(expected), "equal values of different types"

@@ -9,21 +9,18 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from applier.model.errors import RowRefused
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import JoinedReplaces, Literal, RowsLines, RowsText, WireColumn
 from applier.sinks.mysql.bulk_lines import lines_of
 from applier.sinks.mysql.bulk_load import loads
+from applier.sinks.mysql.cutting import COMMAND_BYTES, TARGET_BYTES, Cutter, head_of, most_rows_of
 from applier.sinks.mysql.fitting import fitting_literal_of
 from applier.sinks.mysql.literals import comparable_of
 from applier.sinks.mysql.quoting import quote_identifier, quote_table
 from applier.sinks.mysql.reads import MOST_READS, read_of
 from applier.sinks.mysql.row import rows_text_of
+from applier.sinks.mysql.whole_rows import MysqlWholeRows
 
-TARGET_BYTES = 1024 * 1024
-"""Where a statement is cut: larger ones gain nothing and hold the parser's memory; a single row may be larger."""
-COMMAND_BYTES = 1
-"""What a packet holds beside the text of its statement."""
 MAX_KEYS = 500
 """Keys per DELETE: MariaDB rewrites IN lists from 1000 elements on (in_predicate_conversion_threshold), and MySQL drops its
 range plan beyond range_optimizer_max_mem_size."""
@@ -58,7 +55,7 @@ class MysqlDialect:
             rows = _by_label(rows, labelled)
         listed = f"({','.join(quoted)}) IN (" if len(quoted) > 1 else f"{quoted[0]} IN ("
         # The order of the rows is kept (keyless tables depend on it): neighbours of one kind share a statement, others do not.
-        cutter = _Cutter(table, self.max_packet_bytes, min(self.max_rows, MAX_KEYS))
+        cutter = Cutter(table, self.max_packet_bytes, min(self.max_rows, MAX_KEYS))
         for apart, group in groupby(rows, key=_needs_single_comparison(table, columns, frozenset(labelled))):
             if apart:
                 yield from cutter.cut(head, (_compared(quoted, row) for row in group), " OR ", "")
@@ -69,7 +66,11 @@ class MysqlDialect:
 
     def replaces(self, table: TableDescription, columns: Sequence[str], rows: Iterable[str]) -> Iterator[tuple[str, int]]:
         """Render multi-row REPLACEs from row texts."""
-        yield from _Cutter(table, self.max_packet_bytes, self.most_rows(table)).cut(_replace_head(table, columns), rows, ",", "")
+        yield from Cutter(table, self.max_packet_bytes, self.most_rows(table)).cut(head_of("REPLACE", table, columns), rows, ",", "")
+
+    def whole_rows(self) -> MysqlWholeRows:
+        """Return the dialect of tables without a key."""
+        return MysqlWholeRows(self.max_packet_bytes, self.max_rows, self.max_warnings)
 
     def reads(
         self, table: TableDescription, key: Sequence[str], rows: Iterable[Sequence[str]], columns: Sequence[str]
@@ -81,7 +82,7 @@ class MysqlDialect:
         if labelled := _labelled(table, key):
             rows = _by_label(rows, labelled)
         texts = (f"(SELECT {number},{wanted} WHERE {_compared(quoted, row)} FOR UPDATE)" for number, row in enumerate(rows))
-        yield from _Cutter(table, self.max_packet_bytes, MOST_READS).cut("", texts, " UNION ALL ", "")
+        yield from Cutter(table, self.max_packet_bytes, MOST_READS).cut("", texts, " UNION ALL ", "")
 
     def read_literal(self, value: Any) -> str | None:
         """Return the literal, as the server has written it."""
@@ -89,12 +90,12 @@ class MysqlDialect:
 
     def rows_text(self, table: TableDescription, columns: Sequence[WireColumn]) -> RowsText:
         """Return the function that renders many rows for ``joined_replaces``; it leaves what is too large for a statement."""
-        head = _replace_head(table, [column.column.name for column in columns])
+        head = head_of("REPLACE", table, [column.column.name for column in columns])
         return rows_text_of(columns, self.max_packet_bytes - len(head.encode()) - COMMAND_BYTES)
 
     def joined_replaces(self, table: TableDescription, columns: Sequence[str]) -> JoinedReplaces:
         """Return the function that makes multi-row REPLACEs of texts of several rows."""
-        head, most_rows = _replace_head(table, columns).encode(), self.most_rows(table)
+        head, most_rows = head_of("REPLACE", table, columns).encode(), self.most_rows(table)
         return partial(_joined_replaces, head, min(TARGET_BYTES, self.max_packet_bytes) - len(head) - COMMAND_BYTES, most_rows)
 
     def bulk_line(self, columns: Sequence[WireColumn]) -> RowsLines | None:
@@ -109,13 +110,7 @@ class MysqlDialect:
 
     def most_rows(self, table: TableDescription) -> int:
         """Return how many rows a REPLACE may have: each ENUM may raise a harmless warning (ordinal 0), and the statement one more."""
-        enums = sum(bool(column.labels) and not column.is_set for column in table.columns)
-        return self.max_rows if not enums else max(1, min(self.max_rows, (self.max_warnings - 1) // enums))
-
-
-def _replace_head(table: TableDescription, columns: Sequence[str]) -> str:
-    names = ",".join(map(quote_identifier, columns))
-    return f"REPLACE INTO {quote_table(table.schema, table.table)} ({names}) VALUES "  # noqa: S608 - this is where SQL is rendered
+        return most_rows_of(table, self.max_rows, self.max_warnings)
 
 
 def _joined_replaces(head: bytes, target: int, most_rows: int, texts: Iterable[tuple[bytes, int]]) -> Iterator[tuple[bytes, int]]:
@@ -172,49 +167,3 @@ def _needs_single_comparison(table: TableDescription, columns: Sequence[str], la
 def _compared(quoted: Sequence[str], row: Sequence[str]) -> str:
     # <=> is the one comparison that finds NULL.
     return f"({' AND '.join(f'{column}<=>{value}' for column, value in zip(quoted, row, strict=True))})"
-
-
-@dataclass(frozen=True, slots=True)
-class _Cutter:
-    """Cuts rows into statements by number and by bytes."""
-
-    table: TableDescription
-    max_packet_bytes: int
-    max_rows: int
-
-    def cut(self, head: str, texts: Iterable[str], separator: str, tail: str, *, doubled: bool = False) -> Iterator[tuple[str, int]]:
-        """Yield (statement, rows). RowRefused, after the rows before it, for a row that alone is larger than a packet.
-
-        ``doubled``: a single row is written twice.
-        """
-        frame = len(head.encode()) + len(tail) + COMMAND_BYTES
-        target, most = min(TARGET_BYTES, self.max_packet_bytes) - frame, self.max_packet_bytes - frame
-        batch: list[str] = []
-        used = 0
-        for text in texts:
-            # The server counts bytes. isascii() is a flag of the string: it costs less than to encode each row.
-            size = (len(text) if text.isascii() else len(text.encode())) + len(separator)
-            if batch and (used + size > target or len(batch) == self.max_rows):
-                yield _joined(head, batch, separator, tail, doubled=doubled)
-                batch, used = [], 0
-            if size * (2 if doubled else 1) > most:
-                raise self._too_large(size)
-            batch.append(text)
-            used += size
-        if batch:
-            yield _joined(head, batch, separator, tail, doubled=doubled)
-
-    def _too_large(self, size: int) -> RowRefused:
-        return RowRefused(
-            "a row is larger than the sink's max_allowed_packet",
-            remedy="Raise max_allowed_packet of the sink's server, and start again",
-            table=str(self.table.folded),
-            bytes=size,
-            max_packet_bytes=self.max_packet_bytes,
-        )
-
-
-def _joined(head: str, batch: list[str], separator: str, tail: str, *, doubled: bool) -> tuple[str, int]:
-    # MariaDB (10.11) scans the whole table for `(a,b) IN ((1,2))`, but uses the index for two keys or more.
-    texts = batch * 2 if doubled and len(batch) == 1 else batch
-    return head + separator.join(texts) + tail, len(batch)

@@ -15,6 +15,7 @@ from applier.model.errors import ApplierError, SinkError, UnknownOutcome
 from applier.planner.statement import Statement
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.progress_table import FenceState
+from applier.sinks.deleted_rows import check_deleted
 from applier.sinks.mysql.bulk_write import load
 from applier.sinks.mysql.error_table import ErrorVerdict
 from applier.sinks.mysql.errors import code_of, is_database_error, meaning_of, translate
@@ -39,9 +40,10 @@ class MysqlWriteSession:
         if statement.data:
             load(self.connection, statement)
             return
-        _, warnings = execute_text(self.connection, statement.text)
+        rows, warnings = execute_text(self.connection, statement.text)
         if warnings:
             judge_warnings(self.connection, statement, warnings)
+        check_deleted(statement, rows)
 
     def read(self, statement: Statement) -> list[tuple[Any, ...]]:
         """Send a READ, which locks its rows."""

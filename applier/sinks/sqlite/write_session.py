@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from applier.model.errors import ApplierError
 from applier.planner.statement import Statement
 from applier.sinks.bookkeeping.progress_table import FenceState
+from applier.sinks.deleted_rows import check_deleted
 from applier.sinks.sqlite.errors import commit_failed, translate
 from applier.sinks.sqlite.session import open_engine, raw
 
@@ -26,7 +27,7 @@ class SqliteWriteSession:
 
     def execute(self, statement: Statement) -> None:
         """Run one statement. SQLite has no warnings: STRICT tables refuse what does not fit."""
-        self.driver.execute(statement.text.decode())
+        check_deleted(statement, self.driver.execute(statement.text.decode()).rowcount)
 
     def read(self, statement: Statement) -> list[tuple[Any, ...]]:
         """Run a READ. The transaction holds the file's write lock already."""

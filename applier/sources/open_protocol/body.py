@@ -28,7 +28,11 @@ class RowBody(msgspec.Struct, gc=False, frozen=True):
 
 
 class RowImages(NamedTuple):
-    """A row's body, whole: ``after`` is ``u``; ``before`` is ``p`` or ``d``; the bodies' bytes in parallel."""
+    """A row's body, whole: ``after`` is ``u``; ``before`` is ``p`` or ``d``; the bodies' bytes in parallel.
+
+    An empty ``p`` is no image before, but its bytes show that the row was there: it is what is left of ``p`` where only changed columns
+    are sent and none has changed.
+    """
 
     operation: RowOperation
     after: Image | None
@@ -55,7 +59,7 @@ def read_row(body: bytes) -> RowImages:
         return RowImages(RowOperation.DELETE, None, deleted, b"", bytes(row.d))
     if after and not deleted:
         operation = RowOperation.UPDATE if old else RowOperation.INSERT
-        return RowImages(operation, after, old or None, bytes(row.u), bytes(row.p) if old else b"")
+        return RowImages(operation, after, old or None, bytes(row.u), b"" if old is None else bytes(row.p))
     if after or old or deleted:
         raise ProtocolError.at(None, "empty_row", "the images of the row contradict one another")
     raise ProtocolError.at(None, "empty_row", "the row has no image")

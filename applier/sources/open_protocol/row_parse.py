@@ -28,9 +28,10 @@ def place_images(head: Head, images: RowImages) -> list[PlacedRow]:
 def _replaced_row(head: Head, images: RowImages, new: PlacedRow) -> list[PlacedRow]:
     """Return the delete of the row that an update replaces under another key: ``p`` laid over ``u``, which may hold changed columns only.
 
-    Rows without a handle key are their whole image, so each of their updates replaces one.
+    Rows without a handle key are their whole image, so each of their updates replaces one, even by itself.
     """
-    if images.operation is not RowOperation.UPDATE:
+    is_replaced_by_itself = bool(images.before_json) and not new.key
+    if images.operation is not RowOperation.UPDATE and not is_replaced_by_itself:
         return []
     old_json = _encode_json({**_members(images.after_json), **_members(images.before_json)})
     old = _parsed_row(head, RowKind.DELETE, {**(images.after or {}), **(images.before or {})}, old_json)

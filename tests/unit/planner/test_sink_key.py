@@ -26,7 +26,6 @@ class Rows(NamedTuple):
 
 def test_events_that_agree_keep_their_key() -> None:
     assert sink_key_of([Rows(("id",)), Rows(("id",))], TABLE) is None
-    assert sink_key_of([], TABLE) is None
 
 
 def test_events_that_disagree_are_keyed_by_the_sinks_primary_key() -> None:
@@ -58,8 +57,9 @@ def test_a_handle_key_stands_where_the_sinks_table_has_no_key_at_all() -> None:
     assert sink_key_of([Rows(("code",))], sink_table("id", "code", primary=())) is None
 
 
-def test_rows_without_any_handle_key_are_not_rekeyed() -> None:
-    assert sink_key_of([Rows(())], TABLE) is None
+def test_rows_without_any_handle_key_go_by_the_sinks_key_if_it_has_one() -> None:
+    assert sink_key_of([Rows(())], TABLE) == ("id",)
+    assert sink_key_of([Rows(())], sink_table("id", "code", primary=())) is None
 
 
 def test_a_key_that_is_text_in_some_events_and_bytes_in_others_is_read_from_the_images() -> None:

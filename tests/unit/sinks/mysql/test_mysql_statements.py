@@ -6,7 +6,7 @@ import pytest
 
 from applier.model.errors import FatalSinkError
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.sinks.mysql import dialect as mysql
+from applier.sinks.mysql import cutting
 from applier.sinks.mysql.dialect import MysqlDialect, quote_identifier
 
 TABLE = TableDescription(schema="sh`op", table="orders", columns=(), unique_keys=())
@@ -49,7 +49,7 @@ def test_a_statement_is_as_large_as_the_packet_allows() -> None:
 
 
 def test_statements_stay_near_the_target_even_if_packets_may_be_larger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mysql, "TARGET_BYTES", 100)
+    monkeypatch.setattr(cutting, "TARGET_BYTES", 100)
     large = "(1,'" + "x" * 200 + "')"
     assert [rows for _, rows in replaces(["(1,2)", large, "(1,2)", "(1,2)"])] == [1, 1, 2]
 

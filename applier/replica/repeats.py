@@ -1,0 +1,52 @@
+"""Where rows of tables without a key begin to repeat, by the reports of all ranges since the last reload (``planner.keyless``)."""
+
+from collections import defaultdict
+from typing import Final
+
+from applier.model.position import Stream, Ts
+from applier.model.range_report import EVERYTHING, RangeReport, RepeatPoint
+from applier.model.segment import is_applied, is_behind_promise
+from applier.planner.keyless import Repeats
+
+KEPT_POINTS: Final = 1_000
+"""Points of a stream from which on those that concern applied rows only are looked for, to be forgotten."""
+
+
+class RepeatLog:
+    """The points of all streams. Not thread-safe."""
+
+    def __init__(self) -> None:
+        """Begin without points."""
+        self._points: defaultdict[Stream, list[RepeatPoint]] = defaultdict(list)
+
+    def add(self, report: RangeReport, checkpoint_ts: Ts) -> None:
+        """Take in a range."""
+        points = self._points[report.range.stream]
+        points += report.repeats
+        # What a range without such rows has promised concerns those of the next range.
+        if not report.repeats and report.resolved_ts:
+            points.append(RepeatPoint(report.range.end, report.resolved_ts))
+        if len(points) > KEPT_POINTS:
+            points[:] = _open_points(points, checkpoint_ts)
+
+    def since(self, checkpoint_ts: Ts) -> Repeats:
+        """Return the points that concern rows above a checkpoint, in the order of their offsets."""
+        return {
+            stream: tuple(open_points) for stream, points in self._points.items() if (open_points := _open_points(points, checkpoint_ts))
+        }
+
+    def clear(self) -> None:
+        """Forget all of them: everything is read again."""
+        self._points.clear()
+
+
+def _open_points(points: list[RepeatPoint], checkpoint_ts: Ts) -> list[RepeatPoint]:
+    """Return the points that concern rows above a checkpoint, and the last one, by which the next one is judged."""
+    found: list[RepeatPoint] = []
+    promised = Ts(0)
+    for point in sorted(points):
+        # A range knows only its own promises: whether its first one steps back shows here.
+        steps_back = is_behind_promise(point.ts, promised)
+        found.append(point._replace(ts=EVERYTHING) if steps_back else point)
+        promised = max(promised, Ts(0) if point.ts == EVERYTHING else point.ts)
+    return [point for point in found[:-1] if not is_applied(point.ts, checkpoint_ts)] + found[-1:]
