@@ -19,6 +19,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "status": "Show the checkpoint, the owner and the lag of each stream.",
     "inspect": "Show the events in the topics without applying them.",
     "migrate": "Create or upgrade the bookkeeping tables.",
+    "verify": "Compare the sink with upstream.",
     "skip": "Skip an event by its place or its commit timestamp.",
     "ddl": "Show the ledger of DDLs, or settle an unfinished DDL.",
     "quarantine": "Show the quarantined events, or settle them.",

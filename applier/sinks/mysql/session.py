@@ -3,7 +3,7 @@
 There is no pool: each session has one purpose and one owner, and a broken one is discarded.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from functools import cache
@@ -19,7 +19,7 @@ from applier.sinks.address import connect_timeout_of, sink_url
 from applier.sinks.mysql.encryption import DriverConnection, tls_arguments
 from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.queries import QUERIES
-from applier.sinks.mysql.session_variables import set_variables
+from applier.sinks.mysql.session_variables import comparison_variables_of, set_variables, variables_of
 from applier.sinks.settings import BulkLoad, SinkSettings, Tls
 
 CONNECT_TIMEOUT_S = 10
@@ -40,18 +40,29 @@ class Purpose(Enum):
     """Holds the replica's lock and runs DDL: no read timeout, and it may idle for ever."""
     BEAT = "beat"
     """Renews the heartbeat: times out before the lease ends."""
+    COMPARE = "compare"
+    """Reads tables of upstream or of the sink, in consistent snapshots."""
 
 
 def open_session(settings: SinkSettings, purpose: Purpose) -> Connection:
     """Open a session and fix its settings; RetryableSinkError or FatalSinkError with a remedy if that fails."""
-    read_timeout_s = settings.lock_wait_timeout_s + settings.silence_s
+    return _open(settings, purpose, variables_of(settings, _idle_s(purpose)), settings.lock_wait_timeout_s + settings.silence_s)
+
+
+def open_comparison(settings: SinkSettings, statement_timeout_s: int) -> Connection:
+    """Open a session that only reads, on upstream or the sink; errors as those of ``open_session``. It needs no privilege but SELECT."""
+    wanted = comparison_variables_of(settings, statement_timeout_s)
+    return _open(settings, Purpose.COMPARE, wanted, statement_timeout_s + settings.silence_s)
+
+
+def _open(settings: SinkSettings, purpose: Purpose, wanted: Mapping[str, str | float], read_timeout_s: int) -> Connection:
     try:
         loads = purpose is Purpose.WRITE and settings.bulk_load is BulkLoad.AUTO
         connection = _engine(settings.url, settings.tls, purpose, read_timeout_s, settings.lease_s, loads=loads).connect()
     except (SQLAlchemyError, OSError, RuntimeError) as error:
         raise translate(error, "connecting", replica=settings.name) from error
     try:
-        set_variables(connection, settings, _idle_s(purpose))
+        set_variables(connection, wanted)
     except BaseException:
         discard(connection)
         raise
@@ -113,6 +124,22 @@ def read_bytes(connection: Connection, query: str) -> list[tuple[Any, ...]]:
         with driver.cursor() as cursor:
             cursor.execute(query)
             return list(cursor.fetchall())
+    except pymysql.err.MySQLError as error:
+        raise DBAPIError(query, None, error, hide_parameters=True) from error
+    finally:
+        driver.use_unicode = True
+
+
+def read_checked(connection: Connection, query: str) -> tuple[list[tuple[Any, ...]], list[tuple[int, str]]]:
+    """Run a query as ``read_bytes`` does, and return the warnings (code, message) that it raised, too."""
+    driver = driver_of(connection)
+    driver.use_unicode = False
+    try:
+        with driver.cursor() as cursor:
+            cursor.execute(query)
+            rows = list(cursor.fetchall())
+            warned = driver.show_warnings() if cursor.warning_count else ()
+            return rows, [(int(code), str(_decoded(message))) for _, code, message in warned]
     except pymysql.err.MySQLError as error:
         raise DBAPIError(query, None, error, hide_parameters=True) from error
     finally:
@@ -192,7 +219,7 @@ def _idle_s(purpose: Purpose) -> int:
             return WRITER_IDLE_S
         case Purpose.OWN:
             return YEAR_S
-        case Purpose.CONTROL | Purpose.BEAT:
+        case Purpose.CONTROL | Purpose.BEAT | Purpose.COMPARE:
             return DAY_S
 
 

@@ -20,12 +20,25 @@ UNLIMITED: Final = 2**64 - 1
 _PRIVILEGE_NEEDED: Final = 1227
 _DISPENSABLE: Final = frozenset({"max_error_count", "sql_require_primary_key"})
 """The dialect keeps the number of warnings that a statement may raise below the server's; a DDL that is refused has a remedy (3750)."""
+_COMPARISON: Final = (
+    "autocommit",
+    "character_set_client",
+    "character_set_connection",
+    "character_set_results",
+    "collation_connection",
+    "sql_mode",
+    "time_zone",
+    "sql_auto_is_null",
+    "sql_safe_updates",
+    "lc_messages",
+    "lock_wait_timeout",
+    "tidb_enable_external_ts_read",
+)
 _UTC: Final = frozenset({"UTC", "Z", "ETC/UTC", "-00:00"})
 
 
-def set_variables(connection: Connection, settings: SinkSettings, idle_s: int) -> None:
+def set_variables(connection: Connection, wanted: Mapping[str, str | float]) -> None:
     """Set what differs, and read it again: a proxy between, or a limit of the server, may have changed what arrived."""
-    wanted = _variables(settings, idle_s)
     _set(connection, "sql_select_limit", UNLIMITED)  # first: it cuts SHOW VARIABLES off too
     # Only what differs is set: on a server that is set up right, a session costs two statements and not thirty.
     different = [name for name in _different(connection, wanted) if _set(connection, name, wanted[name])]
@@ -74,7 +87,19 @@ def _set(connection: Connection, name: str, value: str | float) -> bool:
     return True
 
 
-def _variables(settings: SinkSettings, idle_s: int) -> dict[str, str | float]:
+def comparison_variables_of(settings: SinkSettings, statement_timeout_s: int) -> dict[str, str | float]:
+    """Return the variables of a session that only reads: what decides how values are printed, and which state is seen."""
+    every = variables_of(settings, idle_s=statement_timeout_s)
+    return {name: every[name] for name in _COMPARISON} | {
+        # Only with this one does a transaction see one state.
+        "transaction_isolation": "REPEATABLE-READ",
+        "tx_isolation": "REPEATABLE-READ",
+        "max_statement_time": statement_timeout_s,
+        "max_execution_time": statement_timeout_s * 1000,
+    }
+
+
+def variables_of(settings: SinkSettings, idle_s: int) -> dict[str, str | float]:
     """Return what each session variable must be, as far as the server has it. Why: the comments of sql/mysql.sql."""
     return {
         "autocommit": "OFF",

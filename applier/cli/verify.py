@@ -1,0 +1,97 @@
+"""``applier verify``: compare the sink with upstream, and write the statements that repair it."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
+from applier.cli.output import print_json, print_line, stderr_console
+from applier.cli.verify_view import as_lines, as_object, watcher_for
+from applier.config.choice import Consistency
+from applier.model.errors import ConfigError, NeedsOperator
+from applier.sinks.address import MYSQL, BadAddress, read_address
+from applier.sinks.settings import SinkSettings, Tls, TlsMode
+from applier.verify.recheck import Patience
+from applier.verify.table_filter import route_of
+from applier.verify.task import Task, perform
+from applier.verify.verification import Options
+
+PASSWORD: Final = "APPLIER_UPSTREAM_PASSWORD"  # noqa: S105 - the name of a variable
+URL_REMEDY: Final = "Write --upstream mysql+pymysql://user@host:4000/, and give the password as APPLIER_UPSTREAM_PASSWORD"
+
+
+def verify(  # noqa: PLR0913 - one parameter per option of the command line
+    upstream: Annotated[
+        str, typer.Option(metavar="URL", help=f"TiDB, MySQL or MariaDB: mysql+pymysql://user@host:4000/. Its password: {PASSWORD}.")
+    ],
+    config: ConfigPath = DEFAULT_CONFIG,
+    *,
+    password_file: Annotated[Path | None, typer.Option("--upstream-password-file", metavar="FILE", help="Holds the password.")] = None,
+    tls_ca: Annotated[
+        str | None, typer.Option("--upstream-tls-ca", metavar="FILE", help="CA of upstream's certificate. The host's name is verified.")
+    ] = None,
+    tables: Annotated[list[str] | None, typer.Option(metavar="RULE", help="'shop.*', '!shop.log_*'. May be repeated.")] = None,
+    fix_sql: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the statements that repair the sink. They hold rows.")] = None,
+    rows_in_flight: Annotated[bool, typer.Option("--rows-in-flight", help="Wait for rows on their way, and compare them again.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="Ranges that are compared at once.")] = 4,
+    chunk_rows: Annotated[int, typer.Option(min=1, help="Rows of a range.")] = 50_000,
+    max_rows_per_second: Annotated[int, typer.Option(min=0, help="Limit on the load of both databases. 0: no limit.")] = 0,
+    statement_timeout: Annotated[int, typer.Option(metavar="SECONDS", min=1, max=86_400, help="How long a query may run.")] = 600,
+    state: Annotated[Path | None, typer.Option(metavar="FILE", help="Continue an interrupted verification. Holds keys of rows.")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Compare the sink with upstream. Exit code 6: they differ."""
+    settings = read_config(config)
+    source, shown = _upstream(upstream, password_file, tls_ca)
+    task = Task(
+        upstream=source,
+        sink=settings.sink_settings(),
+        route=route_of(tables or ()),
+        options=Options(
+            jobs=jobs,
+            chunk_rows=chunk_rows,
+            rows_per_s=max_rows_per_second,
+            state=state,
+            identity=f"{shown} {settings.sink.address} {settings.name}",
+            is_row_consistent=settings.sink.consistency is Consistency.ROW,
+        ),
+        statement_timeout_s=statement_timeout,
+        rows_in_flight=Patience() if rows_in_flight else None,
+        fix_sql=fix_sql,
+    )
+    with watcher_for(stderr_console(), silent=as_json) as watcher:
+        report = perform(task, watcher)
+    if as_json:
+        print_json(as_object(report))
+    else:
+        for line in as_lines(report, task):
+            print_line(line)
+    return 0 if report.is_equal else NeedsOperator.exit_code
+
+
+def _upstream(text: str, password_file: Path | None, tls_ca: str | None) -> tuple[SinkSettings, str]:
+    """Return how upstream is reached, and its address without the password."""
+    try:
+        url = read_address(text)
+    except BadAddress as bad:
+        raise ConfigError(f"--upstream {bad.problem}", remedy=URL_REMEDY) from None
+    if url.drivername not in MYSQL:
+        raise ConfigError("--upstream is no TiDB, MySQL or MariaDB", remedy=URL_REMEDY)
+    password = os.environ.pop(PASSWORD, None)
+    if password_file is not None:
+        password = _content(password_file)
+    if password is not None:
+        url = url.set(password=password)
+    tls = Tls(mode=TlsMode.VERIFY_IDENTITY, ca=tls_ca) if tls_ca is not None else Tls()
+    return SinkSettings(url=url.render_as_string(hide_password=False), tls=tls), url.render_as_string(hide_password=True)
+
+
+def _content(path: Path) -> str:
+    """Read the password; no message names the path, which somebody may have taken for the password's place."""
+    try:
+        return path.read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, ValueError):
+        remedy = "Check the path, and that this user can read the file"
+        raise ConfigError("the file of --upstream-password-file cannot be read", remedy=remedy) from None

@@ -1,0 +1,92 @@
+"""Writes the statements that make the sink equal to upstream. They are never executed here.
+
+All deletes of a table come before its first REPLACE: a row that is wrong may hold a value of a secondary unique key that a right row needs.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from applier.model.errors import ApplierError
+from applier.model.events import TableName
+from applier.model.position import Ts
+from applier.planner.port import Dialect
+from applier.sinks.mysql.session_variables import SQL_MODE
+from applier.telemetry.wording import count, one_line, time_text
+from applier.verify.column_pair import ColumnPair
+from applier.verify.difference import RowDifference, RowState, TableResult
+from applier.verify.scope import Value
+from applier.verify.side import ServerKind
+from applier.verify.table_pair import TablePair
+from applier.verify.value import wire_type, wire_value
+
+_MYSQL_SESSION: Final = (
+    "SET NAMES utf8mb4",
+    f"SET SESSION sql_mode = '{SQL_MODE}', time_zone = '+00:00', foreign_key_checks = 0",
+)
+
+
+@dataclass(slots=True)
+class Repair:
+    """The file's content. ``unwritten``: rows that the sink's table cannot hold, counted while the content is taken."""
+
+    dialect: Dialect
+    kind: ServerKind
+    replica: str
+    ts: Ts
+    unwritten: int = field(default=0)
+
+    def pieces(self, pairs: Mapping[TableName, TablePair], results: Sequence[TableResult]) -> Iterator[str]:
+        """Yield the text of the file."""
+        repaired = [result for result in results if result.differences]
+        yield from self._head(repaired, [result for result in results if not result.is_equal and not result.differences])
+        # With SQLite the lock first: what is read before it may be gone.
+        yield "BEGIN IMMEDIATE;\n" if self.kind is ServerKind.SQLITE else "".join(f"{line};\n" for line in (*_MYSQL_SESSION, "BEGIN"))
+        for result in repaired:
+            yield f"\n-- {one_line(str(result.name))}\n"
+            yield from self._statements(pairs[result.name], result.differences)
+        yield "\nCOMMIT;\n"
+
+    def _head(self, repaired: Sequence[TableResult], others: Sequence[TableResult]) -> Iterator[str]:
+        rows = count(sum(len(result.differences) for result in repaired), "row")
+        yield f"-- Repairs {rows} of the sink of the replica {self.replica!r}. Written by `applier verify`, which executes none of it.\n"
+        if self.ts:
+            yield f"-- Right for the sink at checkpoint {self.ts} ({time_text(self.ts)}) only: stop the applier, compare the checkpoint\n"
+            yield "-- (`applier status`), and run `applier verify` again if it is another one.\n"
+        else:
+            yield "-- Right for the moment of the comparison only: nothing may write to the sink before these statements have run.\n"
+        for result in repaired:
+            if result.is_cut:
+                yield f"-- {one_line(str(result.name))} has more differences: run `applier verify` again after these statements.\n"
+        for result in others:
+            reason = result.problem or "its rows have no key that names them"
+            yield f"-- Not repaired here: {one_line(str(result.name))}: {one_line(reason)}\n"
+
+    def _statements(self, pair: TablePair, differences: Sequence[RowDifference]) -> Iterator[str]:
+        written = [(at, column) for at, column in enumerate(pair.columns) if not column.is_generated]
+        deletes: list[list[str]] = []
+        replaces: list[str] = []
+        for each in differences:
+            try:
+                key = self._literals(pair.key, each.key)
+                row = None if each.row is None else self._literals([column for _, column in written], [each.row[at] for at, _ in written])
+            except (ApplierError, ValueError) as error:
+                # Neither half of it: a row that cannot be written again must not be deleted.
+                self.unwritten += 1
+                yield f"-- A row is left out: {one_line(str(error) if isinstance(error, ApplierError) else type(error).__name__)}\n"
+                continue
+            if each.state is not RowState.MISSING:
+                deletes.append(key)
+            if row is not None:
+                replaces.append(f"({','.join(row)})")
+        for statement, _ in self.dialect.deletes(pair.sink.description, [column.sink.name for column in pair.key], deletes):
+            yield f"{statement};\n"
+        for statement, _ in self.dialect.replaces(pair.sink.description, [column.sink.name for _, column in written], replaces):
+            yield f"{statement};\n"
+
+    def _literals(self, columns: Sequence[ColumnPair], values: Sequence[Value]) -> list[str]:
+        """Render values as the applier itself would. ApplierError or ValueError: the sink's columns cannot hold them."""
+        return [
+            self.dialect.literal(column.sink.description, *wire_type(column))(wire_value(column, value))
+            for column, value in zip(columns, values, strict=True)
+        ]

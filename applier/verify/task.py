@@ -1,0 +1,56 @@
+"""What ``applier verify`` does from beginning to end: compare, look again, write the repair."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from applier.sinks.factory import open_sink
+from applier.sinks.settings import SinkSettings
+from applier.verify.difference import Report
+from applier.verify.moment import Sides
+from applier.verify.private_file import write_private
+from applier.verify.recheck import Patience, look_again, wait_for_rows
+from applier.verify.repair import Repair
+from applier.verify.sides import sides_opener
+from applier.verify.verification import Options, Route, Verification, Watcher
+from applier.verify.worker import attempt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Which databases are compared, and what is done about differences."""
+
+    upstream: SinkSettings
+    sink: SinkSettings
+    route: Route
+    options: Options
+    statement_timeout_s: int = 600
+    rows_in_flight: Patience | None = None
+    fix_sql: Path | None = None
+
+
+def perform(task: Task, watcher: Watcher) -> Report:
+    """Compare the databases; errors of the databases and of the files come out as ours."""
+    open_sides = sides_opener(task.upstream, task.sink, statement_timeout_s=task.statement_timeout_s)
+    verification = Verification(open_sides, task.route, task.options, watcher)
+    report = verification.run(reserved=(task.sink.schema.casefold(),))
+    if report.is_equal:
+        return report
+    sides = open_sides()
+    try:
+        return attempt(sides, lambda opened: _look_again(task, verification, report, opened))
+    finally:
+        sides.close()
+
+
+def _look_again(task: Task, verification: Verification, report: Report, sides: Sides) -> Report:
+    tables = list(report.tables)
+    if task.rows_in_flight is not None:
+        wait_for_rows(sides, verification.pairs, tables, task.rows_in_flight)
+    if task.fix_sql is None:
+        return report
+    # All rows in one moment, so that the statements belong to one checkpoint.
+    ts = look_again(sides, verification.pairs, tables, keeps_rows=True)
+    with open_sink(task.sink) as sink:
+        repair = Repair(dialect=sink.dialect, kind=sides.sink.kind, replica=task.sink.name, ts=ts)
+    write_private(task.fix_sql, repair.pieces(verification.pairs, tables))
+    return replace(report, unwritten=repair.unwritten)

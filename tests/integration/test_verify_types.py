@@ -1,0 +1,82 @@
+"""`applier verify` between servers: every type and value is equal when it is equal, and different when it is different."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+
+from applier.model.events import TableName
+from applier.planner.port import WireColumn
+from applier.sinks.mysql.catalogue import describe
+from applier.sinks.mysql.dialect import MysqlDialect
+from applier.sinks.mysql.session import Purpose, execute_text, open_session
+from applier.sinks.settings import SinkSettings
+from applier.verify.difference import RowState
+from tests.integration.literal_case import CASES, Case, exact_row
+from tests.rig.database import Databases, Kind
+from tests.rig.verifying import execute_file, of_schemas, run, verify, wrong
+
+SCHEMA = "applier_test_types"
+DIALECT = MysqlDialect()
+MARIADB, MYSQL = Kind.MARIADB, Kind.MYSQL
+
+
+@pytest.fixture(params=[(MARIADB, MYSQL), (MYSQL, MARIADB)], ids=["MariaDB to MySQL", "MySQL to MariaDB"])
+def sides(request: pytest.FixtureRequest, databases: Databases) -> Iterator[tuple[str, str]]:
+    """Upstream and sink: one server of each kind, with an empty schema."""
+    urls = tuple(databases.plain(kind).url for kind in request.param)
+    for url in urls:
+        run(url, f"DROP DATABASE IF EXISTS {SCHEMA}", f"CREATE DATABASE {SCHEMA} DEFAULT CHARACTER SET utf8mb4")
+    yield urls
+    for url in urls:
+        run(url, f"DROP DATABASE {SCHEMA}")
+
+
+def fill(url: str, cases: dict[str, Case]) -> None:
+    """Make a table for each case, with a row for each value and one for NULL."""
+    session = open_session(SinkSettings(url=url), Purpose.WRITE)
+    try:
+        for name, case in cases.items():
+            execute_text(session, f"CREATE TABLE {SCHEMA}.{name} (id INT NOT NULL PRIMARY KEY, v {case.sql_type} NULL DEFAULT NULL)")
+            table = describe(session, [TableName(SCHEMA, name)])[TableName(SCHEMA, name).fold()]
+            columns = [WireColumn(table.columns[0], 3, 11), WireColumn(table.columns[1], case.mysql_type, case.flags)]
+            rows = map(exact_row(DIALECT, columns), enumerate([*case.values, None]))
+            for text, _ in DIALECT.replaces(table, ["id", "v"], rows):
+                execute_text(session, text)
+        session.commit()
+    finally:
+        session.close()
+
+
+def test_every_type_and_value_is_equal_where_it_is_equal_and_every_change_is_found_and_repaired(sides, tmp_path):
+    upstream, sink = sides
+    cases = {f"t{at}": case for at, case in enumerate(CASES)}
+    for url in sides:
+        fill(url, cases)
+    assert wrong(verify(upstream, sink, of_schemas(SCHEMA))) == {}
+    # Each value takes the place of its neighbour, and NULL that of the last one: the smallest changes that the pools have.
+    for name, case in cases.items():
+        run(sink, f"DELETE FROM {SCHEMA}.{name}", *shifted(sink, name, case))
+    report = verify(upstream, sink, of_schemas(SCHEMA), fix_sql=tmp_path / "fix.sql")
+    found = {table.name.table: (table.count(RowState.DIFFERENT), set(table.columns)) for table in report.tables}
+    assert found == {name: (changes(case), {"v"}) for name, case in cases.items()}
+    execute_file(sink, tmp_path / "fix.sql")
+    assert wrong(verify(upstream, sink, of_schemas(SCHEMA))) == {}
+
+
+def shifted(sink: str, name: str, case: Case) -> list[str]:
+    """Return the statements that store each value under the number of the one before it."""
+    session = open_session(SinkSettings(url=sink), Purpose.CONTROL)
+    try:
+        table = describe(session, [TableName(SCHEMA, name)])[TableName(SCHEMA, name).fold()]
+    finally:
+        session.close()
+    columns = [WireColumn(table.columns[0], 3, 11), WireColumn(table.columns[1], case.mysql_type, case.flags)]
+    rows = map(exact_row(DIALECT, columns), enumerate([*case.values[1:], None, case.values[0]]))
+    return [text for text, _ in DIALECT.replaces(table, ["id", "v"], rows)]
+
+
+def changes(case: Case) -> int:
+    """Return how many rows ``shifted`` changes: some values are stored as the same number."""
+    stored = [case.stored(value) for value in case.values]
+    return sum(one != other for one, other in pairwise([*stored, None, stored[0]]))
