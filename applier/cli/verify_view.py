@@ -12,7 +12,7 @@ from applier.model.events import TableName
 from applier.telemetry.wording import count, duration, one_line, time_text
 from applier.verify.difference import Report, RowState, TableResult
 from applier.verify.task import Task
-from applier.verify.verification import Watcher
+from applier.verify.verification import ComparisonWatcher
 
 SHOWN_COLUMNS: Final = 8
 
@@ -60,7 +60,7 @@ class BarWatcher:
 
 
 @contextmanager
-def watcher_for(console: Console, *, silent: bool) -> Iterator[Watcher]:
+def watcher_for(console: Console, *, silent: bool) -> Iterator[ComparisonWatcher]:
     """Yield what fits standard error: a bar on a terminal, plain lines elsewhere, nothing for programs."""
     if silent or not console.is_terminal or console.is_dumb_terminal:
         yield QuietWatcher(None if silent else console)

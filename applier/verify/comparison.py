@@ -29,7 +29,7 @@ T = TypeVar("T")
 Row = tuple[Value, ...]
 
 
-class Comparison:
+class TableComparison:
     """Compares one table. ``most``: after so many differences the descent into a range ends."""
 
     def __init__(self, pair: TablePair, sides: Sides, most: int) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 from applier.model.events import TableName
 from applier.model.position import LOGICAL_BITS, NO_TS, Ts
 from applier.model.segment import is_past
-from applier.verify.comparison import Comparison
+from applier.verify.comparison import TableComparison
 from applier.verify.difference import TableResult
 from applier.verify.moment import Sides
 from applier.verify.table_pair import TablePair
@@ -34,7 +34,7 @@ def look_again(sides: Sides, pairs: Mapping[TableName, TablePair], results: list
     with sides.moment() as ts:
         for result in results:
             if result.differences:
-                comparison = Comparison(pairs[result.name], sides, len(result.differences))
+                comparison = TableComparison(pairs[result.name], sides, len(result.differences))
                 keys = [each.key for each in result.differences]
                 result.differences = list(comparison.look_up(keys, keeps_rows=keeps_rows))
     return ts

@@ -6,7 +6,7 @@ from hashlib import sha256
 from zlib import crc32
 
 from applier.ddl.column_type import TypeFamily
-from applier.sinks.sqlite.dialect import blob, number, plain, text
+from applier.sinks.sqlite.literals import blob, number, plain, text
 from applier.sinks.sqlite.names import quote, stored_name
 from applier.sinks.sqlite.stored_value import single_precision
 from applier.verify.column_pair import VARIABLE, ColumnPair, Form

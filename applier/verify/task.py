@@ -11,7 +11,7 @@ from applier.verify.private_file import write_private
 from applier.verify.recheck import Patience, look_again, wait_for_rows
 from applier.verify.repair import Repair
 from applier.verify.sides import sides_opener
-from applier.verify.verification import Options, Route, Verification, Watcher
+from applier.verify.verification import ComparedTables, ComparisonWatcher, Options, Verification
 from applier.verify.worker import attempt
 
 
@@ -21,17 +21,17 @@ class Task:
 
     upstream: SinkSettings
     sink: SinkSettings
-    route: Route
+    tables: ComparedTables
     options: Options
     statement_timeout_s: int = 600
     rows_in_flight: Patience | None = None
     fix_sql: Path | None = None
 
 
-def perform(task: Task, watcher: Watcher) -> Report:
+def perform(task: Task, watcher: ComparisonWatcher) -> Report:
     """Compare the databases; errors of the databases and of the files come out as ours."""
     open_sides = sides_opener(task.upstream, task.sink, statement_timeout_s=task.statement_timeout_s)
-    verification = Verification(open_sides, task.route, task.options, watcher)
+    verification = Verification(open_sides, task.tables, task.options, watcher)
     report = verification.run(reserved=(task.sink.schema.casefold(),))
     if report.is_equal:
         return report

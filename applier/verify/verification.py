@@ -9,7 +9,7 @@ from typing import Protocol
 
 from applier.model.events import TableName
 from applier.model.position import NO_TS, Ts
-from applier.verify.comparison import Comparison
+from applier.verify.comparison import TableComparison
 from applier.verify.difference import RangeResult, Report, TableResult
 from applier.verify.finished_ranges import FinishedRanges
 from applier.verify.moment import Sides
@@ -20,11 +20,17 @@ from applier.verify.table_pair import TablePair, pair_tables
 from applier.verify.walk import ranges
 from applier.verify.worker import Workers, attempt
 
-Route = Callable[[TableName], TableName | None]
-"""Upstream's table -> the sink's name of it; None: it is not replicated."""
+
+@dataclass(frozen=True, slots=True)
+class ComparedTables:
+    """Which tables are compared. ``name``: upstream's table -> the sink's name of it; None: the replica does not have it."""
+
+    name: Callable[[TableName], TableName | None] = lambda name: name
+    is_wanted: Callable[[TableName], bool] = lambda _name: True
+    """Whether the operator wants one of these compared now; also asked for the name of a table that only the sink has."""
 
 
-class Watcher(Protocol):
+class ComparisonWatcher(Protocol):
     """Is told what happens, by any thread."""
 
     def begin(self, rows: int) -> None:
@@ -64,9 +70,9 @@ class _Totals:
 class Verification:
     """Compares all tables once. ``open_sides`` is called for each thread."""
 
-    def __init__(self, open_sides: Callable[[], Sides], route: Route, options: Options, watcher: Watcher) -> None:
+    def __init__(self, open_sides: Callable[[], Sides], chosen: ComparedTables, options: Options, watcher: ComparisonWatcher) -> None:
         self._open_sides = open_sides
-        self._route = route
+        self._chosen = chosen
         self._options = options
         self._watcher = watcher
         self._lock = threading.Lock()
@@ -89,7 +95,7 @@ class Verification:
             main.close()
         return Report(
             tables=[results[name] for name in sorted(results)],
-            views=len(upstream.views),
+            views=sum(self._chosen.name(view) is not None and self._chosen.is_wanted(view) for view in upstream.views),
             seconds=time.monotonic() - started_s,
             first_ts=min(self._totals.times, default=NO_TS),
             last_ts=max(self._totals.times, default=NO_TS),
@@ -104,22 +110,25 @@ class Verification:
 
     def _results(self, upstream: Contents, sink: Contents, kinds: tuple[ServerKind, ServerKind]) -> dict[TableName, TableResult]:
         """Pair the tables; a result with a problem where there is nothing to compare."""
-        wanted = [(table, target) for table in upstream.tables if (target := self._route(table.name)) is not None]
+        chosen = self._chosen
+        named = [(table, target) for table in upstream.tables if (target := chosen.name(table.name)) is not None]
+        wanted = [(table, target) for table, target in named if chosen.is_wanted(table.name)]
         found: dict[TableName, TableResult] = {}
-        used: set[TableName] = set()
         for table, target in wanted:
             other = _find(sink, target)
             if other is None:
                 found[target] = TableResult(name=target, problem="the sink does not have the table")
                 continue
-            used.add(other.name)
             pair = pair_tables(table, other, kinds)
             found[other.name] = TableResult(name=other.name, problem=pair if isinstance(pair, str) else "")
             if isinstance(pair, TablePair):
                 self.pairs[other.name] = pair
         schemas = {target.schema.casefold() for _, target in wanted}
+        # A table that is not compared is not too many.
+        present = {target.fold() for _, target in named}
         for other in sink.tables:
-            if other.name not in used and (other.name.schema.casefold() in schemas or other.name.fold() in sink.known):
+            is_ours = other.name.schema.casefold() in schemas or other.name.fold() in sink.known
+            if is_ours and other.name.fold() not in present and chosen.is_wanted(other.name):
                 found[other.name] = TableResult(name=other.name, problem="upstream does not have the table")
         return found
 
@@ -144,7 +153,7 @@ class Verification:
     def compare(self, sides: Sides, pair: TablePair, scope: Scope, result: TableResult, finished: FinishedRanges) -> None:
         """Compare a range and note what comes out: the work of a thread."""
         left = max(0, self._options.most_differences - len(result.differences))
-        found = Comparison(pair, sides, left).compare(scope)
+        found = TableComparison(pair, sides, left).compare(scope)
         self._add(result, found)
         finished.add(pair, scope, found)
         self._pace.spend(found.upstream.rows)

@@ -21,10 +21,12 @@ def statements_of(file: str) -> list[str]:
     return [text.strip() for text in "\n".join(line for line in lines if not line.startswith("--")).split(";") if text.strip()]
 
 
-def make_user(url: str, file: str = "grants.sql", user: str = "applier", *, without: str = "") -> str:
+def make_user(
+    url: str, file: str = "grants.sql", user: str = "applier", *, without: str = "", schemas: tuple[str, ...] = REPLICATED
+) -> str:
     """Make the user of sql/``file`` on the server of the administrator's ``url``; return the user's own URL.
 
-    ``without``: leaves out the statements that hold this word.
+    ``without``: leaves out the statements that hold this word. ``schemas``: those that are replicated.
     """
     password = token_hex(16)
     with closing(connect(url)) as connection, connection.cursor() as cursor:
@@ -33,7 +35,7 @@ def make_user(url: str, file: str = "grants.sql", user: str = "applier", *, with
         account = f"'{user}'@'{cursor.fetchone()[0]}'"
         cursor.execute(f"DROP USER IF EXISTS {account}")
         for statement in (text for text in statements_of(file) if not without or without not in text):
-            for schema in REPLICATED if EXAMPLE_SCHEMA in statement else ("",):
+            for schema in schemas if EXAMPLE_SCHEMA in statement else ("",):
                 place = " `{}`.* ".format(schema.replace("_", "\\_"))
                 granted = EXAMPLE_USER.sub(account, statement).replace(EXAMPLE_SCHEMA, place)
                 cursor.execute(granted.replace(EXAMPLE_PASSWORD, f"'{password}'"))

@@ -11,7 +11,7 @@ from applier.sinks.settings import SinkSettings
 from applier.verify.difference import Report, RowState, TableResult
 from applier.verify.recheck import Patience
 from applier.verify.task import Task, perform
-from applier.verify.verification import Options, Route
+from applier.verify.verification import ComparedTables, Options
 
 
 class Listener:
@@ -32,15 +32,15 @@ class Listener:
         self.said.append(line)
 
 
-def of_schemas(*schemas: str) -> Route:
+def of_schemas(*schemas: str) -> ComparedTables:
     """Compare the tables of these schemas only."""
-    return lambda name: name if name.schema in schemas else None
+    return ComparedTables(lambda name: name if name.schema in schemas else None)
 
 
 def verify(
     upstream: str,
     sink: str,
-    route: Route,
+    tables: ComparedTables,
     *,
     fix_sql: Path | None = None,
     patience: Patience | None = None,
@@ -52,7 +52,7 @@ def verify(
     task = Task(
         upstream=SinkSettings(url=upstream),
         sink=replace(replica or SinkSettings(url=sink), url=sink),
-        route=route,
+        tables=tables,
         options=Options(**{"jobs": 2, **options}),
         fix_sql=fix_sql,
         rows_in_flight=patience,

@@ -124,7 +124,18 @@ def test_help_advertises_what_there_is_and_nothing_else(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     run(["--help"])
     commands = capsys.readouterr().out.partition("Commands:")[2].splitlines()[1:]
-    assert [line.split()[0] for line in commands] == ["demo", "run", "catchup", "status", "inspect", "migrate", "skip", "ddl", "quarantine"]
+    assert [line.split()[0] for line in commands] == [
+        "demo",
+        "run",
+        "catchup",
+        "status",
+        "inspect",
+        "migrate",
+        "verify",
+        "skip",
+        "ddl",
+        "quarantine",
+    ]
 
 
 @pytest.mark.parametrize(
