@@ -1,6 +1,7 @@
-"""Eight histories from a real Kafka to a real database, over every dispatcher and 1 to 8 partitions: identical, keys and indexes included.
+"""Histories from a real Kafka to a real database, over every dispatcher and 1 to 8 partitions: identical, keys and indexes included.
 
-Five run in this process, for speed; three are the program on Spark, while a reader adds up the money in consistent snapshots.
+Most run in this process, for speed: five of whole rows on each server, fifteen in all forms of the wire on MariaDB. Three are the program
+on Spark, while a reader adds up the money in consistent snapshots.
 """
 
 from dataclasses import replace
@@ -16,7 +17,8 @@ from applier.sources.kafka.settings import KafkaSettings
 from tests.rig.local_replica import Replica
 from tests.rig.money import reading_money
 from tests.rig.program import run, write_config
-from tests.rig.upstream import NAME, clear_sink, upstream
+from tests.rig.upstream import NAME, Upstream, clear_sink, upstream
+from tests.rig.wire_forms import world_of
 
 pytestmark = pytest.mark.slow
 
@@ -24,6 +26,7 @@ DISPATCHERS = list(Dispatcher)
 IN_PROCESS = range(70, 75)
 ON_SPARK = [75, *(pytest.param(seed, marks=pytest.mark.soak(reason="through Spark: 15 s")) for seed in (76, 77))]
 SOME_READS = 50
+IN_EVERY_FORM = range(2500, 2515)
 
 
 def played(seed, servers):
@@ -44,6 +47,21 @@ def test_a_history_ends_identical_on_a_real_server(seed, kafka, mysql_url, least
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=tuple(world.topics), group_id=NAME)
     with KafkaSource(settings) as source:
         result = Replica(least_privileged_url, source, name=NAME).catch_up()
+    assert result.checkpoint_ts == world.final_ts
+    assert world.wrong_in(mysql_url) == []
+
+
+@pytest.mark.usually_on("mariadb", reason="the histories of whole rows show each server")
+@pytest.mark.parametrize("seed", IN_EVERY_FORM)
+def test_a_history_in_any_form_of_the_wire_ends_identical_on_a_real_server(seed, tmp_path, kafka, mysql_url, least_privileged_url):
+    drawn = world_of(seed, tmp_path, topic=f"forms-{uuid4().hex[:8]}", open_tail=False)
+    world = Upstream(list(drawn.expected), drawn.log, drawn.final_ts)
+    world.create_topics(kafka.bootstrap_servers)
+    world.produce(kafka.bootstrap_servers)
+    clear_sink(mysql_url)
+    settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=tuple(world.topics), group_id=NAME)
+    with KafkaSource(settings, drawn.decoder) as source:
+        result = Replica(least_privileged_url, source, name=NAME, **drawn.settings).catch_up()
     assert result.checkpoint_ts == world.final_ts
     assert world.wrong_in(mysql_url) == []
 

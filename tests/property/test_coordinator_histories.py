@@ -36,7 +36,7 @@ def test_a_replica_loaded_from_a_dump_continues_from_there(seed, schedule, data)
 
 @settings(max_examples=60)
 @given(SEEDS, SEEDS, st.data())
-def test_s22_any_replayed_suffix_of_any_stream_changes_nothing(seed, schedule, data):
+def test_any_replayed_suffix_of_any_stream_changes_nothing(seed, schedule, data):
     world = world_of(seed)
     plain = Simulation(world_of(seed), upstream, schedule)
     plain.run()

@@ -23,9 +23,9 @@ NAME = "e2e"
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """``final_ts`` is the last common resolved ts of the log."""
+    """``final_ts`` is the last common resolved ts of the log; ``history`` is what a sink must show."""
 
-    history: History
+    history: Iterable[UpstreamStep]
     log: tuple[LogRecord, ...]
     final_ts: Ts
 

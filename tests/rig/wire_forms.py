@@ -19,6 +19,7 @@ from applier.demo.simulator.projection import seen_by_sink
 from applier.model.position import Ts
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.factory import decoder_of
+from applier.sources.port import Decoder
 from tests.rig.fake_source import FakeSource
 
 
@@ -52,8 +53,13 @@ class World:
         """What the sink must hold, as steps that an oracle executes."""
         return seen_by_sink(self.history, self.options.images)
 
+    @property
+    def decoder(self) -> Decoder:
+        """A decoder that finds large rows."""
+        return decoder_of(ClaimCheckSettings(storage=str(self.objects)) if Form.CLAIM_CHECK in self.forms else None)
+
     def source(self, **options) -> FakeSource:
-        """The log as a source whose decoder finds large rows."""
+        """The log as a source in memory."""
         return WorldSource(self, **options)
 
 
@@ -66,8 +72,7 @@ class WorldSource(FakeSource):
 
     @property
     def decoder(self):
-        claims = ClaimCheckSettings(storage=str(self._world.objects)) if Form.CLAIM_CHECK in self._world.forms else None
-        return decoder_of(claims)
+        return self._world.decoder
 
 
 def forms_of(seed: int) -> frozenset[Form]:
