@@ -16,19 +16,7 @@ from tests.rig.faulty_sink import DeathError, Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.programs import PROGRAMS
 from tests.rig.seeds import seeds
-from tests.rig.selected import differences_from_projection, selection_of
-
-SELECTIONS = [
-    # Upstream makes tables of lab by LIKE, from any table.
-    selection_of(["*.*", "!types.*", "!lab*.*"]),
-    selection_of(["shop.*", "BANK.*", "!lab*.*"]),
-    selection_of(["*.*", "!crm.[sw]*", "!/^types$/./^b/", "!LAB*.*"]),
-    selection_of([], [("*.*", "copy_{schema}.{table}")]),
-    selection_of([], [("shop.*", "bank.shop_{table}"), ("crm.*", "{schema}.x_{table}"), ("lab*.*", "{schema}.{table}_of_{schema}")]),
-    selection_of(
-        ["*.*", "!bank.*", "!types.everything", "!lab*.*"], [("types.bits", "archive.`all bits`"), ("*.*", "{schema}_2020.{table}")]
-    ),
-]
+from tests.rig.selected import SELECTIONS, differences_from_projection, selection_of
 
 
 def selected_world(seed):

@@ -17,10 +17,13 @@ from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.producer import LogRecord, Producer, ProducerOptions
 from applier.demo.simulator.projection import seen_by_sink
 from applier.model.position import Ts
+from applier.selection import EVERYTHING, TableSelection
 from applier.sources.claim_check.settings import ClaimCheckSettings
-from applier.sources.factory import decoder_of
-from applier.sources.port import Decoder
+from applier.sources.claim_check.store import FsspecStore
+from applier.sources.open_protocol.decoder import OpenProtocolDecoder
+from applier.sources.open_protocol.large_row import WholeRowSources
 from tests.rig.fake_source import FakeSource
+from tests.rig.selected import SELECTIONS, differences_from_projection
 
 
 class Form(StrEnum):
@@ -30,6 +33,7 @@ class Form(StrEnum):
     WITHOUT_FLAGS = "the oldest producers, which write no flags"
     STALE_FLAGS = "flags of a table as it was"
     CLAIM_CHECK = "large rows in a store"
+    SELECTION = "a table filter and routes"
 
 
 FORMS = list(Form)
@@ -54,25 +58,25 @@ class World:
         return seen_by_sink(self.history, self.options.images)
 
     @property
-    def decoder(self) -> Decoder:
-        """A decoder that finds large rows."""
-        return decoder_of(ClaimCheckSettings(storage=str(self.objects)) if Form.CLAIM_CHECK in self.forms else None)
+    def selection(self) -> TableSelection:
+        """The tables that the replica takes, and their names in the sink."""
+        return SELECTIONS[self.history.seed % len(SELECTIONS)] if Form.SELECTION in self.forms else EVERYTHING
+
+    @property
+    def decoder(self) -> OpenProtocolDecoder:
+        """A decoder that finds large rows, and takes the tables of the selection."""
+        claims = ClaimCheckSettings(storage=str(self.objects)) if Form.CLAIM_CHECK in self.forms else None
+        return OpenProtocolDecoder(WholeRowSources(claims=FsspecStore(claims) if claims else None), self.selection)
 
     def source(self, **options) -> FakeSource:
         """The log as a source in memory."""
-        return WorldSource(self, **options)
+        made = FakeSource(self.log, **options)
+        made.whole_rows, made.selection = self.decoder.whole_rows, self.selection
+        return made
 
-
-class WorldSource(FakeSource):
-    """A source in memory with the decoder that its forms need."""
-
-    def __init__(self, world: World, **options) -> None:
-        super().__init__(world.log, **options)
-        self._world = world
-
-    @property
-    def decoder(self):
-        return self._world.decoder
+    def differences(self, url: str) -> list[str]:
+        """List what differs in the sink from what it must hold at the end."""
+        return differences_from_projection(self.expected, self.final_ts, url, self.selection)
 
 
 def forms_of(seed: int) -> frozenset[Form]:
