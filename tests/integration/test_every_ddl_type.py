@@ -42,7 +42,7 @@ def test_d13_a_ddl_of_every_type_is_applied_or_refused_by_name(url: str, databas
 
 
 def test_no_replicated_type_is_missing() -> None:
-    assert {case.number for case in CASES} == REPLICATED
+    assert {case.number for case in CASES} >= REPLICATED
 
 
 def shown(url: str, name: str) -> Shown | str | None:

@@ -76,6 +76,9 @@ _RANGES: Final = " PARTITION BY RANGE (`id`) (PARTITION `p0` VALUES LESS THAN (1
 _P: Final = _T + _RANGES
 _BY_V: Final = "CREATE INDEX `by_v` ON `t` (`v`)"
 _NO_PARTITIONS: Final = "SQLite has no partitions"
+_LOW: Final = "ALTER TABLE `t` ADD INDEX `low`((LOWER(`w`)))"
+_GLOBAL: Final = Stops("must include all columns", "the server wants the partitioning columns in each unique index")
+_NO_ROWS_BACK: Final = Stops("are not in the stream", "the rows that it brings back are not in the stream")
 _BOUND: Final = Stops("INTERVAL", "the bound does not name the partitions; TiDB itself sends their names")
 _NO_ROWS: Final = Stops("are not in the stream", "the rows of the table are not in the stream")
 _DELETES: Final = Stops(_NO_PARTITIONS, "a partition's rows are deleted or exchanged, and no row events follow")
@@ -393,6 +396,84 @@ CASES: Final = (
         after=_t(keys="PRIMARY(id), by_v(v)", partitions="p0:2"),
     ),
     _alter(72, "REMOVE PARTITIONING", "REMOVE PARTITIONING", _P, after=_t()),
+    # What is about two types at once, or is TiDB's alone
+    TypeCase(
+        number=3,
+        what="CREATE TABLE with a global unique index on a partitioned table",
+        ddl="CREATE TABLE `t` (`id` INT,`v` INT,UNIQUE KEY `u`(`v`) /*T![global_index] GLOBAL */) PARTITION BY HASH (`id`) PARTITIONS 3",
+        after=_t("id int, v int", "u:u(v)", rows=0),
+        mariadb=_GLOBAL,
+        mysql=_GLOBAL,
+    ),
+    TypeCase(
+        number=3,
+        what="CREATE TABLE with a default from a sequence",
+        ddl="CREATE TABLE `t` (`id` INT PRIMARY KEY,`v` BIGINT DEFAULT NEXT VALUE FOR `lab`.`q`,`w` INT DEFAULT NEXTVAL(`q`))",
+        after=_t("id int!, v bigint, w int", rows=0),
+        sqlite=_t("id int!, v bigint=(NEXT VALUE FOR lab.q), w int=(NEXTVAL(`q`))", rows=0),
+        note="the default is left out: the values come with the rows",
+    ),
+    TypeCase(
+        number=3,
+        what="CREATE TABLE with generated columns and defaults that are expressions",
+        ddl="CREATE TABLE `t` (`id` INT PRIMARY KEY,`g` INT GENERATED ALWAYS AS (`id` + 1) STORED,"
+        "`at` DATETIME DEFAULT CURRENT_TIMESTAMP())",
+        after=_t("id int!, g int, at datetime=CURRENT_TIMESTAMP", rows=0),
+        mariadb=_t("id int!, g int, at datetime=current_timestamp()", rows=0),
+        sqlite=_t("id int!, g int, at datetime=CURRENT_TIMESTAMP", rows=0),
+    ),
+    _alter(
+        9,
+        "ADD FOREIGN KEY to columns that are not unique",
+        "ADD CONSTRAINT `f` FOREIGN KEY (`v`) REFERENCES `o`(`v`)",
+        _T,
+        _O,
+        "CREATE INDEX `by_v` ON `o` (`v`)",
+        after={"t": Shown(keys="PRIMARY(id), f(v)"), "o": Shown(keys="PRIMARY(id), by_v(v)", rows=0)},
+    ),
+    _alter(
+        61,
+        "DROP INDEX that was left out, with another clause",
+        "DROP INDEX `low`, ADD COLUMN `c` INT",
+        _T,
+        _LOW,
+        after=_t(_BASE + ", c int"),
+    ),
+    # Types that TiCDC does not send
+    _alter(16, "SHARD_ROW_ID_BITS", "SHARD_ROW_ID_BITS = 4", after=_t()),
+    TypeCase(number=27, what="LOCK TABLES", ddl="LOCK TABLES `t` WRITE", before=(_T,), after=_t()),
+    _alter(30, "SET TIFLASH REPLICA", "SET TIFLASH REPLICA 2", after=_t()),
+    TypeCase(number=34, what="CREATE SEQUENCE", ddl="CREATE SEQUENCE `q` START WITH 1", table="q", after={"q": GONE}),
+    _alter(39, "AUTO_ID_CACHE", "AUTO_ID_CACHE = 100", after=_t()),
+    _alter(43, "ADD CHECK", "ADD CONSTRAINT `c` CHECK (`v` > 0) ENFORCED", after=_t()),
+    _alter(49, "ATTRIBUTES", "ATTRIBUTES='merge_option=allow'", after=_t()),
+    TypeCase(
+        number=51, what="CREATE PLACEMENT POLICY", ddl="CREATE PLACEMENT POLICY `p` FOLLOWERS = 4", table="", before=(_T,), after=_t()
+    ),
+    _alter(54, "PLACEMENT POLICY of a partition", "PARTITION `p0` PLACEMENT POLICY = `p`", _P, after=_t(partitions="p0:1 p1:1")),
+    _alter(56, "PLACEMENT POLICY", "PLACEMENT POLICY = `p`", after=_t()),
+    _alter(57, "CACHE", "CACHE", after=_t()),
+    _alter(58, "STATS_OPTIONS", "STATS_OPTIONS='{\"auto_recalc\": true}'", after=_t()),
+    TypeCase(
+        number=62,
+        what="FLASHBACK CLUSTER",
+        ddl="FLASHBACK CLUSTER TO TSO 1",
+        table="",
+        mysql=_NO_ROWS_BACK,
+        mariadb=_NO_ROWS_BACK,
+        sqlite=_NO_ROWS_BACK,
+    ),
+    TypeCase(number=68, what="CREATE RESOURCE GROUP", ddl="CREATE RESOURCE GROUP `g` RU_PER_SEC = 1", table="", before=(_T,), after=_t()),
+    _alter(
+        73,
+        "ADD COLUMNAR INDEX",
+        "ADD COLUMNAR INDEX `k`(`v`) USING INVERTED",
+        after=_t(),
+        sqlite=_t(keys="PRIMARY(id), k(v)"),
+    ),
+    _alter(
+        73, "ADD VECTOR INDEX", "ADD VECTOR INDEX `k`((VEC_L2_DISTANCE(`w`))) USING HNSW", after=_t(), sqlite=_t(keys="PRIMARY(id), k(w)")
+    ),
     # Views
     TypeCase(
         number=21,

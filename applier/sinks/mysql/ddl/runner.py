@@ -29,7 +29,7 @@ class DdlRunner:
         self._intents = Intents(ledger, self._session, settings.collations)
         self._comparison = Comparison(settings, self._session)
         self._execution = Execution(settings, self._session, self._intents, self._comparison)
-        self._builds = Builds(self._settle, self._intents.end_beside)
+        self._builds = Builds(self._take_over, self._intents.end_beside)
 
     def run(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:
         """Write the intent, run the statement, write done; return the fence that now holds.
@@ -97,6 +97,13 @@ class DdlRunner:
                 return
             self._execution.run(intent, is_described=False)
         self._intents.end_beside(intent)
+
+    def _take_over(self, intent: Intent) -> None:
+        """Run in the foreground what could not be built beside the rows."""
+        # Its session may have been ended by a run that owns the replica now: then this one is Fenced, and must not look as if the
+        # database were in trouble.
+        self._ownership.ensure()
+        self._settle(intent)
 
     def _build(self, intent: Intent) -> None:
         there = as_in_sink(self._session.connection, intent.ddl, self._collations)
