@@ -46,6 +46,7 @@ def verify(
     patience: Patience | None = None,
     listener: Listener | None = None,
     replica: SinkSettings | None = None,
+    statement_timeout_s: int = 600,
     **options: Any,
 ) -> Report:
     """Compare two databases."""
@@ -54,6 +55,7 @@ def verify(
         sink=replace(replica or SinkSettings(url=sink), url=sink),
         tables=tables,
         options=Options(**{"jobs": 2, **options}),
+        statement_timeout_s=statement_timeout_s,
         fix_sql=fix_sql,
         rows_in_flight=patience,
     )
