@@ -176,4 +176,9 @@ def _is_at(ts: Ts, table: TableRows, settled: frozenset[FoldedName]) -> bool:
 
 
 def _joined(one: TableRows, other: TableRows) -> TableRows:
-    return one._replace(rows=one.rows + other.rows, min_ts=min(one.min_ts, other.min_ts), max_ts=max(one.max_ts, other.max_ts))
+    return one._replace(
+        rows=one.rows + other.rows,
+        min_ts=min(one.min_ts, other.min_ts),
+        max_ts=max(one.max_ts, other.max_ts),
+        placeholders=one.placeholders + other.placeholders,
+    )

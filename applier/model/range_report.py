@@ -47,7 +47,8 @@ class TableRows(NamedTuple):
 
     ``handle_key``: casefolded names of the key columns, sorted; a table has several entries if its rows disagree, and
     an empty tuple is a table without a key. ``bytes_key``: those of them whose values are bytes and not text. ``min_ts``/``max_ts``
-    bound the commit_ts of these rows; ``first_offset`` in ``stream`` is the place to name in a message.
+    bound the commit_ts of these rows; ``first_offset`` in ``stream`` is the place to name in a message. ``placeholders``: how many of
+    them are read from upstream before they are written, and then take far more than in the cache.
     """
 
     name: TableName
@@ -58,6 +59,7 @@ class TableRows(NamedTuple):
     first_offset: Offset
     bytes_key: tuple[str, ...] = ()
     stream: Stream | None = None
+    placeholders: int = 0
 
 
 class RowCount(NamedTuple):

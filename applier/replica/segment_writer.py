@@ -5,6 +5,7 @@ A write is retried while its transaction was rolled back. Jobs run in another th
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import stamina
 
@@ -29,6 +30,8 @@ MAX_WAIT_S = 20.0
 ROWS_PER_TASK = 100_000
 BYTES_PER_TASK = 64 << 20
 """A bucket is compacted in memory, at some 700 bytes a row. A segment is far larger only if one upstream transaction is."""
+PLACEHOLDER_BYTES = 1 << 20
+"""What the row of a placeholder takes once it is read: it was too large for a message, and Kafka's default limit is 1 MiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +69,11 @@ class SegmentWriter:
         )
         ranges = dict.fromkeys(range_id for segment in segments for range_id in segment.ranges)
         # One entry per table and reported key, over all segments: two of them may disagree about the key of a table.
-        tables = {(t.name, t.handle_key, t.bytes_key): t for segment in segments for t in segment.tables}
+        tables: dict[tuple[Any, ...], TableRows] = {}
+        for table in (table for segment in segments for table in segment.tables):
+            key = (table.name, table.handle_key, table.bytes_key)
+            before = tables[key].placeholders if key in tables else 0
+            tables[key] = table._replace(placeholders=table.placeholders + before)
         rows = sum(segment.rows for segment in segments)
         return self._plan(windows, [*tables.values()], {range_id: contents[range_id] for range_id in ranges}, rows)
 
@@ -140,6 +147,7 @@ class SegmentWriter:
             repeats = log.since(windows[0].after_ts)
         tables = self._tables.describe(rows_of_tables)
         size = rows * sum(content.bytes for content in ranges.values()) // max(1, sum(content.rows for content in ranges.values()))
+        size += PLACEHOLDER_BYTES * min(rows, sum(table.placeholders for table in rows_of_tables))
         tasks = max(rows // ROWS_PER_TASK, size // BYTES_PER_TASK)
         return PreparePlan(
             windows=windows,

@@ -201,6 +201,7 @@ def _table_rows(table: TableSummary, stream: Stream) -> TableRows:
         Offset(table.first_offset),
         bytes_key_names(shape),
         stream,
+        table.rows if shape.placeholder else 0,
     )
 
 

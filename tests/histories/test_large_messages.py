@@ -8,6 +8,7 @@ import cramjam
 import lz4.frame
 import pytest
 
+from applier.coordinator import Policy
 from applier.model.errors import NeedsOperator, ProtocolError, SourceError
 from applier.replica.quarantine_retry import QuarantineRetry
 from applier.sinks.factory import open_sink
@@ -21,6 +22,7 @@ from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl,
 from tests.builders.wire import column, dump, head, record, text
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
+from tests.rig.local_runner import LocalRunner
 from tests.rig.tidb import tidb_server
 
 pytestmark = pytest.mark.usefixtures("without_waiting")
@@ -300,3 +302,21 @@ def test_a_quarantined_large_row_is_applied_once_it_can_be_read(tmp_path, upstre
     replica.source = source_of(records, tmp_path / "objects", upstream)
     assert [retried(replica, place) for place in (claimed, placeholder)] == [1, 1]
     assert rows_of(tmp_path) == [(1, 1, "from its object"), (2, 2, "from upstream")]
+
+
+def test_many_placeholders_are_prepared_by_several_tasks_since_their_rows_are_large(tmp_path, upstream, monkeypatch):
+    plans = []
+    apply = LocalRunner.apply
+    monkeypatch.setattr(LocalRunner, "apply", lambda runner, plan, write_plan: plans.append(plan) or apply(runner, plan, write_plan))
+    for number in range(400):
+        upstream.write(20, "shop", "orders", id=number, n=1, note="x")
+    few, many = (
+        log(*((ONE, stub(20, "u", key(number))) for number in range(count)), *((TWO, plain(20, number, 1)) for number in range(count, 400)))
+        for count in (10, 400)
+    )
+    for name, records in (("few", few), ("many", many)):
+        (tmp_path / name).mkdir()
+        replica = sqlite_replica(tmp_path / name, source_of(records, upstream=upstream), ahead_rows=10_000, policy=Policy())
+        replica.catch_up()
+        assert len(rows_of(tmp_path / name)) == 400
+    assert [(plan.is_small, plan.bucket_splits) for plan in plans] == [(True, 1), (False, 2)]
