@@ -45,6 +45,10 @@ class Replica:
     accept: dict[str, tuple[DifferenceKind, ...]] = field(default_factory=dict)
     """``[sink.accept]``: differences from upstream's tables that do not stop the replica."""
     new_collations: bool = True
+    collations: tuple[tuple[str, str], ...] = ()
+    """``[ddl.collations]``."""
+    background: bool = False
+    """``[ddl] background``."""
     writes_keyless: bool = False
     ahead_rows: int = 30
     """So that the larger windows of a history are prepared ahead, and the others are not."""
@@ -57,13 +61,18 @@ class Replica:
             until_ts=None if until_ts is None else Ts(until_ts),
             ddl_policy=self.ddl_policy,
             quarantined=QuarantinePolicy(unreadable="unreadable" in self.quarantines, refused="rejected" in self.quarantines),
-            accept=Acceptance(self.accept, self.new_collations),
+            accept=Acceptance(self.accept, self.new_collations, self.collations),
             writes_keyless=self.writes_keyless,
+        )
+
+    def sink_settings(self) -> SinkSettings:
+        return SinkSettings(
+            url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0, collations=self.collations, background=self.background
         )
 
     def catch_up(self, *, start_ts: int = NO_TS, until_ts: int | None = None, **options) -> CatchupResult:
         settings = self.settings(until_ts=until_ts)
-        with open_sink(SinkSettings(url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0)) as sink:
+        with open_sink(self.sink_settings()) as sink:
             runner = LocalRunner(self.source.reader, self.source.decoder)
             catchup = Catchup(Components(self.source, self.wrap(sink), runner), settings, self.observer)
             result = catchup.run(start_ts=Ts(start_ts), options=CatchupOptions(**options))
@@ -72,7 +81,7 @@ class Replica:
 
     def follow(self, shutdown: Shutdown, *, retry_for_s: float = 60.0) -> None:
         """Run as a daemon until a shutdown is requested; the source decides when."""
-        with open_sink(SinkSettings(url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0)) as sink:
+        with open_sink(self.sink_settings()) as sink:
             self.runner = LocalRunner(self.source.reader, self.source.decoder)
             components = Components(self.source, self.wrap(sink), self.runner)
             self.monitor = Monitor(self.observer, self.monitored)

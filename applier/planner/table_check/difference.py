@@ -141,7 +141,8 @@ def _collation(column: FoldingColumn) -> Difference:
         DifferenceKind.COLLATION,
         f"collation {column.collation} of key column {column.name}",
         "it treats texts as equal that upstream may distinguish, so one row would replace another",
-        f"Give the column {column.name} the collation that it has upstream (TiDB's default is utf8mb4_bin)",
+        f"Give the column {column.name} the collation that it has upstream (TiDB's default is utf8mb4_bin)."
+        " If the applier has mapped it, see [ddl.collations] in docs/operations.md",
         column.collation,
     )
 
