@@ -174,14 +174,15 @@ def test_sizes_have_units(tmp_path, text, size):
 def test_the_example_that_the_project_ships_holds_only_keys_that_exist(tmp_path, uncommented):
     text = (Path(__file__).parents[3] / "applier.example.toml").read_text(encoding="utf-8")
     if uncommented:
-        (tmp_path / "kafka-password").write_text("k", encoding="utf-8")
-        (tmp_path / "sink-password").write_text("s", encoding="utf-8")
+        for secret in ("kafka-password", "sink-password", "upstream-password", "s3-secret"):
+            (tmp_path / secret).write_text("s", encoding="utf-8")
         text = re.sub(r'^# (?=["\w.]+ = |\[\[)', "", text, flags=re.MULTILINE).replace("/run/secrets", str(tmp_path))
     config = load(tmp_path, text)
     assert config.source.topics == ("changefeed",)
     assert bool(config.ddl.policies) == bool(config.ddl.collations) == config.ddl.background == uncommented
     assert bool(config.sink.accept) == uncommented
     assert config.source.selection().is_everything != uncommented
+    assert bool(config.source.claim_check.settings()) == bool(config.source.upstream_settings()) == uncommented
 
 
 def test_topics_may_be_patterns_with_their_own_numbers_of_partitions(tmp_path):
