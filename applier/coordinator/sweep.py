@@ -85,7 +85,7 @@ class Sweep:
                 for table in mine:
                     # One entry per reported key: the planner must see that the rows of a table disagree about it (``sink_key``).
                     key = (table.name, table.handle_key, table.bytes_key)
-                    tables[key] = _joined(tables[key], table) if key in tables else table
+                    tables[key] = tables[key].joined(table) if key in tables else table
         return Selection(tuple(ranges), tuple(tables.values()), rows)
 
     def holds(self, rows: int, after_ts: Ts, upto_ts: Ts) -> bool:
@@ -172,13 +172,4 @@ def _wanted(opened: OpenRange, after_ts: Ts, upto_ts: Ts, settled: frozenset[Fol
 
 def _is_at(ts: Ts, table: TableRows, settled: frozenset[FoldedName]) -> bool:
     """Whether a table may have rows at the checkpoint that may be applied again: not without a key, not after a DDL there."""
-    return bool(table.handle_key) and may_hold(ts, table.min_ts, table.max_ts) and not table.name.fold().is_covered(settled)
-
-
-def _joined(one: TableRows, other: TableRows) -> TableRows:
-    return one._replace(
-        rows=one.rows + other.rows,
-        min_ts=min(one.min_ts, other.min_ts),
-        max_ts=max(one.max_ts, other.max_ts),
-        placeholders=one.placeholders + other.placeholders,
-    )
+    return bool(table.identifying) and may_hold(ts, table.min_ts, table.max_ts) and not table.name.fold().is_covered(settled)

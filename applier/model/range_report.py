@@ -60,6 +60,25 @@ class TableRows(NamedTuple):
     bytes_key: tuple[str, ...] = ()
     stream: Stream | None = None
     placeholders: int = 0
+    unique_columns: tuple[str, ...] = ()
+    """Casefolded names of the columns that all of these images have and that are flagged as members of unique indexes; empty where they
+    are the handle key. A column selector may leave out the handle key, but never all unique keys."""
+
+    @property
+    def identifying(self) -> frozenset[str]:
+        """The columns among which a unique key identifies the rows, as far as the wire shows them."""
+        return frozenset(self.unique_columns or self.handle_key)
+
+    def joined(self, other: "TableRows") -> "TableRows":
+        """Return what is said of these rows and of others of the same table and key."""
+        unique = self.identifying & other.identifying
+        return self._replace(
+            rows=self.rows + other.rows,
+            min_ts=min(self.min_ts, other.min_ts),
+            max_ts=max(self.max_ts, other.max_ts),
+            placeholders=self.placeholders + other.placeholders,
+            unique_columns=() if unique == frozenset(self.handle_key) else tuple(sorted(unique)),
+        )
 
 
 class RowCount(NamedTuple):

@@ -6,7 +6,7 @@ literals, ``plan`` puts DELETEs before REPLACEs. Read ``plan`` first. ``table_ch
 """
 
 from applier.model.segment import SegmentWindow
-from applier.planner.column_match import bytes_key_names, key_names
+from applier.planner.column_match import bytes_key_names, key_names, unique_names
 from applier.planner.plan import NO_KEY, NO_KEY_REMEDY, Planned, PlanTarget, plan_bucket, plan_segments
 from applier.planner.rejected_rows import STOP, QuarantinePolicy
 from applier.planner.sink_key import route, sink_key_of
@@ -28,4 +28,5 @@ __all__ = [
     "plan_segments",
     "route",
     "sink_key_of",
+    "unique_names",
 ]

@@ -20,6 +20,8 @@ from applier.planner.table_check import extra_unique_index, unique_index_differe
 MAX_SHAPES: Final = 4096
 """Shapes whose key is kept."""
 
+_UNIQUE: Final = Flag.HANDLE_KEY | Flag.PRIMARY_KEY | Flag.UNIQUE_KEY
+
 ADD_COLUMN: Final = (
     "A DDL was skipped, or the table was altered by hand. Add the column as upstream has it, and fill it from upstream as of the sink's "
     "checkpoint: existing rows lack its values, and are not sent again. Or create the replica again from a dump (README)"
@@ -69,6 +71,13 @@ def key_names(shape: Shape) -> tuple[str, ...]:
 def bytes_key_names(shape: Shape) -> tuple[str, ...]:
     """Return the casefolded names of the key columns whose values are bytes: equal rows have equal keys only under equal ones."""
     return tuple(column.name.casefold() for column in shape.handle_key if column.is_bytes)
+
+
+@lru_cache(maxsize=MAX_SHAPES)
+def unique_names(shape: Shape) -> tuple[str, ...]:
+    """Return the casefolded names of the members of unique indexes that are NOT NULL, sorted; () if they are the handle key."""
+    names = tuple(sorted(column.name.casefold() for column in shape.columns if column.flags & _UNIQUE and not column.flags & Flag.NULLABLE))
+    return () if names == key_names(shape) else names
 
 
 def with_binary_flags(shape: Shape, description: TableDescription) -> Shape:
@@ -164,12 +173,12 @@ def match_columns(shape: Shape, description: TableDescription, names: Sequence[s
             columns=",".join(absent),
             **facts,
         )
-    # REPLACE would set a column that the image lacks to its default: a row of upstream would be altered without an error.
+    # Of a key, as a rule: other columns that an image lacks make a partial row.
     if absent := [sink[name].name for name in folded if name not in wire]:
         raise NeedsOperator(
             "the row lacks columns that the sink's table has",
-            remedy="Let the changefeed send whole rows (no column selector, no handle-key-only messages). "
-            "Or remove the columns from the sink's table, if upstream or the replica does not need them",
+            remedy="Let the changefeed send them: keep them in column-selectors, and set delete-only-output-handle-key-columns = false. "
+            "Or give the sink's table the primary or unique key that it has upstream",
             columns=",".join(absent),
             **facts,
         )

@@ -32,20 +32,28 @@ class KeyedRows(Protocol):
         """Those of them whose values are read as bytes."""
         ...
 
+    @property
+    def identifying(self) -> frozenset[str]:
+        """Casefolded names of the columns among which a unique key identifies the rows, as far as the wire shows them."""
+        ...
+
 
 def sink_key_of(tables: Sequence[KeyedRows], description: TableDescription) -> tuple[str, ...] | None:
     """Return the sink's key that must identify the rows of one table, or None if the handle key of its events will do.
 
     ``tables`` are the reports of this one table in a segment. A handle key that is no unique key of the sink's table will do only where
-    that table has none at all; the same holds for events without one. NeedsOperator if the events disagree and the sink has no key.
+    that table has none at all; the same holds for events without one, which a column selector may leave out: then a unique key that all
+    images hold comes first. NeedsOperator if the events disagree and the sink has no key.
     """
     handle_keys = {table.handle_key for table in tables}
     agreed = next(iter(handle_keys)) if len(handle_keys) == 1 else ()
     do_agree = len({(table.handle_key, table.bytes_key) for table in tables}) <= 1
     if do_agree and agreed and description.has_unique_key(agreed):
         return None
-    # The agreed key, if the sink has it too: rows are then distinguished as upstream does. Else the primary key.
-    own = description.primary_key or next(iter(description.unique_keys), ())
+    # The agreed key, if the sink has it too: rows are then distinguished as upstream does. Else one that all images hold, the primary key
+    # first. Else the primary key: stale flags say nothing of it, and where images lack it, the planner says which column.
+    sent = next((key for key in description.unique_keys if tables and all(_is_sent(key, table) for table in tables)), ())
+    own = sent or description.primary_key or next(iter(description.unique_keys), ())
     key = agreed if agreed and description.has_unique_key(agreed) else own
     if not key and do_agree:
         return None
@@ -57,6 +65,10 @@ def sink_key_of(tables: Sequence[KeyedRows], description: TableDescription) -> t
             handle_keys=" / ".join(",".join(key) or "none" for key in sorted({table.handle_key for table in tables})),
         )
     return key
+
+
+def _is_sent(key: Sequence[str], table: KeyedRows) -> bool:
+    return table.identifying.issuperset(name.casefold() for name in key)
 
 
 class _ChunkHead(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -4,16 +4,18 @@ So every row of the event must be due (its commit_ts is at or below the checkpoi
 (``later_events``), and no DDL may have touched its table since. What cannot be known is a reason to refuse.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from applier.model.chunk import Chunk, pack
 from applier.model.errors import Fenced, InvariantViolation, NeedsOperator, UnknownOutcome
-from applier.model.events import DdlEvent, FoldedName, PlacedRow, Shape
+from applier.model.events import DdlEvent, FoldedName, PlacedRow, RowKind, Shape, TableName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import TableRows
-from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
+from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent, key_text
 from applier.model.segment import SegmentWindow, is_applied, is_in_dump, may_follow
-from applier.planner import PlanTarget, TransactionSet, bytes_key_names, key_names, plan_bucket
+from applier.planner import PlanTarget, TransactionSet, bytes_key_names, key_names, plan_bucket, unique_names
+from applier.planner.catalogue import TableDescription
+from applier.planner.column_match import is_partial
 from applier.planner.statement import Statement
 from applier.planner.table_check import Acceptance
 from applier.replica.later_events import CORRECT_BY_HAND, QuarantinedRow, refuse_later_events
@@ -93,6 +95,9 @@ class QuarantineRetry:
     def _write(self, place: EventPlace, rows: Sequence[QuarantinedRow], progress: Progress) -> int:
         reported = [_reported(row, place.stream) for row in rows]
         _refuse_keyless(place, reported)
+        tables = self._tables.describe(reported)
+        for row in rows:
+            self._check_other_parts(place, row, tables)
         known = self._tables.new_with_rows(reported, progress)
         commit = ProgressCommit(checkpoint_ts=progress.checkpoint_ts, positions={}, known_tables=known)
         quarantined = Quarantined(_refuse_quarantine, settled=(Settlement(place, QuarantineState.RETRIED, self._by),))
@@ -105,6 +110,23 @@ class QuarantineRetry:
             case _:
                 raise outcome.error or UnknownOutcome(
                     "the outcome of the write is unknown", remedy="Look at the entry's state with `applier quarantine list`", place=place
+                )
+
+    def _check_other_parts(self, place: EventPlace, row: QuarantinedRow, tables: Mapping[FoldedName, TableDescription]) -> None:
+        """Refuse a partial row of which another part waits in the quarantine: its columns would be missing in the sink."""
+        shape, name = row.placed.shape, row.placed.shape.name.fold()
+        if row.placed.kind == RowKind.DELETE or name not in tables or not is_partial(shape, tables[name]):
+            return
+        key = key_text(key_names(shape), self._source.decoder.decode_key(row.placed.key)).casefold()
+        for entry in self._sink.quarantine.entries():
+            event = entry.event
+            is_same = TableName(event.schema, event.table).fold() == name and event.key.casefold() == key
+            if is_same and event.state is QuarantineState.HELD and event.place != place:
+                raise NeedsOperator(
+                    "the event holds some columns of its row, and another event of the row is quarantined too",
+                    remedy=CORRECT_BY_HAND,
+                    place=place,
+                    other=event.place,
                 )
 
     def _statements(self, place: EventPlace, rows: Sequence[QuarantinedRow], reported: Sequence[TableRows]) -> list[Statement]:
@@ -133,7 +155,7 @@ def _refuse_keyless(place: EventPlace, reported: Sequence[TableRows]) -> None:
 
 def _reported(row: QuarantinedRow, stream: Stream) -> TableRows:
     shape, ts = row.placed.shape, Ts(row.placed.commit_ts)
-    return TableRows(shape.name, key_names(shape), 1, ts, ts, Offset(row.offset), bytes_key_names(shape), stream)
+    return TableRows(shape.name, key_names(shape), 1, ts, ts, Offset(row.offset), bytes_key_names(shape), stream, unique_names(shape))
 
 
 def _chunk(stream: Stream, rows: Sequence[QuarantinedRow]) -> bytes:

@@ -5,12 +5,12 @@ A write is retried while its transaction was rolled back. Jobs run in another th
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import stamina
 
 from applier.coordinator.step import ApplySegment, SegmentAhead
 from applier.model.errors import BulkRefused, InvariantViolation, NeedsOperator, RetryableSinkError, RowRefused
+from applier.model.events import TableName
 from applier.model.range_report import RangeId, TableRows
 from applier.model.segment import SegmentWindow
 from applier.planner import QuarantinePolicy
@@ -69,11 +69,10 @@ class SegmentWriter:
         )
         ranges = dict.fromkeys(range_id for segment in segments for range_id in segment.ranges)
         # One entry per table and reported key, over all segments: two of them may disagree about the key of a table.
-        tables: dict[tuple[Any, ...], TableRows] = {}
+        tables: dict[tuple[TableName, tuple[str, ...], tuple[str, ...]], TableRows] = {}
         for table in (table for segment in segments for table in segment.tables):
             key = (table.name, table.handle_key, table.bytes_key)
-            before = tables[key].placeholders if key in tables else 0
-            tables[key] = table._replace(placeholders=table.placeholders + before)
+            tables[key] = tables[key].joined(table) if key in tables else table
         rows = sum(segment.rows for segment in segments)
         return self._plan(windows, [*tables.values()], {range_id: contents[range_id] for range_id in ranges}, rows)
 
@@ -140,12 +139,13 @@ class SegmentWriter:
         ranges: Mapping[RangeId, RangeContent],
         rows: int,
     ) -> PreparePlan:
+        tables = self._tables.describe(rows_of_tables)
+        rekeyed = rekeyed_tables(rows_of_tables, tables)
         log, repeats = self._rules.repeats, None
         if log is None:
-            refuse_keyless(rows_of_tables)
+            refuse_keyless(rows_of_tables, rekeyed)
         elif not all(table.handle_key for table in rows_of_tables):
             repeats = log.since(windows[0].after_ts)
-        tables = self._tables.describe(rows_of_tables)
         size = rows * sum(content.bytes for content in ranges.values()) // max(1, sum(content.rows for content in ranges.values()))
         size += PLACEHOLDER_BYTES * min(rows, sum(table.placeholders for table in rows_of_tables))
         tasks = max(rows // ROWS_PER_TASK, size // BYTES_PER_TASK)
@@ -153,7 +153,7 @@ class SegmentWriter:
             windows=windows,
             ranges=ranges,
             tables=tables,
-            rekeyed=rekeyed_tables(rows_of_tables, tables),
+            rekeyed=rekeyed,
             rows=rows,
             size=size,
             buckets=self._rules.buckets,

@@ -137,10 +137,11 @@ def rekeyed_tables(tables: Sequence[TableRows], described: dict[FoldedName, Tabl
     return {folded: key for folded, key in keys.items() if key is not None}
 
 
-def refuse_keyless(tables: Iterable[TableRows]) -> None:
-    """Stop at rows that have no handle key. NeedsOperator with the place of one of them."""
+def refuse_keyless(tables: Iterable[TableRows], rekeyed: Mapping[FoldedName, Sequence[str]]) -> None:
+    """Stop at rows that have no handle key, and no other unique key that the sink has too. NeedsOperator with the place of one of them."""
     for table in tables:
-        if not table.handle_key:
+        key = {name.casefold() for name in rekeyed.get(table.name.fold(), ())}
+        if not table.handle_key and not (key and key <= table.identifying):
             raise NeedsOperator(
                 NO_KEY,
                 remedy=NO_KEY_REMEDY,

@@ -6,6 +6,7 @@ What runs here runs on executors. Rows become chunks as bytes; the driver gets o
 import gc
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
 from zlib import crc32
@@ -164,12 +165,26 @@ class _OpenChunks:
         closed, self._open[bucket] = self._open[bucket], _OpenChunk()
         rows = len(closed.columns[0])
         at_once = max(1, rows // (closed.size // CHUNK_BYTES or 1))
-        for first in range(0, rows, at_once):
+        for first, end in pairwise(_bounds(closed.columns[3], closed.columns[4], at_once)):
             whole = at_once >= rows
-            origin, *columns = closed.columns if whole else (column[first : first + at_once] for column in closed.columns)
+            origin, *columns = closed.columns if whole else (column[first:end] for column in closed.columns)
             renumbered = {number: index for index, number in enumerate(set(origin))}
             origins = [self._origins[number] for number in renumbered]
             yield pack(bucket, Chunk(origins, list(map(renumbered.__getitem__, origin)), *columns))
+
+
+def _bounds(offset: Sequence[int], index: Sequence[int], at_once: int) -> Iterator[int]:
+    """Yield where a chunk is cut: never between the two rows of one event, which the planner takes for one update if their key is one."""
+    rows = len(offset)
+    yield 0
+    end = at_once
+    while end < rows:
+        if (offset[end], index[end]) == (offset[end - 1], index[end - 1]):
+            end += 1
+            continue
+        yield end
+        end += at_once
+    yield rows
 
 
 class _RangeListener:

@@ -16,7 +16,7 @@ from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import DdlArrival, HoldPoint, RangeId, RangeReport, RowCount, TableRows
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, QuarantineState, RejectedEvent
 from applier.model.segment import has_shown_past, is_past
-from applier.planner import bytes_key_names, key_names
+from applier.planner import bytes_key_names, key_names, unique_names
 from applier.sources.port import PlacedRows
 from applier.tasks.repeat_points import RepeatPoints
 
@@ -202,6 +202,7 @@ def _table_rows(table: TableSummary, stream: Stream) -> TableRows:
         bytes_key_names(shape),
         stream,
         table.rows if shape.placeholder else 0,
+        unique_names(shape),
     )
 
 

@@ -22,6 +22,11 @@ BUCKETS = 7
 class Rows(NamedTuple):
     handle_key: tuple[str, ...]
     bytes_key: tuple[str, ...] = ()
+    unique_columns: tuple[str, ...] = ()
+
+    @property
+    def identifying(self) -> frozenset[str]:
+        return frozenset(self.unique_columns or self.handle_key)
 
 
 def test_events_that_agree_keep_their_key() -> None:
@@ -60,6 +65,19 @@ def test_a_handle_key_stands_where_the_sinks_table_has_no_key_at_all() -> None:
 def test_rows_without_any_handle_key_go_by_the_sinks_key_if_it_has_one() -> None:
     assert sink_key_of([Rows(())], TABLE) == ("id",)
     assert sink_key_of([Rows(())], sink_table("id", "code", primary=())) is None
+
+
+def test_s21_where_a_column_selector_leaves_out_the_handle_key_a_unique_key_that_all_images_hold_identifies_the_row() -> None:
+    assert sink_key_of([Rows((), (), ("code", "name"))], TABLE) == ("code",)
+    assert sink_key_of([Rows((), (), ("code", "id"))], TABLE) == ("id",)
+    assert sink_key_of([Rows((), (), ("code", "id")), Rows((), (), ("code",))], TABLE) == ("code",)
+    assert sink_key_of([Rows((), (), ("code",)), Rows((), (), ("name",))], TABLE) == ("id",)
+
+
+def test_s21_a_part_of_the_handle_key_is_no_key_where_a_whole_unique_key_is_sent() -> None:
+    table = sink_table("a", "b", "code", primary=("a", "b"), unique=[("code",)])
+    assert sink_key_of([Rows(("a",), (), ("a", "code"))], table) == ("code",)
+    assert sink_key_of([Rows(("a", "b"), (), ("a", "b", "code"))], table) is None
 
 
 def test_a_key_that_is_text_in_some_events_and_bytes_in_others_is_read_from_the_images() -> None:
