@@ -155,7 +155,9 @@ def _refuse_keyless(place: EventPlace, reported: Sequence[TableRows]) -> None:
 
 def _reported(row: QuarantinedRow, stream: Stream) -> TableRows:
     shape, ts = row.placed.shape, Ts(row.placed.commit_ts)
-    return TableRows(shape.name, key_names(shape), 1, ts, ts, Offset(row.offset), bytes_key_names(shape), stream, unique_names(shape))
+    return TableRows(
+        shape.name, key_names(shape), 1, ts, ts, Offset(row.offset), bytes_key_names(shape), stream, unique_columns=unique_names(shape)
+    )
 
 
 def _chunk(stream: Stream, rows: Sequence[QuarantinedRow]) -> bytes:
