@@ -9,16 +9,17 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator
-from applier.model.events import FoldedName
+from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.mysql.errors import code_of, translate
 from applier.sinks.mysql.session import discard, open_comparison, read_checked
 from applier.sinks.settings import SinkSettings
-from applier.verify.mysql_tables import kind_of_version, read_contents
+from applier.verify.mysql_tables import kind_of_version, read_names, read_tables
 from applier.verify.mysql_text import TableText
+from applier.verify.reader import TableChanged
 from applier.verify.scope import Checksum, Key, Scope, Value
-from applier.verify.side import Contents, ServerKind
+from applier.verify.side import Names, ServerKind, SideTable
 from applier.verify.table_pair import TablePair
 
 T = TypeVar("T")
@@ -30,6 +31,8 @@ _CLOCK: Final = text("SELECT CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)")
 _TIMED_OUT: Final = frozenset({1317, 1969, 3024})
 """The codes of a statement that ran for too long: of TiDB, MariaDB and MySQL."""
 _QUOTED: Final = re.compile(r"'.*'", re.DOTALL)
+_CHANGED: Final = frozenset({1049, 1054, 1146})
+"""The codes of a schema, a column and a table that were there when the catalogue was read."""
 _GC: Final = 8055
 _NO_TABLE: Final = frozenset({1049, 1142, 1146})
 _GC_REMEDY: Final = (
@@ -54,10 +57,14 @@ class MysqlReader:
         """Which server it is."""
         return self._session[1]
 
-    def contents(self, *, without: Collection[str]) -> Contents:
-        """Describe all tables."""
-        found = self._run(lambda connection: read_contents(connection, without), "reading the catalogue")
+    def names(self, *, without: Collection[str]) -> Names:
+        """Return the names of all tables and views."""
+        found = self._run(lambda connection: read_names(connection, without), "reading the catalogue")
         return found if self._is_upstream or self.checkpoint_ts() is None else replace(found, known=self._run(self._known, "reading"))
+
+    def describe(self, tables: Collection[TableName]) -> Sequence[SideTable]:
+        """Describe tables."""
+        return self._run(lambda connection: read_tables(connection, tables), "reading the catalogue")
 
     def _known(self, connection: Connection) -> frozenset[FoldedName]:
         rows = self._bookkeeping.run(connection, "known_table_read")
@@ -68,10 +75,10 @@ class MysqlReader:
         connection, kind = self._session
         try:
             connection.rollback()
-            if self._is_upstream and kind is ServerKind.TIDB and snapshot_ts is not None:
-                # As text: TiDB takes digits for a TSO.
-                connection.execute(_SNAPSHOT, {"ts": str(int(snapshot_ts))})
-            else:
+            if self._is_upstream and kind is ServerKind.TIDB:
+                # As text: TiDB takes digits for a TSO. Empty, or the session would stay at its last snapshot.
+                connection.execute(_SNAPSHOT, {"ts": "" if snapshot_ts is None else str(int(snapshot_ts))})
+            if not self._is_upstream or kind is not ServerKind.TIDB or snapshot_ts is None:
                 connection.execute(_BEGIN)
         except SQLAlchemyError as error:
             raise self._failed(error, "beginning a snapshot", snapshot_ts=snapshot_ts) from error
@@ -190,6 +197,8 @@ class MysqlReader:
         facts = {"database": self._side, **facts}
         if code == _GC:
             return NeedsOperator("upstream does not have the state of the sink's checkpoint any more", remedy=_GC_REMEDY, **facts)
+        if code in _CHANGED and "table" in facts:
+            return TableChanged("a table was changed while it was compared", code=code, **facts)
         if code in _TIMED_OUT:
             remedy = "Set a smaller --chunk-rows, or a longer --statement-timeout"
             return FatalSinkError(f"a statement ran for too long while {doing}", remedy=remedy, code=code, **facts)

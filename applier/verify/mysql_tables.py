@@ -14,9 +14,10 @@ from applier.planner.catalogue import ColumnDescription
 from applier.sinks.mysql.catalogue import describe
 from applier.sinks.mysql.information_schema import CatalogueView, Row, read_view
 from applier.sinks.reserved import SYSTEM_SCHEMAS
-from applier.verify.side import Contents, ServerKind, SideColumn, SideTable
+from applier.verify.side import Names, ServerKind, SideColumn, SideTable
 
-_TABLES: Final = text("SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, TABLE_ROWS FROM information_schema.TABLES")
+_NAMES: Final = text("SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES")
+_ESTIMATES: Final = CatalogueView("information_schema.TABLES", columns="TABLE_SCHEMA, TABLE_NAME, TABLE_ROWS")
 _COLLATIONS: Final = CatalogueView(
     "information_schema.COLUMNS", columns="TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, CHARACTER_SET_NAME, COLLATION_NAME"
 )
@@ -32,25 +33,32 @@ def kind_of_version(version: str) -> ServerKind:
     return ServerKind.MARIADB if "mariadb" in shown else ServerKind.MYSQL
 
 
-def read_contents(connection: Connection, without: Collection[str]) -> Contents:
-    """Describe the tables that the user may see. Errors of the database come out as SQLAlchemy's."""
+def read_names(connection: Connection, without: Collection[str]) -> Names:
+    """Read the names of the tables and views that the user may see. Errors of the database come out as SQLAlchemy's."""
     hidden = SYSTEM_SCHEMAS.union(without)
-    listed = [
-        (TableName(schema, name), str(kind).upper(), int(rows or 0))
-        for schema, name, kind, rows in connection.execute(_TABLES)
-        if schema.casefold() not in hidden
-    ]
-    rows = {name: estimate for name, kind, estimate in listed if kind == BASE_TABLE}
-    described = {TableName(found.schema, found.table): found for found in describe(connection, rows.keys()).values()}
-    # Two tables whose names differ only in case: ``describe`` knows one of them.
-    for name in rows.keys() - described.keys():
-        described.update((name, found) for found in describe(connection, [name]).values())
-    collations = read_view(connection, _COLLATIONS, described.keys())
-    tables = tuple(
-        SideTable(description=found, columns=_columns(found.columns, collations[name]), rows=rows.get(name, 0))
-        for name, found in sorted(described.items())
+    listed = [(TableName(schema, name), str(kind).upper()) for schema, name, kind in connection.execute(_NAMES)]
+    tables, views = (
+        tuple(sorted(name for name, kind in listed if kind == wanted and name.schema.casefold() not in hidden))
+        for wanted in (BASE_TABLE, VIEW)
     )
-    return Contents(tables=tables, views=tuple(sorted(name for name, kind, _ in listed if kind == VIEW)))
+    return Names(tables=tables, views=views)
+
+
+def read_tables(connection: Connection, names: Collection[TableName]) -> list[SideTable]:
+    """Describe tables. Errors of the database come out as SQLAlchemy's."""
+    described = {TableName(found.schema, found.table): found for found in describe(connection, names).values()}
+    # Of two tables whose names differ only in case, ``describe`` returns one.
+    for name in set(names) - described.keys():
+        described.update((name, found) for found in describe(connection, [name]).values())
+    columns, estimates = (read_view(connection, view, described.keys()) for view in (_COLLATIONS, _ESTIMATES))
+    return [
+        SideTable(
+            description=found,
+            columns=_columns(found.columns, columns[name]),
+            rows=sum(int(row["TABLE_ROWS"] or 0) for row in estimates[name]),
+        )
+        for name, found in sorted(described.items())
+    ]
 
 
 def _columns(described: Collection[ColumnDescription], rows: Collection[Row]) -> tuple[SideColumn, ...]:

@@ -3,10 +3,16 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
+from applier.model.errors import FatalSinkError
+from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.verify.scope import Checksum, Key, Scope, Value
-from applier.verify.side import Contents, ServerKind
+from applier.verify.side import Names, ServerKind, SideTable
 from applier.verify.table_pair import TablePair
+
+
+class TableChanged(FatalSinkError):
+    """A DDL has changed or removed the table since the catalogue was read."""
 
 
 class Reader(Protocol):
@@ -17,8 +23,12 @@ class Reader(Protocol):
         """Which database it is."""
         ...
 
-    def contents(self, *, without: Collection[str]) -> Contents:
-        """Describe all tables, except those of the schemas ``without`` (casefolded) and of the system."""
+    def names(self, *, without: Collection[str]) -> Names:
+        """Return the names of all tables and views, except those in the schemas ``without`` (casefolded) and in those of the system."""
+        ...
+
+    def describe(self, tables: Collection[TableName]) -> Sequence[SideTable]:
+        """Describe tables that exist."""
         ...
 
     def begin(self, snapshot_ts: Ts | None = None) -> None:

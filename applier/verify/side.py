@@ -47,9 +47,9 @@ class SideTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
-    """What a side holds: its tables, and the names of its views. ``known``: the tables that the replica has written, on the sink."""
+class Names:
+    """What a side has: its tables and its views. ``known``: the tables that the replica has written, on the sink."""
 
-    tables: tuple[SideTable, ...]
+    tables: tuple[TableName, ...]
     views: tuple[TableName, ...] = ()
     known: frozenset[FoldedName] = frozenset()

@@ -9,15 +9,17 @@ from applier.ddl.cursor import Cursor
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.type_parser import parse_type
 from applier.model.errors import FatalSinkError
+from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.planner.catalogue import ColumnDescription
 from applier.sinks.settings import SinkSettings
-from applier.sinks.sqlite.catalogue import describe, find_objects
+from applier.sinks.sqlite.catalogue import StoredObject, describe, find_objects
 from applier.sinks.sqlite.errors import translate
 from applier.sinks.sqlite.names import quote
 from applier.sinks.sqlite.session import database_path
+from applier.verify.reader import TableChanged
 from applier.verify.scope import DIGEST_BITS, NOTHING, Checksum, Key, Scope, Value
-from applier.verify.side import Contents, ServerKind, SideColumn, SideTable
+from applier.verify.side import Names, ServerKind, SideColumn, SideTable
 from applier.verify.sqlite_text import StoredTable, summand
 from applier.verify.table_pair import TablePair
 
@@ -37,20 +39,27 @@ class SqliteReader:
         """SQLite."""
         return ServerKind.SQLITE
 
-    def contents(self, *, without: Collection[str]) -> Contents:
-        """Describe all tables."""
+    def names(self, *, without: Collection[str]) -> Names:
+        """Return the names of all tables and views."""
         del without  # the bookkeeping's names are no names of upstream's
+        objects = self._objects()
+        tables, views = (tuple(sorted(each.name for each in objects if each.is_view is is_view)) for is_view in (False, True))
+        # All are the replica's: the file has no other tables of such names.
+        return Names(tables=tables, views=views, known=frozenset(name.fold() for name in tables))
+
+    def describe(self, tables: Collection[TableName]) -> Sequence[SideTable]:
+        """Describe tables."""
         try:
-            objects = find_objects(self._opened)
-            described = describe(self._opened, [entry.name for entry in objects.values()])
+            described = describe(self._opened, tables)
         except sqlite3.Error as error:
             raise translate(error, path=str(self._path)) from error
-        tables = [SideTable(description=found, columns=tuple(map(_column, found.columns))) for found in described.values()]
-        return Contents(
-            tables=tuple(sorted(tables, key=lambda table: table.name)),
-            views=tuple(sorted(entry.name for entry in objects.values() if entry.is_view)),
-            known=frozenset(table.description.folded for table in tables),  # the file has no other tables of such names
-        )
+        return [SideTable(description=found, columns=tuple(map(_column, found.columns))) for found in described.values()]
+
+    def _objects(self) -> list[StoredObject]:
+        try:
+            return list(find_objects(self._opened).values())
+        except sqlite3.Error as error:
+            raise translate(error, path=str(self._path)) from error
 
     def begin(self, snapshot_ts: Ts | None = None) -> None:
         """Begin to see one state of the file."""
@@ -130,6 +139,8 @@ class SqliteReader:
             while rows := cursor.fetchmany(READ_ROWS):
                 yield from rows
         except sqlite3.Error as error:
+            if str(error).startswith("no such"):
+                raise TableChanged("a table was changed while it was compared", path=str(self._path)) from error
             raise translate(error, path=str(self._path)) from error
 
     @property

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from applier.model.events import TableName
 from applier.model.position import NO_TS, Ts
@@ -14,11 +14,14 @@ from applier.verify.difference import RangeResult, Report, TableResult
 from applier.verify.finished_ranges import FinishedRanges
 from applier.verify.moment import Sides
 from applier.verify.pace import Pace
+from applier.verify.reader import TableChanged
 from applier.verify.scope import Scope
-from applier.verify.side import Contents, ServerKind, SideTable
+from applier.verify.side import ServerKind
 from applier.verify.table_pair import TablePair, pair_tables
 from applier.verify.walk import ranges
 from applier.verify.worker import Workers, attempt
+
+CHANGED: Final = "a DDL changed it during the comparison: run the command again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +90,14 @@ class Verification:
         finished = FinishedRanges(self._options.state, self._options.identity)
         main = self._open_sides()
         try:
-            upstream, sink = attempt(main, lambda sides: self._contents(sides, reserved))
-            results = self._results(upstream, sink, (main.upstream.kind, main.sink.kind))
+            results, views = attempt(main, lambda sides: self._read_catalogues(sides, reserved))
             is_exact = self._compare_all(main, results, finished)
         finally:
             finished.save()
             main.close()
         return Report(
             tables=[results[name] for name in sorted(results)],
-            views=sum(self._chosen.name(view) is not None and self._chosen.is_wanted(view) for view in upstream.views),
+            views=views,
             seconds=time.monotonic() - started_s,
             first_ts=min(self._totals.times, default=NO_TS),
             last_ts=max(self._totals.times, default=NO_TS),
@@ -103,34 +105,35 @@ class Verification:
             skipped_ranges=self._totals.skipped,
         )
 
-    @staticmethod
-    def _contents(sides: Sides, reserved: Collection[str]) -> tuple[Contents, Contents]:
+    def _read_catalogues(self, sides: Sides, reserved: Collection[str]) -> tuple[dict[TableName, TableResult], int]:
+        """Pair the tables; return a result for each of them, with a problem where there is nothing to compare, and the number of views."""
         with sides.moment():
-            return sides.upstream.contents(without=reserved), sides.sink.contents(without=reserved)
-
-    def _results(self, upstream: Contents, sink: Contents, kinds: tuple[ServerKind, ServerKind]) -> dict[TableName, TableResult]:
-        """Pair the tables; a result with a problem where there is nothing to compare."""
-        chosen = self._chosen
-        named = [(table, target) for table in upstream.tables if (target := chosen.name(table.name)) is not None]
-        wanted = [(table, target) for table, target in named if chosen.is_wanted(table.name)]
-        found: dict[TableName, TableResult] = {}
-        for table, target in wanted:
-            other = _find(sink, target)
-            if other is None:
-                found[target] = TableResult(name=target, problem="the sink does not have the table")
-                continue
-            pair = pair_tables(table, other, kinds)
-            found[other.name] = TableResult(name=other.name, problem=pair if isinstance(pair, str) else "")
-            if isinstance(pair, TablePair):
-                self.pairs[other.name] = pair
-        schemas = {target.schema.casefold() for _, target in wanted}
+            upstream, sink = (side.names(without=reserved) for side in (sides.upstream, sides.sink))
+            chosen, actual = self._chosen, _Spelling(sink.tables)
+            named = {name: target for name in upstream.tables if (target := chosen.name(name)) is not None}
+            wanted = {name: target for name, target in named.items() if chosen.is_wanted(name)}
+            found = {
+                target: TableResult(name=target, problem="the sink does not have the table")
+                for target in wanted.values()
+                if actual.of(target) is None
+            }
+            paired = {name: spelled for name, target in wanted.items() if (spelled := actual.of(target)) is not None}
+            others = {table.name: table for table in sides.sink.describe(list(paired.values()))}
+            for table in sides.upstream.describe(list(paired)):
+                other = others[paired[table.name]]
+                pair = pair_tables(table, other, (sides.upstream.kind, sides.sink.kind))
+                found[other.name] = TableResult(name=other.name, problem=pair if isinstance(pair, str) else "")
+                if isinstance(pair, TablePair):
+                    self.pairs[other.name] = pair
+            views = sum(chosen.name(view) is not None and chosen.is_wanted(view) for view in upstream.views)
         # A table that is not compared is not too many.
-        present = {target.fold() for _, target in named}
-        for other in sink.tables:
-            is_ours = other.name.schema.casefold() in schemas or other.name.fold() in sink.known
-            if is_ours and other.name.fold() not in present and chosen.is_wanted(other.name):
-                found[other.name] = TableResult(name=other.name, problem="upstream does not have the table")
-        return found
+        present = {target.fold() for target in named.values()}
+        schemas = {target.schema.casefold() for target in wanted.values()}
+        for name in sink.tables:
+            is_ours = name.schema.casefold() in schemas or name.fold() in sink.known
+            if is_ours and name.fold() not in present and chosen.is_wanted(name):
+                found[name] = TableResult(name=name, problem="upstream does not have the table")
+        return found, views
 
     def _compare_all(self, main: Sides, results: dict[TableName, TableResult], finished: FinishedRanges) -> bool:
         with main.moment() as ts:
@@ -140,20 +143,30 @@ class Verification:
         self._watcher.begin(sum(pair.upstream.rows for pair in self.pairs.values()))
         with Workers(self._options.jobs, self._open_sides) as workers:
             for name, pair in sorted(self.pairs.items()):
-                for scope in ranges(pair, main, self._options.chunk_rows):
-                    equal = finished.find(pair, scope, ts)
-                    if equal is not None:
-                        self._totals.skipped += 1
-                        self._add(results[name], equal)
-                    else:
-                        workers.submit(_work(self, pair, scope, results[name], finished))
+                try:
+                    self._submit(workers, main, pair, results[name], finished, ts)
+                except TableChanged:
+                    results[name].problem = CHANGED
             workers.finish()
         return is_exact
+
+    def _submit(self, workers: Workers, main: Sides, pair: TablePair, result: TableResult, finished: FinishedRanges, ts: Ts) -> None:
+        for scope in ranges(pair, main, self._options.chunk_rows):
+            equal = finished.find(pair, scope, ts)
+            if equal is not None:
+                self._totals.skipped += 1
+                self._add(result, equal)
+            else:
+                workers.submit(_work(self, pair, scope, result, finished))
 
     def compare(self, sides: Sides, pair: TablePair, scope: Scope, result: TableResult, finished: FinishedRanges) -> None:
         """Compare a range and note what comes out: the work of a thread."""
         left = max(0, self._options.most_differences - len(result.differences))
-        found = TableComparison(pair, sides, left).compare(scope)
+        try:
+            found = TableComparison(pair, sides, left).compare(scope)
+        except TableChanged:
+            result.problem = CHANGED
+            return
         self._add(result, found)
         finished.add(pair, scope, found)
         self._pace.spend(found.upstream.rows)
@@ -171,7 +184,12 @@ def _work(
     return lambda sides: verification.compare(sides, pair, scope, result, finished)
 
 
-def _find(contents: Contents, wanted: TableName) -> SideTable | None:
-    """Find a table without regard to case, as TiDB does; the exact spelling decides between namesakes."""
-    near = [table for table in contents.tables if table.name.fold() == wanted.fold()]
-    return next((table for table in near if table.name == wanted), near[0] if near else None)
+class _Spelling:
+    """Finds tables without regard to case, as TiDB does; the exact spelling decides between namesakes."""
+
+    def __init__(self, names: Collection[TableName]) -> None:
+        self._names = set(names)
+        self._folded = {name.fold(): name for name in names}
+
+    def of(self, name: TableName) -> TableName | None:
+        return name if name in self._names else self._folded.get(name.fold())

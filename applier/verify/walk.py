@@ -24,8 +24,8 @@ def ranges(pair: TablePair, sides: Sides, rows: int) -> Iterator[Scope]:
 
 
 def _next_bound(pair: TablePair, sides: Sides, low: Key | None, rows: int) -> Key | None:
-    sides.upstream.begin()
     try:
+        sides.upstream.begin()
         return sides.upstream.bound(pair, low, rows)
     finally:
         sides.upstream.end()
