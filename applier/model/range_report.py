@@ -1,7 +1,7 @@
 """Reports: what a listener read in one offset range. Small, however much the range holds: reports go to the driver, rows do not."""
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from applier.model.events import DdlEvent, TableName
 from applier.model.position import Offset, Stream, Ts
@@ -23,15 +23,15 @@ class HoldPoint(NamedTuple):
     value: Ts
 
 
-EVERYTHING: Final = Ts(2**64 - 1)
-"""Of a ``RepeatPoint``: the producer went back, so whatever its timestamp, a row that follows may have been sent before."""
-
-
 class RepeatPoint(NamedTuple):
-    """An offset from which on rows at or below ``ts``, of tables without a key, have been sent before."""
+    """What shows which rows of tables without a key are repeated: a promise, or that the producer went back (``is_return``).
+
+    ``ts`` is that of the promise; 0: none.
+    """
 
     offset: Offset
     ts: Ts
+    is_return: bool = False
 
 
 class DdlArrival(NamedTuple):
@@ -117,4 +117,4 @@ class RangeReport:
     rejected_events: tuple[RejectedEvent, ...] = ()
     """Few. No position may pass them before they are stored."""
     repeats: tuple[RepeatPoint, ...] = ()
-    """Where rows of tables without a key begin to repeat; empty where there are no such rows."""
+    """Of rows of tables without a key; empty where nobody needs to know."""

@@ -52,6 +52,8 @@ class Compaction:
         self._columns: dict[int, ColumnSet] = {}
         """Of each origin whose images are partial: their columns."""
         self._partial: dict[FoldedName, PartialRows] = {}
+        self._without_key: set[int] = set()
+        """The origins without a key."""
         self._keyless: dict[FoldedName, KeylessRows] = {}
         # A dictionary, for its order: nearly sorted, it is sorted in no time.
         self._commits: dict[int, None] = {}
@@ -83,7 +85,7 @@ class Compaction:
             if (readers := self._rekeyed.get(table)) is not None:
                 self._readers[number] = readers(origin)
             elif not origin.shape.handle_key:
-                self._keyless.setdefault(table, KeylessRows())
+                self._without_key.add(number)
                 return number
             if (description := self._described.get(table)) is not None and is_partial(origin.shape, description):
                 self._columns[number] = frozenset(column.name.casefold() for column in origin.shape.columns)
@@ -104,14 +106,14 @@ class Compaction:
         keys: Sequence[Key] = rows.key
         if table in self._rekeyed:
             rows, keys = self._rekey(rows, numbers)
-        keyless = self._keyless.get(table)
         # Most chunks hold rows of one origin: then its number is not looked up row by row.
         if len(used) == 1:
             origin = array("i", (numbers[min(used)],)) * len(rows.origin)
         else:
             origin = array("i", map(numbers.__getitem__, rows.origin))
-        if keyless is not None:
-            keyless.feed(rows, origin)
+        # By the rows of the window, not of the chunk: another table may have had the name before.
+        if self._without_key and not self._without_key.isdisjoint(map(numbers.__getitem__, used)):
+            self._keyless.setdefault(table, KeylessRows()).feed(rows, origin)
             return
         if (final := self._tables.get(table)) is None:
             final = self._tables[table] = FinalRows()

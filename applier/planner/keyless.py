@@ -25,7 +25,7 @@ from typing import TypeAlias
 
 from applier.model.chunk import Chunk
 from applier.model.position import Stream, Ts
-from applier.model.range_report import EVERYTHING, RepeatPoint
+from applier.model.range_report import RepeatPoint
 from applier.model.segment import is_behind_promise, may_follow, repeats_from
 from applier.planner.column_match import Origin
 from applier.planner.final_rows import FinalRows
@@ -110,13 +110,12 @@ class _Runs:
 
     def _pass_points(self, offset: int) -> None:
         while self._passed < len(self._points) and self._points[self._passed].offset <= offset:
-            ts = self._points[self._passed].ts
+            point = self._points[self._passed]
             self._passed += 1
-            if ts == EVERYTHING:
+            self._promised = max(self._promised, point.ts)
+            if point.is_return:
                 self._returns += 1
                 self._latest = -1
-            else:
-                self._promised = max(self._promised, ts)
 
 
 def net_rows(counted: Mapping[Event, Sequence[int]]) -> tuple[list[int], list[int]]:

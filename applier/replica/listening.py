@@ -66,6 +66,7 @@ class Listening:
                 buckets=buckets,
                 tolerance=tolerance_of(range_id.stream),
                 expected_bytes=coordinator.expected_bytes(range_id),
+                notes_repeats=self._run.settings.writes_keyless,
             )
             for range_id in ranges
         ]

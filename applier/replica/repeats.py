@@ -4,7 +4,7 @@ from collections import defaultdict
 from typing import Final
 
 from applier.model.position import Stream, Ts
-from applier.model.range_report import EVERYTHING, RangeReport, RepeatPoint
+from applier.model.range_report import RangeReport, RepeatPoint
 from applier.model.segment import is_applied, is_behind_promise
 from applier.planner.keyless import Repeats
 
@@ -23,9 +23,6 @@ class RepeatLog:
         """Take in a range."""
         points = self._points[report.range.stream]
         points += report.repeats
-        # What a range without such rows has promised concerns those of the next range.
-        if not report.repeats and report.resolved_ts:
-            points.append(RepeatPoint(report.range.end, report.resolved_ts))
         if len(points) > KEPT_POINTS:
             points[:] = _open_points(points, checkpoint_ts)
 
@@ -43,10 +40,10 @@ class RepeatLog:
 def _open_points(points: list[RepeatPoint], checkpoint_ts: Ts) -> list[RepeatPoint]:
     """Return the points that concern rows above a checkpoint, and the last one, by which the next one is judged."""
     found: list[RepeatPoint] = []
-    promised = Ts(0)
+    last = Ts(0)
     for point in sorted(points):
         # A range knows only its own promises: whether its first one steps back shows here.
-        steps_back = is_behind_promise(point.ts, promised)
-        found.append(point._replace(ts=EVERYTHING) if steps_back else point)
-        promised = max(promised, Ts(0) if point.ts == EVERYTHING else point.ts)
-    return [point for point in found[:-1] if not is_applied(point.ts, checkpoint_ts)] + found[-1:]
+        steps_back = point.ts > 0 and is_behind_promise(point.ts, last)
+        found.append(point._replace(is_return=True) if steps_back else point)
+        last = point.ts or last
+    return [point for point in found[:-1] if point.is_return or not is_applied(point.ts, checkpoint_ts)] + found[-1:]

@@ -36,6 +36,8 @@ class ListenTask:
     buckets: int
     tolerance: Tolerance = STRICT
     expected_bytes: int = 0
+    notes_repeats: bool = False
+    """Whether tables without a key are written: see ``RangeReport.repeats``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,7 @@ class _RangeListener:
         self._chunks = chunks
         self._stream, tolerance = task.range.stream, task.tolerance
         self._placer = decoder.placer(self._stream) if tolerance.is_strict else TolerantPlacer(self._stream, tolerance, decoder)
-        self.summary = RangeSummary(task.range, task.floor_ts, tolerance.stored)
+        self.summary = RangeSummary(task.range, task.floor_ts, tolerance.stored, notes_repeats=task.notes_repeats)
 
     def take(self, records: Sequence[Record]) -> Iterator[ApplierError | None]:
         """Place the events of some records, and put the rows into the open chunks. Yield after some rows, and last what ends the range."""

@@ -54,7 +54,7 @@ class RangeSummary:
         "_resolved_ts", "_stored", "_tables", "_top", "_ts", "events",
     )  # fmt: skip
 
-    def __init__(self, range_id: RangeId, floor_ts: Ts, stored: Collection[tuple[int, int]]) -> None:
+    def __init__(self, range_id: RangeId, floor_ts: Ts, stored: Collection[tuple[int, int]], *, notes_repeats: bool = False) -> None:
         """``stored``: the (offset, event) of rejected events that the quarantine has already."""
         self._range, self._floor_ts, self._stored = range_id, floor_ts, stored
         self._tables: dict[int, TableSummary] = {}
@@ -70,7 +70,7 @@ class RangeSummary:
         self.events = 0
         self._top = -1
         self._has_keyless = False
-        self._repeats = RepeatPoints()
+        self._repeats = RepeatPoints() if notes_repeats else None
 
     def add_rows(self, rows: PlacedRows) -> tuple[PlacedRows, list[TableSummary]]:
         """Count some rows. Return those that are not below the floor, and their tables, parallel to ``shapes``."""
@@ -86,7 +86,7 @@ class RangeSummary:
         self._bytes += sum(map(len, rows.key)) + sum(map(len, rows.image)) + ROW_BYTES * len(times)
         tables = [self._table(shape, rows, number) for number, shape in enumerate(rows.shapes)]
         # Once one is known, all rows count as of such a table: a point too many does no harm.
-        if self._has_keyless:
+        if self._has_keyless and self._repeats is not None:
             self._repeats.rows()
         if len(tables) == 1:
             tables[0].count(len(times), min(times), max(times))
@@ -99,7 +99,8 @@ class RangeSummary:
         """Return the rows that are not below the floor; count the others."""
         kept = [not is_past(ts, self._floor_ts) for ts in rows.commit_ts]
         self._replays += kept.count(False)
-        self._repeats.replays(rows, kept)
+        if self._repeats is not None:
+            self._repeats.replays(rows, kept)
         first = kept.index(False)
         # Of the first one only: within a run of rows there is no promise, so it speaks for those behind it.
         self._note_early(rows.offset[first], rows.commit_ts[first])
@@ -130,7 +131,8 @@ class RangeSummary:
         self.events += 1
         if isinstance(event, ResolvedEvent):
             self._resolved_ts = max(self._resolved_ts, event.ts)
-            self._repeats.promise(offset, event.ts)
+            if self._repeats is not None:
+                self._repeats.promise(offset, event.ts)
             # ts - 1: a restart needs the first resolved event *above* A again, and the first row at or above A (model.segment).
             self._hold_rows([offset], [event.ts - 1])
         elif isinstance(event, DdlEvent):
@@ -186,7 +188,7 @@ class RangeSummary:
             replays=self._replays,
             events=self.events,
             rejected_events=tuple(self._rejected.values()),
-            repeats=self._repeats.found(),
+            repeats=() if self._repeats is None else self._repeats.found(),
         )
 
 

@@ -3,35 +3,36 @@
 from collections.abc import Iterable
 
 from applier.model.position import Offset, Ts
-from applier.model.range_report import EVERYTHING, RepeatPoint
+from applier.model.range_report import RepeatPoint
 from applier.model.segment import is_behind_promise
 from applier.sources.port import PlacedRows
 
 
 class RepeatPoints:
-    """Collects the points of one range, at most one between two rows of tables without a key."""
+    """Collects the points of one range: few between two rows of tables without a key."""
 
-    __slots__ = ("_has_rows", "_open", "_points", "_promised")
+    __slots__ = ("_last", "_open", "_points")
 
     def __init__(self) -> None:
         """Begin before the first event."""
         self._points: list[RepeatPoint] = []
-        self._open: RepeatPoint | None = None
-        self._promised = Ts(0)
-        self._has_rows = False
+        self._open: list[RepeatPoint] = []
+        self._last = Ts(0)
 
     def promise(self, offset: int, ts: Ts) -> None:
         """Take in a resolved event."""
-        went_back = is_behind_promise(ts, self._promised)
-        self._promised = max(self._promised, ts)
-        self._note(offset, EVERYTHING if went_back else ts)
+        point = RepeatPoint(Offset(offset), ts, is_behind_promise(ts, self._last))
+        self._last = ts
+        # Of several promises without such a row between them, the first shows whether the range begins below what was promised before
+        # it, and the last is the greatest.
+        if len(self._open) > 1 and self._open[-1].is_return == point.is_return:
+            self._open.pop()
+        self._open.append(point)
 
     def rows(self) -> None:
         """Take in that rows of tables without a key have come."""
-        self._has_rows = True
-        if self._open is not None:
-            self._points.append(self._open)
-            self._open = None
+        self._points += self._open
+        self._open.clear()
 
     def replays(self, rows: PlacedRows, kept: Iterable[bool]) -> None:
         """Take in rows of which some are below the floor. Those were sent and applied before: their table is sent again from there on."""
@@ -42,15 +43,9 @@ class RepeatPoints:
                 continue
             if after_kept and not is_kept:
                 self.rows()
-                self._points.append(RepeatPoint(Offset(offset), EVERYTHING))
+                self._points.append(RepeatPoint(Offset(offset), Ts(0), is_return=True))
             after_kept = is_kept
 
-    def _note(self, offset: int, ts: Ts) -> None:
-        # Between the two points no row came that the first one could concern alone.
-        self._open = RepeatPoint(Offset(offset), ts if self._open is None else max(ts, self._open.ts))
-
     def found(self) -> tuple[RepeatPoint, ...]:
-        """Return the points; none where no table is without a key."""
-        if not self._has_rows:
-            return ()
-        return tuple(self._points) if self._open is None else (*self._points, self._open)
+        """Return the points."""
+        return (*self._points, *self._open)

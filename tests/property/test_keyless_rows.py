@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from applier.model.events import RowKind
 from applier.model.position import Offset, Ts
-from applier.model.range_report import EVERYTHING, RepeatPoint
+from applier.model.range_report import RepeatPoint
 from applier.planner.column_match import origins_of
 from applier.planner.keyless import KeylessRows, counted_rows, net_rows
 from tests.builders.planning import STREAM, Row, chunk, shape
@@ -49,7 +49,7 @@ def test_what_is_counted_is_what_upstream_did(case) -> None:
         if isinstance(item, Row):
             rows.append(Row(item.commit_ts, item.kind, item.values, offset=offset, shape=SHAPE))
         else:
-            points.append(RepeatPoint(Offset(offset), EVERYTHING if item == RETURN else Ts(item)))
+            points.append(RepeatPoint(Offset(offset), Ts(0 if item == RETURN else item), is_return=item == RETURN))
     assert counted(rows, points) == net(events)
 
 

@@ -2,7 +2,7 @@
 
 from applier.demo.simulator.encoder import frame
 from applier.demo.simulator.producer.state import ProducerState
-from applier.model.position import LOGICAL_BITS, NO_TS, Ts
+from applier.model.position import LOGICAL_BITS, Ts
 
 _EMPTY_BATCH = frame([])
 
@@ -32,7 +32,7 @@ def send_resolved(state: ProducerState) -> None:
             continue
         state.writer.flush(stream)
         state.writer.write(stream, frame([state.owner.encoder.resolved(ts) for ts in times[-3:]]))
-        state.promised_to[stream] = max(times[-1], state.promised_to.get(stream, NO_TS))
+        state.promised_to[stream] = times[-1]
         state.writer.count("resolved")
         if state.options.legacy_batches and state.rng.random() < 0.2:
             state.writer.write(stream, _EMPTY_BATCH)
@@ -67,3 +67,4 @@ def resolve_everywhere(state: ProducerState, ts: Ts) -> None:
     state.rng.shuffle(streams)
     for stream in streams:
         state.writer.write(stream, frame([state.owner.encoder.resolved(ts)]))
+        state.promised_to[stream] = ts

@@ -16,7 +16,7 @@ from applier.model.position import Stream, Ts
 class ProducerState:
     """A changefeed between two records.
 
-    ``checkpoint``: of the present owner; ``promised``: the greatest resolved ts so far, ``promised_to``: that of each stream.
+    ``checkpoint``: of the present owner; ``promised``: the greatest resolved ts so far, ``promised_to``: the last one of each stream.
     ``moved``: rows of a moved table that are sent again. ``is_quiet``: the log's open tail has begun, without resolved events.
     """
 
