@@ -3,17 +3,24 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
 from applier.model.errors import FatalSinkError
-from applier.sinks.ledger_entry import DdlState
+from applier.sinks.ledger_entry import DdlState, LedgerEntry
+from applier.sinks.mysql.ddl import runner
 from applier.sinks.mysql.ddl.builds import Build
-from tests.integration.mysql_replica import SHOP, Replica, clean, read, replica, run, states
+from tests.integration.mysql_replica import SHOP, Replica, read, replica, run, states
 from tests.integration.run_process import started, word
+from tests.rig.clean_server import clean_server
+from tests.rig.ddl_type_feed import SCHEMA, feed_of
+from tests.rig.ddl_types import TypeCase
+from tests.rig.faulty_sink import DeathError
+from tests.rig.local_replica import Replica as Replay
 
 DOUBLINGS = 17
+TABLE = "CREATE TABLE `t` (`id` INT PRIMARY KEY,`v` INT,`w` VARCHAR(20))"
 NAMES = ("by_v", "by_v_id", "by_w", "by_w_v")
 INDEXES = "ALTER TABLE t ADD INDEX by_v (v), ADD INDEX by_v_id (v, id), ADD INDEX by_w (w), ADD INDEX by_w_v (w, v)"
 """Four of them, over 131,072 rows: a server builds for a second or more."""
@@ -21,10 +28,10 @@ INDEXES = "ALTER TABLE t ADD INDEX by_v (v), ADD INDEX by_v_id (v, id), ADD INDE
 
 @pytest.fixture
 def url(mysql_url: str) -> Iterator[str]:
-    clean(mysql_url)
+    clean_server(mysql_url, SHOP, SCHEMA)
     run(mysql_url, f"CREATE SCHEMA {SHOP}")
     yield mysql_url
-    clean(mysql_url)
+    clean_server(mysql_url, SHOP, SCHEMA)
 
 
 @pytest.fixture
@@ -184,3 +191,27 @@ def test_everything_else_is_waited_for(shop: Replica, url: str, query: str) -> N
     make_table(url, 4)
     shop.ddl(query, "t")
     assert states(shop) == [DdlState.DONE]
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_catch_up_ends_when_the_index_is_there(url: str, dies: bool, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: FBT001
+    index = TypeCase(number=7, what="", ddl="ALTER TABLE `t` ADD INDEX `by_w`(`w`)", before=(TABLE,), after={})
+    upstream = Replay(url, feed_of(index), background=True)
+    if dies:
+        monkeypatch.setattr(runner, "reach", die_at("ddl.after_intent", query="by_w", ledger=upstream.ledger))
+        with pytest.raises(DeathError):
+            upstream.catch_up()
+        monkeypatch.undo()
+    upstream.catch_up()
+    assert [(entry.state, entry.ddl.query) for entry in upstream.ledger()][-1] == (DdlState.DONE, index.ddl)
+    assert read(url, "SELECT COUNT(*) FROM lab.t FORCE INDEX (by_w) WHERE w LIKE 'row%'") == [(2,)]
+
+
+def die_at(point: str, *, query: str, ledger: Callable[[], Sequence[LedgerEntry]]) -> Callable[[str], None]:
+    """Return a failpoint that kills a run where the last DDL of the ledger is this one."""
+
+    def reach(reached: str) -> None:
+        if reached == point and query in ledger()[-1].ddl.query:
+            raise DeathError
+
+    return reach

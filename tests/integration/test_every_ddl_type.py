@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
-from applier.ddl.ddl_type import REPLICATED
+from applier.ddl.ddl_type import REPLICATED, ddl_type_name
+from applier.ddl.policy import default_policy
 from applier.demo.simulator.mysql_oracle import connect
 from applier.model.errors import ApplierError
+from applier.sinks.mysql.ddl import runner
 from tests.rig.clean_server import clean_server
 from tests.rig.database import Kind
 from tests.rig.ddl_type_feed import SCHEMA, feed_of
 from tests.rig.ddl_types import CASES, VIEW, Shown, Stops, TypeCase
+from tests.rig.faulty_sink import DeathError
 from tests.rig.local_replica import Replica
 
 SCHEMAS = (SCHEMA, "lab_1")
@@ -39,6 +42,53 @@ def test_d13_a_ddl_of_every_type_is_applied_or_refused_by_name(url: str, databas
         return
     replica.catch_up()
     assert {name: shown(url, name) for name in expected} == expected
+
+
+APPLIED = [case for case in CASES if not (isinstance(case.expected("mariadb"), Stops) or isinstance(case.expected("mysql"), Stops))]
+
+
+@pytest.mark.soak(reason="test_deaths_around_ddls.py dies at the statements that every server understands as they come")
+@pytest.mark.parametrize("point", ["ddl.after_intent", "ddl.after_statement"])
+@pytest.mark.parametrize("case", APPLIED, ids=str)
+def test_a_ddl_of_every_type_has_run_once_after_a_death(
+    url: str, database_kind: Kind, case: TypeCase, point: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if default_policy(ddl_type_name(case.number)) == "skip":
+        pytest.skip("a skipped DDL has no intent")
+    deaths = DeathsAt(case.ddl, point)
+    monkeypatch.setattr(runner, "reach", deaths.reach)
+    replica = Replica(url, feed_of(case), wrap=deaths.watch)
+    with pytest.raises(DeathError):
+        replica.catch_up()
+    replica.catch_up()
+    expected = case.expected(str(database_kind))
+    assert isinstance(expected, dict)
+    assert {name: shown(url, name) for name in expected} == expected
+
+
+class DeathsAt:
+    """Lets a run die once, at one point of one statement."""
+
+    def __init__(self, query: str, point: str) -> None:
+        self._query, self._point, self._running = query, point, ""
+
+    def reach(self, point: str) -> None:
+        if (self._running, point) == (self._query, self._point):
+            self._query = ""
+            raise DeathError
+
+    def watch(self, sink: Any) -> Any:
+        deaths = self
+
+        class Watched:
+            def __getattr__(self, name: str) -> Any:
+                return getattr(sink, name)
+
+            def run_ddl(self, fence: Any, identity: Any, ddl: Any, **commits: Any) -> Any:
+                deaths._running = ddl.query
+                return sink.run_ddl(fence, identity, ddl, **commits)
+
+        return Watched()
 
 
 def test_no_replicated_type_is_missing() -> None:
