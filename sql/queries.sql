@@ -36,6 +36,16 @@ SELECT schema_name, table_name FROM applier.known_table WHERE name = :name;
 REPLACE INTO applier.known_table (name, schema_name, table_name, since_ts)
 VALUES (:name, :schema_name, :table_name, :since_ts);
 
+-- table_location_read: where the sink has upstream's tables; an empty name: left out
+SELECT upstream_schema, upstream_table, schema_name, table_name FROM applier.table_location WHERE name = :name;
+
+-- table_location_write: a table was met, renamed or left out, in the transaction that relies on it
+REPLACE INTO applier.table_location (name, upstream_schema, upstream_table, schema_name, table_name, since_ts)
+VALUES (:name, :upstream_schema, :upstream_table, :schema_name, :table_name, :since_ts);
+
+-- table_location_remove: upstream has no table of this name any more
+DELETE FROM applier.table_location WHERE name = :name AND upstream_schema = :upstream_schema AND upstream_table = :upstream_table;
+
 -- owner_read: the run that owns the replica, and how old its heartbeat is by the clock of the database
 SELECT epoch, run_id, host, process, started_at, heartbeat_at, UTC_TIMESTAMP(6) AS now FROM applier.owner WHERE name = :name;
 

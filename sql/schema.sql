@@ -62,6 +62,17 @@ CREATE TABLE applier.known_table (
   PRIMARY KEY (name,schema_name,table_name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
+-- where the sink has upstream's tables, once there is a filter or a route; empty names: rows were left out
+CREATE TABLE applier.table_location (
+  name VARCHAR(64) NOT NULL,
+  upstream_schema VARCHAR(192) NOT NULL,
+  upstream_table VARCHAR(192) NOT NULL,
+  schema_name VARCHAR(192) NOT NULL,
+  table_name VARCHAR(192) NOT NULL,
+  since_ts BIGINT UNSIGNED NOT NULL,
+  PRIMARY KEY (name,upstream_schema,upstream_table)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
 -- every DDL that began, is done or was skipped; never pruned
 CREATE TABLE applier.ddl_ledger (
   name VARCHAR(64) NOT NULL,

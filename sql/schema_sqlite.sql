@@ -61,6 +61,17 @@ CREATE TABLE applier_known_table (
   PRIMARY KEY (name, schema_name, table_name)
 );
 
+-- where the sink has upstream's tables, once there is a filter or a route; empty names: rows were left out
+CREATE TABLE applier_table_location (
+  name TEXT NOT NULL,
+  upstream_schema TEXT NOT NULL,
+  upstream_table TEXT NOT NULL,
+  schema_name TEXT NOT NULL,
+  table_name TEXT NOT NULL,
+  since_ts BLOB NOT NULL,
+  PRIMARY KEY (name, upstream_schema, upstream_table)
+);
+
 -- every DDL that began, is done or was skipped; never pruned
 CREATE TABLE applier_ddl_ledger (
   name TEXT NOT NULL,

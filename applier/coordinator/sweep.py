@@ -73,7 +73,7 @@ class Sweep:
     def select(self, after_ts: Ts, upto_ts: Ts, settled: frozenset[FoldedName] | None) -> Selection:
         """Choose what a segment needs; with ``settled`` (not None) the group at ``after_ts`` too, except for those tables."""
         ranges, rows = [], 0
-        tables: dict[tuple[TableName, tuple[str, ...], tuple[str, ...]], TableRows] = {}
+        tables: dict[tuple[TableName, tuple[str, ...], tuple[str, ...], TableName | None], TableRows] = {}
         for opened in self._opened(after_ts, upto_ts):
             report = opened.report
             # Estimates, always from above: a range that may hold a row is read, and the planner looks at each row's commit_ts.
@@ -84,7 +84,7 @@ class Sweep:
                 rows += most
                 for table in mine:
                     # One entry per reported key: the planner must see that the rows of a table disagree about it (``sink_key``).
-                    key = (table.name, table.handle_key, table.bytes_key)
+                    key = (table.name, table.handle_key, table.bytes_key, table.routed_from)
                     tables[key] = tables[key].joined(table) if key in tables else table
         return Selection(tuple(ranges), tuple(tables.values()), rows)
 

@@ -163,6 +163,24 @@ class RowEvent:
     before: Image | None
 
 
+class TableMove(NamedTuple):
+    """What a DDL does to one table, by upstream's names: None before it makes the table, and after it drops it.
+
+    ``sink``: the name that ``after`` has in the sink; None: it is left out. A schema that is dropped has table ''.
+    """
+
+    before: FoldedName | None
+    after: FoldedName | None
+    sink: FoldedName | None
+
+
+class LeftOutTable(NamedTuple):
+    """A table of which the filter leaves rows out. ``ts`` is that of one of them."""
+
+    ts: int
+    name: TableName
+
+
 class DdlRefusal(NamedTuple):
     """Why a DDL cannot be applied with the configured filter and routes, and what an operator does about it."""
 
@@ -185,6 +203,8 @@ class DdlEvent:
     ddl_type: int
     left_out: str = ""
     refusal: DdlRefusal | None = None
+    moves: tuple[TableMove, ...] = ()
+    """What it does to upstream's tables; () without a filter and routes."""
 
     @property
     def name(self) -> TableName:

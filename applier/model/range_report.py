@@ -48,7 +48,8 @@ class TableRows(NamedTuple):
     ``handle_key``: casefolded names of the key columns, sorted; a table has several entries if its rows disagree, and
     an empty tuple is a table without a key. ``bytes_key``: those of them whose values are bytes and not text. ``min_ts``/``max_ts``
     bound the commit_ts of these rows; ``first_offset`` in ``stream`` is the place to name in a message. ``placeholders``: how many of
-    them are read from upstream before they are written, and then take far more than in the cache.
+    them are read from upstream before they are written, and then take far more than in the cache. ``routed_from``: upstream's name, where
+    it is another one.
     """
 
     name: TableName
@@ -63,6 +64,12 @@ class TableRows(NamedTuple):
     unique_columns: tuple[str, ...] = ()
     """Casefolded names of the columns that all of these images have and that are flagged as members of unique indexes; empty where they
     are the handle key. A column selector may leave out the handle key, but never all unique keys."""
+    routed_from: TableName | None = None
+
+    @property
+    def upstream_name(self) -> TableName:
+        """The table in upstream."""
+        return self.routed_from or self.name
 
     @property
     def identifying(self) -> frozenset[str]:
@@ -114,6 +121,8 @@ class RangeReport:
     early_offset: Offset = Offset(0)
     replays: int = 0
     events: int = 0
+    left_out: tuple[TableName, ...] = ()
+    """Tables of which the filter has left out rows that were no replays."""
     rejected_events: tuple[RejectedEvent, ...] = ()
     """Few. No position may pass them before they are stored."""
     repeats: tuple[RepeatPoint, ...] = ()

@@ -137,5 +137,6 @@ class Listening:
             self._run.watcher.tally.read(found.stream, found.start, found.end, outcome.events)
             if self._run.settings.writes_keyless:
                 self._state.repeats.add(outcome, self._state.progress.checkpoint_ts)
+        self._state.locations.leave_out(name.fold() for name in outcome.left_out)
         coordinator.report(outcome)
         return None

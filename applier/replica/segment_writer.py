@@ -69,9 +69,9 @@ class SegmentWriter:
         )
         ranges = dict.fromkeys(range_id for segment in segments for range_id in segment.ranges)
         # One entry per table and reported key, over all segments: two of them may disagree about the key of a table.
-        tables: dict[tuple[TableName, tuple[str, ...], tuple[str, ...]], TableRows] = {}
+        tables: dict[tuple[TableName, tuple[str, ...], tuple[str, ...], TableName | None], TableRows] = {}
         for table in (table for segment in segments for table in segment.tables):
-            key = (table.name, table.handle_key, table.bytes_key)
+            key = (table.name, table.handle_key, table.bytes_key, table.routed_from)
             tables[key] = tables[key].joined(table) if key in tables else table
         rows = sum(segment.rows for segment in segments)
         return self._plan(windows, [*tables.values()], {range_id: contents[range_id] for range_id in ranges}, rows)

@@ -10,6 +10,7 @@ from applier.replica.repeats import RepeatLog
 from applier.replica.settled_ddls import starting_point
 from applier.replica.sink_tables import SinkTables
 from applier.replica.topic_identity import TopicIdentity
+from applier.selection import Locations
 from applier.sinks.progress import Progress, ProgressCommit
 from applier.sinks.write_outcome import WriteOutcome
 from applier.tasks.handover import RangeContent
@@ -28,6 +29,7 @@ class ReplicaState:
         self.contents: dict[RangeId, RangeContent] = {}
         """What the cached ranges hold."""
         self.repeats = RepeatLog()
+        self.locations: Locations
         self.progress: Progress
         self.coordinator: Coordinator
 
@@ -49,6 +51,7 @@ class ReplicaState:
         if (cause := unknown_write(outcome, self.progress.fence)) is not None:
             return cause
         self.progress = self.load(commit)
+        self.locations.stored(commit.locations)
         return checkpoint_mismatch(self.progress, commit)
 
     def rebuild(self, progress: Progress) -> None:
@@ -60,6 +63,7 @@ class ReplicaState:
         self.tables.check_known(progress.known_tables)
         self.contents.clear()
         self.repeats.clear()
+        self.locations = Locations(components.sink.locations(), progress.known_tables, selects=settings.selects)
         # Cached ranges belong to the coordinator that planned them; a new one starts from the stored offsets.
         components.runner.release_all()
         self.quarantine.reload(progress)

@@ -1,5 +1,6 @@
 """Performs the steps that the engine waits for: DDLs, saved progress, names, evictions. Segments are written in a lane (``writing``)."""
 
+from dataclasses import replace
 from typing import TypeAlias, assert_never
 
 from applier.coordinator.step import Evict, ExecuteDdl, NeedNames, SaveProgress
@@ -37,7 +38,12 @@ class StepRunner:
 
     def _save(self, step: SaveProgress) -> Exception | None:
         state, watcher = self._state, self._run.watcher
-        commit = ProgressCommit(checkpoint_ts=state.progress.checkpoint_ts, positions=step.positions, topic_ids=state.topics.ids)
+        commit = ProgressCommit(
+            checkpoint_ts=state.progress.checkpoint_ts,
+            positions=step.positions,
+            topic_ids=state.topics.ids,
+            locations=state.locations.waiting,
+        )
         # Rejected events are stored with the positions that pass them: an event is in the quarantine or read again, never
         # neither.
         quarantined = state.quarantine.quarantined(step.rejected_events, self._run.components.source.reader)
@@ -55,9 +61,11 @@ class StepRunner:
         after = ProgressCommit(checkpoint_ts=ddl.commit_ts, positions=step.positions_done, topic_ids=state.topics.ids)
         try:
             is_skipped = state.quarantine.skips(ddl) or ddl_rule.is_skipped(ddl, self._run.settings.ddl_policy)
+            state.locations.move(ddl, is_applied=not is_skipped)
             with watcher.during("ddl", ddl.query), watcher.tally.durations.timed("ddl"):
                 # A skipped DDL has no intent: nothing runs whose outcome could be unknown.
                 if is_skipped:
+                    after = replace(after, locations=state.locations.waiting)
                     sink.skip_ddl(fence, step.identity, ddl, after=after)
                 else:
                     before = self._before(step)
@@ -69,7 +77,8 @@ class StepRunner:
             error.facts |= step.place.facts
             raise
         # `before` holds the known tables, and a skipped DDL records none: it has touched nothing.
-        state.progress = state.load(after if is_skipped else before)
+        state.progress = state.load(commit := after if is_skipped else before)
+        state.locations.stored(commit.locations)
         # What the next segments are rendered from must be the catalogue as it is after this DDL (DESIGN.md 4, Align).
         state.tables.executed(ddl)
         watcher.tally.settled_ddl()
@@ -86,6 +95,7 @@ class StepRunner:
             positions=step.positions,
             known_tables=self._state.tables.new_with_ddl(step.ddl, self._state.progress),
             topic_ids=self._state.topics.ids,
+            locations=self._state.locations.waiting,
         )
 
     def _evict(self, step: Evict) -> None:

@@ -25,11 +25,13 @@ class Writing:
     def begin(self, step: ApplySegment) -> None:
         """Start to write a segment. Raises what forbids it, before anything is written."""
         state = self._state
+        state.locations.place_rows(step.tables)
         commit = ProgressCommit(
             checkpoint_ts=step.upto_ts,
             positions=step.positions,
             known_tables=state.tables.new_with_rows(step.tables, state.progress),
             topic_ids=state.topics.ids,
+            locations=state.locations.waiting,
         )
         self._start(self._writer.job(step, state.contents, (state.progress.fence, commit), self._preparing.of(step)))
 

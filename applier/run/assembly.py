@@ -61,6 +61,7 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
         accept=config.acceptance,
         quarantined=quarantine,
         writes_keyless=config.sink.keyless is Keyless.BEST_EFFORT,
+        selects=not config.source.selection().is_everything,
     )
 
 

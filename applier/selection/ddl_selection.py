@@ -14,6 +14,7 @@ from typing import Final
 from applier.ddl import DdlKind, DdlStatement, ddl_type_name, parse_ddl
 from applier.ddl.renaming import names_of_query, renamed
 from applier.model.events import DdlEvent, DdlRefusal, TableName
+from applier.selection.locations import moves_of
 from applier.selection.selection import TableSelection
 from applier.selection.table_filter import SchemaPart
 
@@ -39,6 +40,11 @@ def select_ddl(ddl: DdlEvent, selection: TableSelection) -> DdlEvent:
     statement = parse_ddl(ddl)
     if statement is None:
         return _unread(ddl, selection)
+    found = _of_statement(ddl, statement, selection)
+    return found if found.left_out == BY_EVENT_FILTER else replace(found, moves=moves_of(statement, selection))
+
+
+def _of_statement(ddl: DdlEvent, statement: DdlStatement, selection: TableSelection) -> DdlEvent:
     return _of_schema(ddl, statement, selection) if statement.kind in SCHEMA_KINDS else _of_tables(ddl, statement, selection)
 
 

@@ -4,7 +4,7 @@ The pipeline never asks which database it has. One package per dialect implement
 Only what was committed is durable; nothing else moves progress. The sink, not the driver's memory, holds the position of a replica.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol, Self
 
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
@@ -71,6 +71,10 @@ class Sink(Protocol):
 
         Fenced if another run has become the owner since ``acquire``: this run must not write under the other run's epoch.
         """
+        ...
+
+    def locations(self) -> Mapping[FoldedName, FoldedName]:
+        """Return the sink's name of each table of upstream that has a stored location; ('', ''): rows of it were left out."""
         ...
 
     def begin(self, start_ts: Ts) -> Progress:

@@ -1,5 +1,6 @@
 """The durable progress of a replica, and the fence that guards it (DESIGN.md section 8)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from applier.model.events import FoldedName
@@ -28,9 +29,13 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressCommit:
-    """How a transaction moves the progress. ``known_tables`` are recorded in it. ``topic_ids``: Kafka's ids of topics, if known."""
+    """How a transaction moves the progress. ``known_tables`` are recorded in it. ``topic_ids``: Kafka's ids of topics, if known.
+
+    ``locations``: upstream's tables whose location in the sink has changed; ('', ''): left out; None: it has none any more.
+    """
 
     checkpoint_ts: Ts
     positions: dict[Stream, StreamPosition]
     known_tables: frozenset[FoldedName] = frozenset()
     topic_ids: dict[str, str] = field(default_factory=dict)
+    locations: Mapping[FoldedName, FoldedName | None] = field(default_factory=dict)

@@ -4,7 +4,7 @@ A dialect adds how it reaches its database (``_read``, ``_change``), how a run o
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 from sqlalchemy import Connection
@@ -71,6 +71,10 @@ class SqlSink(ABC):
         table = ProgressTable(self._bookkeeping)
         progress = self._read(lambda connection: table.load(connection, known_tables), "reading the progress")
         return of_epoch(progress, self._epoch, self._settings.name)
+
+    def locations(self) -> Mapping[FoldedName, FoldedName]:
+        """Read where the sink has each table of upstream."""
+        return self._read(ProgressTable(self._bookkeeping).locations, "reading the locations of tables")
 
     def save(self, fence: Fence, commit: ProgressCommit, quarantined: Quarantined | None = None) -> WriteOutcome:
         """Write progress without rows, under the fence, with what is quarantined."""

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import NamedTuple, Protocol, Self, TypeAlias
 
 from applier.model.errors import ProtocolError, SourceError
-from applier.model.events import AdminEvent, DdlEvent, Event, PlacedRow, ResolvedEvent, Shape, TableName, Value
+from applier.model.events import AdminEvent, DdlEvent, Event, LeftOutTable, PlacedRow, ResolvedEvent, Shape, TableName, Value
 from applier.model.listing import Listing
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.range_report import RangeId
@@ -67,11 +67,11 @@ class PlacedRows(NamedTuple):
 
 
 class PlacedEvent(NamedTuple):
-    """An event that is not a row, or a row that was rejected, with its place in the range."""
+    """An event that is not a row, a row that was rejected, or that rows of a table are left out; with its place in the range."""
 
     offset: int
     index: int  # type: ignore[assignment] # as above
-    event: DdlEvent | ResolvedEvent | AdminEvent | RejectedEvent
+    event: DdlEvent | ResolvedEvent | AdminEvent | RejectedEvent | LeftOutTable
 
 
 class Placer(Protocol):

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from applier.model.chunk import bucket_seed
 from applier.model.errors import SourceError
-from applier.model.events import AdminEvent, DdlEvent, ResolvedEvent, Shape
+from applier.model.events import AdminEvent, DdlEvent, LeftOutTable, ResolvedEvent, Shape, TableName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import DdlArrival, HoldPoint, RangeId, RangeReport, RowCount, TableRows
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, QuarantineState, RejectedEvent
@@ -50,8 +50,8 @@ class RangeSummary:
     """Collects the report of one range."""
 
     __slots__ = (
-        "_bytes", "_ddls", "_early", "_floor_ts", "_has_keyless", "_held", "_hold", "_range", "_rejected", "_repeats", "_replays",
-        "_resolved_ts", "_stored", "_tables", "_top", "_ts", "events",
+        "_bytes", "_ddls", "_early", "_floor_ts", "_has_keyless", "_held", "_hold", "_left_out", "_range", "_rejected", "_repeats",
+        "_replays", "_resolved_ts", "_stored", "_tables", "_top", "_ts", "events",
     )  # fmt: skip
 
     def __init__(self, range_id: RangeId, floor_ts: Ts, stored: Collection[tuple[int, int]], *, notes_repeats: bool = False) -> None:
@@ -63,6 +63,7 @@ class RangeSummary:
         """Of each record that keeps the stored offset as long as the checkpoint is at or below a value: (its offset, the value)."""
         self._ddls: list[DdlArrival] = []
         self._rejected: dict[EventPlace, RejectedEvent] = {}
+        self._left_out: dict[TableName, None] = {}
         self._held = 0
         self._early: tuple[int, int] | None = None
         self._resolved_ts = 0
@@ -126,8 +127,12 @@ class RangeSummary:
             self._has_keyless = self._has_keyless or not shape.handle_key
         return table
 
-    def add_event(self, offset: int, index: int, event: DdlEvent | ResolvedEvent | AdminEvent | RejectedEvent) -> None:
+    def add_event(self, offset: int, index: int, event: DdlEvent | ResolvedEvent | AdminEvent | RejectedEvent | LeftOutTable) -> None:
         """Take in an event that is not a row. SourceError if too many are rejected."""
+        if isinstance(event, LeftOutTable):
+            if not is_past(event.ts, self._floor_ts):
+                self._left_out[event.name] = None
+            return
         self.events += 1
         if isinstance(event, ResolvedEvent):
             self._resolved_ts = max(self._resolved_ts, event.ts)
@@ -187,6 +192,7 @@ class RangeSummary:
             early_offset=Offset(early_offset),
             replays=self._replays,
             events=self.events,
+            left_out=tuple(self._left_out),
             rejected_events=tuple(self._rejected.values()),
             repeats=() if self._repeats is None else self._repeats.found(),
         )
@@ -205,6 +211,7 @@ def _table_rows(table: TableSummary, stream: Stream) -> TableRows:
         stream,
         table.rows if shape.placeholder else 0,
         unique_names(shape),
+        shape.routed_from,
     )
 
 

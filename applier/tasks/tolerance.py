@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from applier.model.errors import ProtocolError
-from applier.model.events import AdminEvent, DdlEvent, FoldedName, PlacedRow, ResolvedEvent, TableName
+from applier.model.events import AdminEvent, DdlEvent, FoldedName, LeftOutTable, PlacedRow, ResolvedEvent, TableName
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, QuarantineState, RejectedEvent, key_text, reason_of
 from applier.sources.placed_rows import gather_rows
@@ -132,7 +132,7 @@ def _consequence(event: Unplaced) -> str:
 def _times_of(placed: PlacedRows | PlacedEvent) -> Iterable[Ts | None]:
     if isinstance(placed, PlacedRows):
         return map(Ts, placed.commit_ts)
-    return () if isinstance(placed.event, RejectedEvent) else (_ts_of(placed.event),)
+    return () if isinstance(placed.event, RejectedEvent | LeftOutTable) else (_ts_of(placed.event),)
 
 
 def _ts_of(event: Placed | Unplaced) -> Ts | None:

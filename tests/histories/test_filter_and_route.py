@@ -14,7 +14,7 @@ from tests.histories.test_any_history_ends_identical import world
 from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import DeathError, Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica
-from tests.rig.programs import PROGRAMS
+from tests.rig.programs import PROGRAMS, catch_up
 from tests.rig.seeds import seeds
 from tests.rig.selected import SELECTIONS, differences_from_projection, selection_of
 
@@ -194,3 +194,73 @@ def test_a_skip_rule_and_the_quarantine_speak_of_the_sinks_names(tmp_path):
     replica.catch_up()
     assert rows_of(tmp_path, "archive.orders") == [(3, 22)]
     assert {(entry.event.schema, entry.event.table) for entry in replica.quarantine().values()} == {("archive", "orders")}
+
+
+def again(replica, *placed, **selected):
+    """Start again with another selection, and more events behind the ones before."""
+    replica.source.extend(log_of(*placed))
+    replica.source.selection = selection_of(**selected)
+    return replica
+
+
+def refused(program, replica):
+    with pytest.raises(NeedsOperator) as caught:
+        program(replica)
+    assert caught.value.facts["kind"] == "selection"
+    return caught.value.message
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_table_that_joins_the_filter_at_a_restart_has_missed_its_history(tmp_path, program):
+    keyed = ddl(12, "CREATE TABLE log_2 (id INT PRIMARY KEY, n INT)", table="log_2")
+    made = ddl(40, "CREATE TABLE log_3 (id INT PRIMARY KEY, n INT)", table="log_3")
+    replica = replica_of(tmp_path, *everywhere(keyed), (ONE, numbered(20, 1, "log_2")), *everywhere(resolved(30)), tables=RULES)
+    program(replica)
+    # One that is made after the change has its whole history.
+    program(again(replica, *everywhere(made), (ONE, numbered(41, 1, "log_3")), *everywhere(resolved(50)), tables=["shop.*"]))
+    assert rows_of(tmp_path, "shop.log_3") == [(1, 41)]
+    for selected in ({"tables": ["shop.*"]}, {}):
+        message = refused(program, again(replica, (ONE, numbered(60, 2, "log_2")), *everywhere(resolved(70)), **selected))
+        assert message == "shop.log_2 was left out until now, so a part of its history is missing"
+    # It can be left out again.
+    program(again(replica, tables=["shop.*", "!shop.log_2"]))
+    assert rows_of(tmp_path, "shop.log_3") == [(1, 41)]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_table_that_leaves_the_filter_at_a_restart_stays_as_it_is_and_cannot_join_again(tmp_path, program):
+    replica = replica_of(tmp_path, (ONE, numbered(20, 1)), *everywhere(resolved(30)))
+    program(replica)
+    program(again(replica, (ONE, numbered(40, 2)), *everywhere(resolved(50)), tables=["*.*", "!shop.orders"]))
+    assert rows_of(tmp_path) == [(1, 20)]
+    message = refused(program, again(replica, (ONE, numbered(60, 3)), *everywhere(resolved(70))))
+    assert message == "shop.orders was left out until now, so a part of its history is missing"
+
+
+@pytest.mark.parametrize("selected", [{"routes": [("shop.*", "archive.{table}")]}, {"routes": [("shop.orders", "shop.bills")]}])
+def test_a_route_that_changes_at_a_restart_is_refused(tmp_path, selected):
+    replica = replica_of(tmp_path, (ONE, numbered(20, 1)), *everywhere(resolved(30)))
+    replica.catch_up()
+    message = refused(catch_up, again(replica, (ONE, numbered(40, 2)), *everywhere(resolved(50)), **selected))
+    assert message == "shop.orders had another name in the sink until now: shop.orders"
+    again(replica).catch_up()
+    assert rows_of(tmp_path) == [(1, 20), (2, 40)]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("by", ["ddl", "rows"])
+def test_two_tables_that_would_be_one_are_refused(tmp_path, by, restarts):
+    merging = {"routes": [("shop.s?", "shop.all"), ("shop.log_1", "shop.logs")]}
+    first, second = (ddl(ts, f"CREATE TABLE {name} (id INT PRIMARY KEY, n INT)", table=name) for ts, name in ((15, "s1"), (31, "s2")))
+    placed = [*everywhere(first), (ONE, numbered(20, 1, "s1")), *everywhere(resolved(30))]
+    then = [*(everywhere(second) if by == "ddl" else ()), (ONE, numbered(40, 1, "s2")), *everywhere(resolved(50))]
+    if restarts:
+        replica = replica_of(tmp_path, *placed, **merging)
+        replica.catch_up()
+        again(replica, *then, **merging)
+    else:
+        replica = replica_of(tmp_path, *placed, *then, **merging)
+    for _ in range(2):
+        assert refused(catch_up, replica) == "two tables would be one in the sink: shop.s1 and shop.s2 are both shop.all"
+        # The rows of both may be in one segment, of which nothing is written.
+        assert rows_of(tmp_path, "shop.all") in ([(1, 20)], [])

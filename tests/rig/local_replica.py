@@ -12,6 +12,7 @@ from applier.replica.context import Components, EngineSettings
 from applier.replica.shutdown import Shutdown
 from applier.run.catchup import Catchup, CatchupOptions, CatchupResult
 from applier.run.daemon import Daemon, RunOptions
+from applier.selection import EVERYTHING
 from applier.sinks.factory import open_sink
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.port import Sink
@@ -63,6 +64,7 @@ class Replica:
             quarantined=QuarantinePolicy(unreadable="unreadable" in self.quarantines, refused="rejected" in self.quarantines),
             accept=Acceptance(self.accept, self.new_collations, self.collations),
             writes_keyless=self.writes_keyless,
+            selects=not getattr(self.source, "selection", EVERYTHING).is_everything,
         )
 
     def sink_settings(self) -> SinkSettings:

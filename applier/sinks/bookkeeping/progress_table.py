@@ -1,4 +1,4 @@
-"""The progress of one replica, and the fence that guards it: the tables ``progress`` and ``known_table``.
+"""The progress of one replica, and the fence that guards it: the tables ``progress``, ``known_table`` and ``table_location``.
 
 Theory. ``epoch`` numbers the run that owns the replica, ``window_id`` the commits since ``begin``; together they are the fence. Every
 transaction that writes locks the progress row first, so two writers of one replica never overlap, and what an older epoch still sends
@@ -105,6 +105,7 @@ class ProgressTable:
             raise InvariantViolation(message, replica=self.bookkeeping.name, stored=row, fence=fence, checkpoint_ts=commit.checkpoint_ts)
         StreamTable(self.bookkeeping).write(connection, commit)
         self._write_known_tables(connection, commit)
+        self._write_locations(connection, commit)
         moved = self.bookkeeping.run(
             connection,
             "progress_advance",
@@ -149,6 +150,21 @@ class ProgressTable:
         tables = [since | {"schema_name": table.schema, "table_name": table.table} for table in sorted(commit.known_tables)]
         if tables:
             connection.execute(self.bookkeeping.query("known_table_write"), tables)
+
+    def locations(self, connection: Connection) -> dict[FoldedName, FoldedName]:
+        """Read where the sink has each table of upstream, as far as a filter or routes have ever been configured."""
+        rows = self.bookkeeping.run(connection, "table_location_read")
+        return {FoldedName(row.upstream_schema, row.upstream_table): FoldedName(row.schema_name, row.table_name) for row in rows}
+
+    def _write_locations(self, connection: Connection, commit: ProgressCommit) -> None:
+        since = self.bookkeeping.number(commit.checkpoint_ts)
+        for table, place in sorted(commit.locations.items()):
+            key = {"upstream_schema": table.schema, "upstream_table": table.table}
+            if place is None:
+                self.bookkeeping.run(connection, "table_location_remove", **key)
+            else:
+                place_of = {"schema_name": place.schema, "table_name": place.table, "since_ts": since}
+                self.bookkeeping.run(connection, "table_location_write", **key, **place_of)
 
 
 def of_epoch(progress: Progress | None, epoch: int | None, name: str) -> Progress | None:

@@ -142,7 +142,12 @@ class SqliteSink(SqlSink):
         """
         reach("ddl.before_intent")
         # `before` moves with the intent on servers. Here is no intent: its known tables must not be lost.
-        commit = replace(after, known_tables=before.known_tables | after.known_tables, topic_ids=before.topic_ids | after.topic_ids)
+        commit = replace(
+            after,
+            known_tables=before.known_tables | after.known_tables,
+            topic_ids=before.topic_ids | after.topic_ids,
+            locations={**before.locations, **after.locations},
+        )
         return self._settle_ddl(fence, identity, ddl, commit, DdlState.DONE)
 
     def skip_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, after: ProgressCommit) -> Fence:

@@ -11,7 +11,7 @@ from struct import error as StructError  # noqa: N812 - a class
 from typing import Final
 
 from applier.model.errors import ProtocolError
-from applier.model.events import AdminEvent, DdlEvent, PlacedRow, ResolvedEvent
+from applier.model.events import AdminEvent, DdlEvent, LeftOutTable, PlacedRow, ResolvedEvent, TableName
 from applier.model.position import Offset, Place, Stream
 from applier.model.rejected_event import WHOLE_RECORD
 from applier.selection import EVERYTHING, TableSelection, select_ddl
@@ -134,9 +134,19 @@ class OpenProtocolPlacer:
                 if placed is not None:
                     yield placed
 
-    def _end_run(self, run: list[RunRow]) -> Iterator[PlacedRows]:
+    def _left_out(self, run: Sequence[RunRow]) -> Iterator[PlacedEvent]:
+        """Yield each table of which rows are left out, at its last row: of a replay that comes first, nothing is missed."""
+        for ts, table, offset, index in {
+            row[1].table: (row[0], row[1].table, row[2], row[3]) for row in run if row[1].table.is_out
+        }.values():
+            yield PlacedEvent(offset, index, LeftOutTable(ts, TableName(table.schema, table.name)))
+
+    def _end_run(self, run: list[RunRow]) -> Iterator[PlacedRows | PlacedEvent]:
         # Here and not where a row is added to the run: there it would cost something for each row of every table.
-        kept = [row for row in run if not row[1].table.is_out] if self._heads.has_left_out else run
+        kept = run
+        if self._heads.has_left_out:
+            kept = [row for row in run if not row[1].table.is_out]
+            yield from self._left_out(run)
         if kept:
             rows = place_run(self._stream, kept)
             run.clear()
