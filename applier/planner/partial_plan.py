@@ -94,7 +94,8 @@ class PartialPlan:
         is_new = base is not None and final.kind[base] == RowKind.DELETE
         if base is not None and not is_new:
             self.superseded.add(base)
-            if final.image[base] == MARKER_IMAGE:
+            # Unreadable, or a placeholder whose row upstream lacks.
+            if final.image[base] == MARKER_IMAGE or base in self._whole.dropped:
                 self._refuse(layers, 0, ProtocolError("another version of the row cannot be read", kind="partial_row"))
                 return
             layers.insert(0, (self._whole, base))
