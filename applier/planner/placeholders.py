@@ -19,7 +19,7 @@ MISSING = "Check that source.upstream is the changefeed's cluster, and that its 
 
 def placeholders_of(rows: PlannedRows, chosen: Sequence[int]) -> list[int]:
     """Return the rows that must be looked up."""
-    waiting = {number for number in set(rows.final.origin) if rows.origins[number].shape.placeholder}
+    waiting = {number for number, origin in enumerate(rows.origins) if origin.shape.placeholder}
     if not waiting:
         return []
     return [row for row in chosen if rows.final.origin[row] in waiting and rows.final.kind[row] == RowKind.UPSERT]

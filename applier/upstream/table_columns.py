@@ -80,7 +80,7 @@ def _shortest(value: bytes) -> float:
 
 
 class UpstreamTable:
-    """A table of upstream at one snapshot. Generated columns are left out: the wire has stored ones only, and no sink is written them."""
+    """A table of upstream at one snapshot. Virtual columns are left out, as on the wire."""
 
     def __init__(self, name: TableName, columns: Sequence[ExactColumn]) -> None:
         self.name, self.columns = name, columns
@@ -95,7 +95,7 @@ class UpstreamTable:
         primary = {row["COLUMN_NAME"].casefold() for row in unique if row["KEY_NAME"] == "PRIMARY"}
         others = {row["COLUMN_NAME"].casefold() for row in unique if row["KEY_NAME"] != "PRIMARY"}
         flags = {Flag.HANDLE_KEY: handle, Flag.PRIMARY_KEY: primary, Flag.UNIQUE_KEY: others}
-        return cls(name, [_column(name, row, flags) for row in columns if "GENERATED" not in _of_generated(row)])
+        return cls(name, [_column(name, row, flags) for row in columns if not _is_virtual(row)])
 
     def shape_of(self, placeholder: Shape) -> Shape:
         """Return the shape of the whole rows of placeholders."""
@@ -114,9 +114,8 @@ class UpstreamTable:
         return [known[name.casefold()] for name in names]
 
 
-def _of_generated(row: Shown) -> str:
-    # DEFAULT_GENERATED is a default that is an expression.
-    return str(row["EXTRA"]).upper().replace("DEFAULT_GENERATED", "")
+def _is_virtual(row: Shown) -> bool:
+    return "VIRTUAL GENERATED" in str(row["EXTRA"]).upper()
 
 
 def _column(table: TableName, row: Shown, members: Mapping[Flag, Collection[str]]) -> ExactColumn:
@@ -133,6 +132,7 @@ def _column(table: TableName, row: Shown, members: Mapping[Flag, Collection[str]
     is_binary = word in _BYTES or row["COLLATION"] == "binary"
     flags = sum(int(flag) for flag, names in members.items() if name.casefold() in names)
     flags |= Flag.BINARY if is_binary or word not in _TEXTS else 0
+    flags |= Flag.GENERATED if "STORED GENERATED" in str(row["EXTRA"]).upper() else 0
     flags |= Flag.UNSIGNED if "unsigned" in sql_type else 0
     flags |= Flag.NULLABLE if row["NULL"] == "YES" else 0
     described = ColumnDescription(

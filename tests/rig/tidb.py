@@ -73,6 +73,10 @@ class TableVersions:
     def columns_at(self, ts: int) -> dict[str, str] | None:
         return next((columns for since, columns in reversed(self.columns) if since <= ts), None)
 
+    def unique_at(self, _ts: int) -> dict[str, tuple[str, ...]]:
+        """All unique indexes, the primary key first."""
+        return {"PRIMARY": self.key, **self.unique}
+
     def rows_at(self, ts: int) -> list[Row]:
         at = (next((row for since, row in reversed(versions) if since <= ts), None) for versions in self.rows.values())
         return [row for row in at if row is not None]
@@ -94,7 +98,7 @@ class Tidb:
         self.sessions: list[TidbSession] = []
 
     def create(self, ts: int, schema: str, table: str, columns: Mapping[str, str], key: Sequence[str]) -> None:
-        """Create a table, or give it other columns; ``columns``: name -> type as SHOW COLUMNS writes it, '|generated' behind it."""
+        """Create a table, or give it other columns; ``columns``: name -> type of SHOW COLUMNS, '|virtual' or '|stored' behind it."""
         known = self.tables.setdefault((schema, table), TableVersions(tuple(key)))
         known.columns.append((ts, dict(columns)))
 
@@ -247,11 +251,12 @@ class TidbSession(Session):
         if match := _SHOW_COLUMNS.fullmatch(sql):
             table = self._table(match[1].replace("``", "`"), match[2].replace("``", "`"))
             columns = table.columns_at(self.snapshot) or {}
-            return [_shown(name, described, table.key) for name, described in columns.items()], _SHOWN
+            key = next(iter(table.unique_at(self.snapshot).values()))
+            return [_shown(name, described, key) for name, described in columns.items()], _SHOWN
         if match := _SHOW_INDEX.fullmatch(sql):
             table = self._table(match[1].replace("``", "`"), match[2].replace("``", "`"))
-            names = [("PRIMARY", table.key), *table.unique.items()]
-            return [("0", name, str(place), column) for name, columns in names for place, column in enumerate(columns, 1)], _INDEX
+            unique = table.unique_at(self.snapshot)
+            return [("0", name, str(place), column) for name, columns in unique.items() for place, column in enumerate(columns, 1)], _INDEX
         return None
 
     def _table(self, schema: str, name: str) -> TableVersions:
@@ -288,7 +293,7 @@ _INDEX = ["Non_unique", "Key_name", "Seq_in_index", "Column_name"]
 def _shown(name: str, described: str, key: Sequence[str]) -> tuple[Any, ...]:
     sql_type, _, generated = described.partition("|")
     is_text = any(word in sql_type for word in ("char", "text", "enum", "set(")) and "binary" not in sql_type
-    extra = "VIRTUAL GENERATED" if generated else ""
+    extra = f"{generated.upper()} GENERATED" if generated else ""
     return (
         name,
         sql_type,
@@ -370,9 +375,19 @@ def _value_of(one: exp.Expression, row: Row) -> Any:
             value = row.get(one.name)
             return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
         case exp.Literal():
-            return one.this.encode("utf-8", "surrogateescape") if one.is_string else float(one.this) if "e" in one.this else int(one.this)
+            return _literal_of(one)
         case exp.HexString():
             return bytes.fromhex(one.this)
         case exp.Neg():
-            return -_value_of(one.this, row)
+            value = _value_of(one.this, row)
+            return b"-" + value if isinstance(value, bytes) else -value
     raise MysqlError(f"the test's TiDB cannot read {one.sql('mysql')}", PARSE_ERROR)
+
+
+def _literal_of(one: exp.Literal) -> Any:
+    if one.is_string:
+        return one.this.encode("utf-8", "surrogateescape")
+    if "e" in one.this.casefold():
+        return float(one.this)
+    # A DECIMAL is a text in the rows, as on the wire.
+    return one.this.encode() if "." in one.this else int(one.this)

@@ -20,13 +20,14 @@ TYPES = {
     "id": "bigint(20)", "tiny": "tinyint(3) unsigned", "big": "bigint(20) unsigned", "year": "year(4)", "f": "float", "d": "double",
     "price": "decimal(65,30)", "state": "enum('a','b')", "marks": "set('x','y')", "bits": "bit(64)", "at": "timestamp(6)", "day": "date",
     "long": "time(3)", "name": "varchar(20)", "char": "char(3)", "raw": "varbinary(300)", "fixed": "binary(4)", "blob": "longblob",
-    "text": "mediumtext", "json": "json", "vector": "vector(2)", "virtual": "int(11)|generated",
+    "text": "mediumtext", "json": "json", "vector": "vector(2)", "virtual": "int(11)|virtual",
+    "stored": "int(11)|stored",
 }  # fmt: skip
 ROW = {
     "id": 1, "tiny": 255, "big": 2**64 - 1, "year": 2155, "f": 0.1, "d": 1e-300, "price": "-0." + "1" * 30, "state": 2, "marks": 3,
     "bits": 2**64 - 1, "at": "2026-11-22 01:02:03.000004", "day": "0000-00-00", "long": "-838:59:59.000", "name": "it's \\ \U0001f600",
     "char": "é", "raw": bytes(range(256)), "fixed": b"a\0\0\0", "blob": b"\xff\0'", "text": "t", "json": '{"a": 1}', "vector": "[1,2.5]",
-    "virtual": 7,
+    "virtual": 7, "stored": 8,
 }  # fmt: skip
 
 
@@ -81,6 +82,7 @@ def test_flags_say_what_the_wire_would_say(upstream):
     assert flags["big"] == Flag.BINARY | Flag.NULLABLE | Flag.UNSIGNED
     assert (flags["name"], flags["state"]) == (Flag.NULLABLE | Flag.UNIQUE_KEY,) * 2
     assert flags["raw"] == flags["blob"] == Flag.BINARY | Flag.NULLABLE
+    assert flags["stored"] == Flag.BINARY | Flag.NULLABLE | Flag.GENERATED
     assert not part.shape.placeholder
 
 
