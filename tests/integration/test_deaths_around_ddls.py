@@ -107,9 +107,9 @@ class Deaths:
         self.died, self.sent = [], Counter()
         run_statement = execution.run_statement
 
-        def counted(connection, ddl):
+        def counted(connection, ddl, *more):
             self.sent[ddl.query] += 1
-            return run_statement(connection, ddl)
+            return run_statement(connection, ddl, *more)
 
         monkeypatch.setattr(execution, "run_statement", counted)
         for module in (runner, intents):
