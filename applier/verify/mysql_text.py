@@ -124,7 +124,8 @@ class TableText:
             case Form.DOUBLE:
                 return _double(name, kind, column)
             case Form.ORDINAL:
-                return f"CAST({name} AS UNSIGNED)"
+                # Not CAST: where bit 63 of a SET is set, MariaDB warns, and not all servers print the same sign.
+                return f"HEX({name}+0)"
             case Form.MOMENT:
                 return _moment(name, kind, column)
             case Form.TEXT | Form.LABEL | Form.BYTES | Form.JSON | Form.VECTOR:
@@ -165,7 +166,7 @@ class TableText:
             case Form.BYTES:
                 return hexadecimal(value)
             case Form.ORDINAL:
-                return comparable_of(self._side(column).description)(integer(int(value)))
+                return comparable_of(self._side(column).description)(integer(int(value, 16)))
             case Form.TEXT | Form.LABEL | Form.MOMENT | Form.JSON | Form.VECTOR:
                 return text(read_text(value))
 

@@ -67,15 +67,17 @@ def wire_type(column: ColumnPair) -> tuple[int, int]:
     return _INTEGER_CODES.get(kind.base) or _CODES[kind.family], int(flags)
 
 
-def wire_value(column: ColumnPair, value: bytes | None) -> WireValue:
+def wire_value(column: ColumnPair, value: bytes | None) -> WireValue:  # noqa: PLR0911 - one per form
     """Return the value as the protocol would bring it. ValueError: a label that the sink's column lacks."""
     if value is None:
         return None
     match column.form:
         case Form.BYTES:
             return value
-        case Form.INTEGER | Form.ORDINAL:
+        case Form.INTEGER:
             return int(value)
+        case Form.ORDINAL:
+            return int(value, 16)
         case Form.DOUBLE:
             return _number(column, value)
         case Form.LABEL:

@@ -14,8 +14,8 @@ from applier.sinks.sqlite.catalogue import describe
 from applier.sinks.sqlite.dialect import SqliteDialect
 from applier.sinks.sqlite.schema_change import apply_ddl
 from applier.verify.difference import RowState
-from tests.integration.literal_case import BIN, CASES, LATIN, Case
-from tests.integration.test_verify_types import changes, fill
+from tests.integration.literal_case import BIN, LATIN, Case
+from tests.integration.test_verify_types import EVERY_CASE, changes, fill
 from tests.rig.verifying import of_schemas, run, verify, wrong
 
 SCHEMA = "applier_test_types"
@@ -61,7 +61,7 @@ def sink(tmp_path: Path) -> Iterator[Sink]:
 
 
 def cases() -> dict[str, Case]:
-    return {f"t{at}": case for at, case in enumerate(CASES)}
+    return {f"t{at}": case for at, case in enumerate(EVERY_CASE)}
 
 
 def test_every_type_and_value_is_equal_where_it_is_equal_and_every_change_is_found_and_repaired(upstream, sink, tmp_path):
