@@ -9,12 +9,13 @@ from typing import Final
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkRuntimeError
 
-from applier.model.errors import ApplierError, JobAborted, SparkSessionLost
+from applier.model.errors import ApplierError, ConfigError, JobAborted, SparkSessionLost
 
 UNANSWERED: Final = (Py4JError, OSError)
 """How a call to a JVM fails; a dead one refuses the connection, which py4j passes on unchanged."""
 
 STOPPED: Final = ("stopped SparkContext", "SparkContext was shut down")
+REFUSED_SETTING: Final = "SparkIllegalArgumentException"
 NAMED_TASK: Final = re.compile(r"Task (\d+) in stage \S+ failed \d+ times")
 NO_SPACE: Final = ("No space left on device", "Disk quota exceeded")
 
@@ -42,11 +43,13 @@ def job_failed(error: Exception) -> ApplierError:
     return JobAborted("Spark job aborted", remedy=EXECUTORS_REMEDY, cause=_cause(text))
 
 
-def start_failed(error: Py4JError | OSError) -> SparkSessionLost:
-    """Return our error for a context that does not start."""
+def start_failed(error: Py4JError | OSError) -> ApplierError:
+    """Return our error for a context that does not start. ConfigError if Spark refuses a setting: a retry cannot help."""
     # A JVM that ends itself, because it can write to no directory of its own, only closes the connection.
     if isinstance(error, OSError | Py4JNetworkError):
         remedy = "Its Java process has ended: see its output above. Most often it cannot write to spark.local.dir, or lacks memory"
+    elif REFUSED_SETTING in _text(error):
+        return ConfigError("Spark refuses a setting", remedy="Change it under [spark.conf]", cause=_cause(_text(error)))
     else:
         remedy = "Check spark.master, and whether the cluster runs and has free resources"
     return SparkSessionLost("Spark does not start", remedy=remedy, cause=_cause(_text(error)))

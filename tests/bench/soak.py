@@ -43,7 +43,7 @@ url = "{url}"
 [spark]
 master = "local[2]"
 [spark.conf]
-"spark.driver.memory" = "512m"
+"spark.driver.memory" = "640m"
 """
 
 

@@ -69,3 +69,19 @@ except UNANSWERED as error:
     assert done.stdout.startswith("Spark does not start")
     assert "spark.local.dir" in done.stdout
     assert "Failed to create any local dir" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_setting_that_spark_refuses_ends_the_run_at_once():
+    code = """
+from applier.spark.failure import UNANSWERED, start_failed
+from applier.spark.session import start_context
+try:
+    start_context("test", "local[1]", {"spark.driver.memory": "460m"})
+except UNANSWERED as error:
+    failure = start_failed(error)
+    print(type(failure).__name__, failure)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("ConfigError Spark refuses a setting")
+    assert "spark.driver.memory" in done.stdout
