@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -21,19 +22,28 @@ from applier.sinks.port import Sink
 from applier.sinks.progress import Fence, ProgressCommit
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteState
+from applier.sources.claim_check.settings import ClaimCheckSettings
+from applier.sources.factory import decoder_of
 from applier.sources.open_protocol import OPEN_PROTOCOL
+from applier.sources.port import Decoder, RangeReader
 from applier.spark.runner import SparkRunner
 from applier.spark.session import end_context, start_context
 from applier.tasks.handover import RangeContent
-from applier.tasks.listen import ListenOutcome, RangeFailure
+from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.tasks.plan import SMALL_SEGMENT_ROWS, PreparePlan, WritePlan
 from applier.tasks.port import Prepared, Runner
 from applier.tasks.tolerance import STRICT, Tolerance
+from applier.upstream.row_lookup import TidbRowLookup
+from applier.upstream.settings import UpstreamSettings
+from tests.builders.handwritten import KEY, ONE, log_of
 from tests.builders.planning import between
+from tests.builders.wire import column, dump, head, record, text
 from tests.rig.class_archive import use_class_archive
+from tests.rig.fake_source import FakeSource
 from tests.rig.local_runner import LocalRunner
 from tests.rig.numbered_rows import FIRST_TS, NumberedRows
 from tests.rig.program import ROOT
+from tests.rig.tidb import tidb_server
 
 ROWS, PARTITIONS, BUCKETS = 20, 3, 4
 ALL = ROWS * PARTITIONS
@@ -46,7 +56,8 @@ BOUNDS = (0, FIRST_TS + 7, FIRST_TS + 12, END)
 KNOWN = frozenset({FoldedName("shop", "orders")})
 UNKNOWN = RangeId(Stream("feed", 99), Offset(0), Offset(1))
 
-MakeRunner = Callable[[NumberedRows], Runner]
+MakeRunner = Callable[..., Runner]
+"""From a reader, and a decoder if it is not the usual one."""
 Plans = tuple[PreparePlan, WritePlan]
 
 
@@ -69,11 +80,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkContext]:
 def make_runner(request: pytest.FixtureRequest) -> Iterator[MakeRunner]:
     made: list[Runner] = []
 
-    def make(reader: NumberedRows) -> Runner:
+    def make(reader: RangeReader, decoder: Decoder = OPEN_PROTOCOL) -> Runner:
         if request.param == "local":
-            made.append(LocalRunner(reader, OPEN_PROTOCOL))
+            made.append(LocalRunner(reader, decoder))
         else:
-            made.append(SparkRunner(request.getfixturevalue("spark"), reader, OPEN_PROTOCOL))
+            made.append(SparkRunner(request.getfixturevalue("spark"), reader, decoder))
         return made[-1]
 
     yield make
@@ -379,3 +390,26 @@ def test_segments_are_prepared_from_the_batches_of_several_calls(make_runner: Ma
     for number, upto in enumerate(BOUNDS[1:]):
         assert runner.write(prepared, number, commit_of(stage, upto)).state is WriteState.COMMITTED
     assert stage.ids() == numbers(0, ROWS - 1)
+
+
+@pytest.mark.parametrize("rows", [SMALL, SHUFFLED])
+def test_large_rows_are_found_wherever_the_tasks_run(make_runner: MakeRunner, stage: Stage, tmp_path: Path, rows: int) -> None:
+    """A claim-check object, read by a listening task, and rows of upstream, read by preparing ones: settings cross, connections do not."""
+    key, value = record((head(20), {"u": {"id": column(3, KEY, 1), "name": text("claimed")}}))
+    (tmp_path / "a.json").write_bytes(dump({"key": b64encode(key).decode(), "value": b64encode(value).decode()}))
+    placeholders = [(ONE, (head(21, ohk=True), {"u": {"id": column(3, KEY, number)}})) for number in range(2, 40)]
+    claim = (ONE, (head(20, ccl="s3://elsewhere/a.json"), {"u": {"id": column(3, KEY, 1)}}))
+    source = FakeSource(log_of(claim, *placeholders))
+    with tidb_server() as upstream:
+        upstream.create(1, "shop", "orders", {"id": "int(11)", "name": "text"}, ["id"])
+        for number in range(2, 40):
+            upstream.write(21, "shop", "orders", id=number, name=f"of upstream {number}")
+        lookup = TidbRowLookup(UpstreamSettings(url=upstream.url))
+        runner = make_runner(source.reader, decoder_of(ClaimCheckSettings(storage=str(tmp_path)), lookup))
+        range_id = RangeId(ONE, Offset(0), Offset(39))
+        outcomes = list(runner.listen([ListenTask(range=range_id, floor_ts=Ts(1), buckets=BUCKETS)]))
+        written = runner.apply(*stage.plan(outcomes, rows=rows))
+    assert (written.state, written.rows) == (WriteState.COMMITTED, 39)
+    with closing(sqlite3.connect(stage.path)) as connection:
+        found = dict(connection.execute('SELECT id, name FROM "shop.orders"').fetchall())
+    assert found == {1: "claimed"} | {number: f"of upstream {number}" for number in range(2, 40)}
