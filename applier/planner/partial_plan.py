@@ -8,7 +8,7 @@ partial image never resets a column that it does not list, and every row that is
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from applier.model.errors import ApplierError, NeedsOperator, ProtocolError, RowRefused
+from applier.model.errors import ApplierError, ProtocolError, RowRefused
 from applier.model.events import MARKER_IMAGE, RowKind
 from applier.model.rejected_event import RejectedEvent
 from applier.planner.column_match import key_names, written_columns
@@ -67,12 +67,6 @@ class PartialPlan:
     def _how(self, rows: PlannedRows, row: int) -> LaidRows:
         shape = rows.origin(row).shape
         names = rows.key or key_names(shape)
-        if not names:
-            raise NeedsOperator(
-                "the table has no key, so its rows cannot be applied exactly once",
-                remedy="Give the table a primary key upstream, or leave it out of the changefeed",
-                **rows.place(row).facts,
-            )
         spelling = {column.name.casefold(): column.name for column in self._description.columns}
         return LaidRows(
             table=self._description,

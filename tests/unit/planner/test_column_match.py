@@ -6,6 +6,7 @@ import pytest
 
 from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError
 from applier.model.events import Flag
+from applier.planner import unique_names
 from tests.builders.planning import (
     BLOB,
     INT,
@@ -24,6 +25,13 @@ from tests.builders.planning import (
 )
 
 WIDE = shape(("id", INT, KEY), ("name", TEXT, 64), ("extra", TEXT, 64))
+
+
+def test_members_of_unique_indexes_are_named_unless_they_are_the_handle_key() -> None:
+    assert unique_names(ORDERS_SHAPE) == ()
+    assert unique_names(shape(("ID", INT, KEY), ("Code", INT, int(Flag.UNIQUE_KEY)), ("n", INT, 64))) == ("code", "id")
+    assert unique_names(shape(("id", INT, KEY), ("email", TEXT, int(Flag.UNIQUE_KEY | Flag.NULLABLE)))) == ()
+    assert unique_names(shape(("id", INT, int(Flag.PRIMARY_KEY)), ("n", INT, 1))) == ("id",)
 
 
 def test_names_match_without_regard_to_case_and_are_spelled_as_the_sink_spells_them() -> None:

@@ -97,6 +97,26 @@ def test_defaults_are_kept_and_read_back(file, clause, kept):
     assert file.described().columns[0].has_default is bool(kept)
 
 
+@pytest.mark.parametrize(
+    ("definition", "literal"),
+    [
+        ("VARCHAR(30) DEFAULT 'it''s'", "'it''s'"),
+        ("VARBINARY(9) DEFAULT x'41'", "x'41'"),
+        ("DECIMAL(9,2) NOT NULL DEFAULT 1.5", "'1.50'"),
+        ("BIGINT UNSIGNED NOT NULL DEFAULT 18446744073709551615", "'18446744073709551615'"),
+        ("DOUBLE NOT NULL DEFAULT -0.5", "-0.5"),
+        ("INT", "NULL"),
+        ("INT NOT NULL", None),
+        ("DATETIME DEFAULT CURRENT_TIMESTAMP", None),
+        ("VARCHAR(40) DEFAULT (UUID())", None),
+        ("YEAR DEFAULT 'x'", None),
+    ],
+)
+def test_the_default_that_a_new_row_takes_for_a_column_that_its_image_lacks(file, definition, literal):
+    file.ddl(f"CREATE TABLE `t` (`c` {definition})")
+    assert file.described().columns[0].default == literal
+
+
 def test_a_not_null_column_has_no_default_in_sqlite_that_replace_could_put_for_null(file):
     file.ddl("CREATE TABLE `t` (`id` INT PRIMARY KEY, `c` INT NOT NULL DEFAULT 5)")
     with pytest.raises(Exception, match="NOT NULL constraint failed"):
