@@ -104,7 +104,7 @@ def test_defaults_are_kept_and_read_back(file, clause, kept):
         ("VARBINARY(9) DEFAULT x'41'", "x'41'"),
         ("DECIMAL(9,2) NOT NULL DEFAULT 1.5", "'1.50'"),
         ("BIGINT UNSIGNED NOT NULL DEFAULT 18446744073709551615", "'18446744073709551615'"),
-        ("DOUBLE NOT NULL DEFAULT -0.5", "-0.5"),
+        ("DOUBLE NOT NULL DEFAULT -2", "-2.0"),
         ("INT", "NULL"),
         ("INT NOT NULL", None),
         ("DATETIME DEFAULT CURRENT_TIMESTAMP", None),
