@@ -7,6 +7,7 @@ from dataclasses import replace
 import cramjam
 import lz4.frame
 import pytest
+import stamina
 
 from applier.coordinator import Policy
 from applier.model.errors import NeedsOperator, ProtocolError, SourceError
@@ -23,6 +24,7 @@ from tests.builders.wire import column, dump, head, record, text
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.local_runner import LocalRunner
+from tests.rig.s3 import s3_server
 from tests.rig.tidb import tidb_server
 
 pytestmark = pytest.mark.usefixtures("without_waiting")
@@ -69,6 +71,27 @@ def source_of(records, claims=None, upstream=None):
     lookup = None if upstream is None else TidbRowLookup(UpstreamSettings(url=upstream.url))
     source.whole_rows = WholeRowSources(claims=store, lookup=lookup)
     return source
+
+
+def test_an_object_store_that_restarts_is_waited_for_and_gives_the_rows(tmp_path):
+    for number in range(3):
+        stored(tmp_path / "objects", f"{number}.json", plain(20 + number, number, number, "of s3"))
+    records = log(*((ONE, claim(20 + number, f"{number}.json", key(number))) for number in range(3)))
+    source = FakeSource(records)
+    with s3_server() as s3:
+        settings = ClaimCheckSettings(storage=s3.storage, options=s3.options)
+        source.whole_rows = WholeRowSources(claims=FsspecStore(settings))
+        port = s3.port
+    stamina.set_testing(True, attempts=3)
+    replica = sqlite_replica(tmp_path, source)
+    with pytest.raises(SourceError) as raised:  # the server has gone
+        replica.catch_up()
+    assert (raised.value.exit_code, raised.value.facts["kind"], raised.value.facts["offset"]) == (3, "unreachable", 2)
+    with s3_server(port) as s3:
+        for path in (tmp_path / "objects").iterdir():
+            s3.put(path.name, path.read_bytes())
+        replica.catch_up()
+    assert rows_of(tmp_path) == [(number, number, "of s3") for number in range(3)]
 
 
 @pytest.fixture
@@ -125,7 +148,7 @@ def test_s15_a_missing_claim_check_object_stops_with_its_name(tmp_path):
         ((head(21), {"u": key(2)}), None),
     ],
 )
-def test_an_object_that_is_another_rows_or_is_cut_is_refused_or_quarantined(tmp_path, content, reason):
+def test_d36_an_object_that_is_another_rows_or_is_cut_is_refused_or_quarantined(tmp_path, content, reason):
     objects = tmp_path / "objects"
     stored(objects, "a.json", content or plain(21, 2, 9))
     if content is None:

@@ -1,7 +1,7 @@
 """A real S3-compatible server (moto's) on the loopback interface, in this process; and one that answers wrong in chosen ways."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -29,7 +29,8 @@ class S3:
         self._files().pipe_file(f"{BUCKET}/large/{name}", content)
 
     def create_bucket(self) -> None:
-        self._files().mkdir(BUCKET)
+        with suppress(FileExistsError):  # moto keeps what a server of this process had
+            self._files().mkdir(BUCKET)
 
     def _files(self):
         from s3fs import S3FileSystem  # noqa: PLC0415 - an extra of the applier; only tests of S3 need it
@@ -38,13 +39,14 @@ class S3:
 
 
 @contextmanager
-def s3_server() -> Iterator[S3]:
-    """Run the server with one empty bucket."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+def s3_server(port: int = 0) -> Iterator[S3]:
+    """Run the server with one empty bucket, on a free port or on ``port``."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=port, verbose=False)
     server.start()
     try:
         host, port = server.get_host_and_port()
         s3 = S3(f"http://{host}:{port}")
+        s3.port = port
         s3.create_bucket()
         yield s3
     finally:

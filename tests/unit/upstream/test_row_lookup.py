@@ -107,7 +107,7 @@ def test_a_thousand_rows_take_few_statements_and_large_ones_more(upstream, monke
 
 
 @pytest.mark.parametrize("key", ["it's", "\\", "`", "a\0b", "é", "'; DROP TABLE orders; --", "\U0001f600"])
-def test_keys_and_names_are_quoted(upstream, key):
+def test_d22_keys_and_names_are_quoted(upstream, key):
     upstream.create(1, "sh`op", "or'ders", {"na`me": "varchar(30)", "raw": "varbinary(9)", "n": "int(11)"}, ["na`me", "raw"])
     upstream.write(10, "sh`op", "or'ders", **{"na`me": key, "raw": b"\xff'\\", "n": 7})
     upstream.write(10, "sh`op", "or'ders", **{"na`me": "other", "raw": b"", "n": 8})
@@ -202,7 +202,7 @@ def test_a_server_that_is_not_tidb_is_refused(upstream):
     assert raised.value.facts["key"] == "source.upstream"
 
 
-def test_no_session_keeps_its_snapshot(upstream):
+def test_d22_no_session_keeps_its_snapshot(upstream):
     upstream.write(10, "shop", "orders", **ROW)
     looked_up(upstream, [[1]], 20)
     assert [asked.sql for asked in upstream.asked][-1] == "SET SESSION tidb_snapshot = ''"

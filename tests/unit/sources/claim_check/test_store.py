@@ -86,7 +86,7 @@ def test_an_object_beyond_the_limit_is_refused_and_never_held(tmp_path):
     assert problem(found) == ("claim_check", "the claim-check object is larger than source.claim_check.max_object_size")
 
 
-def test_what_may_pass_is_retried():
+def test_d36_what_may_pass_is_retried():
     answers = [(503, {}, b""), None, (206, {"Content-Length": "100"}, b"cut"), (206, {}, b"whole")]
     stamina.set_testing(True, attempts=9)
     seen = []
