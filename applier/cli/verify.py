@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+from sqlalchemy import make_url
 
 from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line, stderr_console
@@ -23,14 +24,13 @@ from applier.verify.verification import ComparedTables, Options
 
 PASSWORD: Final = "APPLIER_UPSTREAM_PASSWORD"  # noqa: S105 - the name of a variable
 URL_REMEDY: Final = "Write --upstream mysql+pymysql://user@host:4000/, and give the password as APPLIER_UPSTREAM_PASSWORD"
+UPSTREAM_HELP: Final = f"TiDB, MySQL or MariaDB: mysql+pymysql://user@host:4000/; its password in {PASSWORD}. Default: source.upstream."
 
 
 def verify(  # noqa: PLR0913 - one parameter per option of the command line
-    upstream: Annotated[
-        str, typer.Option(metavar="URL", help=f"TiDB, MySQL or MariaDB: mysql+pymysql://user@host:4000/. Its password: {PASSWORD}.")
-    ],
     config: ConfigPath = DEFAULT_CONFIG,
     *,
+    upstream: Annotated[str | None, typer.Option(metavar="URL", help=UPSTREAM_HELP)] = None,
     password_file: Annotated[Path | None, typer.Option("--upstream-password-file", metavar="FILE", help="Holds the password.")] = None,
     tls_ca: Annotated[
         str | None, typer.Option("--upstream-tls-ca", metavar="FILE", help="CA of upstream's certificate. The host's name is verified.")
@@ -47,7 +47,7 @@ def verify(  # noqa: PLR0913 - one parameter per option of the command line
 ) -> int:
     """Compare the sink with upstream. Exit code 6: they differ."""
     settings = read_config(config)
-    source, shown = _upstream(upstream, password_file, tls_ca)
+    source, shown = _configured(settings) if upstream is None else _given(upstream, password_file, tls_ca)
     task = Task(
         upstream=source,
         sink=settings.sink_settings(),
@@ -89,7 +89,15 @@ def _compared_tables(settings: Config, rules: Sequence[str]) -> ComparedTables:
     return ComparedTables(name_of, wanted.has)
 
 
-def _upstream(text: str, password_file: Path | None, tls_ca: str | None) -> tuple[SinkSettings, str]:
+def _configured(settings: Config) -> tuple[SinkSettings, str]:
+    """Return how the upstream of the configuration is reached, and its address without the password."""
+    found = settings.source.upstream_settings()
+    if found is None:
+        raise ConfigError("nothing says where upstream is", remedy=f"{URL_REMEDY}, or set source.upstream")
+    return SinkSettings(url=found.url, tls=found.tls), make_url(found.url).render_as_string(hide_password=True)
+
+
+def _given(text: str, password_file: Path | None, tls_ca: str | None) -> tuple[SinkSettings, str]:
     """Return how upstream is reached, and its address without the password."""
     try:
         url = read_address(text)
