@@ -3,6 +3,9 @@
 import threading
 import time
 from collections.abc import Callable
+from typing import Final
+
+CREDIT_S: Final = 1.0
 
 
 class Pace:
@@ -21,6 +24,8 @@ class Pace:
             return
         with self._lock:
             now = self._now()
-            self._free_at = max(self._free_at, now) + rows / self._rows_per_s
+            # The time that the databases took counts; a pause of hours must not allow a burst afterwards.
+            self._free_at = max(self._free_at, now - CREDIT_S) + rows / self._rows_per_s
             pause_s = self._free_at - now
-        self._sleep(pause_s)
+        if pause_s > 0:
+            self._sleep(pause_s)
