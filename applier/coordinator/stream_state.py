@@ -6,16 +6,19 @@ when all earlier ones have reported. A planned range keeps its ends for ever, al
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from applier.coordinator.range_size import RangeSize
 from applier.coordinator.stored_offset import PlacedDdl, StoredOffset
 from applier.coordinator.stream_rate import StreamRate
 from applier.model.errors import InvariantViolation
 from applier.model.events import DdlIdentity
-from applier.model.position import Offset, Stream, StreamPosition, Ts
+from applier.model.position import MAX_TS, Offset, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.model.segment import is_behind_promise, keeps_offset
+
+CLOSED_TS: Final = Ts(MAX_TS)
+"""The stored resolved_ts of a closed stream: the record that has closed it is not read again, and expires."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,7 @@ class StreamState:
     """The state of reading one stream from ``start``; ``resolved_ts`` begins at the checkpoint."""
 
     __slots__ = (
+        "_announced",
         "_failed",
         "_known",
         "_outstanding",
@@ -69,6 +73,7 @@ class StreamState:
         self.planned = self.prefix = start
         self.end = end
         self.resolved_ts = resolved_ts
+        self._announced = 0
         self.replays = self.fallbacks = 0
         self.size, self.rate = RangeSize(), StreamRate()
         self._outstanding: set[RangeId] = set()
@@ -76,6 +81,19 @@ class StreamState:
         self._reported: dict[Offset, tuple[RangeReport, tuple[PlacedDdl, ...]]] = {}
         self._stored = StoredOffset(start)
         self._known: _Known | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the producer uses the partition no more: its last record announces a number of partitions without it.
+
+        What comes behind that record, if anything does, opens it again. It then counts as a new partition does: the producer writes the
+        announcement of more partitions to all of them before anything above the promises that were given before.
+        """
+        return 0 < self._announced <= self.stream.partition and self.prefix >= self.end
+
+    def close(self) -> None:
+        """Take the stream as closed: its stored position says so."""
+        self._announced = self.stream.partition
 
     @property
     def outstanding(self) -> int:
@@ -149,6 +167,8 @@ class StreamState:
         # Never back: a smaller resolved event is a replay, and what was promised stays true.
         self.resolved_ts = max(self.resolved_ts, report.resolved_ts)
         self.prefix = report.range.end
+        if report.events:
+            self._announced = report.partitions if report.ends_announced else 0
         self._known = None
         self.rate.learn(report)
         self._stored.add(report.hold, ddls)
@@ -163,7 +183,7 @@ class StreamState:
         if known is not None and keeps_offset(checkpoint_ts, known.since_ts, known.until_ts):
             return known.position
         held, until_ts = self._stored.first(checkpoint_ts, pending, done)
-        resolved_ts = max(self.resolved_ts, checkpoint_ts)
+        resolved_ts = CLOSED_TS if self.is_closed else max(self.resolved_ts, checkpoint_ts)
         position = StreamPosition(next_offset=self.prefix if held is None else held, resolved_ts=resolved_ts)
         self._known = None if until_ts is None else _Known(checkpoint_ts, min(until_ts, resolved_ts), position)
         return position

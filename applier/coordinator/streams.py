@@ -2,7 +2,8 @@
 
 A window closes only at a list of partitions that was fetched after the resolved events were read (DESIGN.md 3, "which streams count"): a
 partition that appeared before those events were written may hold rows below them. A new partition that holds a record is required from
-its first offset on; one that has never held any is not.
+its first offset on; one that has never held any is not, unless an admin event has announced it. One that its own last record, an admin
+event, leaves out is closed: it promises everything.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -11,7 +12,7 @@ from applier.coordinator.cache import Cache
 from applier.coordinator.new_topics import NewTopics
 from applier.coordinator.partition_check import check_excluded, check_known, check_new, has_held_records, is_required, missing
 from applier.coordinator.stored_offset import PlacedDdl
-from applier.coordinator.stream_state import StreamState, StreamStatus
+from applier.coordinator.stream_state import CLOSED_TS, StreamState, StreamStatus
 from applier.model.errors import InvariantViolation
 from applier.model.events import DdlIdentity
 from applier.model.listing import Listing, PartitionExtent
@@ -23,7 +24,7 @@ from applier.model.topic_name import PartitionLimits
 class Streams:
     """The streams that are read, by name. ``pending``: the DDLs that are not settled, which change under it."""
 
-    __slots__ = ("_is_listed", "_new_topics", "_partitions", "_pending", "_states", "_stored")
+    __slots__ = ("_announced", "_is_listed", "_new_topics", "_partitions", "_pending", "_states", "_stored")
 
     def __init__(
         self,
@@ -36,6 +37,8 @@ class Streams:
         self._pending = pending
         self._new_topics = NewTopics(stream.topic for stream in stored)
         self._states: dict[Stream, StreamState] = {}
+        self._announced: dict[str, int] = {}
+        """The number of partitions of a topic that its latest admin event has announced."""
         self._is_listed = False
 
     def __iter__(self) -> Iterator[StreamState]:
@@ -58,11 +61,12 @@ class Streams:
     def least_resolved_ts(self, checkpoint_ts: Ts) -> Ts:
         """Return the least promise of all streams: what closes a window."""
         # The least, not the greatest: with the window closed at the greatest, 797 of 3,000 simulated histories end wrong.
-        return max(min((state.resolved_ts for state in self), default=checkpoint_ts), checkpoint_ts)
+        return max(min((state.resolved_ts for state in self if not state.is_closed), default=checkpoint_ts), checkpoint_ts)
 
     def holding(self, checkpoint_ts: Ts) -> Stream | None:
         """Return the stream with the least promise, of several the first by name."""
-        return min(self._states, key=lambda stream: (self.resolved_ts(stream, checkpoint_ts), stream), default=None)
+        open_streams = (state.stream for state in self if not state.is_closed)
+        return min(open_streams, key=lambda stream: (self.resolved_ts(stream, checkpoint_ts), stream), default=None)
 
     # --- lists of partitions ---------------------------------------------------------------------------------------
 
@@ -96,6 +100,9 @@ class Streams:
         )
 
     def _grow(self, state: StreamState, extent: PartitionExtent) -> None:
+        # One that was announced, and has not held a record yet.
+        if not state.end and not extent.end:
+            return
         # From ``planned`` on: ranges that are being read fail anyway if their records expire.
         check_known(state.stream, extent, state.planned, state.end)
         state.end = extent.end
@@ -104,7 +111,7 @@ class Streams:
         stored = self._stored.get(stream)
         if stored is not None:
             check_known(stream, extent, stored.next_offset, stored.next_offset)
-        elif not has_held_records(extent):
+        elif not has_held_records(extent) and stream.partition >= self._announced.get(stream.topic, 0):
             return
         elif self._is_listed:
             check_new(stream, extent)
@@ -112,7 +119,9 @@ class Streams:
         # promise, 220 of 3,000 simulated histories end wrong.
         start = extent.earliest if stored is None else stored.next_offset
         self._new_topics.join(stream, has_history=has_history)
-        self._states[stream] = StreamState(stream, start, extent.end, checkpoint_ts)
+        state = self._states[stream] = StreamState(stream, start, extent.end, checkpoint_ts)
+        if stored is not None and stored.resolved_ts == CLOSED_TS:
+            state.close()
 
     # --- reports ---------------------------------------------------------------------------------------------------
 
@@ -125,6 +134,8 @@ class Streams:
         """Take a report in, with its DDLs that are not settled."""
         for joined in self.of(report.range).take(report, ddls):
             self._new_topics.check(joined, checkpoint_ts)
+            if joined.partitions:
+                self._announced[joined.range.stream.topic] = joined.partitions
 
     # --- positions -------------------------------------------------------------------------------------------------
 
@@ -136,7 +147,8 @@ class Streams:
         return {
             stream: state.position(checkpoint_ts, self._pending, done)
             for stream, state in self._states.items()
-            if self._new_topics.is_known(stream.topic)
+            # A partition that was announced, and has not held a record, has no position yet.
+            if self._new_topics.is_known(stream.topic) and state.end
         }
 
     def store(self, checkpoint_ts: Ts, positions: Mapping[Stream, StreamPosition]) -> None:

@@ -121,6 +121,10 @@ class RangeReport:
     early_offset: Offset = Offset(0)
     replays: int = 0
     events: int = 0
+    partitions: int = 0
+    """The number of partitions that the last admin event of the range announces; 0: there is none."""
+    ends_announced: bool = False
+    """Whether no event follows that admin event in the range."""
     left_out: tuple[TableName, ...] = ()
     """Tables of which the filter has left out rows that were no replays."""
     rejected_events: tuple[RejectedEvent, ...] = ()

@@ -30,7 +30,14 @@ ROW_BYTES: Final = 24
 class TableSummary:
     """What the report says about the rows of one shape. ``seed``: what their bucket hashes begin with."""
 
-    __slots__ = ("first_offset", "max_ts", "min_ts", "rows", "seed", "shape")
+    __slots__ = (
+        "first_offset",
+        "max_ts",
+        "min_ts",
+        "rows",
+        "seed",
+        "shape",
+    )
 
     def __init__(self, shape: Shape, offset: int, ts: int) -> None:
         """Begin with the first row of the shape."""
@@ -50,8 +57,8 @@ class RangeSummary:
     """Collects the report of one range."""
 
     __slots__ = (
-        "_bytes", "_ddls", "_early", "_floor_ts", "_has_keyless", "_held", "_hold", "_left_out", "_range", "_rejected", "_repeats",
-        "_replays", "_resolved_ts", "_stored", "_tables", "_top", "_ts", "events",
+        "_bytes", "_ddls", "_early", "_ends_announced", "_floor_ts", "_has_keyless", "_held", "_hold", "_left_out", "_partitions",
+        "_range", "_rejected", "_repeats", "_replays", "_resolved_ts", "_stored", "_tables", "_top", "_ts", "events",
     )  # fmt: skip
 
     def __init__(self, range_id: RangeId, floor_ts: Ts, stored: Collection[tuple[int, int]], *, notes_repeats: bool = False) -> None:
@@ -68,7 +75,8 @@ class RangeSummary:
         self._early: tuple[int, int] | None = None
         self._resolved_ts = 0
         self._replays = self._bytes = 0
-        self.events = 0
+        self.events = self._partitions = 0
+        self._ends_announced = False
         self._top = -1
         self._has_keyless = False
         self._repeats = RepeatPoints() if notes_repeats else None
@@ -76,6 +84,7 @@ class RangeSummary:
     def add_rows(self, rows: PlacedRows) -> tuple[PlacedRows, list[TableSummary]]:
         """Count some rows. Return those that are not below the floor, and their tables, parallel to ``shapes``."""
         self.events += len(rows.key)
+        self._ends_announced = False
         if is_past(min(rows.commit_ts), self._floor_ts):
             rows = self._drop_replays(rows)
             if not rows.key:
@@ -129,6 +138,7 @@ class RangeSummary:
 
     def add_event(self, offset: int, index: int, event: DdlEvent | ResolvedEvent | AdminEvent | RejectedEvent | LeftOutTable) -> None:
         """Take in an event that is not a row. SourceError if too many are rejected."""
+        self._ends_announced = isinstance(event, AdminEvent)
         if isinstance(event, LeftOutTable):
             if not is_past(event.ts, self._floor_ts):
                 self._left_out[event.name] = None
@@ -143,6 +153,8 @@ class RangeSummary:
         elif isinstance(event, DdlEvent):
             self._note_early(offset, event.commit_ts)
             self._ddls.append(DdlArrival(Offset(offset), index, event))
+        elif isinstance(event, AdminEvent):
+            self._partitions = event.partition
         elif isinstance(event, RejectedEvent):
             self._add_rejected(event)
 
@@ -193,6 +205,8 @@ class RangeSummary:
             replays=self._replays,
             events=self.events,
             left_out=tuple(self._left_out),
+            partitions=self._partitions,
+            ends_announced=self._ends_announced,
             rejected_events=tuple(self._rejected.values()),
             repeats=() if self._repeats is None else self._repeats.found(),
         )

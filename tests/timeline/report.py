@@ -53,7 +53,12 @@ def folded(name):
 def report_of(range_id, events, floor, rng=None):
     """Report what a range holds, as a listener would. With ``rng``, hold and counts are thinned out as far as that is allowed."""
     rows, hold, ddls, tables, top, resolved, replays, early = [], [], [], {}, -1, 0, 0, (0, 0)
+    announced, ends_announced = 0, False
     for offset, event in zip(range(range_id.start, range_id.end), events, strict=True):
+        ends_announced = not isinstance(event, DdlEvent) and event[0] == "A"
+        if ends_announced:
+            announced = event[1]
+            continue
         ddl = event if isinstance(event, DdlEvent) else ddl_event(event) if event[0] == "D" else None
         ts = ddl.commit_ts if ddl else event[1]
         if not early[0] and (ddl or event[0] == "R") and ts < floor and resolved <= floor:
@@ -94,6 +99,8 @@ def report_of(range_id, events, floor, rng=None):
         early_offset=early[1],
         replays=replays,
         events=len(events),
+        partitions=announced,
+        ends_announced=ends_announced,
     )
     return report, rows
 
