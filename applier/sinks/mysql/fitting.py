@@ -12,7 +12,7 @@ from applier.model.errors import NeedsOperator, RowRefused
 from applier.model.events import STRING_TYPES, Flag
 from applier.planner.catalogue import ColumnDescription
 from applier.planner.port import Literal
-from applier.sinks.mysql.literals import FLOATS, literal_of
+from applier.sinks.mysql.literals import FLOATS, literal_of, vector
 
 _INTEGER: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 _TEXT: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
@@ -53,6 +53,8 @@ def fitting_literal_of(column: ColumnDescription, mysql_type: int, flags: int) -
     literal = literal_of(column, mysql_type, flags)
     _check_kind(column, mysql_type, flags)
     data_type = data_type_of(column)
+    if data_type == "vector":
+        literal = vector
     if data_type in TIMES:
         literal = _whole_fractions(column, fraction_digits(column), literal)
     if data_type == "char" and mysql_type in STRING_TYPES:
@@ -78,7 +80,7 @@ def fraction_digits(column: ColumnDescription) -> int:
 
 def needs_every_value(column: ColumnDescription, mysql_type: int) -> bool:
     """Return whether each value must be checked alone: what only ``fitting_literal_of`` does."""
-    return mysql_type in FLOATS and len(_arguments(column)) > 1
+    return data_type_of(column) == "vector" or (mysql_type in FLOATS and len(_arguments(column)) > 1)
 
 
 def binary_length(column: ColumnDescription) -> int:

@@ -10,7 +10,7 @@ from applier.model.errors import ProtocolError
 from applier.model.events import Image, RowOperation
 from applier.sources.open_protocol.compression import LZ4_MAGIC, unpack_lz4, unpack_snappy
 from applier.sources.open_protocol.document import is_valid_text, parse, parse_object, refuse
-from applier.sources.open_protocol.value import read_column
+from applier.sources.open_protocol.value import read_column, with_signed_zeros
 
 MAX_PARTITIONS = 2**31 - 1
 
@@ -75,7 +75,7 @@ def read_image(data: bytes, known_flags: Mapping[str, int] = _OWN_FLAGS) -> Imag
 
     Columns in ``known_flags`` are read under these flags and not under those of the image.
     """
-    document = parse(data)
+    document = parse(with_signed_zeros(data))
     if document is None:
         return None
     if not isinstance(document, dict) or not all(map(is_valid_text, document)):

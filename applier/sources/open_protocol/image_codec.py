@@ -15,6 +15,7 @@ from applier.model.errors import ProtocolError
 from applier.model.events import ColumnShape, Shape, Value
 from applier.sources.open_protocol.body import read_image
 from applier.sources.open_protocol.compiled import MAX_SHAPES, CompiledShapes
+from applier.sources.open_protocol.value import VALUE_CLASSES, ValueClass, may_hold_signed_zeros
 from applier.sources.open_protocol.value_codec import Fix, column_fix_of, fix_of, value_type, values_of
 from applier.sources.port import ImageDecoder, ImagesDecoder
 
@@ -70,7 +71,7 @@ def _compile_decoders(shape: Shape) -> _Decoders:
     except ValueError:
         return _Decoders(parse, _each(parse))
     fixes = [(index, fix) for index, column in enumerate(shape.columns) if (fix := fix_of(column)) is not None]
-    one = _decoder_of_one(decode, values_of([name for name, _ in fields]), fixes, parse)
+    one = _with_zeros(shape, _decoder_of_one(decode, values_of([name for name, _ in fields]), fixes, parse), parse)
     return _Decoders(one, _decoder_of_many(decode_all, shape, one))
 
 
@@ -94,18 +95,42 @@ def _decoder_of_one(
     return decode_image
 
 
+def _float_places(shape: Shape) -> list[int]:
+    return [index for index, column in enumerate(shape.columns) if VALUE_CLASSES[column.mysql_type] is ValueClass.FLOAT]
+
+
+def _with_zeros(shape: Shape, decode: ImageDecoder, parse: ImageDecoder) -> ImageDecoder:
+    """Let the full parse read images with a zero that may have a sign: msgspec takes -0 for the integer 0."""
+    places = _float_places(shape)
+    if not places:
+        return decode
+
+    def decode_image(image: bytes) -> Sequence[Value]:
+        values = decode(image)
+        if may_hold_signed_zeros(image) and any(values[place] == 0 for place in places):
+            return parse(image)
+        return values
+
+    return decode_image
+
+
 def _decoder_of_many(decode: Callable[[bytes], Any], shape: Shape, one: ImageDecoder) -> ImagesDecoder:
     getters = [attrgetter(f"f{index}.v") for index in range(len(shape.columns))]
     fixes = [(index, fix) for index, column in enumerate(shape.columns) if (fix := column_fix_of(column)) is not None]
+    floats = _float_places(shape)
 
     def decode_images(images: Sequence[bytes]) -> Sequence[Sequence[Value]]:
         try:
-            rows = decode(b"[%b]" % b",".join(images))
+            data = b"[%b]" % b",".join(images)
+            rows = decode(data)
             if len(rows) != len(images):
                 return each(images)
             columns: list[Sequence[Value]] = [list(map(getter, rows)) for getter in getters]
             for index, fix in fixes:
                 columns[index] = fix(columns[index])
+            # The bytes are searched only where a zero has been read.
+            if any(0.0 in columns[index] for index in floats) and may_hold_signed_zeros(data):
+                return each(images)
         except (ValueError, RecursionError, ProtocolError):
             if len(images) <= FEW_IMAGES:
                 return each(images)

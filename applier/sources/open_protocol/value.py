@@ -3,15 +3,17 @@
 One table of types for both ways of reading: the full parse here, and the compiled decoders of ``value_codec``.
 """
 
+import re
 from binascii import a2b_base64
 from contextlib import suppress
 from enum import Enum, auto
-from typing import Any
+from typing import Any, Final
 
 from applier.model.errors import ProtocolError
 from applier.model.events import Column, Flag, Value
 from applier.sources.open_protocol.escape import unquote
 
+_SIGNED_ZERO: Final = re.compile(rb'("t":[45],(?:"h":true,)?(?:"f":\d+,)?"v":-0)(?=[},])')
 MAX_FLAGS = 2**63 - 1
 
 _BINARY, _HANDLE_KEY = int(Flag.BINARY), int(Flag.HANDLE_KEY)
@@ -117,6 +119,16 @@ def _convert(mysql_type: int, flags: int, wire: Any) -> Value:
             data = _read_base64(wire)
             return data if flags & _BINARY else read_text(data)
     raise ProtocolError.at(None, "value_type", "a value does not fit the type of its column")
+
+
+def may_hold_signed_zeros(data: bytes) -> bool:
+    """Whether a number of some images may be -0, as Go writes the floating point number -0.0."""
+    return b":-0}" in data or b":-0," in data
+
+
+def with_signed_zeros(image: bytes) -> bytes:
+    """Return an image in which each -0 of FLOAT and DOUBLE is -0.0: JSON readers take -0 for the integer 0."""
+    return _SIGNED_ZERO.sub(rb"\1.0", image) if may_hold_signed_zeros(image) else image
 
 
 def _read_base64(text: str) -> bytes:
