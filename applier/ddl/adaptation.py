@@ -183,11 +183,14 @@ def _collation_edits(tokens: list[Token], target: Target) -> Iterator[Edit]:
                     yield Edit(named.start, named.end, own)
 
 
-def _vector_edits(query: str, target: Target) -> Iterator[Edit]:
+def _vector_edits(query: str, target: Target) -> list[Edit]:
     try:
-        tree = parse(query)
+        return list(_vectors(parse(query), target))
     except DdlSyntaxError:
-        return
+        return []
+
+
+def _vectors(tree: Tree, target: Target) -> Iterator[Edit]:
     for at, last in _types(tree):
         if tree.tokens[at].keyword != "VECTOR":
             continue

@@ -102,8 +102,8 @@ def _parse_parts(cursor: Cursor, index_kind: str) -> tuple[IndexPart, ...]:
     if cursor.accept_any("USING", "TYPE"):
         cursor.next()
     parts = _vector_parts(cursor) if index_kind in ("VECTOR", "COLUMNAR") else parse_index_parts(cursor)
-    # A partial index: without its condition, a unique one would refuse rows that upstream holds.
-    if any(token.keyword == "WHERE" for token in cursor.rest):
+    # A partial index: without its condition, a unique one would refuse rows that upstream holds. Another one just holds more rows.
+    if index_kind == "UNIQUE" and any(token.keyword == "WHERE" for token in cursor.rest):
         raise cursor.unexpected("an index without a condition")
     return parts
 

@@ -154,7 +154,7 @@ def test_an_index_of_its_own_statement_is_like_one_of_the_table(statement: str, 
     assert parse_index(tree, tree.node) == wanted
 
 
-@pytest.mark.parametrize("statement", ["CREATE INDEX i ON t (a) WHERE a > 0", "CREATE INDEX i ON t (a"])
+@pytest.mark.parametrize("statement", ["CREATE UNIQUE INDEX i ON t (a) WHERE a > 0", "CREATE INDEX i ON t (a"])
 def test_an_index_that_is_not_wholly_known_stops(statement: str) -> None:
     tree = parse(statement)
     assert isinstance(tree.node, IndexStatement)
@@ -171,7 +171,7 @@ def test_an_index_that_is_not_wholly_known_stops(statement: str) -> None:
         "CREATE TABLE t (a INT, CONSTRAINT c b INT)",
         "CREATE TABLE t (a INT, 'b' INT)",
         "CREATE TABLE t (a INT, KEY k ())",
-        "CREATE TABLE t (a INT, KEY k (a) WHERE a > 0)",
+        "CREATE TABLE t (a INT, UNIQUE KEY k (a) WHERE a > 0)",
         "CREATE TABLE t (a INT, KEY k (a b))",
         "CREATE TABLE t (a VECTOR, VECTOR INDEX v ((f(`a`, `b`))))",
         "CREATE TABLE t (a INT, FOREIGN KEY (a))",
