@@ -151,6 +151,9 @@ def _run(session: WriteSession, refused_rows: RefusedRows, statements: Iterable[
 def _read(session: WriteSession, statement: Statement) -> dict[int, Sequence[Any]]:
     """Return the values of the rows that a READ finds and locks, by the number of the key."""
     found = _translated(session, "reading rows", lambda: session.read(statement), **_facts(statement))
+    if any(number is None for number, *_ in found):
+        message = "the sink has found a row by a key that it does not call equal to it"
+        raise InvariantViolation(message, **_facts(statement))
     rows: dict[int, Sequence[Any]] = {int(number): values for number, *values in found}
     # Two rows of the sink for one key: to write either of them whole would give it what the other one has.
     if len(rows) != len(found):

@@ -12,7 +12,7 @@ from applier.sinks.mysql.catalogue import describe
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import Purpose, driver_of, execute_text, open_session
 from applier.sinks.settings import SinkSettings
-from tests.integration.literal_case import CASES, Case
+from tests.integration.literal_case import CASES, KEYED, Case
 
 SCHEMA = "reads `%s:name"
 QUOTED = "`reads ``%s:name`"
@@ -133,3 +133,47 @@ def test_a_value_whose_digits_are_more_than_a_packet_is_no_literal(session: Conn
     ((text, _),) = DIALECT.reads(described(session), ["id"], [["1"]], ["v `x"])
     ((_, value),) = run(session, text)
     assert DIALECT.read_literal(value) is None
+
+
+@pytest.mark.parametrize("compound", [False, True], ids=["single key", "compound key"])
+def test_a_key_reads_its_row_and_no_other(session: Connection, subtests: pytest.Subtests, *, compound: bool) -> None:
+    for case in KEYED:
+        with subtests.test(str(case)):
+            run(session, f"DROP TABLE IF EXISTS {QUOTED}.t")
+            key = "v, id" if compound else "v"
+            run(session, f"CREATE TABLE {QUOTED}.t (id int NOT NULL, v {case.sql_type} NOT NULL, PRIMARY KEY ({key}))")
+            table = described(session)
+            literal = DIALECT.literal(table.columns[1], case.mysql_type, case.flags)
+            for number, value in enumerate(case.values):
+                run(session, f"INSERT INTO {QUOTED}.t VALUES ({number + 100},{literal(value)})")
+            columns = key.split(", ")
+            keys = [[literal(value), str(number + 100)][: len(columns)] for number, value in enumerate(case.values)]
+            for chosen in (keys, *([one] for one in keys)):
+                found = [row for text, _ in DIALECT.reads(table, columns, chosen, ["id"]) for row in run(session, text)]
+                first = keys.index(chosen[0])
+                assert sorted((number, int(value)) for number, value in found) == [(n, n + first + 100) for n in range(len(chosen))]
+
+
+def test_keys_that_are_null_or_ignore_case_find_their_rows(session: Connection) -> None:
+    run(session, f"DROP TABLE IF EXISTS {QUOTED}.t")
+    run(session, f"CREATE TABLE {QUOTED}.t (id int NOT NULL, a int NULL, b varchar(9) COLLATE utf8mb4_general_ci NULL)")
+    run(session, f"INSERT INTO {QUOTED}.t VALUES (1,NULL,'x'),(2,3,'ÄB'),(3,3,NULL)")
+    keys = [["NULL", "'X'"], ["3", "'äb'"], ["3", "NULL"], ["4", "'x'"]]
+    found = [row for text, _ in DIALECT.reads(described(session), ["a", "b"], keys, ["id"]) for row in run(session, text)]
+    assert sorted(found) == [(0, "1"), (1, "2"), (2, "3")]
+
+
+def test_reads_are_cut_by_rows_and_by_bytes(session: Connection) -> None:
+    run(session, f"DROP TABLE IF EXISTS {QUOTED}.t")
+    run(session, f"CREATE TABLE {QUOTED}.t (id varchar(700) PRIMARY KEY, v int)")
+    table = described(session)
+    for number in range(0, 250, 50):
+        run(session, f"INSERT INTO {QUOTED}.t VALUES (CONCAT({number}, REPEAT('x',500)),{number})")
+    keys = [[f"'{number}{'x' * 500}'"] for number in range(250)]
+    for dialect, least in ((DIALECT, 3), (MysqlDialect(max_packet_bytes=20_000), 25)):
+        statements = list(dialect.reads(table, ["id"], keys, ["v"]))
+        assert sum(number for _, number in statements) == len(keys)
+        assert len(statements) >= least
+        assert all(len(text) < dialect.max_packet_bytes for text, _ in statements)
+        found = [row for text, _ in statements for row in run(session, text)]
+        assert sorted(found) == [(number, str(number)) for number in range(0, 250, 50)]

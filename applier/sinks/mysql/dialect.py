@@ -17,7 +17,7 @@ from applier.sinks.mysql.cutting import COMMAND_BYTES, TARGET_BYTES, Cutter, hea
 from applier.sinks.mysql.fitting import fitting_literal_of
 from applier.sinks.mysql.literals import comparable_of
 from applier.sinks.mysql.quoting import quote_identifier, quote_table
-from applier.sinks.mysql.reads import MOST_READS, read_of
+from applier.sinks.mysql.reads import MOST_READS, listed_reads, read_of
 from applier.sinks.mysql.row import rows_text_of
 from applier.sinks.mysql.whole_rows import MysqlWholeRows
 
@@ -75,14 +75,19 @@ class MysqlDialect:
     def reads(
         self, table: TableDescription, key: Sequence[str], rows: Iterable[Sequence[str]], columns: Sequence[str]
     ) -> Iterator[tuple[str, int]]:
-        """Render a SELECT … FOR UPDATE for each key, united; keys are compared as in DELETEs."""
+        """Render SELECTs … FOR UPDATE; keys are compared as in DELETEs: in lists, or one by one, united."""
         quoted = [quote_identifier(column) for column in key]
         by_name = {column.name: column for column in table.columns}
         wanted = read_of(table, [by_name[column] for column in columns])
         if labelled := _labelled(table, key):
             rows = _by_label(rows, labelled)
-        texts = (f"(SELECT {number},{wanted} WHERE {_compared(quoted, row)} FOR UPDATE)" for number, row in enumerate(rows))
-        yield from Cutter(table, self.max_packet_bytes, MOST_READS).cut("", texts, " UNION ALL ", "")
+        is_single = _needs_single_comparison(table, key, frozenset(labelled))
+        for apart, group in groupby(enumerate(rows), key=lambda numbered: is_single(numbered[1])):
+            if apart:
+                texts = (f"(SELECT {number},{wanted} WHERE {_compared(quoted, row)} FOR UPDATE)" for number, row in group)
+                yield from Cutter(table, self.max_packet_bytes, MOST_READS).cut("", texts, " UNION ALL ", "")
+            else:
+                yield from listed_reads(quoted, wanted, group, min(TARGET_BYTES, self.max_packet_bytes) // 2)
 
     def read_literal(self, value: Any) -> str | None:
         """Return the literal, as the server has written it."""
