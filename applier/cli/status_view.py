@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from applier.sinks.ledger_entry import LedgerEntry
+from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.overview import OwnerState, OwnerView
 from applier.status.replica_status import ReplicaStatus, StreamSummary
 from applier.telemetry.wording import count, duration, one_line, time_text
@@ -96,7 +96,8 @@ def _state_of(entry: LedgerEntry, view: OwnerView | None) -> str:
     since = f"since {entry.began_at:%Y-%m-%d %H:%M:%S}Z"
     if entry.error:
         return f"failed ({entry.error}), unfinished {since}"
-    return f"{'running' if _is_running(view) else 'unfinished'} {since}"
+    where = " in the background" if entry.state is DdlState.BACKGROUND else ""
+    return f"{'running' if _is_running(view) else 'unfinished'}{where} {since}"
 
 
 def _is_running(view: OwnerView | None) -> bool:
