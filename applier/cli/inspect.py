@@ -19,6 +19,7 @@ from applier.sources.peek import PeekChoice, peek
 from applier.sources.port import Decoder, Record
 from applier.telemetry.wording import count, one_line, time_text
 
+KEY_ONLY: Final = "  (handle key only)"
 PATIENCE_S: Final = 10.0
 """Shorter than in a run: a person waits for the answer."""
 
@@ -102,7 +103,7 @@ def as_lines(inspected: Inspected) -> Iterator[str]:
 def _line(event: Event) -> str:
     match event:
         case RowEvent():
-            notes = "  (claim check)" if event.claim_check else "  (handle key only)" if event.only_handle_key else ""
+            notes = f"  (claim check: {one_line(event.claim_check)})" if event.claim_check else KEY_ONLY if event.only_handle_key else ""
             return f"{time_text(event.commit_ts)}  {event.operation:8}  {_name(event)}  {_key(event)}{notes}"
         case DdlEvent():
             return f"{time_text(event.commit_ts)}  ddl       {_name(event)}  {one_line(event.query)}"

@@ -47,6 +47,8 @@ Tolerated: TypeAlias = Placed | RejectedEvent
 
 TOGETHER: Final = 128
 """Records that are placed event by event if one of them cannot be read."""
+TOGETHER_BYTES: Final = 16 << 20
+"""What they should hold at most."""
 
 
 class TolerantPlacer:
@@ -55,14 +57,17 @@ class TolerantPlacer:
     def __init__(self, stream: Stream, tolerance: Tolerance, decoder: Decoder) -> None:
         self._stream, self._tolerance, self._decoder = stream, tolerance, decoder
         self._placer = decoder.placer(stream)
+        self._together = TOGETHER
         self._stored_offsets = frozenset(offset for offset, _ in tolerance.stored)
         self._skipped_offsets = frozenset(offset for offset, _ in tolerance.skipped)
         self._skipped_times = frozenset(ts for ts, _ in tolerance.skipped_ts)
 
     def place_all(self, records: Sequence[Record]) -> Iterator[PlacedRows | PlacedEvent]:
         """Yield the events of some records. ProtocolError for an unreadable one that is not tolerated."""
-        for first in range(0, len(records), TOGETHER):
-            some = records[first : first + TOGETHER]
+        first = 0
+        while first < len(records):
+            some = records[first : first + self._together]
+            first += len(some)
             try:
                 placed = list(self._placer.place_all(some))
             except ProtocolError:
@@ -71,7 +76,13 @@ class TolerantPlacer:
             if placed is None or self._may_skip(some, placed):
                 yield from gather_rows(event for record in some for event in self._place_each(*record))
             else:
+                self._adapt(placed)
                 yield from placed
+
+    def _adapt(self, placed: Sequence[PlacedRows | PlacedEvent]) -> None:
+        """Place fewer records at once where their rows are large: a claim-check object is read while its record is placed."""
+        size = sum(sum(map(len, one.image)) for one in placed if isinstance(one, PlacedRows))
+        self._together = max(1, self._together // 4) if size > TOGETHER_BYTES else min(TOGETHER, 2 * self._together)
 
     def _may_skip(self, records: Sequence[Record], placed: Sequence[PlacedRows | PlacedEvent]) -> bool:
         """Whether a skip rule may name one of the events."""

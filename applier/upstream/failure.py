@@ -32,6 +32,9 @@ def explained(error: Exception, doing: str, **facts: Any) -> ApplierError:
     if code in _DENIED:
         remedy = "Check user and password of source.upstream, and grant the user SELECT on the replicated tables"
         return SourceError("upstream refuses access", remedy=remedy, kind="upstream", **facts)
+    # The session itself is refused: its variables are not what they were set to.
+    if isinstance(error, SinkError) and code is None:
+        return SourceError(f"upstream: {error.message}", remedy=error.remedy, kind="upstream", **(error.facts | facts))
     if isinstance(error, SinkError):
         message = error.message.removeprefix("the database failed while ")
     else:

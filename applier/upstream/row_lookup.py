@@ -4,12 +4,13 @@ Such a row takes megabytes, or some hundred bytes where the changefeed's limit i
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import stamina
 
-from applier.model.errors import FatalSinkError, InvariantViolation, SourceError
+from applier.model.errors import ApplierError, FatalSinkError, InvariantViolation, SourceError
 from applier.model.events import Shape, Value
 from applier.planner.port import LookedUpRows
 from applier.sinks.mysql.dialect import MAX_KEYS, MysqlDialect
@@ -104,10 +105,8 @@ class _Reading:
         session, self._session = self._session, None
         if session is None:
             return
-        try:
+        with suppress(ApplierError):
             session.end()
-        except SourceError:
-            session.abandon()
 
 
 def _described(session: SnapshotSession, shape: Shape) -> UpstreamTable:

@@ -9,11 +9,14 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import SinkError, SourceError
-from applier.sinks.mysql.session import Purpose, discard, driver_of, open_session, read_named
+from applier.sinks.mysql.session import discard, driver_of, open_comparison, read_named
 from applier.upstream.failure import explained
 from applier.upstream.settings import UpstreamSettings
 
 _FAILURES: Final = (SQLAlchemyError, SinkError, OSError, pymysql.err.MySQLError)
+
+STATEMENT_TIMEOUT_S: Final = 300
+"""A statement reads some megabytes by key; one that takes longer has hung."""
 
 Fetched = tuple[bytes | None, ...]
 
@@ -33,7 +36,7 @@ class SnapshotSession:
     def __init__(self, settings: UpstreamSettings, ts: int) -> None:
         self._ts = ts
         with failures_explained("connecting to upstream", snapshot=ts):
-            self._connection = open_session(settings.session(), Purpose.CONTROL)
+            self._connection = open_comparison(settings.session(), STATEMENT_TIMEOUT_S)
         try:
             self._set_snapshot()
         except BaseException:
@@ -71,6 +74,7 @@ class SnapshotSession:
         """Close the session, without its snapshot: a proxy may give the server's session to somebody else."""
         try:
             with failures_explained("ending the snapshot", snapshot=self._ts):
+                self._connection.rollback()  # TiDB sets no snapshot within a transaction
                 self._connection.execute(text("SET SESSION tidb_snapshot = ''"))
         finally:
             self.abandon()

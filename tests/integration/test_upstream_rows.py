@@ -6,6 +6,7 @@ TiDB itself is not among the servers: they take the same statements, except for 
 import pytest
 
 from applier.model.chunk import Chunk, pack
+from applier.model.errors import ConfigError
 from applier.model.events import ColumnShape, Flag, FoldedName, Shape, TableName
 from applier.model.position import Stream
 from applier.planner import PlanTarget, TransactionSet, plan_bucket
@@ -113,3 +114,11 @@ def test_rows_that_are_read_from_upstream_are_stored_as_they_are_there(url, monk
     assert read(url, f"SELECT COUNT(*) FROM {SCHEMA}.copies") == [(5,)]
     (_, first), (_, second) = read(url, f"CHECKSUM TABLE {SCHEMA}.orders, {SCHEMA}.copies")
     assert first == second
+
+
+def test_a_server_that_is_not_tidb_is_refused_by_name(url):
+    run(url, f"CREATE TABLE {SCHEMA}.orders (id INT PRIMARY KEY)")
+    placeholder = Shape(SCHEMA, "orders", (ColumnShape("id", 3, int(Flag.HANDLE_KEY)),), placeholder=True)
+    with pytest.raises(ConfigError) as raised:
+        list(TidbRowLookup(UpstreamSettings(url=url)).rows(placeholder, [[1]], 5))
+    assert (raised.value.facts["key"], raised.value.facts["code"]) == ("source.upstream", 1193)

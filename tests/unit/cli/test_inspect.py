@@ -159,7 +159,7 @@ def row(after, before=None, **more):
         (row(None, {"id": Column(15, 11, "a\nb")}), "delete    shop.orders  id='a\\nb'"),
         (row({"v": Column(3, 0, 1)}, {"v": Column(3, 0, 2)}), "update    shop.orders  no key: v=1"),
         (row({"id": Column(3, 11, 5)}, only_handle_key=True), "insert    shop.orders  id=5  (handle key only)"),
-        (row({"id": Column(3, 11, 5)}, claim_check="file:///x"), "insert    shop.orders  id=5  (claim check)"),
+        (row({"id": Column(3, 11, 5)}, claim_check="file:///x"), "insert    shop.orders  id=5  (claim check: file:///x)"),
     ],
 )
 def test_a_row_is_shown_with_its_table_and_its_key(event, line):
