@@ -18,7 +18,7 @@ from tests.rig.local_replica import Replica
 from tests.rig.money import reading_money
 from tests.rig.program import run, write_config
 from tests.rig.upstream import NAME, Upstream, clear_sink, upstream
-from tests.rig.wire_forms import Form, world_of
+from tests.rig.wire_forms import Form, upstream_of, world_of
 
 pytestmark = pytest.mark.slow
 
@@ -60,7 +60,7 @@ def test_a_history_in_any_form_of_the_wire_ends_identical_on_a_real_server(seed,
     world.produce(kafka.bootstrap_servers)
     clear_sink(mysql_url)
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=tuple(world.topics), group_id=NAME)
-    with KafkaSource(settings, drawn.decoder) as source:
+    with upstream_of(drawn) as upstream_url, KafkaSource(settings, drawn.decoder(upstream_url)) as source:
         # The user with the least privileges may not write to schemas that only routes name.
         url = least_privileged_url if Form.SELECTION not in drawn.forms else mysql_url
         result = Replica(url, source, name=NAME, **drawn.settings).catch_up()

@@ -4,26 +4,32 @@ Each form is drawn from a seed, on top of everything that ``ProducerOptions.draw
 """
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.image_options import ColumnSelector
+from applier.demo.simulator.image_options import ColumnSelector, ImageOptions
 from applier.demo.simulator.large_row import LargeRowOption, LargeRowSettings
 from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.producer import LogRecord, Producer, ProducerOptions
 from applier.demo.simulator.projection import seen_by_sink
+from applier.demo.simulator.table_family import USUAL_FAMILIES, TableFamily
 from applier.model.position import Ts
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.claim_check.store import FsspecStore
 from applier.sources.open_protocol.decoder import OpenProtocolDecoder
 from applier.sources.open_protocol.large_row import WholeRowSources
+from applier.upstream.row_lookup import TidbRowLookup
+from applier.upstream.settings import UpstreamSettings
 from tests.rig.fake_source import FakeSource
 from tests.rig.selected import SELECTIONS, differences_from_projection
+from tests.rig.tidb import tidb_server
+from tests.rig.tidb_history import give_history
 
 
 class Form(StrEnum):
@@ -33,10 +39,18 @@ class Form(StrEnum):
     WITHOUT_FLAGS = "the oldest producers, which write no flags"
     STALE_FLAGS = "flags of a table as it was"
     CLAIM_CHECK = "large rows in a store"
+    HANDLE_KEY_ONLY = "large rows of which only the handle key is sent"
+    KEYLESS = "tables without a key"
     SELECTION = "a table filter and routes"
 
 
 FORMS = list(Form)
+NOT_TOGETHER = (
+    # Upstream gives whole rows, so nothing would be left out of the large ones.
+    frozenset({Form.SELECTED, Form.HANDLE_KEY_ONLY}),
+    # A changefeed has one way to send large rows.
+    frozenset({Form.CLAIM_CHECK, Form.HANDLE_KEY_ONLY}),
+)
 
 
 @dataclass(frozen=True)
@@ -62,16 +76,20 @@ class World:
         """The tables that the replica takes, and their names in the sink."""
         return SELECTIONS[self.history.seed % len(SELECTIONS)] if Form.SELECTION in self.forms else EVERYTHING
 
-    @property
-    def decoder(self) -> OpenProtocolDecoder:
-        """A decoder that finds large rows, and takes the tables of the selection."""
-        claims = ClaimCheckSettings(storage=str(self.objects)) if Form.CLAIM_CHECK in self.forms else None
-        return OpenProtocolDecoder(WholeRowSources(claims=FsspecStore(claims) if claims else None), self.selection)
+    def whole_rows(self, upstream_url: str = "") -> WholeRowSources:
+        """Where large rows are found; ``upstream_url``: a server that answers as upstream's TiDB."""
+        claims = FsspecStore(ClaimCheckSettings(storage=str(self.objects))) if Form.CLAIM_CHECK in self.forms else None
+        lookup = TidbRowLookup(UpstreamSettings(url=upstream_url)) if Form.HANDLE_KEY_ONLY in self.forms else None
+        return WholeRowSources(claims=claims, lookup=lookup)
 
-    def source(self, **options) -> FakeSource:
+    def decoder(self, upstream_url: str = "") -> OpenProtocolDecoder:
+        """A decoder that finds large rows, and takes the tables of the selection."""
+        return OpenProtocolDecoder(self.whole_rows(upstream_url), self.selection)
+
+    def source(self, upstream_url: str = "") -> FakeSource:
         """The log as a source in memory."""
-        made = FakeSource(self.log, **options)
-        made.whole_rows, made.selection = self.decoder.whole_rows, self.selection
+        made = FakeSource(self.log)
+        made.whole_rows, made.selection = self.whole_rows(upstream_url), self.selection
         return made
 
     def differences(self, url: str) -> list[str]:
@@ -79,26 +97,55 @@ class World:
         return differences_from_projection(self.expected, self.final_ts, url, self.selection)
 
 
+@contextmanager
+def upstream_of(world: World) -> Iterator[str]:
+    """Run a server that answers as upstream's TiDB where the forms need one, and yield its URL."""
+    if Form.HANDLE_KEY_ONLY not in world.forms:
+        yield ""
+        return
+    with tidb_server() as upstream:
+        give_history(upstream, world.history)
+        yield upstream.url
+
+
 def forms_of(seed: int) -> frozenset[Form]:
     """One form after the other, each alone; every second time another one beside it."""
     first = FORMS[seed % len(FORMS)]
     second = random.Random(f"forms {seed}").choice(FORMS)
-    return frozenset({first, second}) if seed // len(FORMS) % 2 else frozenset({first})
+    both = frozenset({first, second})
+    return both if seed // len(FORMS) % 2 and both not in NOT_TOGETHER else frozenset({first})
 
 
 def world_of(seed: int, objects: Path, *, transactions: int = 30, forms: frozenset[Form] | None = None, **changes) -> World:
     """Draw a history and its log. ``objects`` is an empty directory for the objects of claim checks."""
     forms = forms_of(seed) if forms is None else forms
-    options = ProducerOptions.drawn(seed)
-    images = replace(
-        options.images,
-        selector=ColumnSelector(seed, share=0.5) if Form.SELECTED in forms else None,
-        flags=Form.WITHOUT_FLAGS not in forms,
-        stale_flags=Form.STALE_FLAGS in forms,
+    drawn = ProducerOptions.drawn(seed)
+    options = replace(
+        drawn, images=_images(drawn, forms), large=_large(forms, objects), admin_events=seed % 2 == 0, partitions=1 + seed % 6
     )
-    large = LargeRowSettings(option=LargeRowOption.CLAIM_CHECK, limit=700, directory=objects) if Form.CLAIM_CHECK in forms else None
-    options = replace(options, images=images, large=large, admin_events=seed % 2 == 0, partitions=1 + seed % 6, **changes)
-    history = History(seed, HistoryOptions(transactions=transactions))
+    families, settings = USUAL_FAMILIES, {}
+    if Form.KEYLESS in forms:
+        # What is sent again must show, or equal rows cannot be told from repeated ones (docs/operations.md).
+        options = replace(options, announced_restarts=True, growth=0)
+        families, settings = frozenset(TableFamily), {"writes_keyless": True}
+    options = replace(options, **changes)
+    history = History(seed, HistoryOptions(transactions=transactions, families=families, keyless_twins=True))
     producer = Producer(history, options)
     log = tuple(producer.log())
-    return World(history, options, forms, log, producer.final_ts, dict(producer.counts), objects)
+    return World(history, options, forms, log, producer.final_ts, dict(producer.counts), objects, settings)
+
+
+def _images(drawn: ProducerOptions, forms: frozenset[Form]) -> ImageOptions:
+    return replace(
+        drawn.images,
+        selector=ColumnSelector(drawn.seed, share=0.5) if Form.SELECTED in forms else None,
+        flags=Form.WITHOUT_FLAGS not in forms,
+        stale_flags=Form.STALE_FLAGS in forms,
+        old_value=drawn.images.old_value or Form.KEYLESS in forms,
+    )
+
+
+def _large(forms: frozenset[Form], objects: Path) -> LargeRowSettings | None:
+    if Form.CLAIM_CHECK in forms:
+        return LargeRowSettings(option=LargeRowOption.CLAIM_CHECK, limit=700, directory=objects)
+    return LargeRowSettings(option=LargeRowOption.HANDLE_KEY_ONLY, limit=700) if Form.HANDLE_KEY_ONLY in forms else None
