@@ -83,10 +83,13 @@ def _compared_tables(settings: Config, rules: Sequence[str]) -> ComparedTables:
         raise ConfigError(f"--tables {error}", remedy=error.remedy) from None
 
     def name_of(table: TableName) -> TableName | None:
-        # Where an event filter leaves out changes of rows, the sink differs from upstream on purpose.
-        return selection.name(table) if selection.has(table) and not selection.ignored_rows(table) else None
+        return selection.name(table) if selection.has(table) else None
 
-    return ComparedTables(name_of, wanted.has)
+    def is_wanted(table: TableName) -> bool:
+        # Where an event filter leaves out changes of rows, the sink differs from upstream on purpose.
+        return wanted.has(table) and not selection.ignored_rows(table)
+
+    return ComparedTables(name_of, is_wanted)
 
 
 def _configured(settings: Config) -> tuple[SinkSettings, str]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, TypeVar
 
+from applier.model.position import Ts
 from applier.verify.difference import RangeResult, RowDifference, RowState
 from applier.verify.equality import is_equal
 from applier.verify.moment import Sides
@@ -40,12 +41,16 @@ class TableComparison:
     def compare(self, scope: Scope) -> RangeResult:
         """Compare a range in one moment."""
         with self._sides.moment() as ts:
-            upstream, sink = (side.checksum(self._pair, scope) for side in (self._sides.upstream, self._sides.sink))
-            if upstream == sink:
-                return RangeResult(ts=ts, upstream=upstream, sink=sink)
-            # Without a key nothing names a row: that the tables differ is all that can be said.
-            suspects = self._descend(scope, upstream, sink) if self._pair.key else iter(())
-            found = tuple(islice(self._confirmed(suspects), self._most + 1))
+            return self.compare_in(ts, scope)
+
+    def compare_in(self, ts: Ts, scope: Scope) -> RangeResult:
+        """Compare a range in the moment that the caller has begun, with the sink at checkpoint ``ts``."""
+        upstream, sink = (side.checksum(self._pair, scope) for side in (self._sides.upstream, self._sides.sink))
+        if upstream == sink:
+            return RangeResult(ts=ts, upstream=upstream, sink=sink)
+        # Without a key nothing names a row: that the tables differ is all that can be said.
+        suspects = self._descend(scope, upstream, sink) if self._pair.key else iter(())
+        found = tuple(islice(self._confirmed(suspects), self._most + 1))
         is_cut = len(found) > self._most or not self._pair.key
         return RangeResult(ts=ts, upstream=upstream, sink=sink, differences=found[: self._most], is_cut=is_cut)
 

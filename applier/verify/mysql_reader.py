@@ -35,6 +35,7 @@ _CHANGED: Final = frozenset({1049, 1054, 1146})
 """The codes of a schema, a column and a table that were there when the catalogue was read."""
 _GC: Final = 8055
 _NO_TABLE: Final = frozenset({1049, 1142, 1146})
+_REACH_UPSTREAM: Final = "Check --upstream (or source.upstream), its password (APPLIER_UPSTREAM_PASSWORD), TLS, and whether the server runs"
 _GC_REMEDY: Final = (
     "Upstream's garbage collection has removed the state of the sink's checkpoint. Let the applier catch up, or raise "
     "tidb_gc_life_time upstream before it falls behind further, and run this command again"
@@ -147,6 +148,8 @@ class MysqlReader:
                 connection = open_comparison(self._settings, self._timeout_s)
             except ApplierError as error:
                 error.facts |= {"database": self._side}
+                if self._is_upstream:
+                    error.remedy = _REACH_UPSTREAM
                 raise
             try:
                 version = str(connection.execute(_VERSION).scalar_one())

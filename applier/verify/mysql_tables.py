@@ -21,8 +21,9 @@ _ESTIMATES: Final = CatalogueView("information_schema.TABLES", columns="TABLE_SC
 _COLLATIONS: Final = CatalogueView(
     "information_schema.COLUMNS", columns="TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, CHARACTER_SET_NAME, COLLATION_NAME"
 )
-VIEW: Final = "VIEW"
-BASE_TABLE: Final = "BASE TABLE"
+TABLE_TYPES: Final = frozenset({"BASE TABLE", "SYSTEM VERSIONED"})
+"""Not SEQUENCE: MariaDB and TiDB list those, too."""
+VIEW_TYPES: Final = frozenset({"VIEW"})
 
 
 def kind_of_version(version: str) -> ServerKind:
@@ -38,8 +39,8 @@ def read_names(connection: Connection, without: Collection[str]) -> Names:
     hidden = SYSTEM_SCHEMAS.union(without)
     listed = [(TableName(schema, name), str(kind).upper()) for schema, name, kind in connection.execute(_NAMES)]
     tables, views = (
-        tuple(sorted(name for name, kind in listed if kind == wanted and name.schema.casefold() not in hidden))
-        for wanted in (BASE_TABLE, VIEW)
+        tuple(sorted(name for name, kind in listed if kind in wanted and name.schema.casefold() not in hidden))
+        for wanted in (TABLE_TYPES, VIEW_TYPES)
     )
     return Names(tables=tables, views=views)
 

@@ -14,6 +14,7 @@ from applier.model.segment import is_past
 from applier.verify.comparison import TableComparison
 from applier.verify.difference import TableResult
 from applier.verify.moment import Sides
+from applier.verify.scope import Scope
 from applier.verify.table_pair import TablePair
 
 POLL_S: Final = 0.5
@@ -37,16 +38,24 @@ def look_again(sides: Sides, pairs: Mapping[TableName, TablePair], results: list
                 comparison = TableComparison(pairs[result.name], sides, len(result.differences))
                 keys = [each.key for each in result.differences]
                 result.differences = list(comparison.look_up(keys, keeps_rows=keeps_rows))
+            elif _is_whole(pairs, result):
+                again = TableComparison(pairs[result.name], sides, 0).compare_in(ts, Scope())
+                result.upstream, result.sink, result.is_cut = again.upstream, again.sink, again.is_cut
     return ts
 
 
 def wait_for_rows(sides: Sides, pairs: Mapping[TableName, TablePair], results: list[TableResult], patience: Patience) -> None:
     """Look again until nothing differs, or ``tries`` times, each when the sink has passed upstream's time of the comparison before."""
     for _ in range(patience.tries):
-        if not any(result.differences for result in results):
+        if not any(result.differences or _is_whole(pairs, result) for result in results):
             return
         _wait_for_checkpoint(sides, Ts(sides.upstream.clock_ms() << LOGICAL_BITS), patience)
         look_again(sides, pairs, results, keeps_rows=False)
+
+
+def _is_whole(pairs: Mapping[TableName, TablePair], result: TableResult) -> bool:
+    """Return whether a table without a key differed: it can only be compared as a whole."""
+    return not (result.is_equal or result.problem or pairs[result.name].key)
 
 
 def _wait_for_checkpoint(sides: Sides, ts: Ts, patience: Patience) -> None:

@@ -38,10 +38,10 @@ def verify(tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]):
     """Run the command; return its exit code, standard output and standard error."""
     config = tmp_path / "applier.toml"
 
-    def call(*options: str, sink: str = url, upstream: str = url, tables: str = UP) -> tuple[int, str, str]:
+    def call(*options: str, sink: str = url, upstream: str = url, tables: str = UP, more: str = "") -> tuple[int, str, str]:
         config.write_text(
             f'[source]\nbootstrap_servers = "127.0.0.1:1"\ntopics = ["feed"]\ntables = ["{tables}.*"]\n'
-            f'[[source.route]]\nfrom = "{UP}.*"\nto = "{DOWN}.{{table}}"\n[sink]\nurl = "{sink}"\n'
+            f'[[source.route]]\nfrom = "{UP}.*"\nto = "{DOWN}.{{table}}"\n{more}[sink]\nurl = "{sink}"\n'
         )
         code = applier(["verify", "--config", str(config), "--upstream", upstream, *options])
         shown = capsys.readouterr()
@@ -108,6 +108,7 @@ def test_the_password_comes_from_the_environment_or_a_file_and_is_never_shown(ve
     code, out, err = verify(upstream=bare)
     assert code == 4
     assert "database: upstream" in err
+    assert "APPLIER_UPSTREAM_PASSWORD" in err
     assert SECRET not in out + err
 
 
@@ -126,6 +127,21 @@ def test_a_url_that_is_none_of_a_server_exits_2(verify, upstream, message):
     assert code == 2
     assert message in err
     assert "p@ss" not in out + err
+
+
+def test_a_table_of_which_an_event_filter_leaves_out_rows_is_not_compared(verify, url):
+    run(url, f"DELETE FROM {DOWN}.orders")
+    code, out, _ = verify(more=f'[[source.event_filter]]\ntables = ["{UP}.orders"]\nignore = ["insert"]\n')
+    assert (code, "orders" in out) == (0, False)
+
+
+def test_the_upstream_of_the_configuration_is_the_default(verify, url, tmp_path, capsys):
+    assert verify()[0] == 0
+    config = tmp_path / "applier.toml"
+    assert applier(["verify", "--config", str(config)]) == 2
+    assert "nothing says where upstream is" in capsys.readouterr().err
+    config.write_text(config.read_text().replace("[source]", f'[source]\nupstream = "{url}"'))
+    assert applier(["verify", "--config", str(config)]) == 0
 
 
 def test_a_filter_without_a_table_exits_2(verify):

@@ -213,3 +213,15 @@ def test_rows_on_their_way_are_waited_for_and_rows_that_never_come_are_reported(
     report = compare(url, patience=Patience(tries=4, wait_s=0.8))
     arrival.join()
     assert wrong(report) == {f"{DOWN}.t": (1, 0, 0)}
+
+
+def test_a_table_without_a_key_is_waited_for_as_a_whole(url):
+    both(url, "CREATE TABLE {}.t (v INT)", "INSERT INTO {}.t VALUES (1)")
+    run(url, f"INSERT INTO {UP}.t VALUES (2)")
+    arrival = threading.Timer(0.5, run, [url, f"INSERT INTO {DOWN}.t VALUES (2)"])
+    arrival.start()
+    report = compare(url, patience=Patience(tries=4, wait_s=0.8))
+    arrival.join()
+    assert (wrong(report), report.tables[0].sink.rows) == ({}, 2)
+    run(url, f"INSERT INTO {UP}.t VALUES (3)")
+    assert wrong(compare(url, patience=Patience(tries=2, wait_s=0.1))) == {f"{DOWN}.t": "no key"}

@@ -12,9 +12,9 @@ from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import Purpose, execute_text, open_session
 from applier.sinks.settings import SinkSettings
 from applier.verify.difference import RowState
-from tests.integration.literal_case import CASES, Case, exact_row
+from tests.integration.literal_case import CASES, KEYED, Case, exact_row
 from tests.rig.database import Databases, Kind
-from tests.rig.verifying import execute_file, of_schemas, run, verify, wrong
+from tests.rig.verifying import execute_file, of_schemas, read, run, verify, wrong
 
 SCHEMA = "applier_test_types"
 DIALECT = MysqlDialect()
@@ -72,6 +72,30 @@ def test_every_type_and_value_is_equal_where_it_is_equal_and_every_change_is_fou
     assert found == {name: (changes(case), {"v"}) for name, case in cases.items()}
     execute_file(sink, tmp_path / "fix.sql")
     assert wrong(verify(upstream, sink, of_schemas(SCHEMA))) == {}
+
+
+def test_rows_are_found_by_keys_of_every_type(sides):
+    upstream, sink = sides
+    keyed = {f"k{at}": case for at, case in enumerate(KEYED)}
+    for url in sides:
+        session = open_session(SinkSettings(url=url), Purpose.WRITE)
+        for name, case in keyed.items():
+            execute_text(session, f"CREATE TABLE {SCHEMA}.{name} (id INT NOT NULL, v {case.sql_type} NOT NULL, PRIMARY KEY (v))")
+            table = describe(session, [TableName(SCHEMA, name)])[TableName(SCHEMA, name).fold()]
+            columns = [WireColumn(table.columns[0], 3, 11), WireColumn(table.columns[1], case.mysql_type, case.flags)]
+            # Some values are stored as the same number: the later one stays.
+            for text, _ in DIALECT.replaces(table, ["id", "v"], map(exact_row(DIALECT, columns), enumerate(case.values))):
+                execute_text(session, text)
+        session.commit()
+        session.close()
+    for chunk_rows in (2, 50_000):
+        assert wrong(verify(upstream, sink, of_schemas(SCHEMA), chunk_rows=chunk_rows)) == {}
+    rows = {name: read(upstream, f"SELECT COUNT(*), MIN(id) FROM {SCHEMA}.{name}")[0] for name in keyed}
+    for name, (_, first) in rows.items():
+        run(sink, f"UPDATE {SCHEMA}.{name} SET id = id + 1000", f"DELETE FROM {SCHEMA}.{name} WHERE id = {first + 1000}")
+    for chunk_rows in (2, 50_000):
+        found = wrong(verify(upstream, sink, of_schemas(SCHEMA), chunk_rows=chunk_rows))
+        assert found == {f"{SCHEMA}.{name}": (1, 0, count - 1) for name, (count, _) in rows.items()}
 
 
 def shifted(sink: str, name: str, case: Case) -> list[str]:
