@@ -95,7 +95,8 @@ def as_object(entry: LedgerEntry) -> dict[str, Any]:
 
 def as_lines(entry: LedgerEntry) -> list[str]:
     """Return an entry for people."""
-    lines = [f"{entry.ddl.commit_ts}  {time_text(entry.ddl.commit_ts)}  {entry.state:8}{one_line(f'{entry.ddl.name}: {entry.ddl.query}')}"]
+    what = one_line(f"{entry.ddl.name}: {entry.ddl.query}")
+    lines = [f"{entry.ddl.commit_ts}  {time_text(entry.ddl.commit_ts)}  {entry.state:7} {what}"]
     return [*lines, f"    {one_line(entry.error)}"] if entry.error else lines
 
 

@@ -56,11 +56,11 @@ def ledger(database):
             fence = sink.run_ddl(fence, identity(ddl), ddl, before=commit, after=commit)
 
 
-def unfinish(database, *tables):
+def unfinish(database, *tables, state="intent"):
     """Leave these DDLs as a run that was killed between intent and done leaves them."""
     with closing(sqlite3.connect(database, isolation_level=None)) as connection:
         for table in tables:
-            connection.execute("UPDATE applier_ddl_ledger SET state = 'intent', ended_at = NULL WHERE table_name = ?", (table,))
+            connection.execute("UPDATE applier_ddl_ledger SET state = ?, ended_at = NULL WHERE table_name = ?", (state, table))
 
 
 def states(config, capsys):
@@ -89,6 +89,15 @@ def test_programs_get_the_ledger_as_one_list(ledger, config, capsys):
         "state": "done",
         "error": "",
     }
+
+
+def test_a_ddl_in_the_background_is_unfinished_too(ledger, config, database, capsys):
+    unfinish(database, "items", state="background")
+    assert run(["ddl", "list", "--config", config]) == 0
+    assert f"{SECOND}  2023-11-14 22:13:20.456Z  background shop.items: CREATE TABLE" in capsys.readouterr().out
+    assert run(["ddl", "done", "--config", config]) == 0
+    capsys.readouterr()
+    assert states(config, capsys) == ["done", "done", "done"]
 
 
 def test_nothing_found_is_said(ledger, config, capsys):

@@ -160,6 +160,8 @@ def test_a_ddl_of_a_living_run_is_running_and_one_that_was_left_is_unfinished():
 
     assert line(undecided(), OWNER) == f"DDL         running {since}: ALTER TABLE `t` ADD a INT"
     assert line(undecided(), None) == f"DDL         unfinished {since}: ALTER TABLE `t` ADD a INT"
+    beside = replace(undecided(), state=DdlState.BACKGROUND)
+    assert line(beside, OWNER) == f"DDL         running in the background {since}: ALTER TABLE `t` ADD a INT"
     assert line(undecided("lock wait"), OWNER) == f"DDL         failed (lock wait), unfinished {since}: ALTER TABLE `t` ADD a INT"
 
 
