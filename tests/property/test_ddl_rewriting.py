@@ -3,8 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from applier.ddl import parse_ddl
 from applier.ddl.comment import as_tidb_reads
-from applier.model.events import DdlEvent
+from applier.ddl.renaming import renamed
+from applier.model.events import DdlEvent, TableName
 from applier.model.position import Ts
 from applier.sinks.mysql.ddl.rewrite import sink_statement
 
@@ -83,3 +85,47 @@ def test_a_clause_beside_them_is_rewritten_alone(text: str) -> None:
 def test_no_text_breaks_the_rewriting(query: str) -> None:
     rewritten(query)
     assert len(as_tidb_reads(query)) == len(query)
+
+
+SPELLINGS = st.sampled_from(["a", "A", "`a`", "shop.a", "`shop`.`a`", "`s p`.`a.b`", "crm.`A`", "SHOP.b", "`b```"])
+FORMS = [
+    "CREATE TABLE {0} (a INT PRIMARY KEY, b INT COMMENT {2}, FOREIGN KEY (b) REFERENCES {1} (a)) COMMENT={2}",
+    "CREATE TABLE {0} LIKE {1}",
+    "ALTER TABLE {0} ADD a INT DEFAULT {2} {3}, RENAME TO {1}",
+    "ALTER TABLE {0} EXCHANGE PARTITION a WITH TABLE {1}",
+    "RENAME TABLE {0} TO {1}, {1} TO {0}",
+    "DROP TABLE IF EXISTS {0}, {1} {3}",
+    "TRUNCATE TABLE {0} {3}",
+    "CREATE INDEX a ON {0} (a) COMMENT {2}",
+    "CREATE VIEW {0} AS SELECT a.a, {2} AS b FROM {1} AS a JOIN {0} ON a.a = 1",
+    "CREATE VIEW {0} AS WITH a AS (SELECT 1 AS x) SELECT a.x FROM a, {1}",
+]
+
+
+def archived(table: TableName) -> TableName:
+    return TableName(f"{table.schema.upper()} copy", f"{table.table}`x" if table.table else "")
+
+
+@given(form=st.sampled_from(FORMS), one=SPELLINGS, other=SPELLINGS, text=TEXTS)
+def test_a_route_changes_every_name_of_a_table_and_nothing_else(form: str, one: str, other: str, text: str) -> None:
+    ddl = DdlEvent(commit_ts=Ts(1), schema="s", table="t", query=form.format(one, other, string(text), comment(text)), ddl_type=0)
+    there = renamed(ddl, archived)
+    before = parse_ddl(ddl)
+    assert there is not None
+    assert before is not None
+    after = parse_ddl(there)
+    assert after is not None
+    assert (there.schema, there.table) == archived(ddl.name)
+    parts = {"a"} if "WITH a" in ddl.query else set()
+    kept = [TableName(there.schema, n.table) if n.schema == "s" and n.table.lower() in parts else archived(n) for n in before.names]
+    assert list(after.names) == list(dict.fromkeys(kept))
+    for piece in (string(text), comment(text)):
+        assert there.query.count(piece) >= (piece in ddl.query)
+
+
+@given(query=st.lists(st.sampled_from([*WORDS, *CLAUSES]), max_size=16).map(" ".join) | st.text(max_size=40) | TEXTS)
+def test_no_text_breaks_the_routing(query: str) -> None:
+    ddl = DdlEvent(commit_ts=Ts(1), schema="s", table="t", query=query, ddl_type=0)
+    there = renamed(ddl, archived)
+    if there is not None:
+        assert renamed(there, lambda name: name) == there
