@@ -11,7 +11,7 @@ from applier.sinks.bookkeeping.carried_files import read_text
 
 EXAMPLE_USER = re.compile(r"'\w+'@'%'")
 EXAMPLE_PASSWORD, EXAMPLE_SCHEMA = "'choose-a-password'", " shop.* "
-REPLICATED = ("bank", "shop", "crm", "types", "lab%", "bulk", "applier_test_shop")
+REPLICATED = ("bank", "shop", "crm", "types", "lab%", "log", "bulk", "applier_test_shop")
 """The schemas of the simulated upstream (``lab`` has others beside it), and that of the integration tests."""
 
 
