@@ -13,6 +13,7 @@ from applier.model.errors import ProtocolError
 from applier.model.events import Column, Flag, Value
 from applier.sources.open_protocol.escape import unquote
 
+GEOMETRY: Final = 255
 _SIGNED_ZERO: Final = re.compile(rb'("t":[45],(?:"h":true,)?(?:"f":\d+,)?"v":-0)(?=[},])')
 MAX_FLAGS = 2**63 - 1
 
@@ -54,7 +55,7 @@ VALUE_CLASSES: dict[int, ValueClass] = {
     **dict.fromkeys((249, 250, 251, 252), ValueClass.BASE64),
     6: ValueClass.NULL,
 }
-"""Every type code that a producer writes; GEOMETRY (255) is not supported by TiDB."""
+"""Every type code that a producer writes; GEOMETRY is not supported by TiDB."""
 
 
 def read_column(name: str, members: Any, known_flags: int | None = None) -> Column:
@@ -65,6 +66,10 @@ def read_column(name: str, members: Any, known_flags: int | None = None) -> Colu
     if not isinstance(members, dict):
         raise _refuse("field_type", name, "a column is not an object")
     mysql_type = members.get("t")
+    if mysql_type == GEOMETRY:
+        error = _refuse("column_type", name, "a column is of the type GEOMETRY, which TiDB does not have", mysql_type=mysql_type)
+        error.remedy = "Leave the column out of the changefeed (column-selectors), or the table (filter)"
+        raise error
     if type(mysql_type) is not int or mysql_type not in VALUE_CLASSES:
         raise _refuse("column_type", name, "a column has no type or an unknown one", mysql_type=mysql_type)
     flags = _read_flags(name, members) if known_flags is None else known_flags

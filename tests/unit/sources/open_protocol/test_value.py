@@ -162,3 +162,10 @@ def test_what_is_not_json_is_refused_in_valid_and_in_invalid_utf8(text):
         with pytest.raises(ProtocolError) as caught:
             parse(data)
         assert caught.value.facts["kind"] == "json"
+
+
+def test_geometry_is_refused_by_name():
+    with pytest.raises(ProtocolError, match="GEOMETRY") as caught:
+        read_column("area", column(255, 0, "AAAA"))
+    assert (caught.value.facts["kind"], caught.value.facts["column"]) == ("column_type", "area")
+    assert "column-selectors" in caught.value.remedy
