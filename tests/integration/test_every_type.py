@@ -20,7 +20,7 @@ from applier.model.position import Stream, Ts
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
 from tests.integration.every_type import CASES, VECTOR, TypeCase
-from tests.integration.mysql_replica import read
+from tests.integration.mysql_replica import read, run
 from tests.rig.clean_server import clean_server
 from tests.rig.local_replica import Replica
 
@@ -40,10 +40,14 @@ def schemas(mysql_url: str) -> Iterator[tuple[str, str]]:
     """The schema of the sink, and that of the application."""
     names = ("every_type", "every_type_stored")
     clean_server(mysql_url, *names)
-    with connect(mysql_url) as connection, connection.cursor() as cursor:
-        for name in names:
-            cursor.execute(f"CREATE DATABASE {name} DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+    [(_, before)] = read(mysql_url, "SHOW GLOBAL VARIABLES LIKE 'local_infile'")
+    run(
+        mysql_url,
+        "SET GLOBAL local_infile = ON",
+        *(f"CREATE DATABASE {name} DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin" for name in names),
+    )
     yield names
+    run(mysql_url, f"SET GLOBAL local_infile = {before}")
     clean_server(mysql_url, *names)
 
 
@@ -105,10 +109,18 @@ def differences(url: str, schemas: tuple[str, str], world: World) -> list[str]:
     return found
 
 
+def loads(url: str) -> int:
+    [(_, count)] = read(url, "SHOW GLOBAL STATUS LIKE 'Com_load'")
+    return int(count)
+
+
 @pytest.mark.parametrize("flavour", Flavour)
 @pytest.mark.parametrize("rows", [0, LOADED], ids=["by REPLACE", "by loads"])
 def test_s17_s18_s19_every_type_is_stored_as_if_it_had_been_inserted(flavour, rows, mysql_url, kafka, schemas):
     world = World([*CASES, *([VECTOR] if has_vectors(mysql_url) else [])], rows)
     world.make(mysql_url, schemas)
+    before = loads(mysql_url)
     caught_up(world, flavour, schemas[0], mysql_url, kafka)
     assert differences(mysql_url, schemas, world) == []
+    # VECTOR is never loaded, and a group with -0.0 or with foreign text is left to REPLACE.
+    assert rows == 0 or loads(mysql_url) - before > len(CASES) // 2

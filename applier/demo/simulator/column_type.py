@@ -129,7 +129,7 @@ def set_of(*labels: str) -> UpstreamType:
 
 
 def _label_list(labels: tuple[str, ...]) -> str:
-    return ",".join("'" + label.replace("'", "''") + "'" for label in labels)
+    return ",".join("'" + label.replace("\\", "\\\\").replace("'", "''") + "'" for label in labels)
 
 
 def date() -> UpstreamType:
