@@ -20,7 +20,8 @@ from applier.planner.rejected_rows import PlannedRows
 from applier.planner.rendering import KeyText
 from applier.planner.statement import Statement
 
-MOST_READ: Final = 1000
+ROWS_AT_ONCE: Final = 2_000
+MOST_READ: Final = 1_000
 """Rows of a READ at most. The writer holds what it returns: few of large values."""
 MOST_LARGE_READ: Final = 10
 _LARGE: Final = ("blob", "text", "json", "long", "medium", "geometry", "vector")
@@ -46,11 +47,19 @@ class PartialPlan:
     def statements(self) -> Iterator[Statement]:
         """Yield READs; DELETEs where no unique index is exactly the key; REPLACEs of the rows that need no reading."""
         how: LaidRows | None = None
-        for key, base, parts in self._partial.laid_over(self._whole.final):
+        for number, (key, base, parts) in enumerate(self._partial.laid_over(self._whole.final), 1):
             how = how or self._how(self._whole.of(parts[0].final), parts[0].row)
             self._lay(how, key, base, parts)
-        if how is None:
-            return
+            # As they come: a row with its literals and events takes several times the memory of its images.
+            if number % ROWS_AT_ONCE == 0:
+                yield from self._taken(how)
+        if how is not None:
+            yield from self._taken(how)
+
+    def _taken(self, how: LaidRows) -> Iterator[Statement]:
+        """Yield the statements of the rows that were laid since the last call."""
+        written, read = self._written, self._read
+        self._written, self._read = [], {}
         dropped: list[Sequence[RejectedEvent]] = []
 
         def refuse(events: Sequence[RejectedEvent], key: Sequence[str], error: ApplierError) -> None:
@@ -58,9 +67,9 @@ class PartialPlan:
             dropped.append(events)
 
         if not self._description.has_unique_key(how.key):
-            yield from how.deletes([*self._written, *(row for rows in self._read.values() for row in rows)], refuse)
-        yield from how.replaces([row for row in self._written if row.events not in dropped], refuse)
-        for wanted, rows in self._read.items():
+            yield from how.deletes([*written, *(row for rows in read.values() for row in rows)], refuse)
+        yield from how.replaces([row for row in written if row.events not in dropped], refuse)
+        for wanted, rows in read.items():
             kept = [row for row in rows if row.events not in dropped]
             yield from how.reads(kept, wanted, self._most(wanted))
 

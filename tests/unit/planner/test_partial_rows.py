@@ -119,6 +119,14 @@ def test_a_table_without_a_unique_index_on_the_key_is_read_before_its_rows_are_d
     }
 
 
+def test_many_rows_are_planned_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("applier.planner.partial_plan.ROWS_AT_ONCE", 3)
+    rows = [part(5 + n % 2, n, shape=ONLY_A) for n in range(7)]
+    statements, _ = plan(packed(*rows, part(4, 2)), tables=[FILLED])
+    assert sorted((one.phase, one.rows) for one in statements) == [(Phase.READ, 1), (Phase.READ, 2), (Phase.READ, 3), (Phase.REPLACE, 1)]
+    assert sorted(ran(statements, {})) == list(range(7))
+
+
 def test_a_table_of_a_group_that_is_applied_again_is_read_again() -> None:
     statements, _ = plan(packed(part(5, 1, shape=ONLY_A)), tables=[FILLED], window=between(5, 9, again=True))
     assert [one.phase for one in statements] == [Phase.READ]
