@@ -1,11 +1,17 @@
 """A statement's clauses are rewritten, and nothing beside them: no name, no string, no comment; and no text breaks the rewriting."""
 
-from hypothesis import given
+from contextlib import suppress
+
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from applier.ddl import parse_ddl
+from applier.ddl.adaptation import indexes_by_name, left_out, refuse_inexpressible, without_missing_indexes
+from applier.ddl.beside import online, runs_beside
 from applier.ddl.comment import as_tidb_reads
 from applier.ddl.renaming import renamed
+from applier.ddl.target import MARIADB_COLLATIONS, UPSTREAM, Target
+from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
 from applier.model.position import Ts
 from applier.sinks.mysql.ddl.rewrite import sink_statement
@@ -40,11 +46,21 @@ WORDS = [
     ),
     *("INT", "KEY", "UNIQUE", "CONSTRAINT", "PARTITION", "BY", "VALUES", "LESS", "THAN", "SUBPARTITION", "TTL", "USING", "HASH", "ON"),
     *("MODIFY", "CHANGE", "'x'", "/*T!", "/*!50100", "*/", "-", "5", "IGNORE", "SET", "AFTER", "DEFAULT", "CHARACTER", "COLLATE", "BINARY"),
+    *("VECTOR", "HYBRID", "COLUMNAR", "WHERE", "RENAME", "TO", "FIRST", "LAST", "MERGE", "INTERVAL", "utf8mb4_0900_bin", "LOWER"),
 ]
 
 
-def rewritten(query: str) -> str:
-    return sink_statement(DdlEvent(commit_ts=Ts(1), schema="s", table="t", query=query, ddl_type=0))
+MARIADB = Target(
+    has_vectors=False, has_vector_indexes=False, has_expression_indexes=False, has_intervals=False, collations=MARIADB_COLLATIONS
+)
+
+
+def event(query: str) -> DdlEvent:
+    return DdlEvent(commit_ts=Ts(1), schema="s", table="t", query=query, ddl_type=0)
+
+
+def rewritten(query: str, target: Target = UPSTREAM) -> str:
+    return sink_statement(event(query), target=target)
 
 
 def name(text: str) -> str:
@@ -68,7 +84,7 @@ def test_names_strings_and_comments_stay_as_they_are(text: str) -> None:
         f"CREATE INDEX {quoted} ON {quoted}.{quoted} ({quoted}) COMMENT {literal} {remark}",
         f"CREATE TABLE t (a INT) {remark} PARTITION BY LIST COLUMNS ({quoted}) (PARTITION {quoted} VALUES IN ({literal}))",
     ):
-        assert rewritten(query) == query
+        assert rewritten(query) == rewritten(query, MARIADB) == query
 
 
 @given(text=TEXTS)
@@ -129,3 +145,19 @@ def test_no_text_breaks_the_routing(query: str) -> None:
     there = renamed(ddl, archived)
     if there is not None:
         assert renamed(there, lambda name: name) == there
+
+
+@given(query=st.lists(st.sampled_from([*WORDS, *CLAUSES]), max_size=16).map(" ".join) | st.text(max_size=40) | TEXTS)
+@example(query="ALTER TABLE t ADD a VECTOR ( 5")
+@example(query="CREATE INDEX t ON t ( (")
+def test_no_text_breaks_the_adaptation_to_a_server(query: str) -> None:
+    sent = rewritten(query, MARIADB)
+    left_out(query, MARIADB)
+    indexes_by_name(query)
+    without_missing_indexes(query, ())
+    with suppress(NeedsOperator):
+        refuse_inexpressible(event(query), MARIADB)
+    # What is adapted is not adapted again.
+    assert rewritten(sent, MARIADB) == sent or not sent or "/*" in sent
+    if runs_beside(sent):
+        assert runs_beside(online(sent))
