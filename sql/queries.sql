@@ -11,6 +11,9 @@ SELECT updated_at FROM applier.progress WHERE name = :name;
 -- progress_lock: the first statement of every transaction that writes: the fence, held until COMMIT
 SELECT epoch, window_id, checkpoint_ts, start_ts FROM applier.progress WHERE name = :name FOR UPDATE;
 
+-- progress_share: the first statement of every transaction that writes rows ahead: many may hold it, and none of them past the fence
+SELECT epoch, window_id, checkpoint_ts, start_ts FROM applier.progress WHERE name = :name LOCK IN SHARE MODE;
+
 -- progress_begin: a new replica at its starting point
 INSERT INTO applier.progress (name, epoch, window_id, checkpoint_ts, start_ts, updated_at)
 VALUES (:name, :epoch, 0, :start_ts, :start_ts, UTC_TIMESTAMP(6));
@@ -23,18 +26,21 @@ WHERE name = :name AND epoch = :epoch AND window_id = :window_id;
 UPDATE applier.progress SET epoch = :epoch, updated_at = UTC_TIMESTAMP(6) WHERE name = :name;
 
 -- stream_read: the durable positions of all streams
-SELECT topic, partition_number, topic_id, next_offset, resolved_ts FROM applier.stream WHERE name = :name;
+SELECT topic, partition_number, topic_id, next_offset, resolved_ts, applied_ts FROM applier.stream WHERE name = :name;
 
 -- stream_write: the positions that changed
-REPLACE INTO applier.stream (name, topic, partition_number, topic_id, next_offset, resolved_ts)
-VALUES (:name, :topic, :partition_number, :topic_id, :next_offset, :resolved_ts);
+REPLACE INTO applier.stream (name, topic, partition_number, topic_id, next_offset, resolved_ts, applied_ts)
+VALUES (:name, :topic, :partition_number, :topic_id, :next_offset, :resolved_ts, :applied_ts);
 
 -- known_table_read: the tables that were absent or empty before this replica's first event on them
-SELECT schema_name, table_name FROM applier.known_table WHERE name = :name;
+SELECT schema_name, table_name, is_ahead FROM applier.known_table WHERE name = :name;
 
 -- known_table_write: store that fact, in the transaction that relies on it
-REPLACE INTO applier.known_table (name, schema_name, table_name, since_ts)
-VALUES (:name, :schema_name, :table_name, :since_ts);
+REPLACE INTO applier.known_table (name, schema_name, table_name, since_ts, is_ahead)
+VALUES (:name, :schema_name, :table_name, :since_ts, 0);
+
+-- known_table_ahead: whether a table's rows are written ahead of the checkpoint, in the transaction that passes them
+UPDATE applier.known_table SET is_ahead = :is_ahead WHERE name = :name AND schema_name = :schema_name AND table_name = :table_name;
 
 -- table_location_read: where the sink has upstream's tables; an empty name: left out
 SELECT upstream_schema, upstream_table, schema_name, table_name FROM applier.table_location WHERE name = :name;

@@ -42,7 +42,7 @@ CREATE TABLE applier.owner_session (
   PRIMARY KEY (name,token)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- the durable position of each stream
+-- the durable position of each stream; applied_ts: up to where its rows are written ahead of the checkpoint (0: nothing is)
 CREATE TABLE applier.stream (
   name VARCHAR(64) NOT NULL,
   topic VARCHAR(249) NOT NULL,
@@ -50,15 +50,17 @@ CREATE TABLE applier.stream (
   topic_id VARCHAR(64) NOT NULL,
   next_offset BIGINT NOT NULL,
   resolved_ts BIGINT UNSIGNED NOT NULL,
+  applied_ts BIGINT UNSIGNED NOT NULL,
   PRIMARY KEY (name,topic,partition_number)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- tables that were absent or empty before the replica's first event on them
+-- tables that were absent or empty before the replica's first event on them; is_ahead: whether their rows are written ahead
 CREATE TABLE applier.known_table (
   name VARCHAR(64) NOT NULL,
   schema_name VARCHAR(192) NOT NULL,
   table_name VARCHAR(192) NOT NULL,
   since_ts BIGINT UNSIGNED NOT NULL,
+  is_ahead BIGINT NOT NULL,
   PRIMARY KEY (name,schema_name,table_name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

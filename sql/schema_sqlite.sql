@@ -41,7 +41,7 @@ CREATE TABLE applier_owner_session (
   PRIMARY KEY (name, token)
 );
 
--- the durable position of each stream
+-- the durable position of each stream; applied_ts: up to where its rows are written ahead of the checkpoint (0: nothing is)
 CREATE TABLE applier_stream (
   name TEXT NOT NULL,
   topic TEXT NOT NULL,
@@ -49,15 +49,17 @@ CREATE TABLE applier_stream (
   topic_id TEXT NOT NULL,
   next_offset BIGINT NOT NULL,
   resolved_ts BLOB NOT NULL,
+  applied_ts BLOB DEFAULT 0 NOT NULL,
   PRIMARY KEY (name, topic, partition_number)
 );
 
--- tables that were absent or empty before the replica's first event on them
+-- tables that were absent or empty before the replica's first event on them; is_ahead: whether their rows are written ahead
 CREATE TABLE applier_known_table (
   name TEXT NOT NULL,
   schema_name TEXT NOT NULL,
   table_name TEXT NOT NULL,
   since_ts BLOB NOT NULL,
+  is_ahead BIGINT DEFAULT 0 NOT NULL,
   PRIMARY KEY (name, schema_name, table_name)
 );
 

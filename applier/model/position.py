@@ -57,15 +57,21 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamPosition:
-    """The durable position of one stream."""
+    """The durable position of one stream. ``applied_ts``: up to where its rows are written ahead of W; 0: nothing may be (row mode)."""
 
     next_offset: Offset
     resolved_ts: Ts
+    applied_ts: Ts = NO_TS
 
 
 def physical_ms(ts: Ts) -> int:
     """Return the wall-clock part of a TSO in milliseconds since the Unix epoch."""
     return ts >> LOGICAL_BITS
+
+
+def later_by(ts: Ts, milliseconds: int) -> Ts:
+    """Return the TSO that is so much later."""
+    return Ts(ts + (milliseconds << LOGICAL_BITS))
 
 
 def ts_at(moment: datetime) -> Ts:

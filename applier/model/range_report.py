@@ -88,6 +88,14 @@ class TableRows(NamedTuple):
         )
 
 
+class ChangedKey(NamedTuple):
+    """A raw update that has changed its handle key: a delete and an upsert in one event."""
+
+    offset: Offset
+    table: TableName
+    commit_ts: Ts
+
+
 class RowCount(NamedTuple):
     """How many of a range's cached rows have commit_ts <= ``ts``."""
 
@@ -127,6 +135,10 @@ class RangeReport:
     """Whether no event follows that admin event in the range."""
     left_out: tuple[TableName, ...] = ()
     """Tables of which the filter has left out rows that were no replays."""
+    first_resolved_ts: Ts = Ts(0)
+    """The first resolved event; 0: none."""
+    changed_key: ChangedKey | None = None
+    """The first raw update that has changed its handle key, where the listener looks for them (``ListenTask.watches_keys``)."""
     rejected_events: tuple[RejectedEvent, ...] = ()
     """Few. No position may pass them before they are stored."""
     repeats: tuple[RepeatPoint, ...] = ()

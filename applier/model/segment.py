@@ -9,14 +9,14 @@ that decides the same with the other sign loses or repeats a transaction at a bo
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from applier.model.events import FoldedName
-from applier.model.position import Ts, physical_ms
+from applier.model.position import Stream, Ts, physical_ms
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -211,23 +211,54 @@ def may_hold(ts: Ts, min_ts: int, max_ts: int) -> bool:
     return min_ts <= ts <= max_ts
 
 
+# --- rows ahead of W (``consistency = "row"``) ---------------------------------------------------------------------------
+
+
+def row_limit(resolved_ts: Ts, known_ts: Ts, barrier_ts: Ts | None) -> Ts:
+    """Return up to where a stream's rows may be written ahead of W; ``known_ts``: up to there the DDLs of all topics are known.
+
+    ``barrier_ts``: that of the first DDL that waits. Rows at it belong before it.
+    """
+    # Below both promises, not at them: at exactly its promise a stream may still bring a row, and a topic a DDL.
+    limit = Ts(min(resolved_ts, known_ts) - 1)
+    return limit if barrier_ts is None else min(limit, barrier_ts)
+
+
+def just_before(ts: Ts) -> Ts:
+    """Return the last timestamp before a row that must wait for W."""
+    return Ts(ts - 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsWritten:
+    """Rows that are in the sink ahead of the checkpoint: those of ``tables``, of each stream up to a commit_ts."""
+
+    upto: Mapping[Stream, Ts]
+    tables: frozenset[FoldedName]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentWindow:
     """Rows with ``after_ts`` < commit_ts <= ``upto_ts``; with ``again`` also those at exactly ``after_ts``.
 
     Not again: rows of the ``settled_tables`` that a DDL at ``after_ts`` has touched (a schema stands as ``(schema, '')``), and rows
-    of tables without a key.
+    of tables without a key. Not at all: rows that are ``written`` already.
     """
 
     after_ts: Ts
     upto_ts: Ts
     again: bool
     settled_tables: frozenset[FoldedName]
+    written: RowsWritten | None = None
 
-    def floor(self, table: FoldedName, *, keyed: bool) -> int:
-        """Return the bound below which rows of ``table`` are out: floor < commit_ts <= ``upto_ts`` are in (``inside``)."""
+    def bound(self, stream: Stream, table: FoldedName, *, keyed: bool) -> Any:
+        """Return what decides about rows of ``table`` in ``stream`` (``inside``): here those above a floor, up to ``upto_ts``, are in."""
         is_again = self.again and keyed and not table.is_covered(self.settled_tables)
-        return self.after_ts - 1 if is_again else self.after_ts
+        floor = self.after_ts - 1 if is_again else self.after_ts
+        if self.written is None or table not in self.written.tables:
+            return floor
+        # Written again, a row would step back, and its later version, which is in the sink too, would not come again.
+        return max(floor, self.written.upto.get(stream, floor))
 
     def may_select(self, min_ts: int, max_ts: int) -> bool:
         """Whether rows between two commit_ts (inclusive) may be in; those at ``after_ts`` whatever their table."""
@@ -235,13 +266,13 @@ class SegmentWindow:
 
     def selects_all(self, min_ts: int, max_ts: int) -> bool:
         """Whether all rows between two commit_ts (inclusive) are in, whatever their table."""
-        return lies_in_segment(min_ts, max_ts, self.after_ts, self.upto_ts)
+        return self.written is None and lies_in_segment(min_ts, max_ts, self.after_ts, self.upto_ts)
 
-    def inside(self, commit_ts: Iterable[int], floors: Iterable[int]) -> list[bool]:
-        """Say of each row whether it is in. ``floors``: the ``floor`` of each row's table."""
+    def inside(self, commit_ts: Iterable[int], bounds: Iterable[Any]) -> list[bool]:
+        """Say of each row whether it is in. ``bounds``: the ``bound`` of each row's stream and table."""
         upto_ts = self.upto_ts
         # Over columns, and in one place: the loop is the hot part of a chunk at the border of a segment.
-        return [floor < ts <= upto_ts for ts, floor in zip(commit_ts, floors, strict=True)]
+        return [floor < ts <= upto_ts for ts, floor in zip(commit_ts, bounds, strict=True)]
 
     def snapshot_ts(self, latest_ts: int) -> int:
         """Return the timestamp at which rows of upstream are as they are after this window. ``latest_ts``: of the rows that are read."""
@@ -251,6 +282,33 @@ class SegmentWindow:
     def own(self, commit_ts: Iterable[int]) -> set[int]:
         """Return the distinct commit_ts without that of the group that is applied again."""
         return {ts for ts in commit_ts if ts > self.after_ts}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowWindow(SegmentWindow):
+    """Rows that are written ahead: of ``tables``, those of each stream between its own two commit_ts in ``spans``."""
+
+    spans: Mapping[Stream, tuple[Ts, Ts]]
+    tables: frozenset[FoldedName]
+
+    def bound(self, stream: Stream, table: FoldedName, *, keyed: bool) -> Any:
+        """Return the span of rows of ``table`` in ``stream``; an empty one if they are not written ahead."""
+        return self.spans.get(stream, (0, 0)) if keyed and table in self.tables else (0, 0)
+
+    def selects_all(self, min_ts: int, max_ts: int) -> bool:
+        """Return False: it depends on the stream and the table."""
+        del min_ts, max_ts
+        return False
+
+    def inside(self, commit_ts: Iterable[int], bounds: Iterable[Any]) -> list[bool]:
+        """Say of each row whether it is in."""
+        return [floor < ts <= ceiling for ts, (floor, ceiling) in zip(commit_ts, bounds, strict=True)]
+
+    @classmethod
+    def of(cls, spans: Mapping[Stream, tuple[Ts, Ts]], tables: frozenset[FoldedName]) -> "RowWindow":
+        """Make the window, which as a whole reaches from the least to the greatest commit_ts."""
+        after_ts, upto_ts = min(span[0] for span in spans.values()), max(span[1] for span in spans.values())
+        return cls(after_ts=after_ts, upto_ts=upto_ts, again=False, settled_tables=frozenset(), spans=spans, tables=tables)
 
 
 def are_contiguous(windows: Sequence[SegmentWindow]) -> bool:

@@ -94,8 +94,11 @@ class Compaction:
     def _inside(self, chunk: Chunk, numbers: Sequence[int]) -> Chunk:
         """Return the rows inside of the window."""
         is_keyed = [number in self._readers or bool(self.origins[number].shape.handle_key) for number in numbers]
-        floors = [self._window.floor(self._names[number], keyed=keyed) for number, keyed in zip(numbers, is_keyed, strict=True)]
-        inside = self._window.inside(chunk.commit_ts, map(floors.__getitem__, chunk.origin))
+        bounds = [
+            self._window.bound(self.origins[number].stream, self._names[number], keyed=keyed)
+            for number, keyed in zip(numbers, is_keyed, strict=True)
+        ]
+        inside = self._window.inside(chunk.commit_ts, map(bounds.__getitem__, chunk.origin))
         return chunk if all(inside) else selected(chunk, list(compress(range(len(inside)), inside)))
 
     def _feed_table(self, table: FoldedName, rows: Chunk, numbers: Sequence[int]) -> None:

@@ -25,6 +25,8 @@ class Progress:
     positions: dict[Stream, StreamPosition]
     topic_ids: dict[str, str]
     known_tables: frozenset[FoldedName]
+    ahead_tables: frozenset[FoldedName] = frozenset()
+    """The known tables whose rows are written ahead of the checkpoint, up to their stream's ``applied_ts``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,7 @@ class ProgressCommit:
     """How a transaction moves the progress. ``known_tables`` are recorded in it. ``topic_ids``: Kafka's ids of topics, if known.
 
     ``locations``: upstream's tables whose location in the sink has changed; ('', ''): left out; None: it has none any more.
+    ``ahead_tables``: known tables whose rows are written ahead of the checkpoint from now on (True), or are not any more.
     """
 
     checkpoint_ts: Ts
@@ -39,3 +42,4 @@ class ProgressCommit:
     known_tables: frozenset[FoldedName] = frozenset()
     topic_ids: dict[str, str] = field(default_factory=dict)
     locations: Mapping[FoldedName, FoldedName | None] = field(default_factory=dict)
+    ahead_tables: dict[FoldedName, bool] = field(default_factory=dict)

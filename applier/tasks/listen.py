@@ -29,7 +29,10 @@ GC_THRESHOLD: Final = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenTask:
-    """One range to read. Rows below ``floor_ts`` are replays: dropped and counted. ``expected_bytes``: for dealing ranges out to tasks."""
+    """One range to read. Rows below ``floor_ts`` are replays: dropped and counted. ``expected_bytes``: for dealing ranges out to tasks.
+
+    ``watches_keys``: the report names the first update that has changed its handle key.
+    """
 
     range: RangeId
     floor_ts: Ts
@@ -38,6 +41,7 @@ class ListenTask:
     expected_bytes: int = 0
     notes_repeats: bool = False
     """Whether tables without a key are written: see ``RangeReport.repeats``."""
+    watches_keys: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +199,7 @@ class _RangeListener:
     def __init__(self, task: ListenTask, decoder: Decoder, chunks: _OpenChunks) -> None:
         self._chunks = chunks
         self._stream, tolerance = task.range.stream, task.tolerance
+        self._watches_keys = task.watches_keys
         self._placer = decoder.placer(self._stream) if tolerance.is_strict else TolerantPlacer(self._stream, tolerance, decoder)
         self.summary = RangeSummary(task.range, task.floor_ts, tolerance.stored, notes_repeats=task.notes_repeats)
 
@@ -203,6 +208,8 @@ class _RangeListener:
         try:
             for placed in self._placer.place_all(records):
                 if isinstance(placed, PlacedRows):
+                    if self._watches_keys:
+                        self.summary.note_changed_key(placed)
                     rows, tables = self.summary.add_rows(placed)
                     if tables:
                         self._chunks.deal(self._stream, tables, rows)

@@ -6,14 +6,14 @@ megabytes (DESIGN.md 15).
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
-from itertools import accumulate, compress
+from itertools import accumulate, compress, pairwise
 from typing import Any, Final
 
 from applier.model.chunk import bucket_seed
 from applier.model.errors import SourceError
 from applier.model.events import AdminEvent, DdlEvent, LeftOutTable, ResolvedEvent, Shape, TableName
 from applier.model.position import Offset, Stream, Ts
-from applier.model.range_report import DdlArrival, HoldPoint, RangeId, RangeReport, RowCount, TableRows
+from applier.model.range_report import ChangedKey, DdlArrival, HoldPoint, RangeId, RangeReport, RowCount, TableRows
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, QuarantineState, RejectedEvent
 from applier.model.segment import has_shown_past, is_past
 from applier.planner import bytes_key_names, key_names, unique_names
@@ -57,8 +57,9 @@ class RangeSummary:
     """Collects the report of one range."""
 
     __slots__ = (
-        "_bytes", "_ddls", "_early", "_ends_announced", "_floor_ts", "_has_keyless", "_held", "_hold", "_left_out", "_partitions",
-        "_range", "_rejected", "_repeats", "_replays", "_resolved_ts", "_stored", "_tables", "_top", "_ts", "events",
+        "_bytes", "_changed_key", "_ddls", "_early", "_ends_announced", "_first_resolved_ts", "_floor_ts", "_has_keyless", "_held", "_hold",
+        "_left_out", "_partitions", "_range", "_rejected", "_repeats", "_replays", "_resolved_ts", "_stored", "_tables", "_top", "_ts",
+        "events",
     )  # fmt: skip
 
     def __init__(self, range_id: RangeId, floor_ts: Ts, stored: Collection[tuple[int, int]], *, notes_repeats: bool = False) -> None:
@@ -73,7 +74,8 @@ class RangeSummary:
         self._left_out: dict[TableName, None] = {}
         self._held = 0
         self._early: tuple[int, int] | None = None
-        self._resolved_ts = 0
+        self._changed_key: ChangedKey | None = None
+        self._resolved_ts = self._first_resolved_ts = 0
         self._replays = self._bytes = 0
         self.events = self._partitions = 0
         self._ends_announced = False
@@ -104,6 +106,16 @@ class RangeSummary:
             for table, ts in zip(map(tables.__getitem__, rows.shape), times, strict=True):
                 table.count(1, ts, ts)
         return rows, tables
+
+    def note_changed_key(self, rows: PlacedRows) -> None:
+        """Note the first update that has changed its key: two rows of one event, which follow one another."""
+        if self._changed_key is not None or len(set(rows.offset)) == len(rows.offset):
+            return
+        for row, (place, following) in enumerate(pairwise(zip(rows.offset, rows.index, strict=True))):
+            if place == following:
+                shape = rows.shapes[rows.shape[row]]
+                self._changed_key = ChangedKey(Offset(place[0]), shape.name, Ts(rows.commit_ts[row]))
+                return
 
     def _drop_replays(self, rows: PlacedRows) -> PlacedRows:
         """Return the rows that are not below the floor; count the others."""
@@ -148,6 +160,7 @@ class RangeSummary:
             self._resolved_ts = max(self._resolved_ts, event.ts)
             if self._repeats is not None:
                 self._repeats.promise(offset, event.ts)
+            self._first_resolved_ts = self._first_resolved_ts or event.ts
             # ts - 1: a restart needs the first resolved event *above* A again, and the first row at or above A (model.segment).
             self._hold_rows([offset], [event.ts - 1])
         elif isinstance(event, DdlEvent):
@@ -207,6 +220,8 @@ class RangeSummary:
             left_out=tuple(self._left_out),
             partitions=self._partitions,
             ends_announced=self._ends_announced,
+            first_resolved_ts=Ts(self._first_resolved_ts),
+            changed_key=self._changed_key,
             rejected_events=tuple(self._rejected.values()),
             repeats=() if self._repeats is None else self._repeats.found(),
         )

@@ -24,7 +24,7 @@ class Epochs:
 
     def claim(self, connection: Connection, run_id: str, host: str, process: int) -> int:
         """Make the run ``run_id`` the owner under a new epoch, which fences every older one; return the epoch."""
-        progress = ProgressTable(self.bookkeeping).row(connection, locked=True)
+        progress = ProgressTable(self.bookkeeping).row(connection, "progress_lock")
         owner = OwnerTable(self.bookkeeping).read(connection, locked=True)
         # The greater of the two rows: a run that died between claim and begin left an epoch in the owner's row only.
         epoch = 1 + max(progress.fence.epoch if progress else 0, owner.owner.epoch if owner else 0)
@@ -44,7 +44,7 @@ class Epochs:
 
         It waits for a write in flight, which so either is in the progress returned or can never arrive.
         """
-        progress = ProgressTable(self.bookkeeping).row(connection, locked=True)
+        progress = ProgressTable(self.bookkeeping).row(connection, "progress_lock")
         owner = self._own(connection, run_id)
         if progress is None:
             message = "the progress row of the replica is missing in the sink"

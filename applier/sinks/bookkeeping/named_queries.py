@@ -19,7 +19,7 @@ _NAMED = re.compile(r"^-- (?P<name>\w+): .+\n(?P<body>[^;]+);", re.MULTILINE)
 _LISTED = re.compile(r"\bIN :(\w+)")
 # What SQLite writes differently. It has no schemas, no row locks (BEGIN IMMEDIATE locks the file), and other functions of time.
 _SQLITE = (
-    (re.compile(r"\s+FOR UPDATE$"), ""),
+    (re.compile(r"\s+(FOR UPDATE|LOCK IN SHARE MODE)$"), ""),
     (re.compile(r"UTC_TIMESTAMP\(6\)"), "STRFTIME('%Y-%m-%d %H:%M:%f', 'now')"),
 )
 

@@ -56,7 +56,7 @@ class ProgressTable:
     def load(self, connection: Connection, known_tables: frozenset[FoldedName] | None = None) -> Progress | None:
         """Read the progress as it was at one moment, without waiting for a writer; None before ``begin``.
 
-        ``known_tables``, if given, are not read: a replica has ten thousand of them, and each commit reads the progress back.
+        ``known_tables``, if given, are not read (nor ``ahead_tables``, which only a start needs): a replica has ten thousand of them, and each commit reads the progress back.
         RetryableSinkError if a writer commits again and again in between.
         """
         # Two reads of the row with the same fence enclose one state: each commit increments window_id. A snapshot would do
@@ -73,7 +73,7 @@ class ProgressTable:
 
     def lock(self, connection: Connection, fence: Fence) -> FenceState:
         """Lock the progress row and compare it with ``fence``: the first statement of every transaction that writes."""
-        row = self.row(connection, locked=True)
+        row = self.row(connection, "progress_lock")
         if row is None:
             return FenceState.RELOAD
         if row.fence.epoch != fence.epoch:
@@ -82,6 +82,13 @@ class ProgressTable:
             return FenceState.HELD
         # Each commit increments window_id: one more means that an earlier attempt of this very write has committed.
         return FenceState.ALREADY if row.fence.window_id == fence.window_id + 1 else FenceState.RELOAD
+
+    def share(self, connection: Connection, fence: Fence) -> FenceState:
+        """Lock the progress row together with other writers of rows, and compare it: none of them is left when the progress moves."""
+        row = self.row(connection, "progress_share")
+        if row is None or row.fence == fence:
+            return FenceState.RELOAD if row is None else FenceState.HELD
+        return FenceState.FENCED if row.fence.epoch != fence.epoch else FenceState.RELOAD
 
     def hold(self, connection: Connection, fence: Fence) -> Ts:
         """Lock the progress row and return the checkpoint. Fenced or UnknownOutcome unless the row has this fence."""
@@ -126,16 +133,18 @@ class ProgressTable:
             raise InvariantViolation(message, replica=self.bookkeeping.name)
         return self._collect(connection, row)
 
-    def row(self, connection: Connection, *, locked: bool = False) -> ProgressRow | None:
-        """Read the progress row; None before ``begin``."""
-        row = self.bookkeeping.run(connection, "progress_lock" if locked else "progress_read").one_or_none()
+    def row(self, connection: Connection, query: str = "progress_read") -> ProgressRow | None:
+        """Read the progress row by one of the statements that do; None before ``begin``."""
+        row = self.bookkeeping.run(connection, query).one_or_none()
         return None if row is None else ProgressRow(Fence(row.epoch, row.window_id), Ts(int(row.checkpoint_ts)), Ts(int(row.start_ts)))
 
     def _collect(self, connection: Connection, row: ProgressRow, known_tables: frozenset[FoldedName] | None = None) -> Progress:
         streams = StreamTable(self.bookkeeping).read(connection)
+        ahead_tables: frozenset[FoldedName] = frozenset()
         if known_tables is None:
-            rows = self.bookkeeping.run(connection, "known_table_read")
+            rows = self.bookkeeping.run(connection, "known_table_read").all()
             known_tables = frozenset(FoldedName(row.schema_name, row.table_name) for row in rows)
+            ahead_tables = frozenset(FoldedName(row.schema_name, row.table_name) for row in rows if row.is_ahead)
         return Progress(
             fence=row.fence,
             checkpoint_ts=row.checkpoint_ts,
@@ -143,6 +152,7 @@ class ProgressTable:
             positions={stream: stored.position for stream, stored in streams.items()},
             topic_ids={stream.topic: stored.topic_id for stream, stored in streams.items() if stored.topic_id},
             known_tables=known_tables,
+            ahead_tables=ahead_tables,
         )
 
     def _write_known_tables(self, connection: Connection, commit: ProgressCommit) -> None:
@@ -150,6 +160,12 @@ class ProgressTable:
         tables = [since | {"schema_name": table.schema, "table_name": table.table} for table in sorted(commit.known_tables)]
         if tables:
             connection.execute(self.bookkeeping.query("known_table_write"), tables)
+        ahead = [
+            {"name": self.bookkeeping.name, "schema_name": table.schema, "table_name": table.table, "is_ahead": int(is_ahead)}
+            for table, is_ahead in sorted(commit.ahead_tables.items())
+        ]
+        if ahead:
+            connection.execute(self.bookkeeping.query("known_table_ahead"), ahead)
 
     def locations(self, connection: Connection) -> dict[FoldedName, FoldedName]:
         """Read where the sink has each table of upstream, as far as a filter or routes have ever been configured."""

@@ -28,7 +28,10 @@ class StreamTable:
         """Return all streams."""
         return {
             Stream(row.topic, row.partition_number): StoredStream(
-                row.topic_id, StreamPosition(next_offset=Offset(row.next_offset), resolved_ts=Ts(int(row.resolved_ts)))
+                row.topic_id,
+                StreamPosition(
+                    next_offset=Offset(row.next_offset), resolved_ts=Ts(int(row.resolved_ts)), applied_ts=Ts(int(row.applied_ts))
+                ),
             )
             for row in self.bookkeeping.run(connection, "stream_read")
         }
@@ -49,6 +52,7 @@ class StreamTable:
                 "topic_id": entry.topic_id,
                 "next_offset": entry.position.next_offset,
                 "resolved_ts": self.bookkeeping.number(entry.position.resolved_ts),
+                "applied_ts": self.bookkeeping.number(entry.position.applied_ts),
             }
             for stream, entry in wanted.items()
             if stored.get(stream) != entry
