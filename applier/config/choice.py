@@ -24,6 +24,13 @@ class Consistency(StrEnum):
     ROW = "row"
 
 
+class DeclaredDispatcher(StrEnum):
+    """By what the changefeed chooses a row's partition, as far as ``consistency = "row"`` can use it."""
+
+    TABLE = "table"
+    INDEX_VALUE = "index-value"
+
+
 class DdlPolicy(StrEnum):
     """What happens to a DDL of one type."""
 

@@ -4,6 +4,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import Field, model_validator
 
+from applier.config.choice import Consistency
 from applier.config.ddl import DdlConfig
 from applier.config.http import HttpConfig
 from applier.config.log import LogConfig
@@ -48,6 +49,24 @@ class Config(Section):
         if self.ddl.background and self.sink.is_sqlite:
             raise refuse("ddl.background is for MariaDB and MySQL: a SQLite file has one writer", "Remove ddl.background")
         return self
+
+    @model_validator(mode="after")
+    def _check_rows(self) -> Self:
+        if self.sink.consistency is Consistency.ROW and self.source.dispatcher is None:
+            raise refuse(
+                'source.dispatcher is missing: sink.consistency = "row" needs to know it',
+                'Set it to "table" or "index-value", as the changefeed has it; with any other dispatcher, remove sink.consistency',
+            )
+        if self.sink.is_sqlite and (self.sink.writers or 1) > 1:
+            raise refuse("sink.writers: a SQLite file has one writer", "Remove sink.writers")
+        return self
+
+    @property
+    def writers(self) -> int:
+        """How many tasks write at once: several with ``consistency = "row"`` only."""
+        if self.sink.consistency is not Consistency.ROW or self.sink.is_sqlite:
+            return 1
+        return self.sink.writers or self.spark.writers
 
     # Under spark-submit the file's master is ignored, so the check is repeated with the one that counts.
     def submitted_to(self, master: str) -> Self:

@@ -1,6 +1,5 @@
 """``[sink]``: the database that is written."""
 
-from enum import StrEnum
 from typing import Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
@@ -11,7 +10,6 @@ from applier.config.section import Section
 from applier.config.tls import tls_of
 from applier.config.value import (
     Whole,
-    check_available,
     check_schema,
     nearest,
     parse_url,
@@ -34,6 +32,8 @@ class SinkConfig(Section):
     tls_cert: str | None = None
     tls_key: str | None = None
     consistency: Consistency = Consistency.TRANSACTION
+    writers: Annotated[Whole, Field(ge=1, le=64)] | None = None
+    """With ``consistency = "row"``: how many connections write at once; None: one per core."""
     max_transaction_rows: Annotated[Whole, Field(ge=1)] = 100_000
     bulk_load: BulkLoad = BulkLoad.AUTO
     keyless: Keyless = Keyless.STOP
@@ -69,12 +69,6 @@ class SinkConfig(Section):
         if self.tls != Tls() and self.is_sqlite:
             raise refuse("sets TLS for a SQLite file", "Remove the tls_ keys")
         return self
-
-    @field_validator("consistency")
-    @classmethod
-    def _refuse_unavailable(cls, value: StrEnum) -> StrEnum:
-        check_available(value, Consistency.TRANSACTION)
-        return value
 
     @property
     def is_sqlite(self) -> bool:

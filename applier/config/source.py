@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator, model_validator
 
-from applier.config.choice import OnRejectedEvent
+from applier.config.choice import DeclaredDispatcher, OnRejectedEvent
 from applier.config.claim_check import ClaimCheckConfig
 from applier.config.secret import SecretFile, with_files_read
 from applier.config.section import Properties, Seconds, Section
@@ -46,6 +46,8 @@ class SourceConfig(Section):
     """TiDB's table filter: the last rule that matches counts. None: all tables."""
     route: tuple[RouteConfig, ...] = ()
     event_filter: tuple[EventFilterConfig, ...] = ()
+    dispatcher: DeclaredDispatcher | None = None
+    """The changefeed's rule for partitions; needed for ``sink.consistency = "row"`` only."""
     on_unreadable: OnRejectedEvent = OnRejectedEvent.STOP
     claim_check: ClaimCheckConfig = ClaimCheckConfig()
     upstream: SecretStr | None = None

@@ -13,6 +13,7 @@ from applier.config.value import (
 
 LOCAL_THREADS: Final = re.compile(r"local(?:\[(\*|\d+)(,\s*\d+)?\])?$")
 """local, local[N], local[*] and local[N, retries]: the forms of Spark's "Master URLs"."""
+CLUSTER_WRITERS: Final = 4
 CLUSTER_BUCKETS: Final = 16
 """The cores of a cluster are unknown before Spark starts. This is enough: one writer is the ceiling of a replica."""
 
@@ -39,14 +40,18 @@ class SparkConfig(Section):
         return self._local_cores or CLUSTER_BUCKETS
 
     @property
-    def session_master(self) -> str:
-        """The master that Spark gets: a local one of N cores with 2 N + 1 slots.
+    def writers(self) -> int:
+        """How many tasks write rows ahead of the watermark, unless the configuration says it: one per core, 4 on a cluster."""
+        return self._local_cores or CLUSTER_WRITERS
 
-        Segments are read, prepared and written at the same time, N tasks each for the first two. The writing task mostly waits for the
+    def session_master(self, writers: int = 1) -> str:
+        """Return the master that Spark gets: a local one of N cores with 2 N slots, and one for each writer.
+
+        Segments are read, prepared and written at the same time, N tasks each for the first two. A writing task mostly waits for the
         database. It must not wait for a slot too, because nothing else writes.
         """
         threads = LOCAL_THREADS.match(self.master)
-        return f"local[{2 * self._local_cores + 1}{threads[2] or ''}]" if threads else self.master
+        return f"local[{2 * self._local_cores + writers}{threads[2] or ''}]" if threads else self.master
 
     @property
     def session_conf(self) -> Properties:

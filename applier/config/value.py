@@ -6,7 +6,6 @@ a value only where it cannot be a secret.
 
 import re
 from difflib import get_close_matches
-from enum import StrEnum
 from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator
@@ -108,9 +107,3 @@ def parse_url(text: str) -> URL:
         return read_address(text)
     except BadAddress as bad:
         raise refuse(bad.problem, bad.remedy) from None
-
-
-def check_available(value: StrEnum, available: StrEnum) -> None:
-    """Refuse a documented value that does not work yet."""
-    if value is not available:
-        raise refuse(f'"{value}" is not available yet', f'Set it to "{available}" or remove it')

@@ -117,6 +117,11 @@ class Barriers:
         stream = min(stream for stream, arrivals in self._arrivals.items() if key in arrivals)
         return Place(stream, self._arrivals[stream][key][0])
 
+    @property
+    def first_ts(self) -> Ts | None:
+        """The ts of the first DDL that waits, whether it may run or not."""
+        return self._times[0] if self._times else None
+
     def next_ts(self, watermark: Ts) -> Ts | None:
         """Return the ts of the next DDL that may run."""
         return self._times[0] if self._times and is_due(self._times[0], watermark) else None

@@ -110,6 +110,16 @@ class Cache:
     def _is_here(self, name: RangeId, number: int) -> bool:
         return name in self._ranges and self._ranges[name][0] == number
 
+    def report_of(self, name: RangeId) -> RangeReport:
+        """Return the report of a range with rows."""
+        return self._ranges[name][1]
+
+    def let_go(self, names: Iterable[RangeId]) -> None:
+        """Know that no segment needs these ranges, whatever the checkpoint is: they are released with the next step."""
+        for name in names:
+            if name not in self._pinned and self._drop(name):
+                self._empty[name] = None
+
     def names_of(self, stream: Stream) -> list[RangeId]:
         """Name the ranges with rows of a stream, in offset order."""
         return sorted(self._names.get(stream, ()))

@@ -17,7 +17,7 @@ are read next, by ``range_size`` and ``stream_rate`` (what a stream probably hol
 ranges, ``batch_bytes`` and ``closed_bytes`` what they weigh, ``sweep`` which rows lie in which, ``merging`` ranges that become one;
 ``barriers`` the DDLs that wait, ``ddl_order`` their order within one ts; ``checkpoint_group`` the rows at A; ``segments`` those that were
 cut, also ahead of A, and ``step_choice`` the next step; ``new_topics`` whether a topic's history was missed. Every ``<`` and ``<=`` of two
-timestamps is in ``model/segment``.
+timestamps is in ``model/segment``. With ``consistency = "row"``: ``rows_ahead`` which rows are written ahead of W.
 
 The caller, from one thread, repeats: ``plan`` ranges and have them read; ``report`` each (or ``forget`` it); fetch the list of
 partitions and only then ``list`` it; take steps from ``next_step`` until there is none, confirming each. While a step is open it may
@@ -33,9 +33,21 @@ from applier.coordinator.checkpoint_group import CheckpointGroup
 from applier.coordinator.open_step import OpenStep
 from applier.coordinator.policy import Policy
 from applier.coordinator.read_ahead import ReadAhead
+from applier.coordinator.rows_ahead import RowsAhead
 from applier.coordinator.segments import Segments
 from applier.coordinator.starting_point import StartingPoint
-from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl, NeedNames, SaveProgress, SegmentAhead, Step
+from applier.coordinator.step import (
+    ApplyRows,
+    ApplySegment,
+    AskKeys,
+    Evict,
+    ExecuteDdl,
+    KeyAnswer,
+    NeedNames,
+    SaveProgress,
+    SegmentAhead,
+    Step,
+)
 from applier.coordinator.step_choice import StepChoice
 from applier.coordinator.stored_offset import PlacedDdl
 from applier.coordinator.stream_state import StreamStatus
@@ -63,7 +75,9 @@ class Coordinator:
         self._reading = ReadAhead(self._streams, self._cache, self._window, policy)
         self._segments = Segments(self._cache, self._streams, self._group, policy.segment_rows)
         self._choice = StepChoice(self._window, self._streams, self._barriers, self._segments, self._rejected)
-        self._open = OpenStep()
+        self._open, self._has_rows = OpenStep(), policy.rows is not None
+        if (rows := policy.rows) is not None:
+            self.rows_ahead = RowsAhead(start, rows, self._streams, self._cache, self._barriers)
 
     # --- what is known ---------------------------------------------------------------------------------------------
 
@@ -112,7 +126,7 @@ class Coordinator:
         A stream that must wait because it is ahead of one that was read to its end need not be read further: W cannot grow.
         False as long as the partitions were not listed after the last report.
         """
-        if not self._window.is_fresh or self._open.step is not None or self._choice.is_due:
+        if not self._window.is_fresh or self._open.step is not None or self._choice.is_due or self._rows_step() is not None:
             return False
         return self._window.is_done or self._reading.has_read(ends)
 
@@ -159,7 +173,10 @@ class Coordinator:
             return
         begun_ts = self._begun_ts()
         self._streams.check(report, begun_ts)
-        self._streams.take(report, self._admitted(report) if report.ddls else (), begun_ts)
+        ddls = self._admitted(report) if report.ddls else ()
+        if self._has_rows:
+            self.rows_ahead.report(report, ddls)
+        self._streams.take(report, ddls, begun_ts)
         self._cache.add(report)
         self._rejected.add(report.rejected_events)
         self._window.is_fresh = False
@@ -196,9 +213,14 @@ class Coordinator:
         """Return the next step, or None. The caller confirms it by the method that belongs to it, or takes it back by ``withdraw``."""
         self._open.check_none()
         spent = self._cache.spent(self.checkpoint_ts)
-        step = Evict(spent) if spent else self._choice.next()
+        step = Evict(spent) if spent else self._rows_step() or self._choice.next()
+        if self._has_rows and isinstance(step, ApplySegment):
+            step = self.rows_ahead.without_written(step)
         self._open.open(step, self._cache.number)
         return step
+
+    def _rows_step(self) -> ApplyRows | AskKeys | None:
+        return None if not self._has_rows or self._rejected else self.rows_ahead.next(self._window)
 
     def segments_ahead(self, most_rows: int, at_least: int = 1) -> tuple[SegmentAhead, ...]:
         """Return the next closed segments that were not handed out yet, of about ``most_rows`` in all: up to the next DDL, or W.
@@ -208,7 +230,8 @@ class Coordinator:
         ranges, tables and rows unless it is ``again``: then the group at ``after_ts`` comes along. Until then the ranges stay cached.
         In rare cases the bounds change (``segments``). Then the segments are handed out again, and the caller must compare.
         """
-        return self._choice.cut_ahead(self._begun_ts(), most_rows, at_least)
+        # Not ahead of rows that are written meanwhile: what was rendered before them would take them back.
+        return () if self._has_rows else self._choice.cut_ahead(self._begun_ts(), most_rows, at_least)
 
     def progress_step(self) -> SaveProgress:
         """Return the step that writes the present positions without moving the checkpoint."""
@@ -223,6 +246,22 @@ class Coordinator:
         self._segments.applied(moves=moves_checkpoint(step.upto_ts, self.checkpoint_ts))
         self._advance(step.upto_ts, step.positions)
 
+    def rows_written(self, step: ApplyRows) -> None:
+        """The rows are durable, and how far their streams are."""
+        self._open.close(step)
+        self.rows_ahead.written(step, self.checkpoint_ts)
+        self._streams.store(self.checkpoint_ts, step.positions)
+
+    def rows_refused(self, step: ApplyRows, table: FoldedName) -> None:
+        """Rows of this table could not be written ahead: they wait for W, where a segment says what is wrong with them."""
+        self._open.close(step)
+        self.rows_ahead.tables.block(table)
+
+    def answer_keys(self, step: AskKeys, keys: Mapping[FoldedName, KeyAnswer]) -> None:
+        """Answer AskKeys; a table without an entry does not qualify."""
+        self._open.close(step)
+        self.rows_ahead.answer(step, keys)
+
     def executed(self, step: ExecuteDdl) -> None:
         """The DDL is durable as done or skipped."""
         self._open.close(step)
@@ -231,6 +270,8 @@ class Coordinator:
         self._group.ddl_executed(touches, self._open.reports, moves=moves_checkpoint(ts, self.checkpoint_ts))
         self._barriers.settle(step.identity)
         self._advance(ts, step.positions_done)
+        if self._has_rows:
+            self.rows_ahead.changed(touches)
 
     def saved(self, step: SaveProgress) -> None:
         """The positions are durable."""
@@ -255,3 +296,5 @@ class Coordinator:
     def _advance(self, checkpoint_ts: Ts, stored: Mapping[Stream, StreamPosition]) -> None:
         self._window.checkpoint_ts = checkpoint_ts
         self._streams.store(checkpoint_ts, stored)
+        if self._has_rows:
+            self.rows_ahead.moved()

@@ -7,6 +7,19 @@ from applier.model.topic_name import PartitionLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RowPolicy:
+    """How rows are written ahead of W (``consistency = "row"``): about ``most_rows`` at a time.
+
+    ``by_table``: the producer sends a whole table to one partition; else each key. ``settle_ms``: how long after a change of the partition
+    set, by upstream's clock, a node of the producer may still send rows to the old partitions.
+    """
+
+    by_table: bool
+    most_rows: int = 400_000
+    settle_ms: int = 600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """How much is read ahead and written at once. ``required_partitions``: topic -> how many of its partitions count (None: all).
 
@@ -30,3 +43,5 @@ class Policy:
     merge_ranges: int = 24
     merge_bytes: int = 32 << 20
     cached_bytes: int = 2 << 30
+    rows: RowPolicy | None = None
+    """None: ``consistency = "transaction"``."""

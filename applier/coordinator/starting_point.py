@@ -34,6 +34,8 @@ class StartingPoint:
     """Identities of the ledger at or above checkpoint_ts, done and skipped. Intents are settled before a stream is read."""
     ddl_touched_at_checkpoint: frozenset[FoldedName] | None = frozenset()
     """Names that the ledger's DDLs at checkpoint_ts touched; a schema stands as (schema, ''); None: everything."""
+    ahead_tables: frozenset[FoldedName] = frozenset()
+    """Tables whose rows are in the sink up to their stream's applied_ts."""
 
 
 def streams_that_begin_late(listing: Listing, positions: Iterable[Stream]) -> list[Stream]:

@@ -7,6 +7,8 @@ from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Place, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, TableRows
 from applier.model.rejected_event import RejectedEvent
+from applier.model.row_window import RowWindow
+from applier.model.segment import RowsWritten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,40 @@ class ApplySegment:
     positions: dict[Stream, StreamPosition]
     rows: int = 0
     """Rows of the segment at most, before compaction."""
+    written: RowsWritten | None = None
+    """Rows that were written ahead, and are left out."""
+
+
+KeyAnswer: TypeAlias = tuple[str, ...] | None
+"""The key of a table whose rows can be written one by one, as a report gives it (``TableRows.handle_key``); None: they cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskKeys:
+    """Answer which of these tables have rows that can be written ahead of W: one unique key in the sink, which compares bytes."""
+
+    tables: tuple[TableRows, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyRows:
+    """Write cached rows ahead of W: of ``tables``, those of each stream between the two commit_ts of its span, the second included.
+
+    They may be written in any number of transactions. When all are durable, ``positions`` and ``ahead_tables`` are, in one more; the
+    checkpoint stays where it is.
+    """
+
+    spans: dict[Stream, tuple[Ts, Ts]]
+    ranges: tuple[RangeId, ...]
+    tables: tuple[TableRows, ...]
+    positions: dict[Stream, StreamPosition]
+    ahead_tables: dict[FoldedName, bool]
+    rows: int
+
+    @property
+    def window(self) -> RowWindow:
+        """The rows that are written."""
+        return RowWindow.of(self.spans, frozenset(table.name.fold() for table in self.tables))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,4 +120,4 @@ class SaveProgress:
     rejected_events: tuple[RejectedEvent, ...] = ()
 
 
-Step: TypeAlias = ApplySegment | ExecuteDdl | NeedNames | Evict | SaveProgress
+Step: TypeAlias = ApplySegment | ApplyRows | AskKeys | ExecuteDdl | NeedNames | Evict | SaveProgress

@@ -13,7 +13,7 @@ from applier.coordinator.stored_offset import PlacedDdl, StoredOffset
 from applier.coordinator.stream_rate import StreamRate
 from applier.model.errors import InvariantViolation
 from applier.model.events import DdlIdentity
-from applier.model.position import MAX_TS, Offset, Stream, StreamPosition, Ts
+from applier.model.position import MAX_TS, NO_TS, Offset, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.model.segment import is_behind_promise, keeps_offset
 
@@ -37,6 +37,8 @@ class StreamStatus:
     cached_bytes: int
     replays: int
     fallbacks: int
+    applied_ts: Ts = NO_TS
+    """Up to where its rows are written ahead of the checkpoint; 0: they are not."""
 
 
 class _Known(NamedTuple):
@@ -57,8 +59,10 @@ class StreamState:
         "_outstanding",
         "_reported",
         "_stored",
+        "born_ts",
         "end",
         "fallbacks",
+        "is_from_beginning",
         "planned",
         "prefix",
         "rate",
@@ -72,6 +76,9 @@ class StreamState:
         self.stream = stream
         self.planned = self.prefix = start
         self.end = end
+        self.is_from_beginning = not start
+        self.born_ts = NO_TS
+        """The first resolved event that was read."""
         self.resolved_ts = resolved_ts
         self._announced = 0
         self.replays = self.fallbacks = 0
@@ -169,6 +176,7 @@ class StreamState:
         self.prefix = report.range.end
         if report.events:
             self._announced = report.partitions if report.ends_announced else 0
+        self.born_ts = self.born_ts or report.first_resolved_ts
         self._known = None
         self.rate.learn(report)
         self._stored.add(report.hold, ddls)

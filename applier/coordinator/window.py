@@ -44,6 +44,10 @@ class Window:
         """Whether a stream that has promised ``resolved_ts`` need not be read further."""
         return self._until_ts is not None and has_reached(resolved_ts, self._until_ts)
 
+    def at_most(self, ts: Ts) -> Ts:
+        """Return ``ts``, or ``until_ts`` if that is less."""
+        return ts if self._until_ts is None else min(ts, self._until_ts)
+
     def close(self, least_resolved_ts: Ts) -> None:
         """Move W to the least promise of all streams. The partitions were listed after these promises were read."""
         # It may be below A after a restart, when streams have not promised again what they had: ``watermark`` hides that.

@@ -211,24 +211,6 @@ def may_hold(ts: Ts, min_ts: int, max_ts: int) -> bool:
     return min_ts <= ts <= max_ts
 
 
-# --- rows ahead of W (``consistency = "row"``) ---------------------------------------------------------------------------
-
-
-def row_limit(resolved_ts: Ts, known_ts: Ts, barrier_ts: Ts | None) -> Ts:
-    """Return up to where a stream's rows may be written ahead of W; ``known_ts``: up to there the DDLs of all topics are known.
-
-    ``barrier_ts``: that of the first DDL that waits. Rows at it belong before it.
-    """
-    # Below both promises, not at them: at exactly its promise a stream may still bring a row, and a topic a DDL.
-    limit = Ts(min(resolved_ts, known_ts) - 1)
-    return limit if barrier_ts is None else min(limit, barrier_ts)
-
-
-def just_before(ts: Ts) -> Ts:
-    """Return the last timestamp before a row that must wait for W."""
-    return Ts(ts - 1)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsWritten:
     """Rows that are in the sink ahead of the checkpoint: those of ``tables``, of each stream up to a commit_ts."""
@@ -284,31 +266,9 @@ class SegmentWindow:
         return {ts for ts in commit_ts if ts > self.after_ts}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowWindow(SegmentWindow):
-    """Rows that are written ahead: of ``tables``, those of each stream between its own two commit_ts in ``spans``."""
-
-    spans: Mapping[Stream, tuple[Ts, Ts]]
-    tables: frozenset[FoldedName]
-
-    def bound(self, stream: Stream, table: FoldedName, *, keyed: bool) -> Any:
-        """Return the span of rows of ``table`` in ``stream``; an empty one if they are not written ahead."""
-        return self.spans.get(stream, (0, 0)) if keyed and table in self.tables else (0, 0)
-
-    def selects_all(self, min_ts: int, max_ts: int) -> bool:
-        """Return False: it depends on the stream and the table."""
-        del min_ts, max_ts
-        return False
-
-    def inside(self, commit_ts: Iterable[int], bounds: Iterable[Any]) -> list[bool]:
-        """Say of each row whether it is in."""
-        return [floor < ts <= ceiling for ts, (floor, ceiling) in zip(commit_ts, bounds, strict=True)]
-
-    @classmethod
-    def of(cls, spans: Mapping[Stream, tuple[Ts, Ts]], tables: frozenset[FoldedName]) -> "RowWindow":
-        """Make the window, which as a whole reaches from the least to the greatest commit_ts."""
-        after_ts, upto_ts = min(span[0] for span in spans.values()), max(span[1] for span in spans.values())
-        return cls(after_ts=after_ts, upto_ts=upto_ts, again=False, settled_tables=frozenset(), spans=spans, tables=tables)
+def between(commit_ts: Iterable[int], spans: Iterable[tuple[int, int]]) -> list[bool]:
+    """Say of each row whether it lies above the first and up to the second timestamp of its span."""
+    return [floor < ts <= ceiling for ts, (floor, ceiling) in zip(commit_ts, spans, strict=True)]
 
 
 def are_contiguous(windows: Sequence[SegmentWindow]) -> bool:

@@ -38,6 +38,8 @@ class EngineSettings:
     until_ts: Ts | None = None
     selects: bool = False
     """Whether a filter or routes are configured: then the sink stores where each table of upstream is."""
+    writers: int = 1
+    """How many tasks write rows ahead of W at once (``consistency = "row"``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ do is the coordinator's decision, what to do after a failure is ``Recovery``'s.
 import time
 
 from applier.coordinator import Coordinator
-from applier.coordinator.step import ApplySegment
+from applier.coordinator.step import ApplyRows, ApplySegment
 from applier.model.listing import Listing
 from applier.model.position import Ts
 from applier.replica.context import Components, EngineSettings, RunContext
@@ -122,7 +122,7 @@ class Engine:
             if self._lanes.is_writing or (step := self.coordinator.next_step()) is None:
                 break
             self._check_owner()
-            if not isinstance(step, ApplySegment):
+            if not isinstance(step, ApplySegment | ApplyRows):
                 self._reload_if(self._lanes.steps.perform(step))
                 self._run.watcher.changed()
             elif not self._lanes.write(step):

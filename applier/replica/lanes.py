@@ -2,7 +2,7 @@
 
 import time
 
-from applier.coordinator.step import ApplySegment
+from applier.coordinator.step import ApplyRows, ApplySegment
 from applier.replica.bulk_loads import BulkLoads
 from applier.replica.context import RunContext
 from applier.replica.lane import wait_for_any
@@ -24,6 +24,7 @@ class Lanes:
             attempts=settings.apply_attempts,
             policy=settings.quarantined,
             repeats=state.repeats if settings.writes_keyless else None,
+            writers=settings.writers,
         )
         writer = SegmentWriter(run.components.sink, run.components.runner, state.tables, rules, BulkLoads(run.components.sink, run.watcher))
         self._run, self._state = run, state
@@ -61,8 +62,11 @@ class Lanes:
         """Start to prepare what comes next; return whether it has started."""
         return self._preparing.begin()
 
-    def write(self, step: ApplySegment) -> bool:
-        """Start to write a segment. False, with nothing done: it is being prepared."""
+    def write(self, step: ApplySegment | ApplyRows) -> bool:
+        """Start to write a segment, or rows ahead of W. False, with nothing done: the segment is being prepared."""
+        if isinstance(step, ApplyRows):
+            self._writing.begin_rows(step)
+            return True
         if self._preparing.is_pending(step):
             return False
         self._writing.begin(step)

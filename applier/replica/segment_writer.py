@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import stamina
 
-from applier.coordinator.step import ApplySegment, SegmentAhead
+from applier.coordinator.step import ApplyRows, ApplySegment, SegmentAhead
 from applier.model.errors import BulkRefused, InvariantViolation, NeedsOperator, RetryableSinkError, RowRefused
 from applier.model.events import TableName
 from applier.model.range_report import RangeId, TableRows
@@ -36,20 +36,24 @@ PLACEHOLDER_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRules:
-    """How segments are written. ``attempts``: how often one write is tried at most; ``policy``: which rows are quarantined."""
+    """How segments are written. ``attempts``: how often one write is tried at most; ``policy``: which rows are quarantined.
+
+    ``writers``: how many tasks write rows ahead of W at once.
+    """
 
     buckets: int
     attempts: int
     policy: QuarantinePolicy
     repeats: RepeatLog | None = None
     """What is known of repeated rows; None: tables without a key are refused."""
+    writers: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class WriteJob:
-    """One segment to write. ``plan`` is None for a segment without rows."""
+    """One segment to write, or rows ahead of W. ``plan`` is None for a segment without rows."""
 
-    step: ApplySegment
+    step: ApplySegment | ApplyRows
     commit: ProgressCommit
     plan: PreparePlan | None
     run: Callable[[], WriteOutcome]
@@ -88,12 +92,29 @@ class SegmentWriter:
         if not step.ranges:
             # A window of resolved events alone moves the checkpoint: no Spark job for it.
             return WriteJob(step, commit, None, lambda: self.save(fence, commit))
-        window = SegmentWindow(after_ts=step.after_ts, upto_ts=step.upto_ts, again=step.again, settled_tables=step.settled_tables)
+        window = SegmentWindow(
+            after_ts=step.after_ts, upto_ts=step.upto_ts, again=step.again, settled_tables=step.settled_tables, written=step.written
+        )
         plan = self._plan((window,), step.tables, {range_id: contents[range_id] for range_id in step.ranges}, step.rows)
         write_plan = WritePlan(writer=self._sink.writer, fence=fence, commit=commit, takes_refused=plan.policy.refused)
         if prepared is None:
             return self._applying(WriteJob(step, commit, plan, lambda: self._runner.apply(plan, write_plan)))
         return self._applying(WriteJob(step, commit, plan, lambda: self._runner.write(*prepared, write_plan)))
+
+    def rows_job(self, step: ApplyRows, contents: Mapping[RangeId, RangeContent], progress: tuple[Fence, ProgressCommit]) -> WriteJob:
+        """Make the job that writes rows ahead of W. Raises what forbids it."""
+        fence, commit = progress
+        plan = self._plan((step.window,), step.tables, {range_id: contents[range_id] for range_id in step.ranges}, step.rows)
+        # A row that is refused comes again in its segment, where it is named or quarantined.
+        plan = replace(plan, writers=self._rules.writers, policy=QuarantinePolicy())
+        write_plan = WritePlan(writer=self._sink.writer, fence=fence, commit=commit)
+        return WriteJob(step, commit, plan, lambda: self._retried(lambda: self._runner.write_rows(plan, write_plan)))
+
+    def refused_load(self, error: Exception) -> bool:
+        """Take in that a bulk load was refused, if that is what ``error`` is about: the next rows are written without."""
+        if isinstance(error, BulkRefused):
+            self._loads.refused(error)
+        return isinstance(error, BulkRefused)
 
     def after_error(self, job: WriteJob, error: Exception, fence: Fence) -> WriteJob | None:
         """Return the job that writes a segment in another way, or that says what is wrong with it; None: ``error`` stands."""

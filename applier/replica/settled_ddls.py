@@ -27,6 +27,7 @@ def starting_point(sink: Sink, progress: Progress) -> StartingPoint:
         start_ts=progress.start_ts,
         positions=progress.positions,
         settled=frozenset(key.identity for key in settled),
+        ahead_tables=progress.ahead_tables,
         ddl_touched_at_checkpoint=None if None in at_checkpoint else frozenset().union(*[t for t in at_checkpoint if t is not None]),
     )
 

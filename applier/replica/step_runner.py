@@ -3,16 +3,17 @@
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
-from applier.coordinator.step import Evict, ExecuteDdl, NeedNames, SaveProgress
+from applier.coordinator.step import AskKeys, Evict, ExecuteDdl, NeedNames, SaveProgress
 from applier.ddl import policy as ddl_rule
 from applier.model.errors import ApplierError, UnknownOutcome
 from applier.replica.context import RunContext
+from applier.replica.row_keys import row_keys
 from applier.replica.segment_writer import SegmentWriter
 from applier.replica.state import ReplicaState
 from applier.sinks.progress import ProgressCommit
 from applier.telemetry.log_event import LogEvent
 
-OtherStep: TypeAlias = Evict | ExecuteDdl | NeedNames | SaveProgress
+OtherStep: TypeAlias = AskKeys | Evict | ExecuteDdl | NeedNames | SaveProgress
 
 
 class StepRunner:
@@ -30,6 +31,11 @@ class StepRunner:
                 return self._save(step)
             case NeedNames():
                 self._state.coordinator.answer_names(step, self._run.components.sink.describe(step.tables))
+            case AskKeys():
+                sink, tables = self._run.components.sink, self._state.tables
+                rows = self._run.settings.policy.rows
+                keys = row_keys(sink, tables, step.tables, by_table=rows is not None and rows.by_table)
+                self._state.coordinator.answer_keys(step, keys)
             case Evict():
                 self._evict(step)
             case _:

@@ -1,17 +1,23 @@
-"""The lane that writes: one segment at a time. After each the progress is read back: the sink says where the replica is."""
+"""The lane that writes: one segment, or some rows ahead of W, at a time.
+
+After each the progress is read back: the sink says where the replica is.
+"""
 
 from threading import Event
 
-from applier.coordinator.step import ApplySegment
-from applier.model.errors import InvariantViolation
+from applier.coordinator.step import ApplyRows, ApplySegment
+from applier.model.errors import ApplierError, InvariantViolation, RetryableSinkError, SourceError
 from applier.model.segment import moves_checkpoint
 from applier.replica.context import RunContext
 from applier.replica.lane import Lane
 from applier.replica.preparing import Preparing
+from applier.replica.recovery import unknown_write
 from applier.replica.segment_writer import SegmentWriter, WriteJob
 from applier.replica.state import ReplicaState
+from applier.sinks.failpoint import reach
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.write_outcome import WriteOutcome
+from applier.telemetry.log_event import LogEvent
 
 
 class Writing:
@@ -35,6 +41,56 @@ class Writing:
         )
         self._start(self._writer.job(step, state.contents, (state.progress.fence, commit), self._preparing.of(step)))
 
+    def begin_rows(self, step: ApplyRows) -> None:
+        """Start to write rows ahead of W. Raises what forbids it, before anything is written."""
+        state = self._state
+        known = state.tables.new_with_rows(step.tables, state.progress)
+        if known:
+            # Before their first row, which has a transaction of its own: found by the next run, it would be one of others.
+            before = ProgressCommit(checkpoint_ts=state.progress.checkpoint_ts, positions={}, known_tables=known)
+            outcome = self._writer.save(state.progress.fence, before)
+            if (cause := state.read_back(outcome, before)) is not None:
+                raise cause
+        commit = ProgressCommit(
+            checkpoint_ts=state.progress.checkpoint_ts,
+            positions=step.positions,
+            topic_ids=state.topics.ids,
+            ahead_tables=step.ahead_tables,
+        )
+        self._start(self._writer.rows_job(step, state.contents, (state.progress.fence, commit)))
+
+    def _take_rows(self, job: WriteJob, step: ApplyRows) -> Exception | None:
+        """Store how far the streams are, once all of their rows are durable. Return why state must be reloaded, if it must."""
+        state, watcher = self._state, self._run.watcher
+        try:
+            outcome = self.lane.result()
+        except ApplierError as error:
+            self._rows_refused(step, error)
+            return None
+        if (cause := unknown_write(outcome, state.progress.fence)) is not None:
+            return cause
+        reach("rows.before_progress")
+        # Its lock is exclusive: no writer of rows, however late, holds the row any more when it is granted.
+        if (cause := state.read_back(self._writer.save(state.progress.fence, job.commit), job.commit)) is not None:
+            return cause
+        watcher.tally.applied(outcome.rows, 0)
+        state.coordinator.rows_written(step)
+        watcher.changed()
+        state.recovery.moved()
+        return None
+
+    def _rows_refused(self, step: ApplyRows, error: ApplierError) -> None:
+        """Let the rows of the table that an error is about wait for W. What was written of them is written again there."""
+        if self._writer.refused_load(error):
+            self._state.coordinator.withdraw(step)
+            return
+        about = str(error.facts.get("table", "")).casefold()
+        refused = next((name for table in step.tables if str(name := table.name.fold()) == about), None)
+        if refused is None or isinstance(error, RetryableSinkError | SourceError):
+            raise error
+        self._run.watcher.note(LogEvent.ROWS_WAIT, table=about, reason=error.message)
+        self._state.coordinator.rows_refused(step, refused)
+
     def _start(self, job: WriteJob) -> None:
         durations = self._run.watcher.tally.durations
         # The phase is shown before the write, not after: a segment that hung was shown as listening, and one after a DDL as
@@ -53,6 +109,9 @@ class Writing:
         job, self._job = self._job, None
         if job is None:
             raise InvariantViolation("no segment is being written")
+        if isinstance(job.step, ApplyRows):
+            self._run.watcher.enter("listening")
+            return self._take_rows(job, job.step)
         try:
             outcome = self.lane.result()
         except Exception as error:

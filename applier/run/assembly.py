@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from typing import Final
 
 from applier.config import Config
-from applier.config.choice import Keyless, OnRejectedEvent
+from applier.config.choice import Consistency, DeclaredDispatcher, Keyless, OnRejectedEvent
 from applier.coordinator import Policy
+from applier.coordinator.policy import RowPolicy
 from applier.model.errors import ConfigError
 from applier.model.listing import Listing
 from applier.model.position import NO_TS, Ts
@@ -47,6 +48,9 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
         required_partitions=config.source.required_partitions(),
         segment_rows=config.sink.max_transaction_rows,
         cached_bytes=config.run.memory,
+        rows=RowPolicy(by_table=config.source.dispatcher is DeclaredDispatcher.TABLE)
+        if config.sink.consistency is Consistency.ROW
+        else None,
     )
     quarantine = QuarantinePolicy(
         unreadable=config.source.on_unreadable is OnRejectedEvent.QUARANTINE,
@@ -62,6 +66,7 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
         quarantined=quarantine,
         writes_keyless=config.sink.keyless is Keyless.BEST_EFFORT,
         selects=not config.source.selection().is_everything,
+        writers=config.writers,
     )
 
 
@@ -79,7 +84,9 @@ def open_components(config: Config, kafka: KafkaSettings, sink_settings: SinkSet
 
 def _start_spark(config: Config, source: Source) -> SparkRunner:
     try:
-        context = start_context(f"applier {config.name}", config.spark.session_master, config.spark.session_conf, WORKER_DAEMON)
+        context = start_context(
+            f"applier {config.name}", config.spark.session_master(config.writers), config.spark.session_conf, WORKER_DAEMON
+        )
         return SparkRunner(context, source.reader, source.decoder)
     except UNANSWERED as error:
         raise start_failed(error) from error

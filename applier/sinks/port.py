@@ -34,6 +34,14 @@ class Writer(Protocol):
         """
         ...
 
+    def write_rows(self, fence: Fence, statements: Iterable[Statement]) -> WriteOutcome:
+        """Write rows ahead of the checkpoint, in several transactions; the progress stays where it is. Several writers do so at once.
+
+        Each transaction holds the progress row shared, under the fence. COMMITTED: all rows are durable. FENCED, RELOAD: as of ``write``.
+        FAILED: some may be durable; to write them again is right.
+        """
+        ...
+
 
 class Sink(Protocol):
     """Driver side of one replica. Not thread-safe; one per run."""

@@ -7,13 +7,15 @@ Whatever happens between the lock and COMMIT is rolled back, so it may be repeat
 nobody here knows the outcome: that is reported as such, and the driver raises the epoch before it reads the progress.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, Final, NoReturn, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from applier.model.errors import ApplierError, InvariantViolation, NeedsOperator, UnknownOutcome
+from applier.model.errors import ApplierError, InvariantViolation, NeedsOperator, RetryableSinkError, UnknownOutcome
 from applier.model.rejected_event import EventPlace, RejectedEvent
 from applier.planner.statement import Phase, Statement
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
@@ -27,6 +29,11 @@ from applier.sinks.refused_rows import RefusedRows
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 
 T = TypeVar("T")
+
+CHUNK_ROWS: Final = 10_000
+CHUNK_BYTES: Final = 8 << 20
+CHUNK_ATTEMPTS: Final = 5
+CHUNK_WAIT_S: Final = 0.1
 
 
 class WriteSession(Protocol):
@@ -114,6 +121,44 @@ class WriteTransaction:
         reach("write.before_commit")
         return _commit(session, WriteOutcome(state=WriteState.COMMITTED, rows=rows, quarantined=stored))
 
+    def write_rows(self, fence: Fence, statements: Iterable[Statement]) -> WriteOutcome:
+        """Write rows ahead of the checkpoint: see ``Writer.write_rows``."""
+        rows = 0
+        for chunk in _chunks(statements):
+            outcome = self._write_chunk(fence, chunk)
+            for attempt in range(1, CHUNK_ATTEMPTS):
+                if not isinstance(outcome.error, RetryableSinkError):
+                    break
+                # Rolled back. Parallel writers of one table meet in its secondary indexes, so a deadlock is nothing unusual.
+                time.sleep(random.uniform(0, CHUNK_WAIT_S * attempt))  # noqa: S311 - no secret
+                outcome = self._write_chunk(fence, chunk)
+            if outcome.state is not WriteState.COMMITTED:
+                return outcome
+            rows += outcome.rows
+        return WriteOutcome(state=WriteState.COMMITTED, rows=rows)
+
+    def _write_chunk(self, fence: Fence, statements: Sequence[Statement]) -> WriteOutcome:
+        reach("rows.before_lock")
+        try:
+            # Shared, until COMMIT: whoever moves the progress or raises the epoch waits for it, and finds nothing in flight.
+            session, state = self.sessions.locked(lambda connection: ProgressTable(self.bookkeeping).share(connection, fence))
+        except ApplierError as error:
+            return WriteOutcome(state=WriteState.FAILED, error=error)
+        if (refusal := state.refusal) is not None:
+            session.release()
+            return WriteOutcome(state=refusal)
+        try:
+            for statement in statements:
+                _execute(session, statement)
+        except ApplierError as error:
+            session.discard()
+            return WriteOutcome(state=WriteState.FAILED, error=error)
+        except BaseException:  # as in ``write``
+            session.discard()
+            raise
+        reach("rows.before_commit")
+        return _commit(session, WriteOutcome(state=WriteState.COMMITTED, rows=sum(statement.rows for statement in statements)))
+
     def _refused_rows(self, session: WriteSession, quarantined: Quarantined | None) -> RefusedRows:
         quarantine = Quarantine(self.bookkeeping)
 
@@ -131,6 +176,20 @@ class WriteTransaction:
     def _store(self, session: WriteSession, quarantined: Quarantined | None, refused: Sequence[RejectedEvent]) -> tuple[RejectedEvent, ...]:
         quarantine = Quarantine(self.bookkeeping)
         return _translated(session, "writing to the quarantine", lambda: quarantine.store(session.connection, quarantined, refused))
+
+
+def _chunks(statements: Iterable[Statement]) -> Iterator[list[Statement]]:
+    """Divide statements into transactions: few enough rows that no other writer waits long, so many that COMMIT does not count."""
+    chunk: list[Statement] = []
+    rows = size = 0
+    for statement in statements:
+        chunk.append(statement)
+        rows, size = rows + statement.rows, size + statement.size
+        if rows >= CHUNK_ROWS or size >= CHUNK_BYTES:
+            yield chunk
+            chunk, rows, size = [], 0, 0
+    if chunk:
+        yield chunk
 
 
 def _run(session: WriteSession, refused_rows: RefusedRows, statements: Iterable[Statement]) -> int:

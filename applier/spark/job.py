@@ -15,6 +15,7 @@ from applier.tasks.plan import PreparePlan, WritePlan
 from applier.tasks.prepare import Planned, Routed, render, reroute, selected_chunks
 from applier.tasks.prepared import PreparedSegment, Rendered
 from applier.tasks.write import apply_small, write
+from applier.tasks.write_rows import apply_small_rows, write_part
 
 
 def listening(reader: RangeReader, decoder: Decoder) -> Callable[[Iterable[Sequence[ListenTask]]], Iterator[Dealt]]:
@@ -94,9 +95,30 @@ def applying(
     return run
 
 
+def writing_rows(plan: WritePlan, parts: Sequence[PreparedSegment]) -> Callable[[int, Iterable[Any]], Iterator[WriteOutcome]]:
+    """Return the task that writes one part of some rows; partition 0 is the driver's."""
+
+    def run(partition: int, elements: Iterable[Any]) -> Iterator[WriteOutcome]:
+        prepare_worker("write")
+        return iter([write_part(plan, parts[partition - 1], elements)])
+
+    return run
+
+
+def applying_rows(plan_of: PlanGetter, write_plan: WritePlan, decoder: Decoder) -> Callable[[Iterable[Any]], list[WriteOutcome]]:
+    """Return the task that does everything for few rows."""
+
+    def run(elements: Iterable[Any]) -> list[WriteOutcome]:
+        prepare_worker("write")
+        chunks = (element for element in elements if type(element) is not tuple)  # without the reports to the driver
+        return [apply_small_rows(plan_of(), write_plan, chunks, decoder)]
+
+    return run
+
+
 def by_segment(announced: Iterable[Rendered], plan: PreparePlan) -> tuple[PreparedSegment, ...] | None:
     """Sort what reducers announce; None unless each of them has announced each segment exactly once."""
-    parts: list[list[Rendered]] = [[] for _ in plan.windows]
+    parts: list[list[Rendered]] = [[] for _ in range(plan.parts)]
     for rendered in announced:
         parts[rendered.segment].append(rendered)
     whole = list(range(plan.reducers))

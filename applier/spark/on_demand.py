@@ -75,6 +75,10 @@ class OnDemandRunner:
             self._check_open()
             return self._started
 
+    def write_rows(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
+        """Write rows ahead of W."""
+        return self._outcome(lambda runner: runner.write_rows(plan, write_plan))
+
     def drop(self, prepared: Prepared) -> None:
         """Drop, if there is anything."""
         if (runner := self._present()) is not None:

@@ -8,7 +8,7 @@ What Spark delivers may be cut short anywhere, results on their way to the drive
 """
 
 import struct
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from pickle import UnpicklingError
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ from pyspark import RDD, SparkContext
 
 from applier.model.errors import ApplierError, JobAborted
 from applier.model.range_report import RangeId
-from applier.sinks.write_outcome import WriteOutcome
+from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.port import Decoder, RangeReader
 from applier.spark import job
 from applier.spark.batch import Batches
@@ -33,6 +33,7 @@ from applier.tasks.plan import PreparePlan, WritePlan
 from applier.tasks.port import Prepared
 from applier.tasks.prepare import ANNOUNCED
 from applier.tasks.write import not_written
+from applier.tasks.write_rows import error_of, joined
 
 T = TypeVar("T")
 
@@ -106,7 +107,7 @@ class SparkRunner:
         try:
             self._enter_pool("prepare")
             handle = _Handle(PlanBroadcast(self._context, plan))
-            shuffle = handle.shuffle(self._rendered(plan, handle, batches), len(plan.windows) + 1)
+            shuffle = handle.shuffle(self._rendered(plan, handle, batches), plan.parts + 1)
             announced = _whole(partial(shuffle.read, ANNOUNCED))
         except Exception as error:
             if handle is not None:
@@ -151,6 +152,31 @@ class SparkRunner:
         finally:
             self.drop(prepared)
 
+    def write_rows(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
+        """Write few rows by one task; prepare more, and write them by several."""
+        if plan.is_small:
+            return self._apply_small(plan, write_plan)
+        prepared = self.prepare(plan)
+        if isinstance(prepared, ApplierError):
+            return not_written(prepared)
+        try:
+            if (error := error_of(prepared.segments)) is not None:
+                return not_written(error)
+            # Deletes first, and only then the others.
+            deleted = self._write_parts(prepared, range(plan.writers), write_plan)
+            if deleted.state is not WriteState.COMMITTED:
+                return deleted
+            return joined([deleted, self._write_parts(prepared, range(plan.writers, plan.parts), write_plan)])
+        finally:
+            self.drop(prepared)
+
+    def _write_parts(self, prepared: Prepared, numbers: Iterable[int], plan: WritePlan) -> WriteOutcome:
+        filled = [number + 1 for number in numbers if any(part.statements for part in prepared.segments[number].parts)]
+        if not filled:
+            return WriteOutcome(state=WriteState.COMMITTED)
+        parts = prepared.handle.shuffles[-1].elements().mapPartitionsWithIndex(job.writing_rows(plan, prepared.segments))
+        return self._written(lambda: self._context.runJob(parts, list, filled), len(filled))
+
     def _apply_small(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
         with self._batches.reading(plan.ranges) as batches:
             return not_written(ranges_lost()) if batches is None else self._apply_from(batches, plan, write_plan)
@@ -159,14 +185,17 @@ class SparkRunner:
         def run() -> list[WriteOutcome]:
             broadcast = PlanBroadcast(self._context, plan)
             try:
-                applying = job.applying(broadcast.getter, write_plan, self._reader, self._decoder)
+                if plan.writers:
+                    applying = job.applying_rows(broadcast.getter, write_plan, self._decoder)
+                else:
+                    applying = job.applying(broadcast.getter, write_plan, self._reader, self._decoder)
                 return self._context.runJob(united(batches).coalesce(1), applying)
             finally:
                 broadcast.destroy()
 
         return self._written(run)
 
-    def _written(self, run: Callable[[], list[WriteOutcome]]) -> WriteOutcome:
+    def _written(self, run: Callable[[], list[WriteOutcome]], tasks: int = 1) -> WriteOutcome:
         """Run a writing job and return its outcome. If that does not arrive whole, only the sink knows what was written."""
         try:
             self._enter_pool("write")
@@ -175,8 +204,8 @@ class SparkRunner:
             if not self._has_failed(error):
                 raise
             return not_written(job_failed(error))
-        if len(outcomes) == 1:
-            return outcomes[0]
+        if len(outcomes) == tasks:
+            return joined(outcomes) if tasks > 1 else outcomes[0]
         return not_written(JobAborted("the outcome of a write was not received", remedy=EXECUTORS_REMEDY))
 
     def _enter_pool(self, name: str) -> None:

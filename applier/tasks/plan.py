@@ -44,6 +44,8 @@ class PreparePlan:
     """What is known of repeated rows, if tables without a key are written (``PlanTarget.repeats``)."""
     bulk: bool = False
     """Whether tables may be loaded in bulk, where the dialect can."""
+    writers: int = 0
+    """Rows ahead of W: how many tasks write them at once. 0: each window is one segment, in one transaction."""
 
     @property
     def is_small(self) -> bool:
@@ -61,8 +63,15 @@ class PreparePlan:
         return self.buckets * self.bucket_splits
 
     @property
+    def parts(self) -> int:
+        """Into how many parts the statements are divided: segments, or what each writer deletes, and then what each writes."""
+        return 2 * self.writers or len(self.windows)
+
+    @property
     def span(self) -> SegmentWindow:
         """All windows as one: what a chunk is selected by."""
+        if len(self.windows) == 1:
+            return self.windows[0]
         first, last = self.windows[0], self.windows[-1]
         return SegmentWindow(after_ts=first.after_ts, upto_ts=last.upto_ts, again=first.again, settled_tables=first.settled_tables)
 

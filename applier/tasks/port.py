@@ -53,6 +53,13 @@ class Runner(Protocol):
         """Prepare and write the one segment of ``plan``; outcomes as of ``write``."""
         ...
 
+    def write_rows(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
+        """Prepare the rows of the one window of ``plan``, and write them by ``plan.writers`` tasks, in transactions of their own.
+
+        COMMITTED: all are durable; the progress is where it was. RELOAD: as of ``write``. Otherwise some may be durable.
+        """
+        ...
+
     def drop(self, prepared: Prepared) -> None:
         """Free prepared segments."""
         ...

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
 from applier.model.chunk import PackedChunk
-from applier.model.errors import ApplierError
+from applier.model.errors import ApplierError, NeedsOperator
 from applier.model.rejected_event import RejectedEvent
 from applier.planner import PlanTarget, TransactionSet, plan_segments, route
 from applier.planner.statement import Phase, Statement
@@ -20,6 +20,7 @@ from applier.tasks.prepared import Element, Rendered
 
 Routed: TypeAlias = tuple[int, bytes | RoutedEnd | Failure]
 Planned: TypeAlias = tuple[int, Element]
+PlannedItem: TypeAlias = Statement | RejectedEvent | TransactionSet
 
 ANNOUNCED: Final = 0
 """Where the announcements of all segments go, to be read by the driver; segment number n goes to n + 1."""
@@ -57,6 +58,9 @@ def reroute(plan: PreparePlan, bucket: int, elements: Iterable[PackedChunk | Ran
 def render(plan: PreparePlan, reducer: int, chunks: Iterable[bytes], decoder: Decoder) -> Iterator[Planned]:
     """Compact the chunks of one reducer (rows of one key are together); yield the statements of each segment, and what they are."""
     target = PlanTarget(plan.tables, plan.rekeyed, plan.dialect, plan.repeats)
+    if plan.writers:
+        yield from _render_rows(plan, reducer, plan_segments(chunks, plan.windows, target, decoder, plan.policy, bulk=plan.bulk))
+        return
     part = _Part(0, reducer)
     try:
         for segment, item in plan_segments(chunks, plan.windows, target, decoder, plan.policy, bulk=plan.bulk):
@@ -72,6 +76,23 @@ def render(plan: PreparePlan, reducer: int, chunks: Iterable[bytes], decoder: De
     except ApplierError as error:
         for segment in range(part.segment, len(plan.windows)):
             yield ANNOUNCED, Rendered(segment, reducer, error=error)
+
+
+def _render_rows(plan: PreparePlan, reducer: int, items: Iterable[tuple[int, PlannedItem]]) -> Iterator[Planned]:
+    """Deal the statements of rows ahead of W to their writers in turn; deletes are parts of their own, which are written first."""
+    parts = [_Part(number, reducer) for number in range(plan.parts)]
+    try:
+        for number, (_, item) in enumerate(items):
+            if isinstance(item, Statement):
+                if item.phase is Phase.READ:
+                    raise NeedsOperator("a row without all of its columns waits for W", remedy="None is needed", table=item.table)
+                at = number % plan.writers + (0 if item.phase is Phase.DELETE else plan.writers)
+                yield parts[at].count(item)
+        for part in parts:
+            yield from part.end()
+    except ApplierError as error:
+        for part in parts:
+            yield ANNOUNCED, Rendered(part.segment, reducer, error=error)
 
 
 class _Part:

@@ -29,6 +29,11 @@ class LogEvent(StrEnum):
         logging.INFO,
         "everything up to `checkpoint_ts` is durable in the sink: one line every 10 seconds at most, and one at the end",
     )
+    ROWS_WAIT = (
+        "rows_wait",
+        logging.WARNING,
+        "rows of a table could not be written ahead of the watermark (`reason`); in this run they wait for it",
+    )
     DDL_APPLIED = "ddl_applied", logging.INFO, "a DDL has run on the sink"
     DDL_SKIPPED = "ddl_skipped", logging.INFO, "a DDL was not run, because of `[ddl]` in the configuration or of `applier skip`"
     DDL_BLOCKED = "ddl_blocked", logging.WARNING, "a DDL waits for a lock that the sessions in `blocked_by` hold; it will be retried"

@@ -1,10 +1,11 @@
 """A replica in this process: the real engine, coordinator, planner and sink, over a producer's log in memory, without Spark and Kafka."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from applier.coordinator import Policy
+from applier.coordinator.policy import RowPolicy
 from applier.model.position import NO_TS, Ts
 from applier.planner import QuarantinePolicy
 from applier.planner.table_check import Acceptance, DifferenceKind
@@ -51,12 +52,15 @@ class Replica:
     background: bool = False
     """``[ddl] background``."""
     writes_keyless: bool = False
+    rows: RowPolicy | None = None
+    """``consistency = "row"``."""
     ahead_rows: int = 30
     """So that the larger windows of a history are prepared ahead, and the others are not."""
 
     def settings(self, *, until_ts: int | None = None) -> EngineSettings:
         return EngineSettings(
-            policy=self.policy,
+            policy=replace(self.policy, rows=self.rows),
+            writers=3,
             buckets=3,
             ahead_rows=self.ahead_rows,
             until_ts=None if until_ts is None else Ts(until_ts),

@@ -56,7 +56,8 @@ class ProgressTable:
     def load(self, connection: Connection, known_tables: frozenset[FoldedName] | None = None) -> Progress | None:
         """Read the progress as it was at one moment, without waiting for a writer; None before ``begin``.
 
-        ``known_tables``, if given, are not read (nor ``ahead_tables``, which only a start needs): a replica has ten thousand of them, and each commit reads the progress back.
+        ``known_tables``, if given, are not read (nor ``ahead_tables``, which only a start needs): a replica has ten thousand of them, and
+        each commit reads the progress back.
         RetryableSinkError if a writer commits again and again in between.
         """
         # Two reads of the row with the same fence enclose one state: each commit increments window_id. A snapshot would do

@@ -23,5 +23,13 @@ class MysqlWriter:
         self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, quarantined: Quarantined | None = None
     ) -> WriteOutcome:
         """Write one segment: see ``Writer.write``."""
+        return self._transaction.write(fence, statements, commit, quarantined)
+
+    def write_rows(self, fence: Fence, statements: Iterable[Statement]) -> WriteOutcome:
+        """Write rows ahead of the checkpoint: see ``Writer.write_rows``."""
+        return self._transaction.write_rows(fence, statements)
+
+    @property
+    def _transaction(self) -> WriteTransaction:
         bookkeeping = Bookkeeping(self.settings.name, "mysql", self.settings.schema)
-        return WriteTransaction(bookkeeping, MysqlWriteSessions(self.settings, bookkeeping)).write(fence, statements, commit, quarantined)
+        return WriteTransaction(bookkeeping, MysqlWriteSessions(self.settings, bookkeeping))

@@ -25,5 +25,12 @@ class SqliteWriter:
         self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, quarantined: Quarantined | None = None
     ) -> WriteOutcome:
         """Write one segment: see ``Writer.write``."""
-        sessions = SqliteWriteSessions(self.path, self.lock_wait_timeout_s)
-        return WriteTransaction(self.bookkeeping, sessions).write(fence, statements, commit, quarantined)
+        return self._transaction.write(fence, statements, commit, quarantined)
+
+    def write_rows(self, fence: Fence, statements: Iterable[Statement]) -> WriteOutcome:
+        """Write rows ahead of the checkpoint: see ``Writer.write_rows``."""
+        return self._transaction.write_rows(fence, statements)
+
+    @property
+    def _transaction(self) -> WriteTransaction:
+        return WriteTransaction(self.bookkeeping, SqliteWriteSessions(self.path, self.lock_wait_timeout_s))

@@ -76,7 +76,7 @@ def test_every_missing_key_is_named_at_once(tmp_path):
         ("source", "stall_after_s = nan", "source.stall_after_s is invalid", ""),
         ("source.kafka", '"auto.offset.reset" = "latest"', "source.kafka cannot set 'auto.offset.reset'", "must stop the applier"),
         ("source.kafka", '"x" = ["a"]', "source.kafka.x is invalid", ""),
-        ("sink", 'consistency = "row"', 'sink.consistency "row" is not available yet', '"transaction"'),
+        ("sink", 'consistency = "row"', "source.dispatcher is missing", "index-value"),
         ("sink", "max_transaction_rows = 0", "sink.max_transaction_rows is invalid", ""),
         ("sink.accept", '"shop.orders" = ["triger"]', "sink.accept has an unknown kind of difference: 'triger'", "'trigger'"),
         ("sink.accept", '"orders" = ["trigger"]', "sink.accept 'orders' is not a table", '"shop.orders" = ["trigger"]'),

@@ -122,7 +122,7 @@ def test_a_segment_is_rendered_by_as_many_tasks_as_there_are_cores(tmp_path, mas
     ],
 )
 def test_a_local_spark_has_slots_to_read_prepare_and_write_at_once(tmp_path, master, given):
-    assert load(tmp_path, sink={"url": "mysql+pymysql://u@h/"}, spark={"master": master}).spark.session_master == given
+    assert load(tmp_path, sink={"url": "mysql+pymysql://u@h/"}, spark={"master": master}).spark.session_master() == given
 
 
 @pytest.mark.parametrize(

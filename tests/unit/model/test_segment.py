@@ -4,31 +4,33 @@ import pytest
 
 from applier.model import segment
 from applier.model.events import FoldedName, RowKind
-from applier.model.position import LOGICAL_BITS, Ts
+from applier.model.position import LOGICAL_BITS, Stream, Ts
 from applier.model.segment import CLOCK_SKEW_MS
 from tests.builders.planning import ORDERS, between
 
+STREAM = Stream("feed", 0)
+
 
 def test_a_window_is_open_below_and_its_floor_is_the_checkpoint() -> None:
-    assert between(10, 20).floor(ORDERS, keyed=True) == 10
+    assert between(10, 20).bound(STREAM, ORDERS, keyed=True) == 10
 
 
 def test_rows_at_the_checkpoint_come_again_where_the_group_is_repeated() -> None:
-    assert between(10, 20, again=True).floor(ORDERS, keyed=True) == 9
+    assert between(10, 20, again=True).bound(STREAM, ORDERS, keyed=True) == 9
 
 
 @pytest.mark.parametrize("settled", [{ORDERS}, {FoldedName("shop", "")}], ids=["table", "whole schema"])
 def test_rows_at_the_checkpoint_stay_out_where_a_ddl_has_touched_the_table(settled: set[FoldedName]) -> None:
-    assert between(10, 20, again=True, settled=settled).floor(ORDERS, keyed=True) == 10
+    assert between(10, 20, again=True, settled=settled).bound(STREAM, ORDERS, keyed=True) == 10
 
 
 def test_rows_at_the_checkpoint_stay_out_for_tables_without_a_key() -> None:
-    assert between(10, 20, again=True).floor(ORDERS, keyed=False) == 10
+    assert between(10, 20, again=True).bound(STREAM, ORDERS, keyed=False) == 10
 
 
 def test_another_tables_ddl_settles_nothing_here() -> None:
     others = {FoldedName("shop", "carts"), FoldedName("other", "")}
-    assert between(10, 20, again=True, settled=others).floor(ORDERS, keyed=True) == 9
+    assert between(10, 20, again=True, settled=others).bound(STREAM, ORDERS, keyed=True) == 9
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,79 @@
+"""Whether the versions of one row may lie in two streams: after a change of the partition set, until W has passed it.
+
+A greater number of partitions sends rows to other partitions from some moment on. The old partition may still hold versions that were not
+applied, so nothing may be written ahead of W. Which rows were written before the change no timestamp says, but their place does: they lie
+below the ends that were listed with the new partition. When all of it is read, the greatest timestamp in it is known, and W must pass it. A
+producer with several nodes takes note of new partitions within ten minutes, node by node: so much later W must be.
+
+A new replica sees no change, but the topic may hold one. A resolved event goes to all partitions that there are: partitions that begin with
+the same one were always there together. Where that cannot be seen, what was listed counts as written before a change.
+"""
+
+from collections.abc import Iterable
+
+from applier.coordinator.stream_state import StreamState
+from applier.model.position import NO_TS, Offset, Stream, Ts, later_by
+from applier.model.segment import has_reached
+
+
+class PartitionChange:
+    """The last change. ``members``: streams that were there before it, or that W has passed since."""
+
+    __slots__ = ("_ends", "_joining", "_members", "_settle_ms", "_top", "_until_ts")
+
+    def __init__(self, members: Iterable[Stream], settle_ms: int) -> None:
+        self._members = set(members)
+        self._settle_ms = settle_ms
+        self._joining: set[Stream] = set()
+        self._ends: dict[Stream, Offset] | None = None
+        self._until_ts: Ts | None = None
+        self._top = NO_TS
+
+    @property
+    def is_over(self) -> bool:
+        """Whether each row has one stream."""
+        return not self._joining and bool(self._members)
+
+    def saw(self, ts: Ts) -> None:
+        """Take in a timestamp of a row or of a promise that was read."""
+        self._top = max(self._top, ts)
+
+    def listed(self, states: Iterable[StreamState]) -> bool:
+        """Take in the streams that are read now. Return whether one of them is new."""
+        new = {state.stream for state in states} - self._members - self._joining
+        if new:
+            self._joining |= new
+            self._ends = self._until_ts = None
+        return bool(new)
+
+    def settle(self, states: Iterable[StreamState], checkpoint_ts: Ts) -> bool:
+        """Look whether the change is over. Return True when it has just ended."""
+        states = tuple(states)
+        if not self._joining or not self._is_past(states, checkpoint_ts):
+            return False
+        self._members |= self._joining
+        self._joining.clear()
+        return True
+
+    def _is_past(self, states: tuple[StreamState, ...], checkpoint_ts: Ts) -> bool:
+        if not self._members and self._ends is None:
+            born = _born_together(states)
+            if born is None or born:
+                return bool(born)
+        if self._ends is None:
+            self._ends = {state.stream: state.end for state in states}
+        if self._until_ts is None:
+            if any(state.prefix < self._ends.get(state.stream, state.prefix) for state in states):
+                return False
+            self._until_ts = later_by(self._top, self._settle_ms) if self._members else self._top
+        return has_reached(checkpoint_ts, self._until_ts)
+
+
+def _born_together(states: tuple[StreamState, ...]) -> bool | None:
+    """Whether the partitions of each topic begin with the same resolved event; None: not all of them were read so far."""
+    if any(not state.is_from_beginning for state in states):
+        return False
+    if any(not state.born_ts for state in states):
+        return None
+    topics: dict[str, Ts] = {}
+    return all(topics.setdefault(state.stream.topic, state.born_ts) == state.born_ts for state in states)
