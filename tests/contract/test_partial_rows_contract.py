@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from applier.model.chunk import Chunk, pack
-from applier.model.errors import NeedsOperator
+from applier.model.errors import FatalSinkError, NeedsOperator
 from applier.model.events import ColumnShape, Flag, RowKind, Shape, TableName
 from applier.model.position import Ts
 from applier.model.rejected_event import KeptRecord, RejectedEvent
@@ -167,3 +167,26 @@ def test_a_read_comes_after_nothing_else_on_its_table(wide: DatabaseReplica) -> 
     outcome = wide.write(reversed(statements), ts=99)
     assert outcome.state is WriteState.FAILED
     assert "order of their phases" in str(outcome.error)
+
+
+def test_a_default_that_is_an_expression_is_the_servers_and_stops_in_a_file(replica: DatabaseReplica) -> None:
+    columns = "`id` INT PRIMARY KEY, `email` VARCHAR(20) NOT NULL, `n` VARCHAR(40) NOT NULL DEFAULT (UUID())"
+    replica.run_ddl(f"CREATE TABLE `wide` ({columns}, `d` DATETIME DEFAULT CURRENT_TIMESTAMP)", 6, table="wide")
+    outcome = apply(replica, put(id=1, email="a@x"))
+    if replica.is_file:
+        assert isinstance(outcome.error, NeedsOperator)
+        assert outcome.error.facts["column"] == "n"
+    else:
+        assert outcome.state is WriteState.COMMITTED
+        (row,) = before = replica.read(f"SELECT * FROM `{SHOP}`.`wide`")
+        assert row[:2] == (1, "a@x")
+        assert all(value is not None for value in row)
+        assert apply(replica, put(id=1, email="a@x")).state is WriteState.COMMITTED
+        assert replica.read(f"SELECT * FROM `{SHOP}`.`wide`") == before
+
+
+def test_an_error_of_a_read_is_one_of_the_sink_and_names_the_table(wide: DatabaseReplica) -> None:
+    (statement,) = (one for one in planned(wide, put(id=1, n=5), policy=STOP) if one.reading is not None)
+    outcome = wide.write([statement._replace(text=statement.text.replace(b"wide", b"nowhere"))], ts=99)
+    assert isinstance(outcome.error, FatalSinkError)
+    assert outcome.error.facts["table"] == f"{SHOP}.wide"
