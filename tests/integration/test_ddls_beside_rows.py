@@ -4,20 +4,23 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pytest
 
 from applier.model.errors import FatalSinkError
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.mysql.ddl import runner
-from applier.sinks.mysql.ddl.builds import Build
+from applier.sinks.mysql.ddl.builds import Build, Builds
 from tests.integration.mysql_replica import SHOP, Replica, read, replica, run, states
 from tests.integration.run_process import started, word
 from tests.rig.clean_server import clean_server
 from tests.rig.ddl_type_feed import SCHEMA, feed_of
 from tests.rig.ddl_types import TypeCase
+from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import DeathError
 from tests.rig.local_replica import Replica as Replay
+from tests.rig.upstream import NAME, clear_sink, small_upstream
 
 DOUBLINGS = 17
 TABLE = "CREATE TABLE `t` (`id` INT PRIMARY KEY,`v` INT,`w` VARCHAR(20))"
@@ -215,3 +218,20 @@ def die_at(point: str, *, query: str, ledger: Callable[[], Sequence[LedgerEntry]
             raise DeathError
 
     return reach
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_history_ends_identical_where_indexes_are_built_beside_its_rows(url: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    built, start = [], Builds.start
+
+    def counted(self: Builds, *of_build: Any) -> None:
+        built.append(of_build)
+        start(self, *of_build)
+
+    monkeypatch.setattr(Builds, "start", counted)
+    clear_sink(url)
+    upstream = small_upstream(seed, "feed", 150)
+    Replay(url, FakeSource(upstream.log), name=NAME, background=True).catch_up()
+    assert built
+    assert upstream.wrong_in(url) == []
+    clear_sink(url)
