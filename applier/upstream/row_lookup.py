@@ -70,6 +70,9 @@ class _Reading:
             with attempt:
                 try:
                     return read()
+                except (TypeError, ValueError, AttributeError) as error:
+                    # Of a literal, or of a value that was read: never of the wire's own cluster.
+                    raise self._other_type() from error
                 except SourceError:
                     self._abandon()
                     raise
@@ -94,6 +97,11 @@ class _Reading:
                     found.append(place)
                     rows.append(row)
         return LookedUpRows(table.shape_of(self._shape), found, rows), size
+
+    def _other_type(self) -> SourceError:
+        message = "a value of upstream's table, or a key, does not fit the type of its column"
+        remedy = "Check that source.upstream is the cluster that the changefeed reads"
+        return SourceError(message, remedy=remedy, kind="upstream", table=str(self._shape.upstream_name), snapshot=self._ts)
 
     def _abandon(self) -> None:
         session, self._session = self._session, None

@@ -195,6 +195,17 @@ def test_a_table_that_upstream_lacks_at_the_snapshot_is_named(upstream):
         looked_up(upstream, [[1]], 0)
 
 
+@pytest.mark.parametrize(
+    ("types", "row"), [({"id": "varchar(9)"}, {"id": "1"}), ({"id": "bigint(20)", "n": "int(11)"}, {"id": 1, "n": "x"})]
+)
+def test_another_cluster_whose_types_differ_is_an_error_of_the_source(upstream, types, row):
+    upstream.create(1, "shop", "other", types, ["id"])
+    upstream.write(10, "shop", "other", **row)
+    with pytest.raises(SourceError, match="does not fit") as raised:
+        looked_up(upstream, [[1]], 20, PLACEHOLDER._replace(table="other"))
+    assert (raised.value.facts["kind"], raised.value.facts["table"]) == ("upstream", "shop.other")
+
+
 def test_a_server_that_is_not_tidb_is_refused(upstream):
     del upstream.variables["tidb_snapshot"]
     with pytest.raises(ConfigError) as raised:
