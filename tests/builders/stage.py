@@ -65,11 +65,11 @@ class Stage:
         """Run the program once and return its result."""
         return self.replica().catch_up(**options)
 
-    def rows(self, table="orders"):
+    def rows(self, table="orders", schema="shop"):
         """The rows of a table, ordered; None if there is no such table."""
         with closing(sqlite3.connect(self._directory / "replica.db")) as connection:
             try:
-                return sorted(connection.execute(f'SELECT * FROM "shop.{table}"').fetchall())
+                return sorted(connection.execute(f'SELECT * FROM "{schema}.{table}"').fetchall())
             except sqlite3.OperationalError:
                 return None
 

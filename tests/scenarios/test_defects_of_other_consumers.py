@@ -21,6 +21,52 @@ def test_d4_a_second_start_runs_no_ddl_and_applies_no_row_again(tmp_path):
     assert (stage.seen, ran(stage.replica())) == (states, done)
 
 
+def test_d10_a_schema_is_not_made_before_what_is_older(tmp_path):
+    """Theirs: CREATE SCHEMA runs on arrival, ahead of an older DROP SCHEMA that another partition still has to bring."""
+    made = head(40, "other", "", t=2), {"q": "CREATE DATABASE `other`", "t": 1}
+    dropped = head(30, "other", "", t=2), {"q": "DROP DATABASE `other`", "t": 2}
+    first = head(15, "other", "", t=2), {"q": "CREATE DATABASE `other`", "t": 1}
+    stage = Stage(tmp_path).everywhere(create(10), first).write(P0, made, resolved(50)).write(P1, resolved(25))
+    stage.catch_up()
+    assert [ts for ts, _ in ran(stage.replica())] == [5, 10, 15]
+    stage.write(P1, dropped, made, resolved(50)).write(P0, dropped, resolved(60)).write(P1, resolved(60)).catch_up()
+    assert ran(stage.replica())[-2:] == [(30, "DROP DATABASE"), (40, "CREATE DATABASE")]
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind", "left"),
+    [
+        ("ALTER TABLE `orders` RENAME AS `sales`", 14, "sales"),
+        ("ALTER TABLE `orders` RENAME `sales`", 14, "sales"),
+        ("ALTER TABLE `orders` COMMENT = 'of the shop'", 17, "orders"),
+        ("ALTER TABLE `orders` ADD COLUMN `a` INT, ADD COLUMN `b` INT", 37, "orders"),
+    ],
+)
+def test_d11_ddls_that_stop_other_consumers_run(tmp_path, statement, kind, left):
+    """Theirs: kinds of DDL that the parser does not know panic, and so does ALTER TABLE … RENAME."""
+    stage = Stage(tmp_path).everywhere(create(10)).write(P0, put(20, 1, 1)).everywhere(ddl(30, statement, left, t=kind), resolved(40))
+    stage.catch_up()
+    assert [row[:2] for row in stage.rows(left)] == [(1, 1)]
+    assert ran(stage.replica())[-1][0] == 30
+
+
+def test_d12_equal_statements_on_two_schemas_at_one_ts_both_run_and_never_again(tmp_path):
+    """Theirs: the key that tells DDLs apart has no schema, and is in memory only."""
+    other = [
+        (head(6, "other", "", t=2), {"q": "CREATE DATABASE `other`", "t": 1}),
+        (head(11, "other", "orders", t=2), {"q": "CREATE TABLE orders (id INT PRIMARY KEY, n INT)", "t": 3}),
+    ]
+    truncates = [(head(30, schema, "orders", t=2), {"q": "TRUNCATE TABLE `orders`", "t": 11}) for schema in ("shop", "other")]
+    _, value = put(20, 1, 1)
+    stage = Stage(tmp_path).everywhere(other[0], create(10), other[1]).write(P0, put(20, 1, 1), (head(20, "other"), value))
+    stage.everywhere(*truncates).write(P0, put(35, 2, 2)).everywhere(resolved(40)).catch_up()
+    assert stage.rows() == [(2, 2)]
+    assert stage.rows("orders", "other") == []
+    stage.everywhere(*truncates, resolved(50)).catch_up()
+    assert stage.rows() == [(2, 2)]
+    assert [ts for ts, _ in ran(stage.replica())].count(30) == 2
+
+
 def test_d16_rows_that_come_out_of_commit_order_are_all_applied_and_the_last_commit_wins(tmp_path):
     """Theirs: a row below the greatest ts of its table and partition is taken for a replay and ignored."""
     stage = Stage(tmp_path, policy=Policy(segment_rows=1)).everywhere(create(10))
