@@ -55,6 +55,8 @@ class EventFilterConfig(Section):
 
     def event_filter(self) -> EventFilter:
         """Return the filter. PatternError."""
+        if not self.tables:
+            raise PatternError("names no tables", 'Write tables = ["*.*"] for all of them')
         return EventFilter.parse(TableFilter.parse(self.tables, _lines), self.ignore, self.ignore_sql)
 
 

@@ -161,6 +161,21 @@ def test_an_event_filter_leaves_row_changes_of_a_table_out_by_what_they_do_upstr
     assert left == {"insert": [(5, 24)], "update": [(1, 20)], "delete": [(2, 21), (5, 24)], "all dml": []}
 
 
+def test_a_table_of_which_all_rows_are_ignored_still_gets_its_ddls(tmp_path):
+    replica = replica_of(
+        tmp_path,
+        (ONE, numbered(20, 1)),
+        *everywhere(resolved(25)),
+        event_filters=[(["shop.orders"], ["all_dml"])],
+    )
+    replica.catch_up()
+    altered = ddl(30, "ALTER TABLE orders ADD x INT", t=5)
+    replica.source.extend(log_of((ONE, numbered(28, 2)), *everywhere(altered), (ONE, numbered(31, 2)), *everywhere(resolved(40))))
+    replica.catch_up()
+    assert rows_of(tmp_path) == []
+    assert states(replica)[30, "shop.orders"] is DdlState.DONE
+
+
 def test_rows_and_ddls_have_the_names_of_their_route(tmp_path):
     replica = replica_of(
         tmp_path,

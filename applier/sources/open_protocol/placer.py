@@ -136,9 +136,8 @@ class OpenProtocolPlacer:
 
     def _left_out(self, run: Sequence[RunRow]) -> Iterator[PlacedEvent]:
         """Yield each table of which rows are left out, at its last row: of a replay that comes first, nothing is missed."""
-        for ts, table, offset, index in {
-            row[1].table: (row[0], row[1].table, row[2], row[3]) for row in run if row[1].table.is_out
-        }.values():
+        filtered = {row[1].table: (row[0], row[1].table, row[2], row[3]) for row in run if row[1].table.is_filtered}
+        for ts, table, offset, index in filtered.values():
             yield PlacedEvent(offset, index, LeftOutTable(ts, TableName(table.schema, table.name)))
 
     def _end_run(self, run: list[RunRow]) -> Iterator[PlacedRows | PlacedEvent]:

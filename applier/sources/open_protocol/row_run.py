@@ -45,15 +45,17 @@ FRONT: Final = len(b'{"u":')
 class KnownTable:
     """The shapes of one table that a placer has seen, by what its rows do; ``unusual`` are rows that only the full parse can take.
 
-    ``schema`` and ``name`` are upstream's. ``ignored``: row changes that an event filter leaves out; ``is_out``: all of them are.
+    ``schema`` and ``name`` are upstream's. ``ignored``: row changes that an event filter leaves out; ``is_filtered``: the table filter
+    leaves the whole table out; ``is_out``: none of its rows is placed.
     """
 
-    __slots__ = ("_sink_name", "deletes", "ignored", "is_out", "name", "schema", "unusual", "upserts")
+    __slots__ = ("_sink_name", "deletes", "ignored", "is_filtered", "is_out", "name", "schema", "unusual", "upserts")
 
     def __init__(self, name: TableName, selection: TableSelection = EVERYTHING) -> None:
         self.schema, self.name = name
         self.ignored = selection.ignored_rows(name)
-        self.is_out = not selection.has(name) or len(self.ignored) == len(RowOperation)
+        self.is_filtered = not selection.has(name)
+        self.is_out = self.is_filtered or len(self.ignored) == len(RowOperation)
         self._sink_name = selection.name(name)
         self.upserts, self.deletes = KnownShapes(self, RowKind.UPSERT), KnownShapes(self, RowKind.DELETE)
         self.unusual = KnownShapes(self, _UNUSUAL)

@@ -60,6 +60,7 @@ def test_every_missing_key_is_named_at_once(tmp_path):
         ("source", 'route = [{ from = "shop.*", to = "x" }]', "source route is not a name for tables: 'x'", "{table}"),
         ("source", 'route = [{ form = "shop.*", to = "a.b" }]', "source.route has an unknown key: 'form'", "'from'"),
         ("source", 'route = [{ from = "shop.*" }]', "source.route lacks the key 'to'", "from, to"),
+        ("source", 'event_filter = [{ tables = [], ignore = ["insert"] }]', "source event_filter names no tables", "*.*"),
         (
             "source",
             'event_filter = [{ tables = ["*.*"], ignore = ["remove"] }]',
