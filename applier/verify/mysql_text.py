@@ -1,7 +1,7 @@
 """How values, digests and ranges are written in the SQL of MySQL, MariaDB and TiDB. Pure.
 
 The digest of a row is SHA2 over its values. CRC32 would not do: it is linear, so two rows that swap a value keep the sum of their CRC32s'
-bits; and MySQL 9.6 has no MD5 any more. Values are joined with commas: numbers and times have none, other values have their length before
+bits; and MySQL 9.7 has no MD5 any more. Values are joined with commas: numbers and times have none, other values have their length before
 them. CONCAT_WS leaves out NULLs, so a digit for each nullable column says whether it is one.
 """
 

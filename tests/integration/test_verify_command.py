@@ -3,12 +3,16 @@
 import json
 import os
 import stat
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from applier.cli.main import run as applier
+from tests.integration.mysql_replica import commit_at, replica
 from tests.rig.clean_server import clean_server
 from tests.rig.least_privilege import make_user
 from tests.rig.verifying import execute_file, run
@@ -133,6 +137,28 @@ def test_a_table_of_which_an_event_filter_leaves_out_rows_is_not_compared(verify
     run(url, f"DELETE FROM {DOWN}.orders")
     code, out, _ = verify(more=f'[[source.event_filter]]\ntables = ["{UP}.orders"]\nignore = ["insert"]\n')
     assert (code, "orders" in out) == (0, False)
+
+
+def test_a_run_that_was_killed_continues_with_its_state(verify, url, tmp_path):
+    for schema in (UP, DOWN):
+        numbers = "(WITH RECURSIVE s(n) AS (SELECT 100 UNION ALL SELECT n+1 FROM s WHERE n < 1000) SELECT n FROM s) q"
+        run(url, f"INSERT INTO {schema}.orders SELECT n, n, n FROM {numbers}")
+    with replica(url) as owned:
+        owned.sink.save(owned.fence, commit_at(owned.tick()))
+        assert verify()[0] == 0
+        state = tmp_path / "state"
+        slow = ["--chunk-rows", "10", "--max-rows-per-second", "50", "--jobs", "1"]
+        options = ["--config", str(tmp_path / "applier.toml"), "--upstream", url, "--state", str(state), *slow]
+        program = subprocess.Popen([sys.executable, "-m", "applier", "verify", *options], stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while not state.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        program.kill()
+        program.wait()
+        code, out, _ = verify("--state", str(state), "--chunk-rows", "10", "--json")
+    found = json.loads(out)
+    assert (code, found["tables"][0]["rows_upstream"]) == (0, 904)
+    assert 1 <= found["ranges_of_an_earlier_run"] < 90
 
 
 def test_the_upstream_of_the_configuration_is_the_default(verify, url, tmp_path, capsys):
