@@ -1,0 +1,93 @@
+"""Tables without a key in a plan: refused unless they are asked for; one row at a time; what cannot be written is refused alone."""
+
+import json
+
+import pytest
+
+from applier.model.errors import FatalSinkError, InvariantViolation, NeedsOperator, RowRefused
+from applier.model.rejected_event import RejectedEvent
+from applier.planner import PlanTarget, QuarantinePolicy, plan_bucket
+from applier.planner.statement import Phase, Statement
+from applier.sources.open_protocol import OPEN_PROTOCOL
+from tests.builders.planning import INT, ORDERS_TABLE, TEXT, PlainDialect, between, gone, packed, put, shape, sink_table
+
+UNKEYED = shape(("id", INT, 1), ("name", TEXT, 64))
+TABLE = sink_table("id", "name", primary=())
+QUARANTINE = QuarantinePolicy(unreadable=True, refused=True)
+
+
+class Refusing(PlainDialect):
+    """Its rows that are too large are refused, as a server's are."""
+
+    def whole_rows(self):
+        return Refusing(1, self.longest, keyless=True)
+
+    def _statements(self, *args):
+        try:
+            yield from super()._statements(*args)
+        except FatalSinkError as error:
+            raise RowRefused(error.message, **error.facts) from error
+
+
+def planned(*rows, policy=None, repeats=None, dialect=None, table=TABLE):
+    target = PlanTarget({table.folded: table}, {}, dialect or PlainDialect(), {} if repeats is None else repeats)
+    return list(plan_bucket([packed(*rows)], between(), target, OPEN_PROTOCOL, policy or QuarantinePolicy()))
+
+
+def statements(*rows, **more):
+    return [(one.phase, json.loads(one.text)[0], json.loads(one.text)[3]) for one in planned(*rows, **more) if isinstance(one, Statement)]
+
+
+def test_deletes_are_single_and_exact_and_come_first():
+    rows = [put(5, 1, "a", shape=UNKEYED), gone(6, 2, "b", shape=UNKEYED, offset=1), gone(7, 2, "b", shape=UNKEYED, offset=2)]
+    assert statements(*rows) == [(Phase.DELETE, "delete", [[2, "b"]])] * 2 + [(Phase.REPLACE, "insert", [[1, "a"]])]
+    assert [one.deletes_exactly for one in planned(*rows) if isinstance(one, Statement)] == [True, True, False]
+
+
+def test_what_comes_and_goes_within_a_segment_is_not_written():
+    assert statements(put(5, 1, "a", shape=UNKEYED), gone(6, 1, "a", shape=UNKEYED, offset=1)) == []
+
+
+def test_without_best_effort_they_need_the_operator():
+    target = PlanTarget({TABLE.folded: TABLE}, {}, PlainDialect())
+    with pytest.raises(NeedsOperator, match="no key"):
+        list(plan_bucket([packed(put(5, 1, "a", shape=UNKEYED))], between(), target, OPEN_PROTOCOL))
+
+
+def test_rows_with_and_without_a_key_in_one_segment_are_a_defect_of_the_caller():
+    with pytest.raises(InvariantViolation, match="disagree"):
+        planned(put(5, 1, "a", shape=UNKEYED), put(6, 1, "a", offset=1), table=ORDERS_TABLE)
+
+
+@pytest.mark.parametrize("make", [put, gone])
+def test_a_row_that_is_too_large_is_refused_alone(make):
+    rows = [make(5, number, text, shape=UNKEYED, offset=number) for number, text in enumerate(["a", "b" * 60, "c"])]
+    found = planned(*rows, policy=QUARANTINE, dialect=Refusing(longest=50))
+    assert [one.place.offset for one in found if isinstance(one, RejectedEvent)] == [1]
+    assert [json.loads(one.text)[3] for one in found if isinstance(one, Statement)] == [[[0, "a"]], [[2, "c"]]]
+
+
+def test_an_unreadable_row_is_quarantined_and_its_marker_stands_for_no_other_row():
+    rows = [
+        put(5, 1, "a", shape=UNKEYED),
+        put(6, 2, "b", shape=UNKEYED, offset=1, image=b"rubbish"),
+        put(7, 3, "c", shape=UNKEYED, offset=2, image=b""),
+    ]
+    found = planned(*rows, policy=QUARANTINE)
+    assert [one.place.offset for one in found if isinstance(one, RejectedEvent)] == [1]
+    assert [json.loads(one.text)[3] for one in found if isinstance(one, Statement)] == [[[1, "a"]]]
+
+
+def test_a_row_that_is_in_the_cache_twice_counts_once():
+    once = put(5, 1, "a", shape=UNKEYED, offset=3)
+    assert statements(once, once) == [(Phase.REPLACE, "insert", [[1, "a"]])]
+
+
+def test_traced_statements_carry_their_rows():
+    policy = QuarantinePolicy(trace_rows=True)
+    found = [
+        one
+        for one in planned(put(5, 1, "a", shape=UNKEYED), gone(6, 2, "b", shape=UNKEYED, offset=1), policy=policy)
+        if isinstance(one, Statement)
+    ]
+    assert [[row.place.offset for row in one.source_rows.rows] for one in found] == [[1], [0]]
