@@ -3,11 +3,13 @@
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from random import Random
 
 import pytest
 
 from applier.demo.simulator.mysql_oracle import connect
 from applier.model.errors import FatalSinkError
+from applier.sinks.mysql.literals import text
 from applier.verify.comparison import LEAF_ROWS
 from applier.verify.difference import Report, RowState
 from applier.verify.recheck import Patience
@@ -155,6 +157,45 @@ def test_wider_types_and_longer_fractions_of_the_sink_hold_the_same_values(url):
     assert wrong(compare(url)) == {}
     run(url, f"UPDATE {DOWN}.t SET n = -1.2001, t = '2020-01-01 10:00:00.120001' WHERE id = 1")
     assert dict(compare(url).tables[0].columns) == {"n": 1, "t": 1}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_differences_are_found_all_of_them_and_no_others(url, seed, tmp_path):
+    random = Random(seed)
+    texts = ["", "a", "A", "é", "b ", "zz", "0", "\t", "'", "\\"]
+    keys = [(number, text) for number in range(random.choice([3, 40])) for text in random.sample(texts, k=random.randint(1, len(texts)))]
+    collation = random.choice(["utf8mb4_bin", "utf8mb4_0900_bin" if "MySQL" in version(url) else "utf8mb4_nopad_bin"])
+    order = random.choice(["a, b", "b, a"])
+    both(url, f"CREATE TABLE {{}}.t (a INT, b VARCHAR(9) COLLATE {collation}, v INT NULL, w TEXT NULL, PRIMARY KEY ({order}))")
+    sides = {key: [random.choice([None, 0, 1]), random.choice(texts)] for key in keys}
+    changed = dict(sides)
+    for key in random.sample(keys, k=random.randint(0, len(keys))):
+        match random.choice(["delete", "change", "move"]):
+            case "delete":
+                del changed[key]
+            case "change":
+                changed[key] = [5, sides[key][1]]
+            case "move":
+                changed[key[0] + 1000, key[1]] = changed.pop(key)
+    for schema, rows in ((UP, sides), (DOWN, changed)):
+        values = [f"({a}, {literal(b)}, {literal(v)}, {literal(w)})" for (a, b), (v, w) in rows.items()]
+        run(url, *(f"INSERT INTO {schema}.t VALUES {value}" for value in values))
+    missing, extra = sides.keys() - changed.keys(), changed.keys() - sides.keys()
+    different = [key for key in sides.keys() & changed.keys() if sides[key] != changed[key]]
+    expected = {f"{DOWN}.t": (len(missing), len(extra), len(different))} if sides != changed else {}
+    for chunk_rows in (1, 7, 1000):
+        assert wrong(compare(url, chunk_rows=chunk_rows, fix_sql=tmp_path / "fix.sql")) == expected
+    if expected:
+        execute_file(url, tmp_path / "fix.sql")
+    assert wrong(compare(url, chunk_rows=5)) == {}
+
+
+def literal(value: object) -> str:
+    return "NULL" if value is None else str(value) if isinstance(value, int) else text(value)
+
+
+def version(url: str) -> str:
+    return "MariaDB" if "maria" in read(url, "SELECT VERSION()")[0][0].casefold() else "MySQL"
 
 
 # --- interrupted runs, and limits ----------------------------------------------------------------------------------------

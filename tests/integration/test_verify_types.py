@@ -98,6 +98,22 @@ def test_rows_are_found_by_keys_of_every_type(sides):
         assert found == {f"{SCHEMA}.{name}": (1, 0, count - 1) for name, (count, _) in rows.items()}
 
 
+def test_documents_are_equal_however_a_server_writes_them(sides):
+    upstream, sink = sides
+    for url in sides:
+        run(url, f"CREATE TABLE {SCHEMA}.j (id INT PRIMARY KEY, v JSON)")
+        documents = ['{"b":1,"aa":[1.0,2e2,  null],"c":{}}', "[true,1,18446744073709551615,1e-7]", '"é\\\\u00e9\\\\n"', "-0.5", "null"]
+        run(url, *(f"INSERT INTO {SCHEMA}.j VALUES ({at}, '{document}')" for at, document in enumerate(documents)))
+    assert read(upstream, f"SELECT v FROM {SCHEMA}.j WHERE id = 0") != read(sink, f"SELECT v FROM {SCHEMA}.j WHERE id = 0")
+    assert wrong(verify(upstream, sink, of_schemas(SCHEMA))) == {}
+    run(
+        sink,
+        f"""UPDATE {SCHEMA}.j SET v = '{{"b":1,"aa":[1.0,2e2,null],"c":[]}}' WHERE id = 0""",
+        f"UPDATE {SCHEMA}.j SET v = NULL WHERE id = 4",
+    )
+    assert wrong(verify(upstream, sink, of_schemas(SCHEMA))) == {f"{SCHEMA}.j": (0, 0, 2)}
+
+
 def shifted(sink: str, name: str, case: Case) -> list[str]:
     """Return the statements that store each value under the number of the one before it."""
     session = open_session(SinkSettings(url=sink), Purpose.CONTROL)
