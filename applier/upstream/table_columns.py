@@ -69,7 +69,7 @@ def _shortest(value: bytes) -> float:
     """Return the shortest number that is the same FLOAT: as it comes on the wire."""
     number = float(value)
     stored = _float32.pack(number)
-    for digits in range(6, 9):
+    for digits in range(1, 9):
         short = float(f"{number:.{digits}g}")
         try:
             if _float32.pack(short) == stored:

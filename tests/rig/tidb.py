@@ -89,6 +89,8 @@ class Tidb:
         self.tables: dict[tuple[str, str], TableVersions] = {}
         self.asked: list[Asked] = []
         self.gc_below = 0
+        self.is_shared = False
+        """Whether a proxy gives each statement to any session: what one sets, another one reads."""
         self.denied: set[tuple[str, str]] = set()
         self.variables = dict(VARIABLES)
         self.answers: Answers = lambda _sql, _snapshot: None
@@ -236,7 +238,8 @@ class TidbSession(Session):
         text = value.strip("'\"")
         if name == "tidb_snapshot" and text:
             self._check_gc(int(text))
-        self._set[name] = text
+        if not self._upstream.is_shared:
+            self._set[name] = text
 
     def _check_gc(self, ts: int) -> None:
         if ts < self._upstream.gc_below:

@@ -1,6 +1,7 @@
 """Rows are looked up in upstream as of a timestamp, exactly, many at a time, whatever its server does meanwhile."""
 
 import pickle
+import struct
 
 import pytest
 import stamina
@@ -229,6 +230,46 @@ def test_timestamps_come_in_the_zone_of_the_wire(upstream):
     looked_up(upstream, [[1]], 20, time_zone="+08:00")
     set_ones = [asked.sql for asked in upstream.asked if "time_zone = " in asked.sql]
     assert set_ones == ["SET SESSION time_zone = '+08:00'"]
+
+
+def test_a_proxy_that_shares_sessions_is_noticed(upstream):
+    upstream.variables |= dict.fromkeys(("time_zone",), "x")
+    upstream.is_shared = True
+    with pytest.raises(SourceError) as raised:
+        looked_up(upstream, [[1]], 20)
+    assert "not through a proxy" in raised.value.remedy
+
+
+def test_a_proxy_that_shares_sessions_may_show_in_the_snapshot_only(upstream):
+    upstream.before_each = lambda sql: setattr(upstream, "is_shared", "tidb_snapshot" in sql)
+    with pytest.raises(SourceError, match="has not taken the snapshot"):
+        looked_up(upstream, [[1]], 20)
+
+
+@pytest.mark.parametrize(
+    ("types", "message"),
+    [({"id": "bigint(20)", "place": "geometry"}, "unsupported type"), ({"other": "int(11)"}, "lacks columns of the handle key")],
+)
+def test_a_table_that_no_changefeed_would_send_needs_an_operator(upstream, types, message):
+    upstream.create(1, "shop", "other", types, [next(iter(types))])
+    with pytest.raises(NeedsOperator, match=message):
+        looked_up(upstream, [[1]], 20, PLACEHOLDER._replace(table="other"))
+
+
+def test_a_key_that_no_statement_can_hold_names_the_limit(upstream):
+    upstream.variables["max_allowed_packet"] = "1024"
+    upstream.create(1, "shop", "other", {"id": "varchar(5000)"}, ["id"])
+    shape = Shape("shop", "other", (ColumnShape("id", 15, 2),), placeholder=True)
+    with pytest.raises(SourceError) as raised:
+        looked_up(upstream, [["x" * 2000]], 20, shape)
+    assert "max_allowed_packet" in raised.value.remedy
+
+
+@pytest.mark.parametrize("number", [0.1, 0.3, 16777216.0, 8388609.0, 3.4028235e38, 1.1754944e-38, 1e-45, -123456.79, 0.0, 9.999999e9])
+def test_a_float_comes_with_the_fewest_digits_that_are_the_same_float(upstream, number):
+    stored = struct.unpack("<f", struct.pack("<f", number))[0]
+    upstream.write(10, "shop", "orders", id=1, f=stored)
+    assert repr(looked_up(upstream, [[1]], 20)[0]["f"]) == repr(number)
 
 
 def test_nothing_asked_opens_no_session(upstream):
