@@ -44,10 +44,11 @@ class Writing:
     def begin_rows(self, step: ApplyRows) -> None:
         """Start to write rows ahead of W. Raises what forbids it, before anything is written."""
         state = self._state
-        known = state.tables.new_with_rows(step.tables, state.progress)
-        if known:
+        state.locations.place_rows(step.tables)
+        known, locations = state.tables.new_with_rows(step.tables, state.progress), state.locations.waiting
+        if known or locations:
             # Before their first row, which has a transaction of its own: found by the next run, it would be one of others.
-            before = ProgressCommit(checkpoint_ts=state.progress.checkpoint_ts, positions={}, known_tables=known)
+            before = ProgressCommit(checkpoint_ts=state.progress.checkpoint_ts, positions={}, known_tables=known, locations=locations)
             outcome = self._writer.save(state.progress.fence, before)
             if (cause := state.read_back(outcome, before)) is not None:
                 raise cause
