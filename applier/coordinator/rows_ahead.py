@@ -206,7 +206,9 @@ class RowsAhead:
         upto_ts = max(upto_ts for _, upto_ts in step.spans.values())
         self.tables.written(names, upto_ts, step.ahead_tables)
         self.tables.passed(upto_ts, checkpoint_ts)
-        self._cache.let_go([name for name in step.ranges if self._is_written(name, checkpoint_ts)])
+        # Not of the step's ranges: some may have been merged meanwhile.
+        for stream in step.spans:
+            self._cache.let_go([name for name in self._cache.names_of(stream) if self._is_written(name, checkpoint_ts)])
 
     def moved(self) -> None:
         """Know that the checkpoint has had its turn."""

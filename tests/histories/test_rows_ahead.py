@@ -8,8 +8,13 @@ from applier.coordinator.policy import RowPolicy
 from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.producer import Producer, ProducerOptions
+from applier.model.errors import NeedsOperator
+from applier.sinks.ledger_entry import DdlState
+from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
+from tests.builders.wire import column
 from tests.histories.test_any_history_ends_identical import assert_identical
 from tests.rig.fake_source import FakeSource
+from tests.rig.faulty_sink import DeathError, Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.seeds import seeds
 
@@ -33,3 +38,124 @@ def test_the_sink_equals_the_oracle_at_the_last_common_resolved_ts(seed, tmp_pat
     replica = sqlite_replica(tmp_path, FakeSource(log), rows=rows)
     assert replica.catch_up().checkpoint_ts == producer.final_ts
     assert_identical(history, producer.final_ts, replica.url)
+
+
+@pytest.mark.usefixtures("without_waiting")
+@pytest.mark.parametrize("seed", seeds(range(100, 112), daily=4))
+def test_deaths_refused_writes_and_lost_answers_at_any_commit_lose_and_repeat_nothing(seed, tmp_path):
+    history, producer, log, rows = world(seed)
+    faults = Faults(seed, rate=0.1, deaths=0.1)
+    replica = sqlite_replica(tmp_path, FakeSource(log), rows=rows, wrap=lambda sink: FaultySink(sink, faults))
+    while True:
+        try:
+            replica.catch_up()
+            break
+        except DeathError:
+            continue
+    assert faults.counts["death before"] + faults.counts["death after"] > 0
+    assert_identical(history, producer.final_ts, replica.url)
+    done = [entry.identity for entry in replica.ledger() if entry.state is DdlState.DONE]
+    assert len(done) == len(set(done)) == sum(len(step.ddls) for step in history if step.ts < producer.final_ts)
+
+
+@pytest.mark.usefixtures("without_waiting")
+@pytest.mark.parametrize("seed", seeds(range(120, 132), daily=4))
+def test_a_replica_may_change_its_consistency_at_any_start(seed, tmp_path):
+    history, producer, log, rows = world(seed)
+    faults = Faults(seed, rate=0.0, deaths=0.15)
+    replica = sqlite_replica(tmp_path, FakeSource(log), rows=rows, wrap=lambda sink: FaultySink(sink, faults))
+    while True:
+        try:
+            replica.catch_up()
+            break
+        except DeathError:
+            replica.rows = None if replica.rows else rows
+    assert_identical(history, producer.final_ts, replica.url)
+
+
+BY_KEY = RowPolicy(by_table=False, settle_ms=0)
+BY_TABLE = RowPolicy(by_table=True, settle_ms=0)
+
+
+def version(ts, key, number, **more):
+    return row(ts, id=column(3, KEY, key), n=column(3, PLAIN, number), **more)
+
+
+def begun(*rest, create="CREATE TABLE orders (id INT PRIMARY KEY, n INT)"):
+    return log_of(*everywhere(CREATE_SCHEMA), *everywhere(ddl(10, create)), *everywhere(resolved(11)), *rest)
+
+
+def test_rows_of_a_stream_are_visible_although_another_one_lags(tmp_path):
+    log = begun((ONE, version(15, 1, 1)), (TWO, version(20, 2, 1)), (TWO, version(30, 2, 2)), (TWO, version(40, 4, 4)), (TWO, resolved(40)))
+    replica = sqlite_replica(tmp_path, FakeSource(log), rows=BY_KEY)
+    assert replica.catch_up().checkpoint_ts == 11
+    # At exactly its promise a stream may still bring a row, so 40 waits; the stream that has promised nothing more waits too.
+    assert rows_of(tmp_path) == [(2, 2)]
+    assert replica.stored_positions()[TWO].applied_ts == 39
+
+
+def test_a_late_row_of_the_other_stream_takes_nothing_back_and_w_ends_whole(tmp_path):
+    lagging = begun((TWO, version(20, 2, 1)), (TWO, version(30, 2, 2)), (TWO, resolved(40)))
+    replica = sqlite_replica(tmp_path, FakeSource(lagging), rows=BY_KEY)
+    replica.catch_up()
+    replica.source = FakeSource([*lagging, *log_of((ONE, version(15, 1, 1)), (ONE, resolved(25)))])
+    # W is 25 now: the version at 20 belongs to the window, and the later one is in the sink.
+    assert replica.catch_up().checkpoint_ts == 25
+    assert rows_of(tmp_path) == [(1, 1), (2, 2)]
+    replica.source = FakeSource([*lagging, *log_of((ONE, version(15, 1, 1)), (ONE, resolved(25)), (ONE, resolved(40)))])
+    assert replica.catch_up().checkpoint_ts == 40
+    assert rows_of(tmp_path) == [(1, 1), (2, 2)]
+
+
+def test_after_a_switch_to_transactions_the_sink_is_upstream_from_the_greatest_applied_ts_on(tmp_path):
+    lagging = begun((TWO, version(20, 2, 1)), (TWO, version(30, 2, 2)), (TWO, resolved(40)))
+    replica = sqlite_replica(tmp_path, FakeSource(lagging), rows=BY_KEY)
+    replica.catch_up()
+    assert rows_of(tmp_path) == [(2, 2)]
+    replica.source, replica.rows = FakeSource([*lagging, *log_of((ONE, resolved(25)))]), None
+    replica.catch_up()
+    assert rows_of(tmp_path) == [(2, 1)]
+    assert replica.stored_positions()[TWO].applied_ts == 0
+    replica.source = FakeSource([*lagging, *log_of((ONE, resolved(25)), (ONE, resolved(39)))])
+    replica.catch_up()
+    assert rows_of(tmp_path) == [(2, 2)]
+
+
+def test_no_row_passes_a_ddl_that_waits(tmp_path):
+    altered = ddl(25, "ALTER TABLE orders ADD COLUMN x INT", t=5)
+    log = begun((TWO, version(20, 2, 1)), *everywhere(altered), (TWO, version(30, 3, 2)), (TWO, resolved(40)))
+    replica = sqlite_replica(tmp_path, FakeSource(log), rows=BY_KEY)
+    replica.catch_up()
+    assert rows_of(tmp_path) == [(2, 1)]
+    assert replica.stored_positions()[TWO].applied_ts == 25
+
+
+@pytest.mark.parametrize(
+    "create",
+    [
+        "CREATE TABLE orders (id INT PRIMARY KEY, n INT UNIQUE)",
+        "CREATE TABLE orders (id DOUBLE PRIMARY KEY, n INT)",
+        "CREATE TABLE orders (id INT PRIMARY KEY, n INT, UNIQUE KEY (n, id))",
+    ],
+)
+def test_tables_that_do_not_qualify_wait_for_w(create, tmp_path):
+    kind = 5 if "DOUBLE" in create else 3
+    waiting = row(20, id=column(kind, KEY, 2), n=column(3, PLAIN | 24 if "UNIQUE" in create else PLAIN, 1))
+    replica = sqlite_replica(tmp_path, FakeSource(begun((TWO, waiting), (TWO, resolved(40)), create=create)), rows=BY_KEY)
+    replica.catch_up()
+    assert rows_of(tmp_path) == []
+
+
+def test_a_table_in_two_streams_contradicts_the_dispatcher_table(tmp_path):
+    log = begun((ONE, version(20, 1, 1)), (TWO, version(20, 2, 1)), *everywhere(resolved(30)))
+    with pytest.raises(NeedsOperator, match="declared dispatcher is table") as stopped:
+        sqlite_replica(tmp_path, FakeSource(log), rows=BY_TABLE).catch_up()
+    assert stopped.value.facts["kind"] == "dispatcher"
+
+
+def test_a_raw_update_that_changes_its_key_stops_where_keys_choose_the_stream(tmp_path):
+    changed = version(20, 1, 1)
+    changed = changed[0], {**changed[1], "p": {"id": column(3, KEY, 2), "n": column(3, PLAIN, 1)}}
+    with pytest.raises(NeedsOperator, match="output-raw-change-event") as stopped:
+        sqlite_replica(tmp_path, FakeSource(begun((ONE, changed), *everywhere(resolved(30)))), rows=BY_KEY).catch_up()
+    assert (stopped.value.facts["table"], stopped.value.facts["commit_ts"]) == ("shop.orders", 20)

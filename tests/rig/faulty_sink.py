@@ -51,6 +51,9 @@ class FaultyWriter:
     def write(self, fence, statements, commit, quarantined=None) -> WriteOutcome:
         return through_faults(REGISTRY[self.key], lambda: self.writer.write(fence, statements, commit, quarantined))
 
+    def write_rows(self, fence, statements) -> WriteOutcome:
+        return through_faults(REGISTRY[self.key], lambda: self.writer.write_rows(fence, statements))
+
 
 def through_faults(faults, write):
     fault = faults.draw()
