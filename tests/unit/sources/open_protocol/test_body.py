@@ -66,6 +66,13 @@ def test_bodies_are_read_through_either_compression(pack, size):
     assert read_row(pack(body)).after["c"].value == "q" * size
 
 
+@pytest.mark.parametrize("pack", [lz4.frame.compress, lambda body: bytes(cramjam.snappy.compress_raw(body))])
+def test_ddls_are_read_through_either_compression_whatever_their_length(pack):
+    for size in range(100, 130):  # among them a plain length of 123, the byte of "{"
+        body = dump({"q": "x" * size, "t": 3})
+        assert read_ddl(pack(body)) == ("x" * size, 3)
+
+
 def test_compressed_body_that_is_not_json_is_refused():
     assert kind_of(read_row, lz4.frame.compress(b"no")) == "json"
     assert kind_of(read_row, bytes(cramjam.snappy.compress_raw(b"\0no"))) == "json"
