@@ -17,10 +17,10 @@ SYSTEM_SCHEMAS: Final = frozenset({"mysql", "information_schema", "performance_s
 """Of MySQL, MariaDB and TiDB. TiCDC never sends events on them."""
 
 _ELSEWHERE: Final = (
-    'Move the bookkeeping to another schema ([sink] schema = "…"; docs/operations.md), or exclude the schema from the '
-    "changefeed and skip this event with `applier skip`"
+    'Move the bookkeeping to another schema ([sink] schema = "…"; docs/operations.md), or leave upstream\'s schema out: '
+    'tables = ["*.*", "!schema.*"] under [source]'
 )
-_LEAVE_OUT: Final = "Exclude the schema from the changefeed, and skip this event with `applier skip`"
+_LEAVE_OUT: Final = 'Leave upstream\'s schema out: tables = ["*.*", "!schema.*"] under [source]'
 
 
 class Reserved(NamedTuple):

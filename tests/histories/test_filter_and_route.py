@@ -37,6 +37,15 @@ def test_the_sink_is_the_projection_of_the_oracle(seed, tmp_path):
     assert bool(left_out) == bool(source.selection.tables.rules)
 
 
+@pytest.mark.parametrize("seed", [0, 1, 4, 5])
+def test_in_row_mode_the_sink_is_the_projection_of_the_oracle_too(seed, tmp_path):
+    history, producer, source = selected_world(seed)
+    rows = RowPolicy(by_table=seed % 4 == 0, most_rows=50, settle_ms=0)
+    replica = sqlite_replica(tmp_path, source, rows=rows)
+    assert replica.catch_up().checkpoint_ts == producer.final_ts
+    assert differences_from_projection(history, producer.final_ts, replica.url, source.selection) == []
+
+
 @pytest.mark.parametrize("seed", seeds(range(100, 118), daily=6))
 def test_deaths_and_lost_answers_change_nothing(seed, tmp_path):
     history, producer, source = selected_world(seed)
