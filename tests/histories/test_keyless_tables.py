@@ -3,6 +3,7 @@
 Scenario S22 of the consumers' reference: what ``force-replicate`` sends.
 """
 
+import sqlite3
 from dataclasses import replace
 
 import pytest
@@ -195,3 +196,13 @@ def test_tables_without_a_key_stop_by_default(tmp_path):
     with pytest.raises(NeedsOperator, match="no key") as caught:
         sqlite_replica(tmp_path, FakeSource(log)).catch_up()
     assert "best_effort" in caught.value.remedy
+
+
+def test_a_unique_index_that_only_the_sink_has_needs_the_operator(tmp_path):
+    first = [(ONE, added(20, 1)), *everywhere(resolved(30))]
+    replica_of(tmp_path, *first).catch_up()
+    with sqlite3.connect(tmp_path / "replica.db") as connection:
+        connection.execute('CREATE UNIQUE INDEX "shop.orders.by_hand" ON "shop.orders" (n)')
+    with pytest.raises(NeedsOperator, match="unique index"):
+        replica_of(tmp_path, *first, (ONE, added(40, 1)), *everywhere(resolved(50))).catch_up()
+    assert numbers(tmp_path) == [1]

@@ -197,3 +197,9 @@ def test_rules_may_come_from_a_file_and_from_the_environment(tmp_path):
     config = load(tmp_path, source={"tables": f"@{tmp_path}/rules, shop.log_1"})
     names = [TableName("shop", table) for table in ("orders", "log_1", "log_2")]
     assert [config.source.selection().has(name) for name in names] == [True, True, False]
+
+
+def test_tables_without_a_key_are_written_where_the_file_says_so(tmp_path):
+    config = load(tmp_path, with_key("sink", 'keyless = "best_effort"'))
+    assert engine_settings(config).writes_keyless
+    assert not engine_settings(load(tmp_path)).writes_keyless
