@@ -108,12 +108,15 @@ class RangeSummary:
         return rows, tables
 
     def note_changed_key(self, rows: PlacedRows) -> None:
-        """Note the first update that has changed its key: two rows of one event, which follow one another."""
+        """Note the first update that has changed its key: two rows of one event, which follow one another.
+
+        Each update of a table without a key is two rows; such a table is never written ahead.
+        """
         if self._changed_key is not None or len(set(rows.offset)) == len(rows.offset):
             return
         for row, (place, following) in enumerate(pairwise(zip(rows.offset, rows.index, strict=True))):
-            if place == following:
-                shape = rows.shapes[rows.shape[row]]
+            shape = rows.shapes[rows.shape[row]]
+            if place == following and shape.handle_key:
                 self._changed_key = ChangedKey(Offset(place[0]), shape.name, Ts(rows.commit_ts[row]))
                 return
 

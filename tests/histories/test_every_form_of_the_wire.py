@@ -10,9 +10,10 @@ import pytest
 from applier.demo.simulator.oracle import compare, load_dump, open_oracle
 from applier.demo.simulator.projection import seen_by_sink
 from tests.rig.local_replica import sqlite_replica
-from tests.rig.wire_forms import FORMS, Form, forms_of, upstream_of, world_of
+from tests.rig.wire_forms import FORMS, Form, forms_of, rows_world_of, upstream_of, world_of
 
 SEEDS = range(2000, 2120)
+ROW_SEEDS = range(2200, 2260)
 
 pytestmark = pytest.mark.usefixtures("without_waiting")
 
@@ -20,6 +21,15 @@ pytestmark = pytest.mark.usefixtures("without_waiting")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_history_ends_identical(seed, tmp_path):
     world = world_of(seed, tmp_path / "objects")
+    with upstream_of(world) as upstream_url:
+        replica = sqlite_replica(tmp_path, world.source(upstream_url), **world.settings)
+        assert replica.catch_up().checkpoint_ts == world.final_ts
+    assert world.differences(replica.url) == []
+
+
+@pytest.mark.parametrize("seed", ROW_SEEDS)
+def test_a_history_ends_identical_under_row_consistency(seed, tmp_path):
+    world = rows_world_of(seed, tmp_path / "objects")
     with upstream_of(world) as upstream_url:
         replica = sqlite_replica(tmp_path, world.source(upstream_url), **world.settings)
         assert replica.catch_up().checkpoint_ts == world.final_ts

@@ -11,6 +11,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from applier.coordinator.policy import RowPolicy
+from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.image_options import ColumnSelector, ImageOptions
 from applier.demo.simulator.large_row import LargeRowOption, LargeRowSettings
@@ -116,7 +118,25 @@ def forms_of(seed: int) -> frozenset[Form]:
     return both if seed // len(FORMS) % 2 and both not in NOT_TOGETHER else frozenset({first})
 
 
-def world_of(seed: int, objects: Path, *, transactions: int = 30, forms: frozenset[Form] | None = None, **changes) -> World:
+def rows_world_of(seed: int, objects: Path, **more) -> World:
+    """Draw a world that a replica with ``consistency = "row"`` may follow: rows stay in their streams."""
+    dispatcher = (Dispatcher.TABLE, Dispatcher.INDEX_VALUE)[seed // len(FORMS) % 2]
+    by_table = dispatcher is Dispatcher.TABLE
+    # Where a table has several streams, a raw change of a key would cross from one to another.
+    raw = {} if by_table else {"raw_updates": False}
+    world = world_of(seed, objects, dispatcher=dispatcher, images=raw, **more)
+    return replace(world, settings=world.settings | {"rows": RowPolicy(by_table=by_table, most_rows=50, settle_ms=0)})
+
+
+def world_of(
+    seed: int,
+    objects: Path,
+    *,
+    transactions: int = 30,
+    forms: frozenset[Form] | None = None,
+    images: dict[str, bool] | None = None,
+    **changes,
+) -> World:
     """Draw a history and its log. ``objects`` is an empty directory for the objects of claim checks."""
     forms = forms_of(seed) if forms is None else forms
     drawn = ProducerOptions.drawn(seed)
@@ -128,7 +148,7 @@ def world_of(seed: int, objects: Path, *, transactions: int = 30, forms: frozens
         # What is sent again must show, or equal rows cannot be told from repeated ones (docs/operations.md).
         options = replace(options, announced_restarts=True, growth=0)
         families, settings = frozenset(TableFamily), {"writes_keyless": True}
-    options = replace(options, **changes)
+    options = replace(options, images=replace(options.images, **(images or {})), **changes)
     history = History(seed, HistoryOptions(transactions=transactions, families=families, keyless_twins=True))
     producer = Producer(history, options)
     log = tuple(producer.log())
