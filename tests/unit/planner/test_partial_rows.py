@@ -1,6 +1,7 @@
 """Rows whose images lack columns of the sink: laid over whole ones, filled with defaults, or completed from the sink's row."""
 
 import json
+import pickle
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,6 +44,7 @@ def test_what_is_missing_is_read_by_key_before_anything_of_the_segment_is_writte
     assert json.loads(by_phase[0].text) == ["read b,c by", "orders", ["id"], [[1]]]
     assert (by_phase[0].min_ts, by_phase[0].max_ts) == (5, 5)
     assert by_phase[0].size > len(by_phase[0].text)
+    assert pickle.loads(pickle.dumps(by_phase)) == by_phase  # noqa: S301 - our own bytes
 
 
 def test_partial_rows_are_laid_over_the_latest_whole_row_in_order() -> None:
