@@ -3,7 +3,7 @@
 from collections import defaultdict
 from typing import Final
 
-from applier.model.position import Stream, Ts
+from applier.model.position import NO_TS, Stream, Ts
 from applier.model.range_report import RangeReport, RepeatPoint
 from applier.model.segment import is_applied, is_behind_promise
 from applier.planner.keyless import Repeats
@@ -43,7 +43,7 @@ def _open_points(points: list[RepeatPoint], checkpoint_ts: Ts) -> list[RepeatPoi
     last = Ts(0)
     for point in sorted(points):
         # A range knows only its own promises: whether its first one steps back shows here.
-        steps_back = point.ts > 0 and is_behind_promise(point.ts, last)
+        steps_back = point.ts != NO_TS and is_behind_promise(point.ts, last)
         found.append(point._replace(is_return=True) if steps_back else point)
         last = point.ts or last
     return [point for point in found[:-1] if point.is_return or not is_applied(point.ts, checkpoint_ts)] + found[-1:]
