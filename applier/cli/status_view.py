@@ -124,8 +124,15 @@ def _cells(each: StreamSummary) -> tuple[str, ...]:
         UNKNOWN if each.behind is None else f"{each.behind:,}",
         time_text(each.resolved_ts),
         "" if each.lag_s is None else duration(each.lag_s),
-        "holds back the watermark" if each.holds_watermark else "",
+        "; ".join(_remarks(each)),
     )
+
+
+def _remarks(each: StreamSummary) -> Iterator[str]:
+    if each.holds_watermark:
+        yield "holds back the watermark"
+    if each.applied_ts:
+        yield f"rows are written up to {time_text(each.applied_ts)}"
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:

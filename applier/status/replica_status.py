@@ -26,6 +26,8 @@ class StreamSummary:
     resolved_ts: Ts
     lag_s: float | None
     holds_watermark: bool
+    applied_ts: Ts = NO_TS
+    """Up to where its rows are in the sink ahead of the checkpoint (``consistency = "row"``); 0: in whole transactions only."""
 
     @property
     def behind(self) -> int | None:
@@ -103,6 +105,7 @@ def _stream(stream: Stream, position: StreamPosition | None, end: Offset | None,
         resolved_ts=resolved_ts,
         lag_s=lag_s(resolved_ts, unix_s),
         holds_watermark=holds,
+        applied_ts=NO_TS if position is None else position.applied_ts,
     )
 
 
@@ -165,4 +168,6 @@ def _stream_object(each: StreamSummary) -> dict[str, Any]:
         "resolved_time": time_of(each.resolved_ts),
         "lag_s": rounded(each.lag_s),
         "holds_watermark": each.holds_watermark,
+        "applied_ts": each.applied_ts,
+        "applied_time": time_of(each.applied_ts),
     }

@@ -69,6 +69,8 @@ def _stream(stream: StreamView, unix_s: float) -> dict[str, Any]:
         "resolved_ts": status.resolved_ts,
         "resolved_time": time_of(status.resolved_ts),
         "lag_s": rounded(lag_s(status.resolved_ts, unix_s)),
+        "applied_ts": status.applied_ts,
+        "applied_time": time_of(status.applied_ts),
         "silent_s": rounded(stream.silent_s),
         "cached_bytes": status.cached_bytes,
         "cached_ranges": status.cached_ranges,

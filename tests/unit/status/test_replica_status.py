@@ -80,6 +80,8 @@ def test_programs_get_exact_timestamps_with_their_times_and_lags():
         "resolved_time": "2023-11-14T22:13:22.500+00:00",
         "lag_s": 1.5,
         "holds_watermark": False,
+        "applied_ts": 0,
+        "applied_time": None,
     }
     assert shown["owner"] == {
         "state": "alive",

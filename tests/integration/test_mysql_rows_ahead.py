@@ -1,0 +1,89 @@
+"""Rows ahead of W on real servers: under the fence, side by side, and none in flight when the progress moves."""
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import text
+
+from applier.coordinator.policy import RowPolicy
+from applier.demo.simulator.dispatch import Dispatcher
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.producer import ProducerOptions
+from applier.model.position import Ts
+from applier.planner.statement import Statement
+from applier.sinks.mysql.write_session import close_writer_sessions
+from applier.sinks.progress import Fence
+from applier.sinks.write_outcome import WriteState
+from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, rows, run
+from tests.rig.fake_source import FakeSource
+from tests.rig.local_replica import Replica as LocalReplica
+from tests.rig.upstream import NAME, clear_sink, upstream
+
+
+@pytest.fixture
+def shop(mysql_url: str, least_privileged_url: str) -> Iterator[Replica]:
+    clean(mysql_url)
+    run(mysql_url, f"CREATE SCHEMA {SHOP}", f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)")
+    with replica(least_privileged_url) as opened:
+        yield opened
+    close_writer_sessions()
+    clean(mysql_url)
+
+
+def row(number: int) -> Statement:
+    return rows(f"REPLACE INTO {SHOP}.t VALUES ({number})", Ts(5))
+
+
+def ids(url: str) -> list[int]:
+    return [found[0] for found in read(url, f"SELECT id FROM {SHOP}.t ORDER BY id")]
+
+
+def test_rows_are_durable_and_the_progress_is_where_it_was(shop: Replica, mysql_url: str) -> None:
+    outcome = shop.sink.writer.write_rows(shop.fence, [row(1), row(2)])
+    assert (outcome.state, outcome.rows, ids(mysql_url)) == (WriteState.COMMITTED, 2, [1, 2])
+    assert shop.sink.load().fence == shop.fence
+
+
+@pytest.mark.parametrize(
+    ("epochs", "windows", "state"), [(-1, 0, WriteState.FENCED), (0, -1, WriteState.RELOAD)], ids=["older epoch", "older window"]
+)
+def test_a_writer_of_a_dead_run_writes_nothing(shop: Replica, mysql_url: str, epochs: int, windows: int, state: WriteState) -> None:
+    old = Fence(shop.fence.epoch + epochs, shop.fence.window_id + windows)
+    assert shop.sink.writer.write_rows(old, [row(1)]).state is state
+    assert ids(mysql_url) == []
+
+
+def test_the_progress_moves_only_after_every_writer_of_rows_has_ended(shop: Replica, mysql_url: str) -> None:
+    slow = rows(f"REPLACE INTO {SHOP}.t SELECT 1 + SLEEP(1.5)", Ts(5))
+    with ThreadPoolExecutor(2) as pool:
+        began = time.monotonic()
+        writing = pool.submit(shop.sink.writer.write_rows, shop.fence, [slow])
+        time.sleep(0.5)
+        with engine(mysql_url).begin() as other:
+            shared = other.execute(text("SELECT 1 FROM applier.progress LOCK IN SHARE MODE")).all()
+        assert shared
+        assert time.monotonic() - began < 1.4
+        with engine(mysql_url).begin() as other:
+            other.execute(text("SELECT 1 FROM applier.progress FOR UPDATE")).all()
+        assert writing.done() or time.monotonic() - began >= 1.4
+        assert writing.result().state is WriteState.COMMITTED
+    assert shop.sink.save(shop.fence, commit_at(Ts(9))).state is WriteState.COMMITTED
+    assert shop.sink.writer.write_rows(shop.fence, [row(2)]).state is WriteState.RELOAD
+    assert ids(mysql_url) == [1]
+
+
+@pytest.mark.parametrize("seed", range(300, 304))
+def test_a_history_ends_identical(seed: int, mysql_url: str, least_privileged_url: str) -> None:
+    dispatcher = (Dispatcher.TABLE, Dispatcher.INDEX_VALUE)[seed % 2]
+    drawn = ProducerOptions.drawn(seed)
+    images = drawn.images if dispatcher is Dispatcher.TABLE else replace(drawn.images, raw_updates=False)
+    options = replace(drawn, dispatcher=dispatcher, images=images, open_tail=False)
+    world = upstream(History(seed, HistoryOptions(transactions=50)), options)
+    clear_sink(mysql_url)
+    row_policy = RowPolicy(by_table=dispatcher is Dispatcher.TABLE, most_rows=60, settle_ms=0)
+    result = LocalReplica(least_privileged_url, FakeSource(world.log), name=NAME, rows=row_policy).catch_up()
+    assert result.checkpoint_ts == world.final_ts
+    assert world.wrong_in(mysql_url) == []
