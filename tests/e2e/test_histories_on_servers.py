@@ -83,3 +83,22 @@ def test_s1_a_history_ends_identical_through_spark_and_no_reader_ever_sees_anoth
     assert reader.totals in ([0, world.history.money_total()], [world.history.money_total()])
     assert reader.reads > SOME_READS
     assert world.wrong_in(mysql_url) == []
+
+
+MANY_ROWS = HistoryOptions(transactions=60, rows_per_transaction=600, live_rows=5_000, ddl_share=0.02, ddl_kinds=frozenset())
+
+
+@pytest.mark.parametrize("writers", [2, *(pytest.param(many, marks=pytest.mark.soak(reason="through Spark: 15 s")) for many in (4, 8))])
+def test_rows_ahead_of_the_watermark_end_identical_through_spark(writers, tmp_path, kafka, mysql_url, least_privileged_url):
+    drawn = ProducerOptions.drawn(writers)
+    images = replace(drawn.images, raw_updates=False)
+    options = replace(drawn, topic=f"rows-{uuid4().hex[:8]}", dispatcher=Dispatcher.INDEX_VALUE, partitions=4, images=images, growth=0)
+    world = upstream(History(writers, MANY_ROWS), replace(options, open_tail=False, replays=0))
+    world.create_topics(kafka.bootstrap_servers)
+    world.produce(kafka.bootstrap_servers)
+    clear_sink(mysql_url)
+    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=list(world.topics), master="local[2]")
+    text = config.read_text().replace("[sink]\n", f'[sink]\nconsistency = "row"\nwriters = {writers}\n')
+    config.write_text(text.replace("[source]\n", '[source]\ndispatcher = "index-value"\n'))
+    assert run(config).result["checkpoint_ts"] == world.final_ts
+    assert world.wrong_in(mysql_url) == []
