@@ -11,6 +11,7 @@ the same one were always there together. Where that cannot be seen, what was lis
 
 from collections.abc import Iterable
 
+from applier.coordinator.policy import RowPolicy
 from applier.coordinator.stream_state import StreamState
 from applier.model.position import NO_TS, Offset, Stream, Ts, later_by
 from applier.model.segment import has_reached
@@ -19,11 +20,11 @@ from applier.model.segment import has_reached
 class PartitionChange:
     """The last change. ``members``: streams that were there before it, or that W has passed since."""
 
-    __slots__ = ("_ends", "_joining", "_members", "_settle_ms", "_top", "_until_ts")
+    __slots__ = ("_checks_beginning", "_ends", "_joining", "_members", "_settle_ms", "_top", "_until_ts")
 
-    def __init__(self, members: Iterable[Stream], settle_ms: int) -> None:
+    def __init__(self, members: Iterable[Stream], policy: RowPolicy) -> None:
         self._members = set(members)
-        self._settle_ms = settle_ms
+        self._settle_ms, self._checks_beginning = policy.settle_ms, policy.checks_beginning
         self._joining: set[Stream] = set()
         self._ends: dict[Stream, Offset] | None = None
         self._until_ts: Ts | None = None
@@ -57,7 +58,7 @@ class PartitionChange:
 
     def _is_past(self, states: tuple[StreamState, ...], checkpoint_ts: Ts) -> bool:
         if not self._members and self._ends is None:
-            born = _born_together(states)
+            born = _born_together(states) if self._checks_beginning else True
             if born is None or born:
                 return bool(born)
         if self._ends is None:

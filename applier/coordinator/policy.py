@@ -17,6 +17,8 @@ class RowPolicy:
     by_table: bool
     most_rows: int = 400_000
     settle_ms: int = 600_000
+    checks_beginning: bool = True
+    """Whether a new replica looks if the partitions of a topic were always there; else it takes that for granted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

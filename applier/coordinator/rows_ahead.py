@@ -63,7 +63,7 @@ class RowsAhead:
         self._policy, self._streams, self._cache, self._barriers = policy, streams, cache, barriers
         applied = {stream: position.applied_ts for stream, position in start.positions.items() if position.applied_ts}
         self._applied = streams.applied = applied
-        self._change = PartitionChange(applied, policy.settle_ms)
+        self._change = PartitionChange(applied, policy)
         top_ts = max(applied.values(), default=NO_TS)
         ahead = start.ahead_tables if is_beyond(top_ts, start.checkpoint_ts) else ()
         self.tables = RowTables(ahead, top_ts, by_table=policy.by_table)
