@@ -1,7 +1,7 @@
 """The durable progress of a replica, and the fence that guards it (DESIGN.md section 8)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from applier.model.events import FoldedName
 from applier.model.position import Stream, StreamPosition, Ts
@@ -43,3 +43,13 @@ class ProgressCommit:
     topic_ids: dict[str, str] = field(default_factory=dict)
     locations: Mapping[FoldedName, FoldedName | None] = field(default_factory=dict)
     ahead_tables: dict[FoldedName, bool] = field(default_factory=dict)
+
+    def including(self, before: "ProgressCommit") -> "ProgressCommit":
+        """Return this commit with what ``before`` records about tables and topics: no transaction of its own does."""
+        return replace(
+            self,
+            known_tables=before.known_tables | self.known_tables,
+            topic_ids=before.topic_ids | self.topic_ids,
+            locations={**before.locations, **self.locations},
+            ahead_tables=before.ahead_tables | self.ahead_tables,
+        )

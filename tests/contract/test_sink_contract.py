@@ -3,8 +3,11 @@
 import logging
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
+from sqlalchemy import Engine, event
 
 from applier.model.errors import FatalSinkError, Fenced, NeedsOperator, UnknownOutcome
 from applier.model.events import FoldedName, TableName
@@ -45,6 +48,20 @@ def test_a_raised_epoch_is_read_with_the_progress(replica: DatabaseReplica) -> N
 # DDL
 
 
+@contextmanager
+def counted(word: str) -> Iterator[list[str]]:
+    """Note the statements with a word."""
+    found: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if word in statement and not statement.startswith("SELECT"):
+            found.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    yield found
+    event.remove(Engine, "before_cursor_execute", note)
+
+
 def test_a_ddl_is_done_with_its_ledger_entry_and_progress(replica: DatabaseReplica) -> None:
     entry = replica.sink.ledger()[-1]
     assert (entry.state, entry.ddl.query, entry.ddl.commit_ts, entry.error) == (DdlState.DONE, CREATE, 5, "")
@@ -63,6 +80,19 @@ def test_known_tables_of_a_ddl_are_recorded_with_it(replica: DatabaseReplica) ->
     assert progress is not None
     assert progress.known_tables == known
     assert list(replica.sink.describe([TABLE, TableName(SHOP, "u")])) == [FoldedName(SHOP, "u")]
+
+
+def test_locations_of_a_ddl_are_recorded_with_it(replica: DatabaseReplica) -> None:
+    places = {FoldedName("shop", f"t{at}"): FoldedName("archive", f"t{at}") for at in range(300)} | {
+        FoldedName("shop", "log"): FoldedName("", "")
+    }
+    rename = replica.ddl("RENAME TABLE `t` TO `u`", 6, "u")
+    with counted("table_location") as statements:
+        replica.fence = replica.sink.run_ddl(replica.fence, *rename, before=commit_at(6, locations=places), after=commit_at(6))
+    assert (replica.sink.locations(), len(statements)) == (places, 1)
+    moved = {FoldedName("shop", "t0"): None, FoldedName("shop", "t1"): None, FoldedName("shop", "u"): FoldedName("archive", "u")}
+    replica.sink.skip_ddl(replica.fence, *replica.ddl("DROP TABLE `u`", 7), after=commit_at(7, locations=moved))
+    assert replica.sink.locations() == {table: place for table, place in (places | moved).items() if place is not None}
 
 
 def test_a_skipped_ddl_is_in_the_ledger_and_does_not_run(replica: DatabaseReplica) -> None:

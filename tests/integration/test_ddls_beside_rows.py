@@ -4,15 +4,18 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from applier.ddl import identity
 from applier.model.errors import FatalSinkError
+from applier.model.events import DdlEvent, FoldedName
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.mysql.ddl import runner
 from applier.sinks.mysql.ddl.builds import Build, Builds
-from tests.integration.mysql_replica import SHOP, Replica, read, replica, run, states
+from tests.integration.mysql_replica import SHOP, Replica, commit_at, read, replica, run, states
 from tests.integration.run_process import started, word
 from tests.rig.clean_server import clean_server
 from tests.rig.ddl_type_feed import SCHEMA, feed_of
@@ -84,6 +87,18 @@ def test_rows_go_on_while_an_index_is_built(shop: Replica, url: str) -> None:
     assert states(shop) == [DdlState.DONE]
     assert indexes(url) == set(NAMES)
     assert read(url, f"SELECT COUNT(*) FROM {SHOP}.t FORCE INDEX (by_v) WHERE v = 'row'")[0][0] >= written
+
+
+def test_what_is_recorded_before_the_ddl_is_not_lost(shop: Replica, url: str) -> None:
+    make_table(url, 0)
+    event = DdlEvent(commit_ts=shop.tick(), schema=SHOP, table="t", query="CREATE INDEX by_v ON t (v)", ddl_type=0)
+    places = {FoldedName("shop", "log"): FoldedName("", "")}
+    before = replace(commit_at(event.commit_ts), locations=places, known_tables=frozenset({event.name.fold()}))
+    shop.sink.run_ddl(shop.fence, identity(event), event, before=before, after=commit_at(event.commit_ts))
+    shop.sink.finish_ddls()
+    progress = shop.sink.load()
+    assert progress is not None
+    assert (shop.sink.locations(), progress.known_tables) == (places, {event.name.fold()})
 
 
 def test_the_next_ddl_of_the_table_waits_for_the_index_and_another_table_does_not(shop: Replica, url: str) -> None:

@@ -7,7 +7,7 @@ finds another fence. ``window_id`` is never reset, so a replica has committed if
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -175,13 +175,18 @@ class ProgressTable:
 
     def _write_locations(self, connection: Connection, commit: ProgressCommit) -> None:
         since = self.bookkeeping.number(commit.checkpoint_ts)
+        removed, written = list[dict[str, Any]](), list[dict[str, Any]]()
+        # One call each: the first commit under a filter writes a location for every table.
         for table, place in sorted(commit.locations.items()):
-            key = {"upstream_schema": table.schema, "upstream_table": table.table}
+            key = {"name": self.bookkeeping.name, "upstream_schema": table.schema, "upstream_table": table.table}
             if place is None:
-                self.bookkeeping.run(connection, "table_location_remove", **key)
+                removed.append(key)
             else:
-                place_of = {"schema_name": place.schema, "table_name": place.table, "since_ts": since}
-                self.bookkeeping.run(connection, "table_location_write", **key, **place_of)
+                written.append(key | {"schema_name": place.schema, "table_name": place.table, "since_ts": since})
+        if removed:
+            connection.execute(self.bookkeeping.query("table_location_remove"), removed)
+        if written:
+            connection.execute(self.bookkeeping.query("table_location_write"), written)
 
 
 def of_epoch(progress: Progress | None, epoch: int | None, name: str) -> Progress | None:

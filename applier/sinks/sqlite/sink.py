@@ -9,7 +9,6 @@ import socket
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, TypeVar
 from uuid import uuid4
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -142,13 +141,7 @@ class SqliteSink(SqlSink):
         """
         reach("ddl.before_intent")
         # `before` moves with the intent on servers. Here is no intent: its known tables must not be lost.
-        commit = replace(
-            after,
-            known_tables=before.known_tables | after.known_tables,
-            topic_ids=before.topic_ids | after.topic_ids,
-            locations={**before.locations, **after.locations},
-        )
-        return self._settle_ddl(fence, identity, ddl, commit, DdlState.DONE)
+        return self._settle_ddl(fence, identity, ddl, after.including(before), DdlState.DONE)
 
     def skip_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, after: ProgressCommit) -> Fence:
         """Write the DDL as skipped, with the progress."""

@@ -1,7 +1,5 @@
 """Runs, skips and settles the DDLs of one run. The package's docstring has the theory. Driver only."""
 
-from dataclasses import replace
-
 from applier.ddl.beside import runs_beside
 from applier.model.errors import ApplierError
 from applier.model.events import DdlEvent, DdlIdentity
@@ -39,8 +37,7 @@ class DdlRunner:
         reach("ddl.before_intent")
         self._builds.wait_for(identity.touches)
         if self._background and runs_beside(ddl.query):
-            both = replace(after, known_tables=before.known_tables | after.known_tables, topic_ids=before.topic_ids | after.topic_ids)
-            fence, intent, _ = self._intents.begin(fence, identity, ddl, both, is_beside=True)
+            fence, intent, _ = self._intents.begin(fence, identity, ddl, after.including(before), is_beside=True)
             reach("ddl.after_intent")
             self._build(intent)
             return fence
