@@ -4,6 +4,7 @@
     python -m tests.bench.suite E --rate 1000 --partitions 4,64,200
     python -m tests.bench.suite A --against ../older       another checkout, in turns with this one
     python -m tests.bench.suite A --executors 1,2,4        a standalone cluster
+    python -m tests.bench.suite A --writers 0,2,4,8        row consistency beside transactions
     python -m tests.bench.suite --short                    what CI runs
 
 Settings of the applier come from the environment, as always (APPLIER_RUN__MEMORY=512MiB). Wall times mean something on a quiet machine
@@ -61,6 +62,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--rows", type=numbers, default=[], help="rows of a backlog (default: each workload's own)")
     parser.add_argument("--runs", type=int, default=1, help="repetitions; the figures are their medians")
     parser.add_argument("--bulk-load", type=lambda text: text.split(","), default=[None], help="off,auto (default: the version's own)")
+    parser.add_argument("--writers", type=numbers, default=[0], help="writers of row consistency, 0,2,4,8 (0: transactions)")
     parser.add_argument("--executors", type=numbers, default=[0], help="executors of a standalone cluster (default: local[*])")
     parser.add_argument("--master", default="local[*]", help="Spark's master where there is no cluster")
     parser.add_argument("--against", metavar="DIR", help="directory of another checkout, which is measured in turns with this one")
@@ -115,7 +117,8 @@ class Bench:
                 figures |= _ratios(figures, floors)
                 _compare_content(figures, floors)
                 runs[place].append(figures)
-                show(f"{checkout.name}, bulk_load {options.bulk_load or 'default'}, executors {options.executors}", number, figures)
+                named = f"bulk_load {options.bulk_load or 'default'}, executors {options.executors}, row writers {options.writers}"
+                show(f"{checkout.name}, {named}", number, figures)
         case = {"workload": workload.name, "rows": rows}
         shown = [self._report.add(case | {"connections": connections, "kind": "floor"}, found) for connections, found in floors.items()]
         print("\n" + table(FLOOR, shown) + "\n" if shown else "")
@@ -124,14 +127,17 @@ class Bench:
 
     def _cases(self) -> Iterator[tuple[Checkout, RunOptions]]:
         chosen = self._chosen
-        for executors, bulk_load, checkout in product(chosen.executors, chosen.bulk_load, self._checkouts):
+        for executors, writers, bulk_load, checkout in product(chosen.executors, chosen.writers, chosen.bulk_load, self._checkouts):
             if checkout.has_bulk_load:
                 found = bulk_load
             elif bulk_load == chosen.bulk_load[0]:
                 found = None
             else:
                 continue
-            yield checkout, RunOptions(master=chosen.master, executors=executors, bulk_load=found, memory_mib=chosen.memory_limit)
+            yield (
+                checkout,
+                RunOptions(master=chosen.master, executors=executors, bulk_load=found, memory_mib=chosen.memory_limit, writers=writers),
+            )
 
     def _live(self) -> None:
         chosen = self._chosen

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from applier.demo.simulator.dispatch import Dispatcher
 from tests.bench.suite.checkout import Checkout
 from tests.bench.suite.memory_limit import limited
 from tests.bench.suite.process_cpu import PYTHON, TreeUse, of_process, server_process
@@ -25,6 +26,7 @@ name = "{name}"
 [source]
 bootstrap_servers = "{kafka}"
 topics = ["{topic}"]
+{source}
 [sink]
 url = "{url}"
 schema = "{schema}"
@@ -48,21 +50,31 @@ FROM_THE_CHECKOUT = {
 class RunOptions:
     """``executors``: of one core each, on a standalone cluster; 0: a local master. ``bulk_load`` None: the version's default.
 
-    ``memory_mib``: limit of the process and all that it starts; 0: none.
+    ``memory_mib``: limit of the process and all that it starts; 0: none. ``writers``: of row consistency; 0: transactions.
     """
 
     master: str = "local[*]"
     executors: int = 0
     bulk_load: str | None = None
     memory_mib: int = 0
+    writers: int = 0
 
     def sink(self, checkout: Checkout) -> str:
         """Return the lines of [sink]."""
-        return f'bulk_load = "{self.bulk_load}"' if self.bulk_load and checkout.has_bulk_load else ""
+        lines = [f'bulk_load = "{self.bulk_load}"'] if self.bulk_load and checkout.has_bulk_load else []
+        if self.writers:
+            lines += ['consistency = "row"', f"writers = {self.writers}"]
+        return "\n".join(lines)
+
+    def source(self, dispatcher: Dispatcher) -> str:
+        """Return the lines of [source] beside the address."""
+        return f'dispatcher = "{dispatcher.value}"' if self.writers else ""
 
 
-def write_config(directory: Path, servers: Servers, topic: str, checkout: Checkout, options: RunOptions) -> Path:
-    """Write the configuration of a run."""
+def write_config(
+    directory: Path, servers: Servers, topic: str, checkout: Checkout, options: RunOptions, dispatcher: Dispatcher = Dispatcher.INDEX_VALUE
+) -> Path:
+    """Write the configuration of a run. ``dispatcher``: that of the topic."""
     path = directory / "applier.toml"
     properties = {"spark.executorEnv.PYTHONPATH": str(checkout.directory)} | FROM_THE_CHECKOUT if options.executors else {}
     path.write_text(
@@ -73,6 +85,7 @@ def write_config(directory: Path, servers: Servers, topic: str, checkout: Checko
             url=servers.database,
             schema=BOOKKEEPING,
             sink=options.sink(checkout),
+            source=options.source(dispatcher),
             master=options.master,
             directory=directory,
             spark="\n".join(f'"{name}" = "{value}"' for name, value in properties.items()),
@@ -99,7 +112,7 @@ def measure(servers: Servers, workload: Workload, rows: int, topic: str, checkou
     """Catch up once into empty tables, and return the figures. SystemExit if the program fails."""
     with TemporaryDirectory(prefix="applier-bench.") as name, Sink(servers.database) as sink, ExitStack() as processes:
         directory = Path(name)
-        config = write_config(directory, servers, topic, checkout, options)
+        config = write_config(directory, servers, topic, checkout, options, workload.dispatcher)
         sink.clear(workload.tables)
         cluster = processes.enter_context(on_cluster(config, checkout.python, options.executors))
         within = processes.enter_context(limited(options.memory_mib))

@@ -92,6 +92,7 @@ BACKLOG: tuple[Column, ...] = (
     ("version", lambda result: result["version"]),
     ("bulk", lambda result: result["bulk_load"] or "default"),
     ("executors", lambda result: str(result["executors"] or "-")),
+    ("row writers", lambda result: str(result["writers"] or "-")),
     ("rows", lambda result: f"{result['rows']:,}"),
     ("runs", lambda result: str(len(result["runs"]))),
     ("rows/s", _figure("rows_per_s", ",.0f")),
