@@ -88,7 +88,7 @@ def _verdict(table: TableResult) -> str:
     if table.is_equal:
         return f"{count(table.upstream.rows, 'row')}, equal"
     if not table.differences:
-        return f"{count(table.upstream.rows, 'row')} upstream, {table.sink.rows:,} in the sink, not the same rows (it has no key)"
+        return f"{count(table.upstream.rows, 'row')} upstream, {table.sink.rows:,} in the sink, not the same rows (no key finds them)"
     found = [f"{number:,} {state}" for state in RowState if (number := table.count(state))]
     text = f"{'at least ' if table.is_cut else ''}{', '.join(found)} of {count(table.upstream.rows, 'row')}"
     columns = table.columns.most_common(SHOWN_COLUMNS)

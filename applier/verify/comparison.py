@@ -37,6 +37,8 @@ class TableComparison:
         self._pair = pair
         self._sides = sides
         self._most = most
+        self._has_lost = False
+        """Whether a row that differs was not found again by its key."""
 
     def compare(self, scope: Scope) -> RangeResult:
         """Compare a range in one moment."""
@@ -51,7 +53,7 @@ class TableComparison:
         # Without a key nothing names a row: that the tables differ is all that can be said.
         suspects = self._descend(scope, upstream, sink) if self._pair.key else iter(())
         found = tuple(islice(self._confirmed(suspects), self._most + 1))
-        is_cut = len(found) > self._most or not self._pair.key
+        is_cut = len(found) > self._most or not self._pair.key or self._has_lost
         return RangeResult(ts=ts, upstream=upstream, sink=sink, differences=found[: self._most], is_cut=is_cut)
 
     def look_up(self, keys: Collection[Key], *, keeps_rows: bool = False) -> Iterator[RowDifference]:
@@ -59,6 +61,7 @@ class TableComparison:
         for batch in _batches(keys, LOOKED_UP):
             upstream, sink = (self._by_key(side, batch) for side in (self._sides.upstream, self._sides.sink))
             for key in batch:
+                self._has_lost |= key not in upstream and key not in sink
                 if found := self._difference(key, upstream.get(key, []), sink.get(key, []), keeps_rows=keeps_rows):
                     yield found
 

@@ -59,7 +59,7 @@ class Repair:
             if result.is_cut:
                 yield f"-- {one_line(str(result.name))} has more differences: run `applier verify` again after these statements.\n"
         for result in others:
-            reason = result.problem or "its rows have no key that names them"
+            reason = result.problem or "no key finds its rows that differ"
             yield f"-- Not repaired here: {one_line(str(result.name))}: {one_line(reason)}\n"
 
     def _statements(self, pair: TablePair, differences: Sequence[RowDifference]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from zlib import crc32
 from applier.ddl.column_type import TypeFamily
 from applier.sinks.sqlite.literals import blob, number, plain, text
 from applier.sinks.sqlite.names import quote, stored_name
-from applier.sinks.sqlite.stored_value import single_precision
+from applier.sinks.sqlite.stored_value import floating, single_precision
 from applier.verify.column_pair import VARIABLE, ColumnPair, Form
 from applier.verify.mysql_text import HEX_DIGITS
 from applier.verify.scope import Key, Scope, Value
@@ -140,6 +140,12 @@ def _literal(column: ColumnPair, value: bytes) -> str:
         case Form.BYTES:
             return blob(value)
         case Form.DOUBLE:
-            return number(read_float(value))
+            return number(_as_stored(column, read_float(value)))
         case _:
             return text(read_text(value))
+
+
+def _as_stored(column: ColumnPair, value: float) -> float:
+    """Return the number that the file has for a value of the form: of a FLOAT, that of its shortest text."""
+    kind = column.upstream.type
+    return floating(value, kind) if kind is not None and kind.family is TypeFamily.FLOAT else value

@@ -66,7 +66,7 @@ def test_the_repair_is_named_with_the_rows_that_it_leaves_out(tmp_path):
 
 def test_a_table_without_a_key_and_one_with_a_problem_say_so():
     lines = as_lines(report(result(is_cut=True), result(problem="the sink does not have the table")), task())
-    assert lines[0] == "shop.orders: 3 rows upstream, 2 in the sink, not the same rows (it has no key)"
+    assert lines[0] == "shop.orders: 3 rows upstream, 2 in the sink, not the same rows (no key finds them)"
     assert lines[1] == "shop.orders: not compared: the sink does not have the table"
 
 
