@@ -2,9 +2,11 @@
 
 Only what is left after compaction is looked up: no superseded placeholder, and no delete. The rows come as of the end of the segment. That
 is the version of each row's own last event: a later change at or below the segment's end would be in the segment, and would be its last.
+Unless an event filter leaves that change out: so a row that is gone by then is read as of its own commit.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from applier.model.errors import ApplierError, NeedsOperator, ProtocolError
 from applier.model.events import MARKER_IMAGE, RowKind, Shape
@@ -38,32 +40,51 @@ def look_up(rows: PlannedRows, waiting: Sequence[int], decoder: RowDecoder, wind
     for row in waiting:
         by_shape.setdefault(rows.origin(row).shape, []).append(row)
     for shape, some in by_shape.items():
+        missing = {*some}
         try:
-            yield from _of_shape(rows, some, decoder, (decoder.row_lookup, shape, ts))
+            for found in _of_shape(rows, some, decoder, (decoder.row_lookup, shape, ts)):
+                missing.difference_update(found)
+                yield found
+            yield from _as_committed(rows, sorted(missing), decoder, (decoder.row_lookup, shape, ts))
         except ApplierError as error:
             if "commit_ts" in error.facts:
                 raise
             raise with_place(error, earliest.facts) from error
 
 
+def _as_committed(
+    rows: PlannedRows, missing: Sequence[int], decoder: RowDecoder, asked: tuple[RowLookup, Shape, int]
+) -> Iterator[list[int]]:
+    """Look up, each as of its own commit, rows that upstream lacks at the segment's end: a filter has left out the events of their end."""
+    lookup, shape, ts = asked
+    by_commit: dict[int, list[int]] = {}
+    for row in missing:
+        by_commit.setdefault(rows.final.commit_ts[row], []).append(row)
+    for commit_ts, some in sorted(by_commit.items()):
+        left = {*some}
+        # Upstream may have forgotten that time, and not the segment's end.
+        with suppress(NeedsOperator):
+            for found in _of_shape(rows, some, decoder, (lookup, shape, commit_ts)):
+                left.difference_update(found)
+                yield found
+        for row in sorted(left):
+            error = ProtocolError("upstream has no row with this key at this time", remedy=MISSING, kind="handle_key_only", snapshot=ts)
+            rows.refuse(row, error)
+            rows.final.image[row] = MARKER_IMAGE
+
+
 def _of_shape(rows: PlannedRows, waiting: Sequence[int], decoder: RowDecoder, asked: tuple[RowLookup, Shape, int]) -> Iterator[list[int]]:
+    """Yield rows that are found, with their whole images."""
     lookup, shape, ts = asked
     decode = decoder.image_decoder(shape)
     places = [shape.columns.index(column) for column in shape.handle_key]
     decoded = [decode(rows.final.image[row]) for row in waiting]
-    left = set(waiting)
     for part in lookup.rows(shape, [[values[place] for place in places] for values in decoded], ts):
         found = [waiting[place] for place in part.found]
         for row, values in zip(found, part.rows, strict=True):
             rows.final.image[row] = decoder.encode_image(part.shape, values)
             rows.final.origin[row] = _number(rows.origins, Origin(rows.origin(row).stream, part.shape))
-        left.difference_update(found)
         yield found
-    for row in sorted(left):
-        rows.refuse(
-            row, ProtocolError("upstream has no row with this key at this time", remedy=MISSING, kind="handle_key_only", snapshot=ts)
-        )
-        rows.final.image[row] = MARKER_IMAGE
 
 
 def _number(origins: list[Origin], origin: Origin) -> int:

@@ -23,10 +23,15 @@ TABLE = sink_table(sink_column("id"), sink_column("a"), sink_column("b"))
 
 @dataclass
 class Upstream:
-    """Implements ``RowLookup``: rows by id; ``asked`` are the ids and the snapshot of each call, ``at_once`` the rows of a part."""
+    """Implements ``RowLookup``: rows by id; ``asked`` are the ids and the snapshot of each call, ``at_once`` the rows of a part.
+
+    ``gone``: from which timestamp on rows are deleted; ``forgotten``: the first that upstream still knows.
+    """
 
     rows_by_id: dict
     at_once: int = 2
+    gone: dict = field(default_factory=dict)
+    forgotten: int = 0
     asked: list = field(default_factory=list)
     error: Exception | None = None
 
@@ -34,11 +39,16 @@ class Upstream:
         self.asked.append((sorted(key for (key,) in keys), ts))
         if self.error is not None:
             raise self.error
+        if ts < self.forgotten:
+            raise NeedsOperator("too old", code=8055)
         # Backwards: upstream gives rows in any order.
-        found = [(place, (key, *self.rows_by_id[key])) for place, (key,) in enumerate(keys) if key in self.rows_by_id][::-1]
+        found = [(place, (key, *self.rows_by_id[key])) for place, (key,) in enumerate(keys) if self.has(key, ts)][::-1]
         for first in range(0, len(found), self.at_once):
             part = found[first : first + self.at_once]
             yield LookedUpRows(shape._replace(columns=WHOLE.columns, placeholder=False), [p for p, _ in part], [row for _, row in part])
+
+    def has(self, key, ts):
+        return key in self.rows_by_id and ts < self.gone.get(key, ts + 1)
 
 
 def stub(ts, number, **more):
@@ -123,6 +133,19 @@ def test_a_row_that_upstream_lacks_stops_with_its_place():
         99,
         "shop.orders",
     )
+
+
+def test_a_row_whose_delete_an_event_filter_leaves_out_is_read_as_of_its_own_commit():
+    upstream = Upstream({1: ("a1", "b1"), 2: ("a2", "b2"), 3: ("a3", "b3")}, gone={2: 9, 3: 50})
+    assert rows_of(planned(upstream, stub(5, 1), stub(6, 2), stub(7, 3))) == [[1, "a1", "b1"], [2, "a2", "b2"], [3, "a3", "b3"]]
+    assert upstream.asked == [([1, 2, 3], 99), ([2], 6), ([3], 7)]
+
+
+def test_a_row_of_a_time_that_upstream_has_forgotten_is_quarantined_by_policy():
+    upstream = Upstream({1: ("a1", "b1"), 2: ("a2", "b2")}, gone={2: 9}, forgotten=50)
+    items = planned(upstream, stub(5, 1), stub(6, 2), policy=QuarantinePolicy(unreadable=True))
+    assert rows_of(items) == [[1, "a1", "b1"]]
+    assert [(item.key, item.commit_ts) for item in items if isinstance(item, RejectedEvent)] == [("id=2", 6)]
 
 
 def test_a_row_that_upstream_lacks_is_quarantined_by_policy():
