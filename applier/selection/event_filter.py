@@ -11,7 +11,7 @@ from typing import Final
 from applier.ddl import ddl_type_name
 from applier.ddl.ddl_type import DDL_TYPE_NAMES
 from applier.model.events import DdlEvent, RowOperation, TableName
-from applier.selection.pattern import PatternError
+from applier.selection.pattern import PatternError, compiled
 from applier.selection.table_filter import TableFilter
 
 ALL_ROWS: Final = "all_dml"
@@ -38,10 +38,9 @@ class EventFilter:
         for kind in sorted(kinds - KINDS):
             raise PatternError(f"has an unknown kind of event: {kind!r}", _REMEDY)
         try:
-            compiled = tuple(re.compile(text, re.IGNORECASE) for text in statements)
+            return cls(tables, kinds, tuple(map(compiled, statements)))
         except re.error as error:
             raise PatternError(f"has a regular expression that cannot be read ({error})", "Correct ignore_sql") from None
-        return cls(tables, kinds, compiled)
 
     def ignored_rows(self, table: TableName) -> frozenset[RowOperation]:
         """Return which row changes of a table are left out."""

@@ -6,6 +6,7 @@ as in TiDB, and as in a changefeed with ``case-sensitive = false``, the default.
 """
 
 import re
+import warnings
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +21,12 @@ _BACKQUOTED: Final = re.compile(r"`((?:``|[^`])+)`")
 _PLAIN: Final = re.compile(r"[0-9A-Za-z_$\x80-\U0010FFFF]+")
 _ESCAPED: Final = re.compile(r"\\([^0-9A-Za-z])", re.DOTALL)
 _CLASS: Final = re.compile(r"\[(!?)((?:\\[^0-9A-Za-z]|[^\\\]])+)\]")
+
+
+_OUTSIDE: Final = re.compile(r"\\.|\[\^?\]?", re.DOTALL)
+_INSIDE: Final = re.compile(r"\\.|\]", re.DOTALL)
+"""What begins or ends a class of characters in a regular expression, and what has a backslash."""
+_OF_CLASS: Final = {r"\d": "0-9", r"\w": "0-9A-Za-z_", r"\s": r"\t\n\f\r "}
 
 
 class PatternError(ValueError):
@@ -82,7 +89,7 @@ def _part(text: str, whole: str) -> tuple[NamePattern, str]:
         found = _REGULAR.match(text)
         if found is None:
             raise PatternError(f"has a regular expression that never ends: {whole!r}", "End it with a slash; \\/ is a slash inside of it")
-        return NamePattern(found[0], _compiled(found[1], whole)), text[found.end() :]
+        return NamePattern(found[0], _compiled(_as_in_tidb(found[1]), whole)), text[found.end() :]
     for mark, quoted in (('"', _DOUBLE_QUOTED), ("`", _BACKQUOTED)):
         if text.startswith(mark):
             found = quoted.match(text)
@@ -123,8 +130,35 @@ def _whole(expression: str) -> str:
     return rf"(?s:\A{expression}\Z)"
 
 
+def _as_in_tidb(expression: str) -> str:
+    r"""Return a regular expression whose \d, \w, \s and \b know ASCII only, as Go's: ``/^\w+$/`` leaves out names in Chinese."""
+    text, at, is_in_class = "", 0, False
+    while found := (_INSIDE if is_in_class else _OUTSIDE).search(expression, at):
+        text += expression[at : found.start()]
+        piece, at = found[0], found.end()
+        if not piece.startswith("\\"):
+            is_in_class = not is_in_class
+        elif is_in_class:
+            piece = _OF_CLASS.get(piece, piece)
+        elif piece[1] in "dDwWsSbB":
+            piece = f"(?a:{piece})"
+        text += piece
+    return text + expression[at:]
+
+
+def compiled(expression: str) -> re.Pattern[str]:
+    """Compile a regular expression without regard to case. re.error, also where Python's rules are not Go's."""
+    with warnings.catch_warnings():
+        # [[:alpha:]] is a class of Go's. Python takes it for the characters "[:alph", says so, and goes on.
+        warnings.simplefilter("error", FutureWarning)
+        try:
+            return re.compile(expression, re.IGNORECASE)
+        except FutureWarning as warning:
+            raise re.error(str(warning), expression) from None
+
+
 def _compiled(expression: str, whole: str) -> re.Pattern[str]:
     try:
-        return re.compile(expression, re.IGNORECASE)
+        return compiled(expression)
     except re.error as error:
         raise PatternError(f"has a regular expression that cannot be read: {whole!r} ({error})", "Correct the expression") from None
