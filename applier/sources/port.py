@@ -25,7 +25,7 @@ class Record(NamedTuple):
     value: bytes | None
 
 
-Placed: TypeAlias = PlacedRow | DdlEvent | ResolvedEvent | AdminEvent
+Placed: TypeAlias = PlacedRow | DdlEvent | ResolvedEvent | AdminEvent | LeftOutTable
 """An event whose place is known: table, timestamp, operation and key. The image of a row is left as the bytes that came."""
 
 ImageDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]

@@ -109,7 +109,7 @@ class TolerantPlacer:
 
     def _skipped_by(self, offset: int, index: int, event: Placed | Unplaced) -> str | None:
         """Return who decided that the event is skipped; None if no rule says so."""
-        if isinstance(event, DdlEvent):
+        if isinstance(event, DdlEvent | LeftOutTable):
             return None
         skipped, skipped_ts = self._tolerance.skipped, self._tolerance.skipped_ts
         decided_by = skipped.get((offset, WHOLE_RECORD)) or skipped.get((offset, index))
@@ -154,7 +154,7 @@ def _ts_of(event: Placed | Unplaced) -> Ts | None:
             return event.commit_ts
         case Unplaced():
             return None if event.head is None else event.head.ts
-        case ResolvedEvent() | AdminEvent():
+        case ResolvedEvent() | AdminEvent() | LeftOutTable():
             return None
 
 
@@ -166,5 +166,5 @@ def _table_of(event: Placed | Unplaced) -> TableName:
             return event.name
         case Unplaced():
             return TableName("", "") if event.head is None else event.head.name
-        case ResolvedEvent() | AdminEvent():
+        case ResolvedEvent() | AdminEvent() | LeftOutTable():
             return TableName("", "")

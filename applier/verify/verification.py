@@ -132,7 +132,7 @@ class Verification:
         for name in sink.tables:
             is_ours = name.schema.casefold() in schemas or name.fold() in sink.known
             if is_ours and name.fold() not in present and chosen.is_wanted(name):
-                found[name] = TableResult(name=name, problem="upstream does not have the table")
+                found[name] = TableResult(name=name, problem="upstream does not have the table, or source.tables leaves it out")
         return found, views
 
     def _compare_all(self, main: Sides, results: dict[TableName, TableResult], finished: FinishedRanges) -> bool:

@@ -160,6 +160,8 @@ class OpenProtocolPlacer:
             head = read_head(head_json)
             if head.t != ROW:
                 return PlacedEvent(offset, index, self._selected(read_plain(head, body)))
+            if self._heads.table(head).is_filtered:
+                return PlacedEvent(offset, index, _left_out_by(head))
             rows = self._selected_rows(head, body, offset)
             return rows_of([(offset, index, row) for row in rows]) if rows else None
         except ProtocolError as error:
@@ -200,6 +202,8 @@ class OpenProtocolPlacer:
             head = read_head(head_json)
             if head.t != ROW:
                 return [self._selected(read_plain(head, body))]
+            if self._heads.table(head).is_filtered:
+                return [_left_out_by(head)]
             plain = self._heads.of_event(head_json)
             if plain is None or body is None or plain[1].is_out:
                 return self._selected_rows(head, body, place.offset)
@@ -214,3 +218,7 @@ class OpenProtocolPlacer:
     def _event_head(self, head: Head | None) -> EventHead | None:
         found = event_head(head)
         return None if found is None else found._replace(name=self._selection.name(found.name))
+
+
+def _left_out_by(head: Head) -> LeftOutTable:
+    return LeftOutTable(head.ts, TableName(head.scm, head.tbl))
