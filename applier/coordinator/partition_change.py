@@ -5,6 +5,9 @@ applied, so nothing may be written ahead of W. Which rows were written before th
 below the ends that were listed with the new partition. When all of it is read, the greatest timestamp in it is known, and W must pass it. A
 producer with several nodes takes note of new partitions within ten minutes, node by node: so much later W must be.
 
+An admin event announces a change, also one among partitions that are there already. Until it is over, no ``applied_ts`` is stored: the next
+run may not read that event again, and writes everything since the checkpoint in order of W.
+
 A new replica sees no change, but the topic may hold one. A resolved event goes to all partitions that there are: partitions that begin with
 the same one were always there together. Where that cannot be seen, what was listed counts as written before a change.
 """
@@ -20,12 +23,13 @@ from applier.model.segment import has_reached
 class PartitionChange:
     """The last change. ``members``: streams that were there before it, or that W has passed since."""
 
-    __slots__ = ("_checks_beginning", "_ends", "_joining", "_members", "_settle_ms", "_top", "_until_ts")
+    __slots__ = ("_checks_beginning", "_ends", "_is_announced", "_joining", "_members", "_settle_ms", "_top", "_until_ts")
 
     def __init__(self, members: Iterable[Stream], policy: RowPolicy) -> None:
         self._members = set(members)
         self._settle_ms, self._checks_beginning = policy.settle_ms, policy.checks_beginning
         self._joining: set[Stream] = set()
+        self._is_announced = False
         self._ends: dict[Stream, Offset] | None = None
         self._until_ts: Ts | None = None
         self._top = NO_TS
@@ -33,11 +37,16 @@ class PartitionChange:
     @property
     def is_over(self) -> bool:
         """Whether each row has one stream."""
-        return not self._joining and bool(self._members)
+        return not self._joining and not self._is_announced and bool(self._members)
 
     def saw(self, ts: Ts) -> None:
         """Take in a timestamp of a row or of a promise that was read."""
         self._top = max(self._top, ts)
+
+    def announced(self) -> None:
+        """Take in an admin event: from there on keys may have other streams. Its copies in partitions that lag count as well."""
+        self._is_announced = True
+        self._ends = self._until_ts = None
 
     def listed(self, states: Iterable[StreamState]) -> bool:
         """Take in the streams that are read now. Return whether one of them is new."""
@@ -50,14 +59,15 @@ class PartitionChange:
     def settle(self, states: Iterable[StreamState], checkpoint_ts: Ts) -> bool:
         """Look whether the change is over. Return True when it has just ended."""
         states = tuple(states)
-        if not self._joining or not self._is_past(states, checkpoint_ts):
+        if not (self._joining or self._is_announced) or not self._is_past(states, checkpoint_ts):
             return False
         self._members |= self._joining
         self._joining.clear()
+        self._is_announced = False
         return True
 
     def _is_past(self, states: tuple[StreamState, ...], checkpoint_ts: Ts) -> bool:
-        if not self._members and self._ends is None:
+        if not self._members and not self._is_announced and self._ends is None:
             born = _born_together(states) if self._checks_beginning else True
             if born is None or born:
                 return bool(born)

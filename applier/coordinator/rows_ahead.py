@@ -65,8 +65,7 @@ class RowsAhead:
         self._applied = streams.applied = applied
         self._change = PartitionChange(applied, policy)
         top_ts = max(applied.values(), default=NO_TS)
-        ahead = start.ahead_tables if is_beyond(top_ts, start.checkpoint_ts) else ()
-        self.tables = RowTables(ahead, top_ts, by_table=policy.by_table)
+        self.tables = RowTables(start.ahead_tables, top_ts, by_table=policy.by_table)
         self._must_move = False
 
     # --- what was read ---------------------------------------------------------------------------------------------------
@@ -79,6 +78,10 @@ class RowsAhead:
         """
         self._check_ddls(report.range.stream, ddls)
         self._change.saw(max(report.max_ts, report.resolved_ts))
+        if report.partitions:
+            self._change.announced()
+            self._streams.applied = {}
+            self.tables.moved()
         changed = report.changed_key
         if changed is not None and not self._policy.by_table:
             raise NeedsOperator(
@@ -110,11 +113,15 @@ class RowsAhead:
         Not called while a rejected event waits: positions would be stored after an event that is in no quarantine.
         """
         checkpoint_ts = window.checkpoint_ts
+        # As for W: a partition that appeared before these promises may hold rows below them.
+        if not window.is_fresh:
+            return None
         if self._change.listed(self._streams):
             self.tables.moved()
         if self._change.settle(self._streams, checkpoint_ts):
             for state in self._streams:
                 self._applied.setdefault(state.stream, max(checkpoint_ts, Ts(1)))
+            self._streams.applied = self._applied
         # In turns: rows that must wait for W are not to wait for all others.
         if not self._change.is_over or (self._must_move and window.is_open):
             return None
@@ -125,7 +132,10 @@ class RowsAhead:
             return AskKeys(asked)
         candidates = {stream: one.until(self._end(one, checkpoint_ts)) for stream, one in candidates.items()}
         upto_ts = self._cut(candidates.values())
-        return self._step({stream: one.until(upto_ts) for stream, one in candidates.items()}, checkpoint_ts)
+        step = self._step({stream: one.until(upto_ts) for stream, one in candidates.items()}, checkpoint_ts)
+        # Also without a row to write, if some lie behind this step: rows that wait for W are not to stop them.
+        has_more = any(is_beyond(one.upto_ts, upto_ts) for one in candidates.values())
+        return step if step.ranges or (step.spans and has_more) else None
 
     def _candidate(self, state: StreamState, window: Window, known_ts: Ts) -> _Candidate:
         after_ts = max(self._applied[state.stream], window.checkpoint_ts)
@@ -166,7 +176,7 @@ class RowsAhead:
                 return ts
         return upto_ts
 
-    def _step(self, candidates: Mapping[Stream, _Candidate], checkpoint_ts: Ts) -> ApplyRows | None:
+    def _step(self, candidates: Mapping[Stream, _Candidate], checkpoint_ts: Ts) -> ApplyRows:
         passed = {stream: one for stream, one in candidates.items() if is_beyond(one.upto_ts, one.after_ts)}
         ranges: dict[RangeId, RangeReport] = {}
         tables: list[TableRows] = []
@@ -179,8 +189,6 @@ class RowsAhead:
                 if ahead:
                     ranges[report.range] = report
                     tables += ahead
-        if not ranges:
-            return None
         for table in tables:
             self.tables.check_home(table)
         spans = {stream: (one.after_ts, one.upto_ts) for stream, one in passed.items()}

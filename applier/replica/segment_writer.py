@@ -104,6 +104,8 @@ class SegmentWriter:
     def rows_job(self, step: ApplyRows, contents: Mapping[RangeId, RangeContent], progress: tuple[Fence, ProgressCommit]) -> WriteJob:
         """Make the job that writes rows ahead of W. Raises what forbids it."""
         fence, commit = progress
+        if not step.ranges:
+            return WriteJob(step, commit, None, lambda: WriteOutcome(state=WriteState.COMMITTED))
         plan = self._plan((step.window,), step.tables, {range_id: contents[range_id] for range_id in step.ranges}, step.rows)
         # A row that is refused comes again in its segment, where it is named or quarantined.
         plan = replace(plan, writers=self._rules.writers, policy=QuarantinePolicy())

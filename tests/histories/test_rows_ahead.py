@@ -160,3 +160,47 @@ def test_a_raw_update_that_changes_its_key_stops_where_keys_choose_the_stream(tm
     with pytest.raises(NeedsOperator, match="output-raw-change-event") as stopped:
         sqlite_replica(tmp_path, FakeSource(begun((ONE, changed), *everywhere(resolved(30)))), rows=BY_KEY).catch_up()
     assert (stopped.value.facts["table"], stopped.value.facts["commit_ts"]) == ("shop.orders", 20)
+
+
+def admin(partitions):
+    return {"t": 4}, {"partition": partitions}
+
+
+def test_after_an_announced_change_of_partitions_w_orders_the_versions_of_a_key(tmp_path):
+    # TWO is used no more: its keys go to ONE. What TWO still holds lags.
+    begin = begun((ONE, admin(1)), (ONE, version(30, 1, 30)), (ONE, resolved(40)))
+    replica = sqlite_replica(tmp_path, FakeSource(begin), rows=BY_KEY)
+    replica.catch_up()
+    assert rows_of(tmp_path) == []
+    replica.catch_up()
+    assert rows_of(tmp_path) == []
+    replica.source = FakeSource([*begin, *log_of((TWO, version(20, 1, 20)), (TWO, admin(1)), (ONE, resolved(50)))])
+    assert replica.catch_up().checkpoint_ts == 50
+    assert rows_of(tmp_path) == [(1, 30)]
+
+
+def test_a_stop_during_an_announced_change_of_partitions_does_not_forget_it(tmp_path):
+    begin = begun((ONE, version(25, 7, 7)), (ONE, admin(1)), (ONE, version(30, 1, 30)), (ONE, resolved(40)))
+    replica = sqlite_replica(tmp_path, FakeSource(begin), rows=BY_KEY)
+    replica.catch_up()
+    # W passes the row before the admin event: the next run reads from behind that event on.
+    moved = [*begin, *log_of((TWO, resolved(29)))]
+    replica.source = FakeSource(moved)
+    assert replica.catch_up().checkpoint_ts == 29
+    assert replica.stored_positions()[ONE].next_offset == 5
+    replica.catch_up()
+    assert rows_of(tmp_path) == [(7, 7)]
+    replica.source = FakeSource([*moved, *log_of((TWO, version(29, 1, 20)), (TWO, admin(1)), (ONE, resolved(50)))])
+    assert replica.catch_up().checkpoint_ts == 50
+    assert rows_of(tmp_path) == [(1, 30), (7, 7)]
+
+
+def test_rows_that_must_wait_for_w_do_not_stop_those_behind_them(tmp_path):
+    unique = ddl(10, "CREATE TABLE codes (id INT PRIMARY KEY, n INT UNIQUE)", table="codes")
+    waiting = [(TWO, row(20 + n, table="codes", id=column(3, KEY, n), n=column(3, PLAIN | 24, n))) for n in range(9)]
+    made = log_of(*everywhere(CREATE_SCHEMA), *everywhere(ddl(9, "CREATE TABLE orders (id INT PRIMARY KEY, n INT)")), *everywhere(unique))
+    log = [*made, *log_of(*everywhere(resolved(11)), *waiting, (TWO, version(30, 2, 2)), (TWO, resolved(40)))]
+    replica = sqlite_replica(tmp_path, FakeSource(log), rows=replace(BY_KEY, most_rows=4))
+    assert replica.catch_up().checkpoint_ts == 11
+    assert rows_of(tmp_path) == [(2, 2)]
+    assert rows_of(tmp_path, "shop.codes") == []
