@@ -168,8 +168,10 @@ def admin(partitions):
 
 def test_after_an_announced_change_of_partitions_w_orders_the_versions_of_a_key(tmp_path):
     # TWO is used no more: its keys go to ONE. What TWO still holds lags.
+    replica = sqlite_replica(tmp_path, FakeSource(begun()), rows=BY_KEY)
+    replica.catch_up()
     begin = begun((ONE, admin(1)), (ONE, version(30, 1, 30)), (ONE, resolved(40)))
-    replica = sqlite_replica(tmp_path, FakeSource(begin), rows=BY_KEY)
+    replica.source = FakeSource(begin)
     replica.catch_up()
     assert rows_of(tmp_path) == []
     replica.catch_up()
@@ -180,9 +182,9 @@ def test_after_an_announced_change_of_partitions_w_orders_the_versions_of_a_key(
 
 
 def test_a_stop_during_an_announced_change_of_partitions_does_not_forget_it(tmp_path):
-    begin = begun((ONE, version(25, 7, 7)), (ONE, admin(1)), (ONE, version(30, 1, 30)), (ONE, resolved(40)))
-    replica = sqlite_replica(tmp_path, FakeSource(begin), rows=BY_KEY)
+    replica = sqlite_replica(tmp_path, FakeSource(begun()), rows=BY_KEY)
     replica.catch_up()
+    begin = begun((ONE, version(25, 7, 7)), (ONE, admin(1)), (ONE, version(30, 1, 30)), (ONE, resolved(40)))
     # W passes the row before the admin event: the next run reads from behind that event on.
     moved = [*begin, *log_of((TWO, resolved(29)))]
     replica.source = FakeSource(moved)
