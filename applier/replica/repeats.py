@@ -8,8 +8,9 @@ from applier.model.range_report import RangeReport, RepeatPoint
 from applier.model.segment import is_applied, is_behind_promise
 from applier.planner.keyless import Repeats
 
-KEPT_POINTS: Final = 1_000
-"""Points of a stream from which on those that concern applied rows only are looked for, to be forgotten."""
+KEPT_POINTS: Final = 16
+"""Points of a stream, or twice those that were left before, from which on those that concern applied rows only are looked for, to be
+forgotten. Few: there may be ten thousand streams, and each segment asks for the points of all of them."""
 
 
 class RepeatLog:
@@ -18,13 +19,15 @@ class RepeatLog:
     def __init__(self) -> None:
         """Begin without points."""
         self._points: defaultdict[Stream, list[RepeatPoint]] = defaultdict(list)
+        self._left: dict[Stream, int] = {}
 
     def add(self, report: RangeReport, checkpoint_ts: Ts) -> None:
         """Take in a range."""
         points = self._points[report.range.stream]
         points += report.repeats
-        if len(points) > KEPT_POINTS:
+        if len(points) > max(KEPT_POINTS, 2 * self._left.get(report.range.stream, 0)):
             points[:] = _open_points(points, checkpoint_ts)
+            self._left[report.range.stream] = len(points)
 
     def since(self, checkpoint_ts: Ts) -> Repeats:
         """Return the points that concern rows above a checkpoint, in the order of their offsets."""
@@ -35,6 +38,7 @@ class RepeatLog:
     def clear(self) -> None:
         """Forget all of them: everything is read again."""
         self._points.clear()
+        self._left.clear()
 
 
 def _open_points(points: list[RepeatPoint], checkpoint_ts: Ts) -> list[RepeatPoint]:

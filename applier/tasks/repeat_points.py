@@ -11,13 +11,15 @@ from applier.sources.port import PlacedRows
 class RepeatPoints:
     """Collects the points of one range: few between two rows of tables without a key."""
 
-    __slots__ = ("_last", "_open", "_points")
+    __slots__ = ("_last", "_may_return", "_open", "_points")
 
     def __init__(self) -> None:
         """Begin before the first event."""
         self._points: list[RepeatPoint] = []
         self._open: list[RepeatPoint] = []
         self._last = Ts(0)
+        self._may_return = True
+        """Whether such a row has come since the last return: of several returns without one between them, the first says all."""
 
     def promise(self, offset: int, ts: Ts) -> None:
         """Take in a resolved event."""
@@ -33,18 +35,20 @@ class RepeatPoints:
         """Take in that rows of tables without a key have come."""
         self._points += self._open
         self._open.clear()
+        self._may_return = True
 
     def replays(self, rows: PlacedRows, kept: Iterable[bool]) -> None:
         """Take in rows of which some are below the floor. Those were sent and applied before: their table is sent again from there on."""
         keyless = [not shape.handle_key for shape in rows.shapes]
-        after_kept = True
         for offset, shape, is_kept in zip(rows.offset, rows.shape, kept, strict=True):
             if not keyless[shape]:
                 continue
-            if after_kept and not is_kept:
+            if is_kept:
+                self._may_return = True
+            elif self._may_return:
                 self.rows()
                 self._points.append(RepeatPoint(Offset(offset), Ts(0), is_return=True))
-            after_kept = is_kept
+                self._may_return = False
 
     def found(self) -> tuple[RepeatPoint, ...]:
         """Return the points."""

@@ -46,3 +46,10 @@ def test_points_of_applied_rows_are_forgotten(monkeypatch):
     monkeypatch.setattr(repeats, "KEPT_POINTS", 3)
     log = log_of(*(report(10 * number, RepeatPoint(10 * number, 20 + number)) for number in range(9)), checkpoint_ts=25)
     assert log.since(Ts(0)) == {ONE: tuple(RepeatPoint(10 * number, 20 + number) for number in range(6, 9))}
+
+
+def test_few_points_are_kept_of_each_stream_and_as_many_as_matter():
+    log = log_of(*(report(10 * number, RepeatPoint(10 * number, 20 + number)) for number in range(900)), checkpoint_ts=900)
+    assert len(log.since(Ts(0))[ONE]) < 50
+    log = log_of(*(report(10 * number, RepeatPoint(10 * number, 20 + number)) for number in range(900)))
+    assert len(log.since(Ts(0))[ONE]) == 900

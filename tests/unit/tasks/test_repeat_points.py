@@ -37,3 +37,15 @@ def test_rows_below_the_floor_show_a_return_where_they_begin():
     rows = placed((1, KEYLESS), (2, KEYED), (3, KEYLESS), (4, KEYLESS), (5, KEYLESS), (6, KEYLESS))
     points.replays(rows, [True, False, False, False, True, False])
     assert points.found() == (RepeatPoint(3, 0, is_return=True), RepeatPoint(6, 0, is_return=True))
+
+
+def test_rows_below_the_floor_are_one_return_until_another_row_comes():
+    """A producer that sends a day again: a report holds a point, and not one for each run of its rows."""
+    points = RepeatPoints()
+    for offset in (1, 2, 3):
+        points.replays(placed((offset, KEYLESS)), [False])
+    points.promise(4, 3)
+    points.replays(placed((5, KEYLESS)), [False])
+    points.rows()
+    points.replays(placed((7, KEYLESS)), [False])
+    assert points.found() == (RepeatPoint(1, 0, is_return=True), RepeatPoint(4, 3), RepeatPoint(7, 0, is_return=True))
