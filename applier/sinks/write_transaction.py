@@ -150,13 +150,13 @@ class WriteTransaction:
         try:
             for statement in statements:
                 _execute(session, statement)
+            reach("rows.before_commit")
         except ApplierError as error:
             session.discard()
             return WriteOutcome(state=WriteState.FAILED, error=error)
         except BaseException:  # as in ``write``
             session.discard()
             raise
-        reach("rows.before_commit")
         return _commit(session, WriteOutcome(state=WriteState.COMMITTED, rows=sum(statement.rows for statement in statements)))
 
     def _refused_rows(self, session: WriteSession, quarantined: Quarantined | None) -> RefusedRows:
