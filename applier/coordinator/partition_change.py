@@ -76,7 +76,8 @@ class PartitionChange:
         if self._until_ts is None:
             if any(state.prefix < self._ends.get(state.stream, state.prefix) for state in states):
                 return False
-            self._until_ts = later_by(self._top, self._settle_ms) if self._members else self._top
+            # Also where no change was seen: it may have happened a minute before this run.
+            self._until_ts = later_by(self._top, self._settle_ms)
         return has_reached(checkpoint_ts, self._until_ts)
 
 
