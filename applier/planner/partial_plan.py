@@ -21,6 +21,8 @@ from applier.planner.rendering import KeyText
 from applier.planner.statement import Statement
 
 ROWS_AT_ONCE: Final = 2_000
+BYTES_AT_ONCE: Final = 16 << 20
+"""Rows whose statements are made together: so many, or images of so many bytes. A READ carries the literals of its rows."""
 MOST_READ: Final = 1_000
 """Rows of a READ at most. The writer holds what it returns: few of large values."""
 MOST_LARGE_READ: Final = 10
@@ -42,6 +44,7 @@ class PartialPlan:
         self._places = {name: place for place, name in enumerate(self._columns)}
         self._read: dict[tuple[int, ...], list[LaidRow]] = {}
         self._written: list[LaidRow] = []
+        self._size = 0
         self.superseded: set[int] = set()
 
     def statements(self) -> Iterator[Statement]:
@@ -51,7 +54,7 @@ class PartialPlan:
             how = how or self._how(self._whole.of(parts[0].final), parts[0].row)
             self._lay(how, key, base, parts)
             # As they come: a row with its literals and events takes several times the memory of its images.
-            if number % ROWS_AT_ONCE == 0:
+            if number % ROWS_AT_ONCE == 0 or self._size > BYTES_AT_ONCE:
                 yield from self._taken(how)
         if how is not None:
             yield from self._taken(how)
@@ -59,7 +62,7 @@ class PartialPlan:
     def _taken(self, how: LaidRows) -> Iterator[Statement]:
         """Yield the statements of the rows that were laid since the last call."""
         written, read = self._written, self._read
-        self._written, self._read = [], {}
+        self._written, self._read, self._size = [], {}, 0
         dropped: list[Sequence[RejectedEvent]] = []
 
         def refuse(events: Sequence[RejectedEvent], key: Sequence[str], error: ApplierError) -> None:
@@ -104,6 +107,7 @@ class PartialPlan:
             layers.insert(0, (self._whole, base))
         texts: list[str | None] = [None] * len(self._columns)
         literals: tuple[str, ...] = ()
+        self._size += sum(len(rows.final.image[row]) for rows, row in layers)
         for number, (rows, row) in enumerate(layers):
             try:
                 for name, text in self._texts_of(rows, row):

@@ -185,6 +185,24 @@ def test_events_without_a_key_go_by_the_key_that_upstreams_ddl_gave_the_sink(tmp
     assert rows_of(tmp_path) == [(1, "b", 0.5)]
 
 
+def test_rows_with_flags_of_a_key_that_is_gone_and_rows_without_are_not_written_together(tmp_path):
+    """What the former have left out of updates, the latter would need: the operator divides the segment."""
+    keyed = {**image(5), "n": column(INT, 11, 5)}
+    events = [
+        *everywhere(ddl(15, "ALTER TABLE orders MODIFY n INT NOT NULL, ADD PRIMARY KEY (n)", t=61)),
+        *everywhere(ddl(20, "ALTER TABLE orders DROP PRIMARY KEY", t=33)),
+        (ONE, (head(25), {"u": keyed})),
+        *everywhere(resolved(30)),
+        (ONE, added(35, 5)),
+        *everywhere(resolved(40)),
+    ]
+    with pytest.raises(NeedsOperator, match="different keys"):
+        replica_of(tmp_path, *events).catch_up()
+    replica_of(tmp_path, *events).catch_up(until_ts=30)
+    replica_of(tmp_path, *events).catch_up()
+    assert numbers(tmp_path) == [5, 5]
+
+
 def test_rows_that_lack_columns_need_the_operator(tmp_path):
     partial = {name: value for name, value in image(1).items() if name != "f"}
     with pytest.raises(NeedsOperator):

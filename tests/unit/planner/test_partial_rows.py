@@ -129,6 +129,15 @@ def test_many_rows_are_planned_as_they_come(monkeypatch: pytest.MonkeyPatch) -> 
     assert sorted(ran(statements, {})) == list(range(7))
 
 
+def test_few_large_rows_are_in_one_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is large may be what the image has, and not what is read."""
+    monkeypatch.setattr("applier.planner.partial_plan.BYTES_AT_ONCE", 5_000)
+    rows = [put(5, number, "x" * 2_000, shape=ONLY_A) for number in range(7)]
+    statements, _ = plan(packed(*rows), tables=[FILLED])
+    assert [one.rows for one in statements] == [3, 3, 1]
+    assert sorted(ran(statements, {})) == list(range(7))
+
+
 def test_a_table_of_a_group_that_is_applied_again_is_read_again() -> None:
     statements, _ = plan(packed(part(5, 1, shape=ONLY_A)), tables=[FILLED], window=between(5, 9, again=True))
     assert [one.phase for one in statements] == [Phase.READ]
