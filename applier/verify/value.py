@@ -6,6 +6,7 @@ from typing import Final
 from applier.ddl.column_type import TypeFamily
 from applier.model.events import Flag
 from applier.model.events import Value as WireValue
+from applier.sinks.sqlite.stored_value import floating
 from applier.verify.column_pair import ColumnPair, Form
 
 WIDE_MARK: Final = "x"
@@ -89,7 +90,10 @@ def wire_value(column: ColumnPair, value: bytes | None) -> WireValue:  # noqa: P
 def _number(column: ColumnPair, value: bytes) -> WireValue:
     kind = column.upstream.type
     number = read_float(value)
-    if kind is None or kind.family in {TypeFamily.FLOAT, TypeFamily.DOUBLE}:
+    if kind is not None and kind.family is TypeFamily.FLOAT:
+        # The wire carries the shortest text of 32 bits, and the file keeps it: a key must be that number.
+        return floating(number, kind)
+    if kind is None or kind.family is TypeFamily.DOUBLE:
         return number
     return read_text(value) if kind.family is TypeFamily.DECIMAL else int(number)
 

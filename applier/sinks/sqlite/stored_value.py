@@ -59,7 +59,14 @@ def floating(number: float, new: ColumnType) -> float:
         return number
     single = single_precision(number)
     # Nine digits are enough for 32 bits; the loop ends with the first that reads back as the same value.
-    return next(float(text) for digits in range(1, 18) if single_precision(float(text := f"{single:.{digits}g}")) == single)
+    return next(float(text) for digits in range(1, 18) if _is_read_as(text := f"{single:.{digits}g}", single))
+
+
+def _is_read_as(text: str, single: float) -> bool:
+    try:
+        return single_precision(float(text)) == single
+    except Inexact:  # the greatest one, rounded up, is too great
+        return False
 
 
 def single_precision(number: float) -> float:

@@ -15,6 +15,8 @@ from applier.verify.moment import Sides
 from applier.verify.scope import Scope
 from applier.verify.sqlite_reader import SqliteReader
 from applier.verify.table_pair import TablePair, pair_tables
+from applier.verify.value import wire_value
+from tests.unit.verify.pairs import column_pair
 
 TABLE = TableName("shop", "t")
 
@@ -25,6 +27,17 @@ def reader(path, key, *rows):
         apply_ddl(connection, DdlEvent(commit_ts=Ts(5), schema="shop", table="t", query=query, ddl_type=3), "UTC")
         connection.executemany('INSERT INTO "shop.t" VALUES (?, ?)', rows)
     return SqliteReader(SinkSettings(url=f"sqlite:///{path}"))
+
+
+def test_a_float_is_repaired_by_the_number_that_the_wire_would_bring():
+    pair = column_pair("float")
+    assert [wire_value(pair, text) for text in (b"1.10000002384185791", b"-3.4028234663852886e38", b"0", None)] == [
+        1.1,
+        -3.4028235e38,
+        0.0,
+        None,
+    ]
+    assert wire_value(column_pair("double"), b"1.10000002384185791") == 1.100000023841858
 
 
 def compared(tmp_path, key, *rows):
