@@ -1,5 +1,5 @@
-"""A run in its own process, to be killed: ``hold`` owns the replica, ``write`` stops in a transaction, ``ddl`` runs a history,
-``beside`` begins to build an index beside the rows.
+"""A run in its own process, to be killed: ``hold`` owns the replica, ``write`` stops in a transaction, ``rows`` writes rows ahead,
+``ddl`` runs a history, ``beside`` begins to build an index beside the rows.
 
 Arguments: url, what to do, and for ``ddl`` the number of DDLs to do. Prints one word per step.
 """
@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 
 from applier.planner.statement import Statement
+from applier.sinks import write_transaction
 from applier.sinks.ledger_entry import DdlState
 from tests.integration.mysql_replica import SHOP, Replica, commit_at, replica, rows
 
@@ -50,6 +51,14 @@ def write(shop: Replica) -> None:
         say(type(error).__name__)
 
 
+def write_rows(shop: Replica) -> None:
+    """Write rows ahead of the checkpoint, each in a transaction of its own (a failpoint stops the process), and then one more."""
+    write_transaction.CHUNK_ROWS = 1  # type: ignore[misc]
+    for numbers in ((1, 2, 3), (4,)):
+        statements = [rows(f"REPLACE INTO {SHOP}.t (id) VALUES ({number})", shop.ts) for number in numbers]
+        say(shop.sink.writer.write_rows(shop.fence, statements).state)
+
+
 def ddl(shop: Replica, history: list[tuple[str, str]]) -> None:
     """Settle what was left, then run what the ledger does not know."""
     shop.fence = shop.sink.settle(shop.fence)
@@ -74,7 +83,7 @@ def main() -> None:
         elif what == "beside":
             beside(shop, rest[0])
         else:
-            {"hold": hold, "write": write}[what](shop)
+            {"hold": hold, "write": write, "rows": write_rows}[what](shop)
 
 
 if __name__ == "__main__":

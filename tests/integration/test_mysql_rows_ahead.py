@@ -1,5 +1,8 @@
 """Rows ahead of W on real servers: under the fence, side by side, and none in flight when the progress moves."""
 
+import os
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,9 +18,12 @@ from applier.demo.simulator.producer import ProducerOptions
 from applier.model.position import Ts
 from applier.planner.statement import Statement
 from applier.sinks.mysql.write_session import close_writer_sessions
+from applier.sinks.mysql.writer import MysqlWriter
 from applier.sinks.progress import Fence
-from applier.sinks.write_outcome import WriteState
-from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, rows, run
+from applier.sinks.write_outcome import WriteOutcome, WriteState
+from applier.sinks.write_transaction import CHUNK_ATTEMPTS, WriteTransaction
+from tests.integration.mysql_replica import LEASE_S, SHOP, Replica, clean, commit_at, engine, read, replica, rows, run, settings
+from tests.integration.run_process import started, word
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import Replica as LocalReplica
 from tests.rig.upstream import NAME, clear_sink, upstream
@@ -73,6 +79,73 @@ def test_the_progress_moves_only_after_every_writer_of_rows_has_ended(shop: Repl
     assert shop.sink.save(shop.fence, commit_at(Ts(9))).state is WriteState.COMMITTED
     assert shop.sink.writer.write_rows(shop.fence, [row(2)]).state is WriteState.RELOAD
     assert ids(mysql_url) == [1]
+
+
+@pytest.mark.parametrize(
+    ("point", "states"),
+    [
+        # The session was ended in its transaction, and the answer to COMMIT is none.
+        pytest.param("rows.before_commit", ["reload", "fenced"], id="in a transaction"),
+        pytest.param("rows.before_lock", ["fenced", "fenced"], id="between two transactions"),
+    ],
+)
+def test_a_writer_that_wakes_after_a_take_over_writes_no_more_rows(
+    point: str, states: list[str], mysql_url: str, least_privileged_url: str
+) -> None:
+    clean(mysql_url)
+    run(mysql_url, f"CREATE SCHEMA {SHOP}", f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)")
+    with started(least_privileged_url, "rows", failpoint=f"{point}:2:stop") as zombie:
+        os.waitid(os.P_PID, zombie.pid, os.WSTOPPED | os.WNOWAIT)
+        assert ids(mysql_url) == [1]
+        with replica(least_privileged_url, lock_timeout_s=5 * LEASE_S) as next_run:
+            assert next_run.fence.epoch == 2
+            assert next_run.sink.writer.write_rows(next_run.fence, [row(5)]).state is WriteState.COMMITTED
+            zombie.send_signal(signal.SIGCONT)
+            assert [word(zombie) for _ in states] == states
+            assert next_run.write().state is WriteState.COMMITTED
+    assert ids(mysql_url) == [1, 5]
+    close_writer_sessions()
+    clean(mysql_url)
+
+
+@pytest.fixture
+def attempts(monkeypatch: pytest.MonkeyPatch) -> list[WriteOutcome]:
+    """How each attempt at a transaction of rows has ended."""
+    ended: list[WriteOutcome] = []
+    attempt = WriteTransaction._write_chunk
+
+    def noted(transaction: WriteTransaction, fence: Fence, statements: list[Statement]) -> WriteOutcome:
+        outcome = attempt(transaction, fence, statements)
+        ended.append(outcome)
+        return outcome
+
+    monkeypatch.setattr(WriteTransaction, "_write_chunk", noted)
+    return ended
+
+
+def crossing(first: int, second: int) -> list[Statement]:
+    """Two statements of one transaction; the second one comes so late that another writer has locked its row meanwhile."""
+    return [row(first), rows(f"REPLACE INTO {SHOP}.t SELECT {second} + SLEEP(0.7)", Ts(5))]
+
+
+def test_parallel_writers_that_meet_in_a_deadlock_both_end(
+    shop: Replica, mysql_url: str, least_privileged_url: str, attempts: list[WriteOutcome]
+) -> None:
+    # A process keeps one session per settings: these two have one each, as tasks in two processes do.
+    writers = [MysqlWriter(settings(least_privileged_url, retries=number)) for number in (2, 3)]
+    together = threading.Barrier(2)
+
+    def write(writer: MysqlWriter, statements: list[Statement]) -> WriteOutcome:
+        together.wait()
+        return writer.write_rows(shop.fence, statements)
+
+    with ThreadPoolExecutor(2) as pool:
+        outcomes = list(pool.map(write, writers, [crossing(1, 2), crossing(2, 1)]))
+    assert [(outcome.state, outcome.rows) for outcome in outcomes] == [(WriteState.COMMITTED, 2)] * 2
+    assert ids(mysql_url) == [1, 2]
+    failed = [outcome.error for outcome in attempts if outcome.error is not None]
+    assert 1 <= len(failed) < CHUNK_ATTEMPTS
+    assert {error.facts["code"] for error in failed} == {1213}
 
 
 @pytest.mark.parametrize("seed", range(300, 304))
