@@ -9,7 +9,8 @@ An admin event announces a change, also one among partitions that are there alre
 run may not read that event again, and writes everything since the checkpoint in order of W.
 
 A new replica sees no change, but the topic may hold one. A resolved event goes to all partitions that there are: partitions that begin with
-the same one were always there together. Where that cannot be seen, what was listed counts as written before a change.
+the same one were always there together, unless the producer was at its very first one before and after a change (docs/operations.md).
+Where that cannot be seen, what was listed counts as written before a change: a promise that is merely late looks like a growth.
 """
 
 from collections.abc import Iterable
@@ -17,7 +18,7 @@ from collections.abc import Iterable
 from applier.coordinator.policy import RowPolicy
 from applier.coordinator.stream_state import StreamState
 from applier.model.position import NO_TS, Offset, Stream, Ts, later_by
-from applier.model.segment import has_reached
+from applier.model.segment import is_beyond
 
 
 class PartitionChange:
@@ -78,7 +79,8 @@ class PartitionChange:
                 return False
             # Also where no change was seen: it may have happened a minute before this run.
             self._until_ts = later_by(self._top, self._settle_ms)
-        return has_reached(checkpoint_ts, self._until_ts)
+        # Beyond it: rows at exactly A may be applied again, also those that were sent before the change.
+        return is_beyond(checkpoint_ts, self._until_ts)
 
 
 def _born_together(states: tuple[StreamState, ...]) -> bool | None:

@@ -28,8 +28,8 @@ from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName
 from applier.model.position import NO_TS, Place, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport, TableRows
-from applier.model.row_window import just_before, row_limit
-from applier.model.segment import RowsWritten, is_beyond, overlaps_segment
+from applier.model.row_window import just_before, passed_with, row_limit
+from applier.model.segment import RowsWritten, has_reached, is_beyond, overlaps_segment
 
 TO_TRANSACTIONS = 'set sink.consistency = "transaction": it writes everything since the checkpoint again, in order'
 
@@ -120,7 +120,7 @@ class RowsAhead:
             self.tables.moved()
         if self._change.settle(self._streams, checkpoint_ts):
             for state in self._streams:
-                self._applied.setdefault(state.stream, max(checkpoint_ts, Ts(1)))
+                self._applied.setdefault(state.stream, passed_with(checkpoint_ts))
             self._streams.applied = self._applied
         # In turns: rows that must wait for W are not to wait for all others.
         if not self._change.is_over or (self._must_move and window.is_open):
@@ -229,8 +229,7 @@ class RowsAhead:
     def _is_written(self, name: RangeId, checkpoint_ts: Ts) -> bool:
         report = self._cache.report_of(name)
         applied_ts = self._applied.get(name.stream, NO_TS)
-        # Ahead of the checkpoint: rows at exactly A are applied again with their group, if one of them comes late.
-        if not is_beyond(applied_ts, checkpoint_ts) or is_beyond(report.max_ts, applied_ts):
+        if not has_reached(applied_ts, checkpoint_ts) or is_beyond(report.max_ts, applied_ts):
             return False
         return all(self.tables.is_ahead(table.name.fold(), checkpoint_ts) for table in report.tables)
 
@@ -239,7 +238,8 @@ class RowsAhead:
     def without_written(self, step: ApplySegment) -> ApplySegment | AskKeys:
         """Return the segment without the rows that are written; or ask which those are."""
         after_ts = step.after_ts
-        upto = {stream: ts for stream, ts in self._applied.items() if is_beyond(ts, after_ts)}
+        # Those at exactly A too, not again with their group: their ranges may be released, and none of these rows can come late.
+        upto = {stream: ts for stream, ts in self._applied.items() if has_reached(ts, after_ts)}
         if not upto:
             return step
         if asked := self._unknown(step.tables):

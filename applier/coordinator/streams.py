@@ -19,6 +19,7 @@ from applier.model.events import DdlIdentity
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import NO_TS, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, RangeReport
+from applier.model.row_window import passed_with
 from applier.model.topic_name import PartitionLimits
 
 
@@ -164,7 +165,7 @@ class Streams:
             return positions
         applied = self.applied
         return {
-            stream: replace(position, applied_ts=max(applied[stream], checkpoint_ts)) if stream in applied else position
+            stream: replace(position, applied_ts=max(applied[stream], passed_with(checkpoint_ts))) if stream in applied else position
             for stream, position in positions.items()
         }
 

@@ -27,6 +27,11 @@ def just_before(ts: Ts) -> Ts:
     return Ts(max(ts - 1, 0))
 
 
+def passed_with(checkpoint_ts: Ts) -> Ts:
+    """Return what a checkpoint says of a stream's rows: below it all are in the sink, at it one may still come. Never 0: "not ahead"."""
+    return max(just_before(checkpoint_ts), Ts(1))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowWindow(SegmentWindow):
     """Rows that are written ahead: of ``tables``, those of each stream between its own two commit_ts in ``spans``."""

@@ -159,8 +159,10 @@ class Simulation:
                     raise Broken("a range was released that a segment ahead needs")
                 released = [self.cached.pop(range_id) for range_id in step.ranges]
                 kept = {place for rows in self.cached.values() for place in rows}
-                if any(place[0][1] >= self.sink.checkpoint_ts and place not in kept for rows in released for place in rows):
-                    raise Broken("a range was released that still matters")
+                streams = [range_id.stream for range_id in step.ranges]
+                lost = [(s, place[0]) for s, rows in zip(streams, released, strict=True) for place in rows if place not in kept]
+                if not all(self.is_spent(stream, row) for stream, row in lost):
+                    raise Broken(f"a range was released that still matters: {[place for place in lost if not self.is_spent(*place)]}")
                 self.coordinator.evicted(step)
             case SaveProgress():
                 self.sink.commit(self.sink.checkpoint_ts, step.positions)
@@ -188,7 +190,12 @@ class Simulation:
 
     def chosen(self, step):
         """The rows of the segment, as executors find them: in its ranges. What arrived after it was cut is a replay, or comes at A."""
-        within = [(range_id, row, offset) for range_id, rows in self.cached.items() for row, offset in rows if self.is_in(step, row)]
+        within = [
+            (range_id, row, offset)
+            for range_id, rows in self.cached.items()
+            for row, offset in rows
+            if self.is_in(step, row, range_id.stream)
+        ]
         chosen = [(row, offset) for range_id, row, offset in within if range_id in step.ranges]
         names, known = {table.name.fold() for table in step.tables}, [row for row, _ in chosen]
         late = [row for range_id, row, _ in within if range_id not in step.ranges and row not in known]
@@ -198,8 +205,12 @@ class Simulation:
             raise Broken("a segment holds more rows than it says")
         return chosen
 
-    @staticmethod
-    def is_in(step, row):
+    def is_spent(self, stream, row):
+        del stream
+        return row[1] < self.sink.checkpoint_ts
+
+    def is_in(self, step, row, stream):
+        del stream
         if step.again and row[1] == step.after_ts:
             return not {folded(row[2]), FoldedName(SCHEMA.casefold(), "")} & step.settled_tables
         return step.after_ts < row[1] <= step.upto_ts

@@ -53,7 +53,7 @@ def folded(name):
 def report_of(range_id, events, floor, rng=None):
     """Report what a range holds, as a listener would. With ``rng``, hold and counts are thinned out as far as that is allowed."""
     rows, hold, ddls, tables, top, resolved, replays, early = [], [], [], {}, -1, 0, 0, (0, 0)
-    announced, ends_announced = 0, False
+    announced, ends_announced, first_resolved = 0, False, 0
     for offset, event in zip(range(range_id.start, range_id.end), events, strict=True):
         ends_announced = not isinstance(event, DdlEvent) and event[0] == "A"
         if ends_announced:
@@ -67,7 +67,7 @@ def report_of(range_id, events, floor, rng=None):
             ddls.append(DdlArrival(offset, 0, ddl))
             continue
         if event[0] == "S":
-            resolved = max(resolved, event[1])
+            resolved, first_resolved = max(resolved, event[1]), first_resolved or event[1]
         elif event[1] < floor:
             replays += 1
             continue
@@ -84,10 +84,19 @@ def report_of(range_id, events, floor, rng=None):
     report = RangeReport(
         range=range_id,
         resolved_ts=resolved,
+        first_resolved_ts=first_resolved,
         hold=tuple(hold),
         ddls=tuple(ddls),
         tables=tuple(
-            TableRows(TableName(SCHEMA, name), () if name == KEYLESS else ("id",), len(at), min(at)[0], max(at)[0], at[0][1])
+            TableRows(
+                TableName(SCHEMA, name),
+                () if name == KEYLESS else ("id",),
+                len(at),
+                min(at)[0],
+                max(at)[0],
+                at[0][1],
+                stream=range_id.stream,
+            )
             for name, at in tables.items()
         ),
         rows=len(rows),

@@ -51,22 +51,22 @@ def copy_tables(tables):
 class History:
     """What happened upstream: for each ts rows, then DDLs."""
 
-    def __init__(self, rng, size):
-        self.rng, self.number = rng, 0
-        tables = {name: (self._next(), rng.random() < 0.6, {}) for name in NAMES[: rng.randint(1, 3)]}
+    def __init__(self, rng, size, *, raw=True, uniques=0.6, ddls=0.4, first_ts=1):
+        self.rng, self.number, self.raw = rng, 0, raw
+        tables = {name: (self._next(), rng.random() < uniques, {}) for name in NAMES[: rng.randint(1, 3)]}
         self.initial = copy_tables(tables)
         self.states = {0: [copy_tables(tables)]}
         self.rows_at, self.ddls_at = {0: frozenset()}, {0: []}
         self.max_ts = 0
         for ts in range(1, size + 1):
-            rows = self._rows(ts, tables) if rng.random() < 0.75 else []
+            rows = self._rows(ts, tables) if ts >= first_ts and rng.random() < 0.75 else []
             states = [copy_tables(tables)]
-            ddls = self._ddls(ts, tables) if rng.random() < 0.4 else []
+            ddls_at = self._ddls(ts, tables) if rng.random() < ddls else []
             tables = copy_tables(tables)
-            for ddl in ddls:
+            for ddl in ddls_at:
                 run_ddl(tables, ddl)
                 states.append(copy_tables(tables))
-            self.rows_at[ts], self.ddls_at[ts], self.states[ts], self.max_ts = rows, ddls, states, ts
+            self.rows_at[ts], self.ddls_at[ts], self.states[ts], self.max_ts = rows, ddls_at, states, ts
         for ts in range(size + 1, size + 4):
             self.rows_at[ts], self.ddls_at[ts], self.states[ts] = [], [], [copy_tables(tables)]
         self.items = [event for ts in range(1, size + 1) for event in (*self.rows_at[ts], *self.ddls_at[ts])]
@@ -92,7 +92,7 @@ class History:
                     image = (values.pop() if unique else None, self._next(), version)
                     upserts.append(("R", ts, name, "u", key, image, None))
             rows |= {row[4]: row[5] for row in upserts}
-            if len(keys) > 1 and len(upserts) == 1 and [d[4] for d in deletes] and deletes[0][4] != upserts[0][4]:
+            if self.raw and len(keys) > 1 and len(upserts) == 1 and [d[4] for d in deletes] and deletes[0][4] != upserts[0][4]:
                 gone = deletes.pop(0)  # the same change as one raw update of the key
                 upserts = [("R", ts, name, "m", upserts[0][4], upserts[0][5], gone[4])]
             out += [*deletes, *upserts]
@@ -151,12 +151,13 @@ class Producer:
 
     weak = False
 
-    def __init__(self, rng, history):
+    def __init__(self, rng, history, dispatcher=None):
         self.rng, self.history = rng, history
         self.topics = rng.choice((1, 1, 2))
-        self.partitions = [rng.randint(1, 3) for _ in range(self.topics)]
-        self.dispatcher = rng.choice(("table", "key", "ts"))
-        self.log, self.active = [], set()
+        self.partitions = [rng.randint(2 if dispatcher else 1, 3) for _ in range(self.topics)]
+        self.promises_to_all, self.first_promise = dispatcher is not None, history.max_ts
+        self.dispatcher = dispatcher or rng.choice(("table", "key", "ts"))
+        self.log, self.active, self.has_grown = [], set(), False
         self.restarts_left = rng.choice((0, 1, 2, 3))
         self.produce()
 
@@ -184,7 +185,9 @@ class Producer:
             if x < 0.6:
                 self.send_next()
             elif x < 0.9:
-                self.resolve(rng.sample(self.streams(), rng.randint(1, len(self.streams()))))
+                streams = self.streams()
+                everywhere = self.promises_to_all and (not self.log or rng.random() < 0.8)
+                self.resolve(streams if everywhere else rng.sample(streams, rng.randint(1, len(streams))))
             elif x < 0.94 and self.log:
                 self.log.append(self.log[-1])
             elif self.restarts_left:
@@ -217,7 +220,8 @@ class Producer:
         return following[0][1] - (following[0][0] == "R")
 
     def resolve(self, streams):
-        self.promised = max(self.promised, self.rng.randint(self.promised, max(self.promised, self.bound())))
+        self.promised = max(self.promised, int(self.promises_to_all), self.rng.randint(self.promised, max(self.promised, self.bound())))
+        self.first_promise = min(self.first_promise, self.promised)
         for stream in streams:
             if stream[0] in self.active or stream[0] == 0:
                 self.active.add(stream[0])
@@ -226,20 +230,27 @@ class Producer:
     def restart(self):
         """Go back to an older checkpoint: everything after it comes again, resolved events included; partitions may have been added."""
         self.restarts_left -= 1
-        self.promised = self.rng.randint(0, self.promised)
+        # Where partitions count as always there if they begin with the same promise, a producer must not begin anew with it.
+        is_begun = self.promises_to_all and self.promised > self.first_promise
+        self.promised = self.rng.randint(self.first_promise + 1 if is_begun else 0, self.promised)
         self.position = sum(e[1] < self.promised or (e[1] == self.promised and e[0] == "R") for e in self.history.items)
         self.left, self.spelling = [], 1
-        if self.rng.random() < 0.5:
+        if self.rng.random() < 0.5 and (is_begun or not self.promises_to_all):
             self.partitions[self.rng.randrange(self.topics)] += 1
+            self.has_grown = True
 
 
 class World:
-    """A history with its log, by stream: ``streams[s]`` are the events, ``at[s]`` their places in real time."""
+    """A history with its log, by stream: ``streams[s]`` are the events, ``at[s]`` their places in real time.
 
-    def __init__(self, seed, size):
+    With ``dispatcher`` a changefeed that ``consistency = "row"`` allows; nothing happens at 1 then, which is how an ``applied_ts`` begins.
+    """
+
+    def __init__(self, seed, size, dispatcher=None):
         rng = random.Random(seed)
-        self.history = History(rng, size)
-        self.producer = Producer(rng, self.history)
+        rows = {"raw": dispatcher != "key", "uniques": 0.2, "ddls": 0.15, "first_ts": 2} if dispatcher else {}
+        self.history = History(rng, size, **rows)
+        self.producer = Producer(rng, self.history, dispatcher)
         self.log = self.producer.log
         self.streams, self.at = {}, {}
         for moment, (stream, event) in enumerate(self.log):
