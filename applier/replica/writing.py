@@ -6,7 +6,7 @@ After each the progress is read back: the sink says where the replica is.
 from threading import Event
 
 from applier.coordinator.step import ApplyRows, ApplySegment
-from applier.model.errors import ApplierError, InvariantViolation, RetryableSinkError, SourceError
+from applier.model.errors import ApplierError, InvariantViolation, ProtocolError, RetryableSinkError, SourceError
 from applier.model.segment import moves_checkpoint
 from applier.replica.context import RunContext
 from applier.replica.lane import Lane
@@ -87,7 +87,9 @@ class Writing:
             return
         about = str(error.facts.get("table", "")).casefold()
         refused = next((name for table in step.tables if str(name := table.name.fold()) == about), None)
-        if refused is None or isinstance(error, RetryableSinkError | SourceError):
+        # An image that cannot be read is a matter of its row: its segment names or quarantines it. Other errors of the source are not.
+        is_of_row = isinstance(error, ProtocolError) or not isinstance(error, RetryableSinkError | SourceError)
+        if refused is None or not is_of_row:
             raise error
         self._run.watcher.note(LogEvent.ROWS_WAIT, table=about, reason=error.message)
         self._state.coordinator.rows_refused(step, refused)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from applier.coordinator.policy import RowPolicy
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import FoldedName
 from applier.model.position import Offset, Ts
@@ -80,7 +81,8 @@ def test_a_record_that_cannot_be_read_is_kept_whole_and_the_rest_is_applied(tmp_
     assert replica.kept(entry) == KeptRecord(log[7].key, log[7].value)
 
 
-def test_an_unreadable_version_of_a_row_is_never_replaced_by_an_older_one(tmp_path):
+@pytest.mark.parametrize("rows", [None, RowPolicy(by_table=False, settle_ms=0)], ids=["transaction", "row"])
+def test_an_unreadable_version_of_a_row_is_never_replaced_by_an_older_one(rows, tmp_path):
     replica = replica_of(
         tmp_path,
         (ONE, order(20, 1, 1)),
@@ -89,6 +91,7 @@ def test_an_unreadable_version_of_a_row_is_never_replaced_by_an_older_one(tmp_pa
         (ONE, broken_value(31, 1)),
         (ONE, order(31, 2, 2)),
         *everywhere(resolved(40)),
+        rows=rows,
     )
     replica.source.advance(0)
     replica.catch_up(until_ts=25)
@@ -178,10 +181,11 @@ def test_the_rejected_events_of_several_ranges_are_not_counted_together(tmp_path
 @pytest.mark.parametrize("seed", range(6))
 def test_faults_and_deaths_store_each_rejected_event_once(seed, tmp_path):
     faults = Faults(seed, rate=0.4)
+    rows_ahead = RowPolicy(by_table=False, settle_ms=0) if seed >= 4 else None
     rows = [
         (stream, (broken_value if n % 7 == 3 else order)(*args)) for n in range(40) for stream in (ONE, TWO) for args in [_args(n, stream)]
     ]
-    replica = replica_of(tmp_path, *rows, *everywhere(resolved(99)), wrap=lambda sink: FaultySink(sink, faults))
+    replica = replica_of(tmp_path, *rows, *everywhere(resolved(99)), rows=rows_ahead, wrap=lambda sink: FaultySink(sink, faults))
     replica.catch_up()
     assert len(rows_of(tmp_path)) == 80 - 12
     assert len(replica.quarantine()) == 12
