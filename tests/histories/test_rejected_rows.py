@@ -4,6 +4,7 @@ import sqlite3
 
 import pytest
 
+from applier.coordinator.policy import RowPolicy
 from applier.model.errors import FatalSinkError, ProtocolError, RowRefused
 from applier.model.position import Offset, Stream
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, KeptRecord, QuarantineState
@@ -95,10 +96,11 @@ def test_a_value_that_cannot_be_written_down_is_named_with_its_event(tmp_path):
     assert "applier skip --stream feed/0 --offset 4 --event 1" in error.remedy
 
 
+@pytest.mark.parametrize("rows_ahead", [None, RowPolicy(by_table=False, settle_ms=0)], ids=["transaction", "row"])
 @pytest.mark.parametrize("bad", [{0}, {36}, {17, 18}, set(range(5, 25)), set(range(37))], ids=["first", "last", "two", "many", "all"])
-def test_the_refused_rows_are_found_among_the_others_which_are_written(bad, tmp_path):
+def test_the_refused_rows_are_found_among_the_others_which_are_written(bad, rows_ahead, tmp_path):
     rows = [(TWO, order(20 + n, n, 100 if n in bad else n)) for n in range(37)]
-    replica = replica_of(tmp_path, *rows, *everywhere(resolved(99)))
+    replica = replica_of(tmp_path, *rows, *everywhere(resolved(99)), rows=rows_ahead)
     result = replica.catch_up()
     assert rows_of(tmp_path) == [(n, n) for n in range(37) if n not in bad]
     assert held(replica) == {f"feed/1@{3 + n}#0": (20 + n, f"id={n}") for n in bad}
