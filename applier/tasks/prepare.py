@@ -86,7 +86,8 @@ def _render_rows(plan: PreparePlan, reducer: int, items: Iterable[tuple[int, Pla
             if isinstance(item, Statement):
                 if item.phase is Phase.READ:
                     raise NeedsOperator("a row without all of its columns waits for W", remedy="None is needed", table=item.table)
-                at = number % plan.writers + (0 if item.phase is Phase.DELETE else plan.writers)
+                # A bulk load is one statement per bucket: were each bucket dealt from the first writer on, the others would get none.
+                at = (reducer + number) % plan.writers + (0 if item.phase is Phase.DELETE else plan.writers)
                 yield parts[at].count(item)
         for part in parts:
             yield from part.end()
