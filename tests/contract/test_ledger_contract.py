@@ -61,8 +61,8 @@ def test_only_places_that_may_be_read_again_are_returned(books: Bookkeeping, con
     for place in (passed, here, behind, elsewhere):
         store(quarantine, connection, RejectedEvent(place=place, error="broken"), KeptRecord(b"k", b"v"))
     quarantine.settle(connection, behind, QuarantineState.DROPPED, "me@here")
-    position = {"name": books.name, "topic": "feed", "partition_number": 0, "topic_id": "", "next_offset": 5, "resolved_ts": 7}
-    connection.execute(books.query("stream_write"), position)
+    position = {"topic": "feed", "partition_number": 0, "topic_id": "", "next_offset": 5, "resolved_ts": 7, "applied_ts": 0}
+    connection.execute(books.query("stream_write"), {"name": books.name} | position)
     assert sorted(quarantine.places(connection)) == sorted([here, behind, elsewhere])
 
 
