@@ -41,3 +41,11 @@ def test_partial_rows_are_read_and_counted_and_no_whole_row_under_one_is_loaded(
     announced, arriving = (item for item in items if isinstance(item, Rendered))
     assert (announced.statements, announced.reads, announced.rows) == (3, 1, BULK_ROWS + 2)
     assert announced.size == arriving.size == sum(item.size for item in items if isinstance(item, Statement))
+
+
+def test_loads_of_several_buckets_are_dealt_to_all_writers_of_rows_ahead():
+    chunks = [packed(*(put(5, number, "x") for number in range(BULK_ROWS)))]
+    plan = replace(PLAN, bulk=True, writers=3, buckets=3)
+    rendered = [list(render(plan, reducer, chunks, OPEN_PROTOCOL)) for reducer in range(plan.buckets)]
+    addressed = [at for items in rendered for at, item in items if isinstance(item, Statement)]
+    assert sorted(addressed) == [4, 5, 6]
