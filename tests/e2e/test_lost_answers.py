@@ -51,8 +51,11 @@ def repeated(world, url):
 
     A run that reads again from its checkpoint cannot know whether it has seen all rows at that very ts: it writes these once more.
     """
-    made = [(change.after, step.ts) for step in world.history for change in step.rows if change.table.name == TRANSFERS]
-    times = {int(str(after[0])): ts for after, ts in made if after}
+    made = [(change, step.ts) for step in world.history for change in step.rows if change.table.name == TRANSFERS]
+    # By its name: a DDL may put another column in front of it.
+    times = {
+        int(str(change.after[[column.name for column in change.table.columns].index("id")])): ts for change, ts in made if change.after
+    }
     windows = defaultdict(dict)
     for number, window in write_all(url, "SELECT id, window_id FROM oracle_watch.written ORDER BY window_id"):
         windows[window][number] = times[number]
