@@ -86,7 +86,7 @@ class PartialRows:
             final.finish()
             for row, key in enumerate(final.keys):
                 base = whole.row_of(key)
-                # An image of no bytes stands for one that cannot be read: whoever writes the key must know of all of its parts.
+                # An empty image marks an event that cannot be read. The plan of the key needs all of its parts.
                 if base is None or whole.image[base] == MARKER_IMAGE or is_later_version(final.version(row), whole.version(base)):
                     parts.setdefault(key, []).append(Part(final, row))
         for key, found in parts.items():

@@ -43,7 +43,7 @@ class Statement(NamedTuple):
     reading: "RowsToRead | None" = None
     """Of a READ: the rows that are written once the sink's rows are read. None for any other."""
     deletes_exactly: bool = False
-    """Whether it must delete exactly ``rows`` rows. A DELETE by key may find fewer: a row may have come and gone within the segment."""
+    """Whether it must delete exactly ``rows`` rows. A DELETE by key may find fewer: one segment may insert and delete a row."""
 
     @property
     def size(self) -> int:

@@ -140,7 +140,7 @@ class WriteTransaction:
     def _write_chunk(self, fence: Fence, statements: Sequence[Statement]) -> WriteOutcome:
         reach("rows.before_lock")
         try:
-            # Shared, until COMMIT: whoever moves the progress or raises the epoch waits for it, and finds nothing in flight.
+            # A shared lock until COMMIT: a session that moves the progress or raises the epoch waits until no such write is open.
             session, state = self.sessions.locked(lambda connection: ProgressTable(self.bookkeeping).share(connection, fence))
         except ApplierError as error:
             return WriteOutcome(state=WriteState.FAILED, error=error)

@@ -230,7 +230,7 @@ class Producer:
     def restart(self):
         """Go back to an older checkpoint: everything after it comes again, resolved events included; partitions may have been added."""
         self.restarts_left -= 1
-        # Where partitions count as always there if they begin with the same promise, a producer must not begin anew with it.
+        # Where partitions count as always there if they begin with the same promise, a producer must not start again with it.
         is_begun = self.promises_to_all and self.promised > self.first_promise
         self.promised = self.rng.randint(self.first_promise + 1 if is_begun else 0, self.promised)
         self.position = sum(e[1] < self.promised or (e[1] == self.promised and e[0] == "R") for e in self.history.items)

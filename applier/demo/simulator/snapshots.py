@@ -1,4 +1,4 @@
-"""Upstream's rows at any snapshot ts, for whoever plays TiDB: handle-key-only rows are read there (open_protocol.md 2.9)."""
+"""Upstream's rows at any snapshot ts, for tests that stand in for TiDB: handle-key-only rows are read there (open_protocol.md 2.9)."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping

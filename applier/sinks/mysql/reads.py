@@ -2,8 +2,8 @@
 
 The server writes the literals, because only it knows a value exactly: a FLOAT is shown with six digits, TIME and JSON have no type of their
 own in the driver, and text would pass through a second character set. Text comes as hexadecimal digits with the introducer of its column's
-character set, so that no conversion takes place on either way. NULL comes as the word; NULL instead of a word is a value whose digits are
-more than ``max_allowed_packet``.
+character set, so that nothing is converted. A NULL value comes as the text ``NULL``. SQL NULL means that the digits of the value are more
+than ``max_allowed_packet``.
 """
 
 import re
