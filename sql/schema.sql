@@ -131,3 +131,39 @@ CREATE TABLE applier.skip_word (
   said_at DATETIME(6) NOT NULL,
   PRIMARY KEY (name,topic,partition_number,record_offset,event_index,commit_ts,schema_name,table_name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- how the last run of a replica ended; it tells of the owner of the same epoch only
+CREATE TABLE applier.run_end (
+  name VARCHAR(64) NOT NULL,
+  epoch BIGINT NOT NULL,
+  run_id VARCHAR(32) NOT NULL,
+  command VARCHAR(255) NOT NULL,
+  exit_code BIGINT NOT NULL,
+  error_class VARCHAR(255) NOT NULL,
+  message LONGTEXT NOT NULL,
+  facts LONGTEXT NOT NULL,
+  remedy LONGTEXT NOT NULL,
+  ended_at DATETIME(6) NOT NULL,
+  PRIMARY KEY (name)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- replicas that an operator has paused, until they are resumed
+CREATE TABLE applier.pause (
+  name VARCHAR(64) NOT NULL,
+  said_by VARCHAR(255) NOT NULL,
+  said_at DATETIME(6) NOT NULL,
+  PRIMARY KEY (name)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- the dump that `applier load` has loaded (state loading, done), and the timestamp at which the stream continues it
+CREATE TABLE applier.loaded_dump (
+  name VARCHAR(64) NOT NULL,
+  start_ts BIGINT UNSIGNED NOT NULL,
+  directory LONGTEXT NOT NULL,
+  loader VARCHAR(255) NOT NULL,
+  state VARCHAR(16) NOT NULL,
+  loaded_by VARCHAR(255) NOT NULL,
+  began_at DATETIME(6) NOT NULL,
+  ended_at DATETIME(6) DEFAULT NULL,
+  PRIMARY KEY (name)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

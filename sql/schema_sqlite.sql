@@ -128,6 +128,42 @@ CREATE TABLE applier_skip_word (
   PRIMARY KEY (name, topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name)
 );
 
+-- how the last run of a replica ended; it tells of the owner of the same epoch only
+CREATE TABLE applier_run_end (
+  name TEXT NOT NULL,
+  epoch BIGINT NOT NULL,
+  run_id TEXT NOT NULL,
+  command TEXT NOT NULL,
+  exit_code BIGINT NOT NULL,
+  error_class TEXT NOT NULL,
+  message TEXT NOT NULL,
+  facts TEXT NOT NULL,
+  remedy TEXT NOT NULL,
+  ended_at TEXT NOT NULL,
+  PRIMARY KEY (name)
+);
+
+-- replicas that an operator has paused, until they are resumed
+CREATE TABLE applier_pause (
+  name TEXT NOT NULL,
+  said_by TEXT NOT NULL,
+  said_at TEXT NOT NULL,
+  PRIMARY KEY (name)
+);
+
+-- the dump that `applier load` has loaded (state loading, done), and the timestamp at which the stream continues it
+CREATE TABLE applier_loaded_dump (
+  name TEXT NOT NULL,
+  start_ts BLOB NOT NULL,
+  directory TEXT NOT NULL,
+  loader TEXT NOT NULL,
+  state TEXT NOT NULL,
+  loaded_by TEXT NOT NULL,
+  began_at TEXT NOT NULL,
+  ended_at TEXT,
+  PRIMARY KEY (name)
+);
+
 -- what waits for the operator, and what a run may meet again
 CREATE INDEX applier_ddl_ledger_state ON applier_ddl_ledger (name, state);
 CREATE INDEX applier_quarantine_state ON applier_quarantine (name, state, piece);
