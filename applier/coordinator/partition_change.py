@@ -9,7 +9,7 @@ An admin event announces a change, also one among partitions that are there alre
 run may not read that event again, and writes everything since the checkpoint in order of W.
 
 A new replica sees no change, but the topic may hold one. A resolved event goes to all partitions that there are: partitions that begin with
-the same one were always there together, unless the producer was at its very first one before and after a change (docs/operations.md).
+the same one were always there together, unless the producer was at its very first one before and after a change (docs/changefeed.md).
 Where that cannot be seen, what was listed counts as written before a change: a promise that is merely late looks like a growth.
 """
 

@@ -17,7 +17,7 @@ SYSTEM_SCHEMAS: Final = frozenset({"mysql", "information_schema", "performance_s
 """Of MySQL, MariaDB and TiDB. TiCDC never sends events on them."""
 
 _ELSEWHERE: Final = (
-    'Move the bookkeeping to another schema ([sink] schema = "…"; docs/operations.md), or leave upstream\'s schema out: '
+    'Move the bookkeeping to another schema ([sink] schema = "…"; docs/sink.md), or leave upstream\'s schema out: '
     'tables = ["*.*", "!schema.*"] under [source]'
 )
 _LEAVE_OUT: Final = 'Leave upstream\'s schema out: tables = ["*.*", "!schema.*"] under [source]'

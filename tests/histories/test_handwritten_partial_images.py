@@ -65,7 +65,7 @@ def test_s20_a_split_update_of_the_key_needs_no_old_value(tmp_path):
 
 
 def test_s20_a_raw_update_of_the_key_without_old_value_looks_like_an_insert(tmp_path):
-    """Nobody can tell it from one: docs/operations.md says which option to set. Here a unique key of the sink still tells."""
+    """Nobody can tell it from one: docs/changefeed.md says which option to set. Here a unique key of the sink still tells."""
     placed = (*OLD, (TWO, update(40, whole(5, 7, "seven", 71))), (TWO, update(41, whole(6, 9, "nine", 90))), *everywhere(resolved(50)))
     assert caught_up(tmp_path, *placed) == [(2, 8, "eight", 80), (5, 7, "seven", 71), (6, 9, "nine", 90)]
 

@@ -26,7 +26,7 @@ OPTIONS = [
     )
     for raw, old_value, only_updated, handle_only, stale in product((False, True), repeat=5)
 ]
-"""Without the old value a raw change of a key cannot be seen: see docs/operations.md."""
+"""Without the old value a raw change of a key cannot be seen: see docs/changefeed.md."""
 
 
 def world(seed, images):

@@ -145,7 +145,7 @@ def world_of(
     )
     families, settings = USUAL_FAMILIES, {}
     if Form.KEYLESS in forms:
-        # What is sent again must show, or equal rows cannot be told from repeated ones (docs/operations.md).
+        # What is sent again must show, or equal rows cannot be told from repeated ones (docs/tables.md).
         options = replace(options, announced_restarts=True, growth=0)
         families, settings = frozenset(TableFamily), {"writes_keyless": True}
     options = replace(options, images=replace(options.images, **(images or {})), **changes)

@@ -142,7 +142,7 @@ def _collation(column: FoldingColumn) -> Difference:
         f"collation {column.collation} of key column {column.name}",
         "it treats texts as equal that upstream may distinguish, so one row would replace another",
         f"Give the column {column.name} the collation that it has upstream (TiDB's default is utf8mb4_bin)."
-        " If the applier has mapped it, see [ddl.collations] in docs/operations.md",
+        " If the applier has mapped it, see [ddl.collations] in docs/ddls.md",
         column.collation,
     )
 

@@ -26,7 +26,7 @@ def refuse_other_schema(connection: Connection, books: Bookkeeping) -> None:
     if left is not None:
         raise NeedsOperator(
             "the replica's bookkeeping is not in the schema that [sink] schema names",
-            remedy="Set [sink] schema back, or move the tables (docs/operations.md)",
+            remedy="Set [sink] schema back, or move the tables (docs/sink.md)",
             replica=books.name,
             configured=books.schema,
             found_in=SCHEMA,
