@@ -1,6 +1,15 @@
-"""``python -m applier``: the command, where its script is not on the path (the demo starts its catch-ups this way)."""
+"""The entry point of ``applier`` and of ``python -m applier``. It imports almost nothing, so that Ctrl-C is answered from the start."""
 
-from applier.cli.main import main
+from applier.cli.interrupt import end_on_interrupt
+
+
+def main() -> None:
+    """Run the command and exit with its code."""
+    end_on_interrupt()
+    from applier.cli.main import main as run_command  # noqa: PLC0415 - the import takes most of the first half second
+
+    run_command()
+
 
 if __name__ == "__main__":
     main()

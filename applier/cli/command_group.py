@@ -12,6 +12,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
+from applier.cli.interrupt import let_interrupts_raise
+
 COMMANDS: Final[Mapping[str, str]] = {
     "demo": "Run the whole pipeline on this machine. No server is needed.",
     "run": "Follow the topics until SIGTERM or Ctrl-C.",
@@ -39,7 +41,9 @@ class CommandGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Return the command that the arguments name; usage errors are the library's."""
         name, _, rest = super().resolve_command(ctx, args)
-        return name, _imported(str(name)), rest
+        command = _imported(str(name))
+        let_interrupts_raise()
+        return name, command, rest
 
 
 def _imported(name: str) -> TyperCommand | TyperGroup:

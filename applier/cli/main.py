@@ -16,7 +16,9 @@ from rich.text import Text
 from typer.exceptions import TyperException
 
 from applier import __version__
-from applier.cli.command_group import CommandGroup
+from applier.cli.command_group import COMMANDS, CommandGroup
+from applier.cli.completion import InstallCompletion, ShowCompletion, answer_shells
+from applier.cli.interrupt import INTERRUPTED
 from applier.cli.output import fact, stderr_console
 from applier.model.errors import ApplierError
 from applier.telemetry.log import LOGGER_NAME, UNASKED, configure_logging, extra_of, is_json
@@ -25,15 +27,22 @@ from applier.telemetry.log_event import LogEvent
 DEBUG_VARIABLE: Final = "APPLIER_DEBUG"
 UNEXPECTED: Final = 1
 USAGE: Final = 2
-INTERRUPTED: Final = 130  # as shells report SIGINT: 128 + 2
 DEFECT: Final = "unexpected error: this is a defect of applier. Please report it with its traceback"
+INTERRUPTED_COMMAND: Final = {
+    "catchup": "the sink holds whole transactions up to its checkpoint. Run applier catchup again to continue",
+    "verify": "the comparison did not finish. Nothing was changed",
+    "inspect": "nothing was changed",
+    "status": "nothing was changed",
+}
+"""Command -> what its end by Ctrl-C means. Where nothing is said here, the command did not finish."""
 
 app = typer.Typer(
     name="applier",
     cls=CommandGroup,
     help="Apply a TiCDC Open Protocol change stream from Kafka to a database, transaction-consistently and exactly once.",
     # Plain text, because help and errors go to logs too. The library's own tracebacks may show variables, and so secrets.
-    add_completion=False,
+    add_completion=False,  # the options are in `completion`: the library guesses the shell, and fails in a container
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -51,7 +60,11 @@ def _every_command(
     *,
     debug: Annotated[bool, typer.Option("--debug", help=f"Show tracebacks and debug logs. Same as {DEBUG_VARIABLE}=1.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log each checkpoint, DDL and retry.")] = False,
-    _version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", "-V", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+    _install: InstallCompletion = None,
+    _show: ShowCompletion = None,
 ) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -64,15 +77,16 @@ def _every_command(
 
 
 def main() -> None:
-    """Run the program and exit with its code."""
+    """Run the program and exit with its code. Programs start at ``applier.__main__``, which is imported sooner."""
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str], commands: typer.Typer = app) -> int:
     """Run one of ``commands`` and return its exit code. Errors are printed on standard error."""
+    answer_shells()
     try:
         # Not standalone: the library would print errors in its own way and choose its own exit codes.
-        return _code(commands(args=list(arguments), prog_name="applier", standalone_mode=False))
+        code = _code(commands(args=list(arguments), prog_name="applier", standalone_mode=False))
     except ApplierError as error:
         _report(error)
         return error.exit_code
@@ -80,12 +94,14 @@ def run(arguments: Sequence[str], commands: typer.Typer = app) -> int:
         stderr_console().print(_usage(error), soft_wrap=True)
         return USAGE
     except (KeyboardInterrupt, typer.Abort):
-        stderr_console().print("interrupted", style="yellow")
-        # A daemon handles its signals itself (replica/shutdown.py); here ends any other command.
-        return INTERRUPTED
+        code = INTERRUPTED
     except Exception as error:  # noqa: BLE001 - nobody above can report it: a defect ends with a traceback and exit code 1
         _report_defect(error)
         return UNEXPECTED
+    # The library turns Ctrl-C into this code. A daemon handles its signals itself (replica/shutdown.py).
+    if code == INTERRUPTED:
+        _report_interrupt(arguments)
+    return code
 
 
 def _code(result: object) -> int:
@@ -116,6 +132,16 @@ def _report(error: ApplierError) -> None:
         _line(console, "  remedy: ", error.remedy if error.remedy.endswith((".", "?")) else f"{error.remedy}.", "bold green")
 
 
+def _report_interrupt(arguments: Sequence[str]) -> None:
+    """Say what Ctrl-C has ended, and what that means."""
+    name = next((argument for argument in arguments if argument in COMMANDS), "the command")
+    sentence = INTERRUPTED_COMMAND.get(name, f"{name} did not finish")
+    if is_json():
+        logging.getLogger(LOGGER_NAME).warning(LogEvent.COMMAND_INTERRUPTED, extra={"reason": sentence, "exit_code": INTERRUPTED})
+        return
+    stderr_console().print(Text(f"interrupted: {sentence}", style="yellow"), soft_wrap=True)
+
+
 def _report_defect(error: Exception) -> None:
     """Print an unexpected error with its traceback."""
     if is_json():
@@ -136,4 +162,5 @@ def _line(console: Console, label: str, text: str, style: str) -> None:
 def _usage(error: TyperException) -> Text:
     context = getattr(error, "ctx", None)
     hint = f"\ntry: {context.command_path} --help" if context is not None else ""
-    return Text(f"error: {error.format_message()}{hint}")
+    # pydantic checks choices for the library, and its own prefix says nothing.
+    return Text(f"error: {error.format_message().replace('Value error, ', '')}{hint}")

@@ -97,6 +97,7 @@ class LogEvent(StrEnum):
     SHUTDOWN_FORCED = "shutdown_forced", logging.WARNING, "the process ends at once; the next start continues from the checkpoint"
     SHUTDOWN_COMPLETE = "shutdown_complete", logging.INFO, "the run has saved its progress and ends"
     COMMAND_FAILED = "command_failed", logging.ERROR, "a command ends with `exit_code`; `error_message` and `remedy` say why and what to do"
+    COMMAND_INTERRUPTED = "command_interrupted", logging.WARNING, "Ctrl-C has ended a command; `reason` says what that means"
     UNEXPECTED_ERROR = (
         "unexpected_error",
         logging.ERROR,

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import subprocess
 import sys
 
@@ -115,8 +116,59 @@ def test_a_collector_gets_an_unexpected_error_as_one_object_with_its_traceback(c
     assert entry["traceback"].endswith("ZeroDivisionError: the cause")
 
 
-def test_the_version_is_printed(capsys):
-    assert run(["--version"]) == 0
+INTERRUPT_AT_IMPORT = """
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "rich.text":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+from applier.__main__ import main
+main()
+"""
+
+
+def test_an_interrupt_while_the_program_is_imported_says_one_sentence():
+    done = subprocess.run([sys.executable, "-c", INTERRUPT_AT_IMPORT], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "interrupted: the command had not begun, so nothing has changed\n")
+
+
+def test_an_interrupt_says_what_it_means_for_the_command(capsys, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("applier.cli.catchup.read_config", interrupted)
+    assert run(["catchup"]) == 130
+    assert capsys.readouterr().err == (
+        "interrupted: the sink holds whole transactions up to its checkpoint. Run applier catchup again to continue\n"
+    )
+
+
+def test_a_collector_gets_an_interrupt_as_one_object(capsys):
+    configure_logging()
+    use_format("json")
+    assert run([], commands_raising(KeyboardInterrupt())) == 130
+    assert json.loads(capsys.readouterr().err)["message"] == "command_interrupted"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_installed_for_the_shell_that_is_named(shell, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert run(["--install-completion", shell]) == 0
+    assert str(tmp_path) in capsys.readouterr().out
+    assert run(["--show-completion", shell]) == 0
+    assert f"_APPLIER_COMPLETE=complete_{shell}" in capsys.readouterr().out
+
+
+def test_the_tab_key_completes_options_of_a_command():
+    environment = {**os.environ, "_APPLIER_COMPLETE": "complete_bash", "COMP_WORDS": "applier migrate --c", "COMP_CWORD": "2"}
+    done = subprocess.run([sys.executable, "-m", "applier"], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()) == (0, ["--config"])
+
+
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_the_version_is_printed(option, capsys):
+    assert run([option]) == 0
     assert capsys.readouterr().out == f"applier {applier.__version__}\n"
 
 

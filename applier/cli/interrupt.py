@@ -1,0 +1,27 @@
+"""Ctrl-C while the program is still being imported, which takes the first second of a command. May import the standard library only."""
+
+import os
+import signal
+from typing import Final
+
+INTERRUPTED: Final = 130  # as shells report SIGINT: 128 + 2
+BEFORE_WORK: Final = b"interrupted: the command had not begun, so nothing has changed\n"
+
+
+def end_on_interrupt() -> None:
+    """End the process at once on Ctrl-C, with a sentence: an import that is interrupted leaves nothing to close."""
+    # Not where the caller ignores SIGINT: a job in the background of a shell's script.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
+
+
+def let_interrupts_raise() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt again: a command begins, which may have something to close."""
+    if signal.getsignal(signal.SIGINT) is _end:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _end(_number: int, _frame: object) -> None:
+    os.write(2, BEFORE_WORK)
+    # Without the interpreter's end: a library that is half imported may fail in it, with a traceback.
+    os._exit(INTERRUPTED)
