@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -11,6 +11,8 @@ from pydantic_core import ErrorDetails
 from applier.config.model import Config
 from applier.config.origin import EnvironmentSource, settings_class, variable_of
 from applier.model.errors import ConfigError
+
+ALL_AT_ONCE: Final = "Correct these keys: each line says how"
 
 
 def load_config(
@@ -33,19 +35,42 @@ def load_config(
 
 
 def _explain(error: ValidationError, path: Path | None, from_environment: EnvironmentSource) -> ConfigError:
-    """Name every problem; facts and remedy are those of the first one."""
-    details = error.errors(include_url=False, include_input=False)
-    keys = [_key(detail) for detail in details]
-    problems = [
-        f"{'.'.join(key)} {_problem(detail, key)}" if key else _problem(detail, key) for detail, key in zip(details, keys, strict=True)
-    ]
-    remedies = list(dict.fromkeys(filter(None, (_remedy(d, k) for d, k in zip(details, keys, strict=True)))))
+    """Name every problem: one as the message, several as one fact per key, each with its own remedy."""
+    problems = [_KeyProblem.of(detail) for detail in error.errors(include_url=False, include_input=False)]
     facts: dict[str, Any] = {} if path is None else {"file": path}
-    variables = [variable for key in keys if key for variable in from_environment.variables_of(key)]
+    variables = [variable for problem in problems if problem.key for variable in from_environment.variables_of(problem.key)]
     if variables:
         facts["environment"] = " ".join(dict.fromkeys(variables))
-    remedy = " ".join(remedy if remedy.endswith((".", "?")) else f"{remedy}." for remedy in remedies)
-    return ConfigError("; ".join(dict.fromkeys(problems)), remedy=remedy, key=".".join(keys[0]), **facts)
+    by_key: dict[str, list[_KeyProblem]] = {}
+    for problem in dict.fromkeys(problems):
+        by_key.setdefault(".".join(problem.key), []).append(problem)
+    if len(by_key) == 1:
+        ((key, of_key),) = by_key.items()
+        remedy = " ".join(dict.fromkeys(filter(None, (_sentence(problem.remedy) for problem in of_key))))
+        return ConfigError("; ".join(f"{key} {problem.text}".strip() for problem in of_key), remedy=remedy, key=key, **facts)
+    lines = {key or "configuration": " ".join(problem.sentences for problem in of_key) for key, of_key in by_key.items()}
+    return ConfigError(f"the configuration has {len(by_key)} errors", remedy=ALL_AT_ONCE, **facts, **lines)
+
+
+class _KeyProblem(NamedTuple):
+    """What is wrong with one key, in words that follow its name, and what to do."""
+
+    key: tuple[str, ...]
+    text: str
+    remedy: str
+
+    @classmethod
+    def of(cls, detail: ErrorDetails) -> "_KeyProblem":
+        key = _key(detail)
+        return cls(key, _problem(detail, key), _remedy(detail, key))
+
+    @property
+    def sentences(self) -> str:
+        return f"{_sentence(self.text)} {_sentence(self.remedy)}".strip()
+
+
+def _sentence(text: str) -> str:
+    return text if not text or text.endswith((".", "?")) else f"{text}."
 
 
 def _key(detail: ErrorDetails) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, Self
 from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
 
 from applier.config.choice import Consistency, Keyless, OnRejectedEvent
+from applier.config.readable_file import ReadableFile
 from applier.config.secret import SecretFile
 from applier.config.section import Section
 from applier.config.tls import tls_of
@@ -28,9 +29,9 @@ class SinkConfig(Section):
     password: SecretStr | None = None
     password_file: SecretFile | None = None
     tls_mode: TlsMode | None = None
-    tls_ca: str | None = None
-    tls_cert: str | None = None
-    tls_key: str | None = None
+    tls_ca: ReadableFile | None = None
+    tls_cert: ReadableFile | None = None
+    tls_key: ReadableFile | None = None
     consistency: Consistency = Consistency.TRANSACTION
     writers: Annotated[Whole, Field(ge=1, le=64)] | None = None
     """With ``consistency = "row"``: how many connections write at once; None: one per core."""

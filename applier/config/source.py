@@ -6,6 +6,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_va
 
 from applier.config.choice import DeclaredDispatcher, OnRejectedEvent
 from applier.config.claim_check import ClaimCheckConfig
+from applier.config.readable_file import ReadableFile, check_kafka_files
 from applier.config.secret import SecretFile, with_files_read
 from applier.config.section import Properties, Seconds, Section
 from applier.config.selection import EventFilterConfig, RouteConfig, selection_of
@@ -55,9 +56,9 @@ class SourceConfig(Section):
     upstream_password: SecretStr | None = None
     upstream_password_file: SecretFile | None = None
     upstream_tls_mode: TlsMode | None = None
-    upstream_tls_ca: str | None = None
-    upstream_tls_cert: str | None = None
-    upstream_tls_key: str | None = None
+    upstream_tls_ca: ReadableFile | None = None
+    upstream_tls_cert: ReadableFile | None = None
+    upstream_tls_key: ReadableFile | None = None
     stall_after_s: Seconds = 60.0
     kafka: Properties = Field(default_factory=dict, repr=False)
 
@@ -69,6 +70,7 @@ class SourceConfig(Section):
         for name in properties:
             if name in OWNED_PROPERTIES:
                 raise refuse(f"cannot set {name!r}", f"Remove it: {OWNED_PROPERTIES[name]}")
+        check_kafka_files(properties)
         return properties
 
     @model_validator(mode="after")

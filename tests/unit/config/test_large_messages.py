@@ -98,8 +98,8 @@ def test_upstream_with_its_password(file):
 
 
 def test_upstream_is_read_with_the_zone_of_the_wire_and_its_own_tls():
-    settings = load(upstream=TIDB, time_zone="+08:00", upstream_tls_ca="/ca.pem").source.upstream_settings()
-    assert (settings.time_zone, settings.tls) == ("+08:00", Tls(mode=TlsMode.VERIFY_IDENTITY, ca="/ca.pem"))
+    settings = load(upstream=TIDB, time_zone="+08:00", upstream_tls_ca=__file__).source.upstream_settings()
+    assert (settings.time_zone, settings.tls) == ("+08:00", Tls(mode=TlsMode.VERIFY_IDENTITY, ca=__file__))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,10 @@ def test_upstream_is_read_with_the_zone_of_the_wire_and_its_own_tls():
         ({"upstream": "sqlite:////x.db"}, "source.upstream is not a server of the MySQL family"),
         ({"upstream": f"mysql+pymysql://u:{SECRET}@h/?charset=latin1"}, "source.upstream has an unsupported option: 'charset'"),
         ({"upstream": TIDB, "upstream_password": SECRET, "upstream_password_file": "/x"}, "names a file that cannot be read"),
-        ({"upstream": TIDB, "upstream_tls_mode": "required", "upstream_tls_ca": "/ca"}, 'sets tls_ca, which tls_mode = "required" ignores'),
+        (
+            {"upstream": TIDB, "upstream_tls_mode": "required", "upstream_tls_ca": __file__},
+            'sets tls_ca, which tls_mode = "required" ignores',
+        ),
     ],
 )
 def test_wrong_settings_of_upstream_are_refused(source, message):

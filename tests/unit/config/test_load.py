@@ -31,11 +31,18 @@ def test_an_unknown_key_in_the_environment_is_an_error_that_names_the_variable(t
     assert "Did you mean" in error.remedy
 
 
-def test_every_missing_key_is_named_at_once(tmp_path):
-    error = refusal(tmp_path, "[source]\n[sink]\n")
-    for key in ("source.bootstrap_servers", "source.topics", "sink.url"):
-        assert f"{key} is missing" in error.message
-    assert "APPLIER_SINK__URL" in error.remedy
+def test_every_problem_is_named_at_once_each_on_a_line_with_its_key_and_its_remedy(tmp_path):
+    error = refusal(tmp_path, '[source]\ntopics = ["a", "a"]\n[sink]\nurll = "x"\n')
+    assert error.message == "the configuration has 4 errors"
+    assert error.facts == {
+        "file": tmp_path / "applier.toml",
+        "source.bootstrap_servers": (
+            "is missing. Set it in the configuration file, or APPLIER_SOURCE__BOOTSTRAP_SERVERS in the environment."
+        ),
+        "source.topics": "names a topic twice. Remove one of them.",
+        "sink.url": "is missing. Set it in the configuration file, or APPLIER_SINK__URL in the environment.",
+        "sink.urll": "is not a configuration key. Did you mean sink.url?",
+    }
 
 
 @pytest.mark.parametrize(
@@ -100,7 +107,7 @@ def test_a_bad_value_is_refused_with_its_key_and_a_remedy(tmp_path, section, lin
 @pytest.mark.parametrize(
     ("text", "environment", "table"),
     [
-        ("source = 5\n" + MINIMAL.replace("[source]", "[other]"), {}, "source"),
+        ('source = 5\n[sink]\nurl = "sqlite:///replica.db"\n', {}, "source"),
         (MINIMAL + "[run]\n[spark]\nconf = 3\n", {}, "spark.conf"),
         (MINIMAL, {"APPLIER_SOURCE__KAFKA": "plain", "APPLIER_SOURCE__KAFKA__SASL_PASSWORD": "s"}, "source.kafka"),
     ],

@@ -170,13 +170,17 @@ def test_sizes_have_units(tmp_path, text, size):
     assert load(tmp_path, run={"memory": text}).run.memory == size
 
 
+TLS_FILES = ("tidb-ca.pem", "kafka-ca.pem", "sink-ca.pem", "client.pem", "client.key")
+
+
 @pytest.mark.parametrize("uncommented", [False, True])
 def test_the_example_that_the_project_ships_holds_only_keys_that_exist(tmp_path, uncommented):
     text = (Path(__file__).parents[3] / "applier.example.toml").read_text(encoding="utf-8")
     if uncommented:
-        for secret in ("kafka-password", "sink-password", "upstream-password", "s3-secret"):
+        for secret in ("kafka-password", "sink-password", "upstream-password", "s3-secret", *TLS_FILES):
             (tmp_path / secret).write_text("s", encoding="utf-8")
-        text = re.sub(r'^# (?=["\w.]+ = |\[\[)', "", text, flags=re.MULTILINE).replace("/run/secrets", str(tmp_path))
+        text = re.sub(r'^# (?=["\w.]+ = |\[\[)', "", text, flags=re.MULTILINE)
+        text = text.replace("/run/secrets", str(tmp_path)).replace("/etc/applier", str(tmp_path))
     config = load(tmp_path, text)
     assert config.source.topics == ("changefeed",)
     assert bool(config.ddl.policies) == bool(config.ddl.collations) == config.ddl.background == uncommented

@@ -95,6 +95,34 @@ def test_what_is_read_from_files_is_in_no_repr_and_survives_pickling(file):
     assert pickle.loads(pickle.dumps(config)) == config  # noqa: S301 - our own bytes
 
 
+@pytest.fixture
+def tls_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("ca", "c", "k"):
+        (tmp_path / name).touch()
+
+
+@pytest.mark.parametrize(
+    ("section", "key"),
+    [
+        ("sink", "tls_ca"),
+        ("sink", "tls_cert"),
+        ("source", "upstream_tls_ca"),
+        ("source", "kafka.ssl.ca.location"),
+        ("source", "kafka.ssl.key.location"),
+    ],
+)
+def test_a_file_of_tls_that_is_not_there_is_refused_by_its_path(section, key):
+    keys = {"kafka": {key.removeprefix("kafka."): "/nope.pem"}} if key.startswith("kafka.") else {key: "/nope.pem"}
+    assert "names a file that cannot be read: /nope.pem (No such file or directory)" in refusal(**{section: keys})
+
+
+def test_a_private_key_in_the_place_of_its_path_is_not_quoted():
+    text = refusal(sink={"tls_key": f"-----BEGIN\n{SECRET}\n-----END"})
+    assert "sink.tls_key is not a path" in text
+    assert SECRET not in text
+
+
 @pytest.mark.parametrize(
     ("keys", "tls"),
     [
@@ -107,6 +135,7 @@ def test_what_is_read_from_files_is_in_no_repr_and_survives_pickling(file):
         ({"tls_mode": "disabled"}, Tls(mode=TlsMode.DISABLED)),
     ],
 )
+@pytest.mark.usefixtures("tls_files")
 def test_tls_is_as_strict_as_what_is_given_allows(keys, tls):
     assert load(sink=keys).sink_settings().tls == tls
 
@@ -123,6 +152,7 @@ def test_tls_is_as_strict_as_what_is_given_allows(keys, tls):
         ({"tls_mode": "required", "url": "sqlite:///replica.db"}, "for a SQLite file"),
     ],
 )
+@pytest.mark.usefixtures("tls_files")
 def test_tls_that_would_promise_more_than_it_keeps_is_refused(keys, words):
     assert words in refusal(sink=keys)
 
