@@ -1,134 +1,173 @@
 """``applier inspect``: show the events that the topics hold, without applying them. After an unreadable record it continues."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final, assert_never
+from typing import Annotated, Final
 
 import typer
 
-from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
+from applier.cli.event_option import parse_table
+from applier.cli.inspect_choice import ShownEvents
+from applier.cli.inspect_table import EventTable
+from applier.cli.inspected import Inspected, as_lines, as_objects, decode
+from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config, ts_of_time
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.config import Config
 from applier.model.errors import ConfigError, ProtocolError
-from applier.model.event_json import event_to_json
-from applier.model.events import AdminEvent, DdlEvent, Event, Flag, ResolvedEvent, RowEvent, Value
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Offset, Stream, Ts, physical_ms
+from applier.model.range_report import RangeId
 from applier.model.topic_name import is_named
 from applier.sources.factory import open_source
-from applier.sources.peek import PeekChoice, peek
-from applier.sources.port import Decoder, Record
-from applier.telemetry.wording import count, one_line, time_text
+from applier.sources.peek import PeekChoice, follow, present_ranges, read_range
+from applier.sources.port import Source
+from applier.telemetry.wording import count
 
-KEY_ONLY: Final = "  (handle key only)"
+__all__ = ["Inspected", "as_lines", "as_objects", "decode", "inspect", "read"]
+
 PATIENCE_S: Final = 10.0
 """Shorter than in a run: a person waits for the answer."""
+LIMIT: Final = 20
+"""Records of each partition that a person is shown without ``--limit``. A program (``--json``) gets all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Inspected:
-    """One record: its events, or why it cannot be read."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """What is read, and what of it is shown. ``limit``: shown records of each stream, None: all."""
 
-    place: Place
-    content: Sequence[Event] | ProtocolError
+    choice: PeekChoice
+    shown: ShownEvents
+    limit: int | None = None
+    follows: bool = False
 
 
-def inspect(
+def inspect(  # noqa: PLR0913 - one option each
     config: ConfigPath = DEFAULT_CONFIG,
     *,
     topic: Annotated[str | None, typer.Option(metavar="T", help="Show only this topic.")] = None,
     partition: Annotated[int | None, typer.Option(metavar="P", min=0, help="Show only this partition.")] = None,
     start: Annotated[int | None, typer.Option("--from", metavar="O", min=0, help="Start at this offset.")] = None,
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Show at most N records of each partition.")] = None,
+    table: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="Show only rows and DDLs of this table.")] = None,
+    key: Annotated[
+        list[str] | None, typer.Option(metavar="[COLUMN=]VALUE", help="Show only rows with this key; once for each column of the key.")
+    ] = None,
+    ts: Annotated[int | None, typer.Option(metavar="TSO", min=0, help="Show only events of this commit timestamp.")] = None,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="Show only events from this time on, as 2025-06-01T12:00:00Z.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Show only events up to this time.")] = None,
+    resolved: Annotated[bool, typer.Option("--resolved", help="Show resolved events too. With --json they are always shown.")] = False,
+    limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help=f"Show at most N records of each partition; 0: all. Default: {LIMIT}, with --json all."),
+    ] = None,
+    follows: Annotated[bool, typer.Option("--follow", "-f", help="Wait for new events and show them, until Ctrl-C.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the events in the topics without applying them."""
     settings = read_config(config)
     if topic is not None and not is_named(topic, settings.source.topics):
         raise ConfigError(f"--topic {topic} is not in source.topics", remedy=f"They are: {', '.join(settings.source.topics)}")
-    choice = PeekChoice(topic=topic, partition=partition, start=None if start is None else Offset(start), limit=limit)
-    unreadable = records = 0
-    for inspected in read(settings, choice):
-        records += 1
-        unreadable += isinstance(inspected.content, ProtocolError)
-        if as_json:
-            for value in as_objects(inspected):
-                print_json(value)
-        else:
-            for line in as_lines(inspected):
-                print_line(line)
+    if follows and limit:
+        raise ConfigError("--follow and --limit exclude one another", remedy="Remove one of them")
+    shown = ShownEvents(
+        table=None if table is None else parse_table(table),
+        keys=tuple(key or ()),
+        ts=None if ts is None else Ts(ts),
+        since=None if since is None else _time("--since", since),
+        until=None if until is None else _time("--until", until),
+        resolved=resolved or as_json,
+    )
+    since_ms = None if shown.since is None else physical_ms(shown.since)
+    choice = PeekChoice(topic=topic, partition=partition, start=None if start is None else Offset(start), since_ms=since_ms)
+    default = None if follows or as_json else LIMIT
+    _show(settings, Inspection(choice=choice, shown=shown, limit=default if limit is None else limit or None, follows=follows), as_json)
+
+
+def _time(option: str, text: str) -> Ts:
+    try:
+        return ts_of_time(text)
+    except ConfigError as error:
+        raise ConfigError(error.message.replace("--until-time", option), remedy=error.remedy) from None
+
+
+def _show(settings: Config, inspection: Inspection, as_json: bool) -> None:  # noqa: FBT001 - the option's value
+    table, unreadable, records = EventTable.of_terminal(), 0, 0
+    left_out: dict[Stream, bool] = {}
+    write = _write_objects if as_json else _lines_of(table)
+    try:
+        for inspected in read_shown(settings, inspection, left_out):
+            records += 1
+            unreadable += isinstance(inspected.content, ProtocolError)
+            write(inspected)
+    except KeyboardInterrupt:
+        if not inspection.follows:
+            raise
+    except BrokenPipeError:
+        # `applier inspect | head`: who reads has seen enough. Python must not try to write again when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return
     if not as_json:
         # Not on standard output, which holds events only: it may be piped into another program.
         problems = f", {unreadable:,} unreadable" if unreadable else ""
-        stderr_console().print(f"{count(records, 'record')}{problems}", highlight=False)
+        more = f" (the first {inspection.limit} of each partition; --limit 0 shows all)" if any(left_out.values()) else ""
+        stderr_console().print(f"{count(records, 'record')}{problems}{more}", highlight=False, soft_wrap=True)
+
+
+def _write_objects(inspected: Inspected) -> None:
+    for value in as_objects(inspected):
+        print_json(value)
+
+
+def _lines_of(table: EventTable) -> Callable[[Inspected], None]:
+    has_header = False
+
+    def write(inspected: Inspected) -> None:
+        nonlocal has_header
+        lines = list(table.lines(inspected))
+        if not has_header:
+            # After the first lines are made: the columns are as wide as they need.
+            print_line(table.header())
+            has_header = True
+        for line in lines:
+            print_line(line)
+
+    return write
 
 
 def read(settings: Config, choice: PeekChoice, patience_s: float = PATIENCE_S) -> Iterator[Inspected]:
     """Read and decode the chosen records; SourceError if nothing comes from Kafka for ``patience_s``."""
+    yield from read_shown(settings, Inspection(choice=choice, shown=ShownEvents(resolved=True)), {}, patience_s)
+
+
+def read_shown(
+    settings: Config, inspection: Inspection, left_out: dict[Stream, bool], patience_s: float = PATIENCE_S
+) -> Iterator[Inspected]:
+    """Yield what is shown, stream by stream. ``left_out`` gets the streams that have more than ``limit``."""
     with open_source(replace(settings.kafka_settings(), unreachable_after_s=patience_s)) as source:
-        yield from decode(source.decoder, peek(source, choice))
+        ranges = present_ranges(source, inspection.choice)
+        is_tail = inspection.follows and inspection.choice.start is None and inspection.choice.since_ms is None
+        for range_id in [] if is_tail else ranges:
+            yield from _first(source, range_id, inspection, left_out)
+        if inspection.follows:
+            yield from _followed(source, inspection, {one.stream: one.end for one in ranges})
 
 
-def decode(decoder: Decoder, records: Iterable[tuple[Stream, Record]]) -> Iterator[Inspected]:
-    """Decode records one by one. A record that cannot be decoded gives its error instead of its events."""
-    for stream, record in records:
-        place = Place(stream, record.offset)
-        try:
-            yield Inspected(place, decoder.events(record, place))
-        except ProtocolError as error:
-            # Somebody inspects a topic because of such a record: what follows it matters as much.
-            yield Inspected(place, error)
+def _first(source: Source, range_id: RangeId, inspection: Inspection, left_out: dict[Stream, bool]) -> Iterator[Inspected]:
+    """Yield the first records of a range that are shown; read no further."""
+    number = 0
+    for inspected in decode(source.decoder, read_range(source, range_id)):
+        chosen = inspection.shown.of(inspected)
+        if chosen is None:
+            continue
+        number += 1
+        if inspection.limit is not None and number > inspection.limit:
+            left_out[range_id.stream] = True
+            return
+        yield chosen
 
 
-def as_objects(inspected: Inspected) -> Iterator[dict[str, Any]]:
-    """Return the events as JSON objects (tests/data/vectors has the form) with the place of their record."""
-    where = inspected.place.facts
-    if isinstance(inspected.content, ProtocolError):
-        yield {"error": inspected.content.facts.get("kind", "protocol"), **where, "message": inspected.content.message}
-    else:
-        for event in inspected.content:
-            yield event_to_json(event) | where
-
-
-def as_lines(inspected: Inspected) -> Iterator[str]:
-    """Return the events as lines for people: place, time of the ts, kind, table, key."""
-    if isinstance(inspected.content, ProtocolError):
-        yield f"{inspected.place}  unreadable ({inspected.content.facts.get('kind')}): {one_line(inspected.content.message)}"
-    elif not inspected.content:
-        yield f"{inspected.place}  no events"
-    else:
-        for event in inspected.content:
-            yield f"{inspected.place}  {_line(event)}"
-
-
-def _line(event: Event) -> str:
-    match event:
-        case RowEvent():
-            notes = f"  (claim check: {one_line(event.claim_check)})" if event.claim_check else KEY_ONLY if event.only_handle_key else ""
-            return f"{time_text(event.commit_ts)}  {event.operation:8}  {_name(event)}  {_key(event)}{notes}"
-        case DdlEvent():
-            return f"{time_text(event.commit_ts)}  ddl       {_name(event)}  {one_line(event.query)}"
-        case ResolvedEvent():
-            return f"{time_text(event.ts)}  resolved"
-        case AdminEvent():
-            return f"{time_text(event.ts)}  admin     {count(event.partition, 'partition')}"
-        case _:
-            assert_never(event)
-
-
-def _name(event: RowEvent | DdlEvent) -> str:
-    return one_line(f"{event.schema}.{event.table}" if event.table else event.schema)
-
-
-def _key(event: RowEvent) -> str:
-    """Show the row's handle key; all columns of a table that has none."""
-    # A delete has only the image before.
-    image = event.after or event.before or {}
-    columns = {name: column.value for name, column in image.items() if column.flags & Flag.HANDLE_KEY}
-    shown = columns or {name: column.value for name, column in image.items()}
-    return one_line(("" if columns else "no key: ") + ", ".join(f"{name}={_value(value)}" for name, value in shown.items()))
-
-
-def _value(value: Value) -> str:
-    if value is None:
-        return "NULL"
-    return f"0x{value.hex()}" if isinstance(value, bytes) else repr(value)
+def _followed(source: Source, inspection: Inspection, ends: Mapping[Stream, Offset]) -> Iterator[Inspected]:
+    for inspected in decode(source.decoder, follow(source, inspection.choice, ends)):
+        chosen = inspection.shown.of(inspected)
+        if chosen is not None:
+            yield chosen

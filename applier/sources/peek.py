@@ -1,7 +1,9 @@
 """Reads the present records of chosen streams without applying them, stream by stream. Changes no offset and stores nothing."""
 
-from collections.abc import Collection, Iterator
+import time
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from applier.model.errors import SourceError
 from applier.model.listing import PartitionExtent
@@ -10,14 +12,23 @@ from applier.model.range_report import RangeId
 from applier.sources.port import Record, Source
 from applier.sources.whole_range import read_whole
 
+POLL_S: Final = 0.5
+"""How long ``follow`` waits where nothing is new."""
+CLOCKS_MS: Final = 600_000
+"""A record is written after its commit; the clocks of TiCDC and TiDB may differ by so much."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeekChoice:
-    """Which records to look at. None: no restriction; ``limit`` counts records of each stream."""
+    """Which records to look at. None: no restriction; ``limit`` counts records of each stream.
+
+    ``since_ms``: from about this commit time on (ms since the epoch), never later, where ``start`` is not given.
+    """
 
     topic: str | None = None
     partition: int | None = None
     start: Offset | None = None
+    since_ms: int | None = None
     limit: int | None = None
 
 
@@ -26,9 +37,44 @@ def peek(source: Source, choice: PeekChoice) -> Iterator[tuple[Stream, Record]]:
 
     SourceError: Kafka does not answer, the topic or partition does not exist, or ``start`` is not an offset that it holds.
     """
+    for range_id in present_ranges(source, choice):
+        yield from read_range(source, range_id, choice.limit)
+
+
+def present_ranges(source: Source, choice: PeekChoice) -> list[RangeId]:
+    """Return the chosen offsets that are there now. SourceError as ``peek``."""
     extents = source.listing().extents
-    for stream in _chosen(extents, choice):
-        yield from _records(source, _range(stream, extents[stream], choice.start), choice.limit)
+    streams = _chosen(extents, choice)
+    starts: Mapping[Stream, Offset] = {}
+    if choice.start is None and choice.since_ms is not None:
+        starts = source.offsets_at_time(streams, max(0, choice.since_ms - CLOCKS_MS))
+    return [_range(stream, extents[stream], starts.get(stream, choice.start)) for stream in streams]
+
+
+def follow(source: Source, choice: PeekChoice, begun: Mapping[Stream, Offset]) -> Iterator[tuple[Stream, Record]]:
+    """Yield the chosen records from the offsets ``begun`` on, and those that come later, without an end.
+
+    A stream that is not in ``begun`` is read from its beginning. SourceError: as ``peek``, or a topic was created again.
+    """
+    positions = dict(begun)
+    while True:
+        extents = source.listing().extents
+        is_quiet = True
+        for stream in _chosen(extents, choice):
+            range_id = _new_range(stream, extents[stream], positions.get(stream))
+            for found in read_range(source, range_id):
+                is_quiet = False
+                yield found
+            positions[stream] = range_id.end
+        if is_quiet:
+            time.sleep(POLL_S)
+
+
+def _new_range(stream: Stream, extent: PartitionExtent, position: Offset | None) -> RangeId:
+    if position is not None and extent.end < position:
+        remedy = "Start the command again: the topic was created again, or its records were deleted"
+        raise SourceError("the partition ends before what was read of it", remedy=remedy, kind="recreated", **stream._asdict())
+    return _range(stream, extent, position)
 
 
 def _chosen(streams: Collection[Stream], choice: PeekChoice) -> list[Stream]:
@@ -59,8 +105,8 @@ def _range(stream: Stream, extent: PartitionExtent, start: Offset | None) -> Ran
     return RangeId(stream, begin, max(begin, extent.end))
 
 
-def _records(source: Source, range_id: RangeId, limit: int | None) -> Iterator[tuple[Stream, Record]]:
-    """Stop at ``limit``: offsets may have gaps, so it cannot be cut into the range."""
+def read_range(source: Source, range_id: RangeId, limit: int | None = None) -> Iterator[tuple[Stream, Record]]:
+    """Yield the records of a range. Stop at ``limit``: offsets may have gaps, so it cannot be cut into the range."""
     left = range_id.end - range_id.start if limit is None else limit
     if left <= 0:
         return

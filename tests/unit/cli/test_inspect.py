@@ -3,6 +3,7 @@
 import base64
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import Producer
@@ -13,6 +14,7 @@ from applier.config import load_config
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import AdminEvent, Column, DdlEvent, ResolvedEvent, RowEvent, RowOperation
 from applier.model.position import Offset, Place, Stream, Ts
+from applier.sources import peek as peek_module
 from applier.sources.peek import PeekChoice
 
 TOPIC = "feed"
@@ -107,8 +109,50 @@ def test_from_and_limit_choose_records(config, capsys):
 def test_people_get_a_line_per_event_and_a_count(config, capsys):
     assert run(["inspect", "--config", config, "--partition", "2"]) == 0
     shown = capsys.readouterr()
-    assert [line.split()[:2] for line in shown.out.splitlines()] == [[f"{TOPIC}/2@{i}", "unreadable"] for i in range(3)]
+    header, *lines = shown.out.splitlines()
+    assert header.split() == ["TIME", "(UTC)", "TSO", "OP", "PLACE", "TABLE", "KEY"]
+    assert [line.split()[:2] for line in lines] == [["error", f"{TOPIC}/2@{i}"] for i in range(3)]
     assert shown.err == "3 records, 3 unreadable\n"
+
+
+def test_people_get_the_first_20_records_of_a_partition_and_are_told_how_to_see_all(config, capsys):
+    assert run(["inspect", "--config", config, "--partition", "1"]) == 0
+    shown = capsys.readouterr()
+    places = {word for line in shown.out.splitlines() for word in line.split() if word.startswith(f"{TOPIC}/1@")}
+    assert len(places) == 20
+    assert "20 records" in shown.err
+    assert "the first 20 of each partition; --limit 0 shows all" in shown.err
+
+    assert run(["inspect", "--config", config, "--partition", "1", "--limit", "0"]) == 0
+    assert "--limit 0" not in capsys.readouterr().err
+
+
+def test_follow_begins_at_the_end_shows_what_comes_and_ends_by_ctrl_c_with_0(config, broker, vectors, capsys, monkeypatch):
+    waits = []
+
+    def wait(seconds):
+        waits.append(seconds)
+        if len(waits) > 1:
+            raise KeyboardInterrupt
+        producer = Producer({"bootstrap.servers": broker, "log_level": 3})
+        producer.produce(TOPIC, key=b"later", value=None, partition=3)
+        assert producer.flush(20) == 0
+
+    monkeypatch.setattr(peek_module, "time", SimpleNamespace(sleep=wait))
+    assert run(["inspect", "--config", config, "--follow"]) == 0
+    shown = capsys.readouterr()
+    assert [line.split()[:2] for line in shown.out.splitlines()[1:]] == [["error", f"{TOPIC}/3@0"]]
+    assert shown.err == "1 record, 1 unreadable\n"
+
+
+def test_follow_with_a_limit_is_2(config, capsys):
+    assert run(["inspect", "--config", config, "--follow", "--limit", "3"]) == 2
+    assert "exclude one another" in capsys.readouterr().err
+
+
+def test_a_time_without_an_offset_names_its_option(config, capsys):
+    assert run(["inspect", "--config", config, "--since", "2025-06-01T12:00:00"]) == 2
+    assert "--since has no offset from UTC" in capsys.readouterr().err
 
 
 def test_a_topic_that_is_not_configured_is_2(config, capsys):

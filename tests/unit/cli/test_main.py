@@ -196,7 +196,7 @@ def test_help_advertises_what_there_is_and_nothing_else(capsys, monkeypatch):
         ["fly"],
         ["catchup", "--fast"],
         ["inspect", "--partition", "x"],
-        ["inspect", "--limit", "0"],
+        ["inspect", "--limit", "-1"],
         ["catchup", "--start-ts", "-5"],
         ["ddl", "undo"],
     ],

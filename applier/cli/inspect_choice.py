@@ -1,0 +1,78 @@
+"""Which events ``applier inspect`` shows: by table, key, timestamp and kind."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from applier.cli.inspected import Inspected, handle_key, plain_text
+from applier.model.errors import ProtocolError
+from applier.model.events import AdminEvent, DdlEvent, Event, Image, ResolvedEvent, RowEvent, TableName
+from applier.model.position import Ts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownEvents:
+    """What an event must be. None and (): no restriction. ``keys``: VALUE of a key of one column, or COLUMN=VALUE of all of them."""
+
+    table: TableName | None = None
+    keys: tuple[str, ...] = ()
+    ts: Ts | None = None
+    since: Ts | None = None
+    until: Ts | None = None
+    resolved: bool = False
+
+    def of(self, inspected: Inspected) -> Inspected | None:
+        """Return the record with the chosen events alone; None if it has none of them."""
+        if isinstance(inspected.content, ProtocolError):
+            return inspected if self._may_be(inspected.content) else None
+        chosen = [event for event in inspected.content if self._has(event)]
+        # A record without an event is strange: it is shown where nothing is looked for.
+        is_shown = chosen or not (inspected.content or self.is_search)
+        return replace(inspected, content=chosen) if is_shown else None
+
+    @property
+    def is_search(self) -> bool:
+        """Whether particular events are looked for."""
+        return not (self.table is None and not self.keys and self.ts is None and self.since is None and self.until is None)
+
+    def _may_be(self, error: ProtocolError) -> bool:
+        """Whether a record that cannot be read may be one of them, as far as is known of it."""
+        schema, table, ts = (error.facts.get(name) for name in ("schema", "table", "commit_ts"))
+        is_named = schema is None or self.table is None or TableName(schema, table or "").fold() == self.table.fold()
+        return is_named and (ts is None or self._is_at(Ts(ts)))
+
+    def _has(self, event: Event) -> bool:
+        match event:
+            case RowEvent():
+                return self._is_at(event.commit_ts) and self._is_of(TableName(event.schema, event.table)) and self._has_key(event)
+            case DdlEvent():
+                return not self.keys and self._is_at(event.commit_ts) and self._is_of(event.name)
+            case ResolvedEvent():
+                return self.resolved and not self.keys and self.table is None and self._is_at(event.ts)
+            case AdminEvent():
+                return not self.keys and self.table is None and self._is_at(event.ts)
+            case _:
+                assert_never(event)
+
+    def _is_at(self, ts: Ts) -> bool:
+        return self.ts in {None, ts} and (self.since is None or ts >= self.since) and (self.until is None or ts <= self.until)
+
+    def _is_of(self, table: TableName) -> bool:
+        return self.table is None or table.fold() == self.table.fold()
+
+    def _has_key(self, event: RowEvent) -> bool:
+        # Both: an update may have changed the key.
+        return not self.keys or _is_key(event.after, self.keys) or _is_key(event.before, self.keys)
+
+
+def _is_key(image: Image | None, wanted: Iterable[str]) -> bool:
+    columns = {name.casefold(): plain_text(value) for name, value in handle_key(image).items()}
+    if not columns:
+        return False
+    return all(_is_value(columns, text) for text in wanted)
+
+
+def _is_value(columns: dict[str, str], text: str) -> bool:
+    name, equals, value = text.partition("=")
+    is_named = bool(equals) and columns.get(name.casefold()) == value
+    return is_named or (len(columns) == 1 and text in columns.values())
