@@ -10,7 +10,7 @@ WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); [ $$n -gt 4 ] && echo 4 ||
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test fast lint format coverage docs bench microbench soak chaos wheel check-wheel images servers clean
+.PHONY: help env demo test fast lint format coverage docs bench microbench soak chaos wheel check-wheel release images servers clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -56,13 +56,16 @@ soak: env ## the long tests, on every server; then the daemon on a live feed for
 chaos: env ## FAULTS faults from SEED (none begins after MINUTES), under a local master and on a cluster, on a DATABASE (mariadb, mysql) of its own
 	@PYTHONPATH=. $(PY) tests/chaos/chaos.py $(or $(FAULTS),40) $(or $(SEED),1) $(or $(MINUTES),0) $(or $(DATABASE),mariadb)
 
-wheel: env ## build dist/applier-*.whl
+wheel: env ## build dist/: the sdist, and the wheel from it
 	@rm -rf dist
-	@$(PY) -m build --wheel --no-isolation >/dev/null
-	@ls dist/*.whl
+	@$(PY) -m build --no-isolation >/dev/null
+	@ls dist/*
 
 check-wheel: wheel ## install the wheel into a fresh environment and look at it
 	@.ci/check-wheel
+
+release: env ## dist/: wheel, sdist, licences, SBOM, checksums, all tried (docs/releasing.md)
+	@.ci/release $(RELEASE_ARGS)
 
 images: ## build the test images where no registry is reachable (root, Docker, debootstrap, mvn)
 	@docker/images/build
