@@ -1,9 +1,7 @@
 """What the demo prints, in numbered sections."""
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -11,10 +9,9 @@ from rich.text import Text
 
 from applier.demo.comparison import DurableState, TableVerdict
 from applier.demo.directory import DemoDirectory
+from applier.demo.next_steps import next_steps
 from applier.demo.volume import Volume
 from applier.telemetry.wording import count, duration, time_text
-
-QUERY: Final = 'SELECT * FROM "bank.accounts" LIMIT 5'
 
 
 class DemoReport:
@@ -78,13 +75,11 @@ class DemoReport:
             self.line(f"the replica differs from upstream. This is a defect. See {directory.log}", "bold red")
             return
         self.line(f"the replica equals upstream ({duration(seconds)})", "bold green")
-        # What the user typed: a virtual environment's script, or python -m applier.
-        program = sys.argv[0] if Path(sys.argv[0]).name == "applier" else "python -m applier"
-        self.line(f"\nThe replica is {directory.replica}. What to try next:")
-        self.line(f"  sqlite3 {directory.replica} '{QUERY}'")
-        self.line(f"  {program} ddl list --config {directory.config}")
-        self.line(f"  {program} demo --seed {seed + 1}")
-        self.line(f"  copy {directory.config}, set your own Kafka in it, and run: {program} catchup --config applier.toml")
+        self.line(f"\nThe replica is {directory.replica}, its log {directory.log}. What to try next:")
+        steps = next_steps(directory, seed=seed)
+        width = max(len(command) for command, _ in steps)
+        for command, meaning in steps:
+            self.line(f"  {command:<{width}}  # {meaning}")
 
     def _problems(self, verdicts: list[TableVerdict]) -> None:
         for verdict in verdicts:

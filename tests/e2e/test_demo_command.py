@@ -1,6 +1,8 @@
 """``applier demo`` as a user runs it: a process that ends with 0 only if the replica equals upstream."""
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 
@@ -37,3 +39,13 @@ def test_what_the_demo_leaves_can_be_looked_at(demo):
     shown = applier(directory, "ddl", "list", "--json")
     assert shown.returncode == 0, shown.stderr
     assert {entry["state"] for entry in json.loads(shown.stdout)} == {"done"}
+
+
+def test_the_last_words_are_commands_that_work_as_they_stand(demo):
+    _, done = demo
+    commands = [line.partition("  # ")[0].strip() for line in done.stdout.partition("What to try next:")[2].strip().splitlines()]
+    assert [name for command in commands for name in re.findall(r"applier (\w+)", command)] == ["status", "ddl", "demo", "init"]
+    shown = [subprocess.run(shlex.split(command), capture_output=True, text=True, check=False, timeout=60) for command in commands[:-2]]
+    assert all(step.stdout for step in shown)
+    assert [step.stderr for step in shown] == [""] * len(shown)
+    assert [step.returncode for step in shown if step.args[-1].endswith("applier.toml") and "ddl" in step.args] == [0]

@@ -1,0 +1,33 @@
+"""The demo's last words: commands that work as they stand, from where the demo was started."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Final
+
+from applier.demo.directory import DemoDirectory
+
+QUERY: Final = 'SELECT * FROM "bank.accounts" LIMIT 5'
+
+
+def next_steps(directory: DemoDirectory, *, seed: int) -> list[tuple[str, str]]:
+    """Return commands and what each of them shows."""
+    program = program_name(Path(sys.argv[0]))
+    steps = [
+        (f"{program} status --config {directory.config}", "the checkpoint (the demo's Kafka has ended, so status cannot ask it)"),
+        (f"{program} ddl list --config {directory.config}", "every DDL that was applied"),
+        (f"{program} demo --seed {seed + 1}", "another history"),
+        (f"{program} init", "write applier.toml for your own Kafka and database"),
+    ]
+    client = shutil.which("sqlite3")
+    return [(f"sqlite3 {directory.replica} '{QUERY}'", "rows of the replica"), *steps] if client else steps
+
+
+def program_name(typed: Path) -> str:
+    """Return how the user calls the program: by its name if a shell finds it, else by the path that was typed, or as a module."""
+    if typed.name != "applier":
+        # A relative path stays one: it is shorter, and the user stands where it leads somewhere.
+        return f"{os.path.relpath(sys.executable) if Path(sys.executable).is_relative_to(Path.cwd()) else sys.executable} -m applier"
+    found = shutil.which("applier")
+    return "applier" if found is not None and Path(found).resolve() == typed.resolve() else str(typed)
