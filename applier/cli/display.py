@@ -3,6 +3,7 @@
 Everything goes to standard error; standard output belongs to the result.
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,11 +17,13 @@ from rich.table import Table
 from rich.text import Text
 
 from applier.cli.output import fact
+from applier.telemetry.log import LOGGER_NAME
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import Observer, SilentObserver
 from applier.telemetry.run_state import RunState
 from applier.telemetry.wording import count, duration, one_line, time_text
 
+LOGGER: Final = logging.getLogger(LOGGER_NAME)
 PLAIN_INTERVAL_S: Final = 5.0
 """Without a terminal these lines go to a log, where one every few seconds is enough."""
 REFRESH_PER_S: Final = 8
@@ -38,6 +41,9 @@ class PlainObserver:
 
     def update(self, state: RunState) -> None:
         """Print a DDL when it begins, and the state if the last line is old enough."""
+        # Another run may own the replica: it is shown when this one does.
+        if state.epoch is None:
+            return
         if state.current_ddl != self._ddl:
             self._ddl = state.current_ddl
             if self._ddl:
@@ -48,8 +54,9 @@ class PlainObserver:
             self._line(summary(state))
 
     def note(self, event: LogEvent, /, **facts: Any) -> None:
-        """Print at once."""
-        self._line(note_line(event, facts))
+        """Print at once, unless the log does."""
+        if not _is_logged(event):
+            self._line(note_line(event, facts))
 
     def _line(self, text: str) -> None:
         # A statement or a cause may contain [brackets], which Rich would take for markup.
@@ -67,8 +74,9 @@ class LiveObserver:
         self._live.update(render_run(state, time.time()))
 
     def note(self, event: LogEvent, /, **facts: Any) -> None:
-        """Print above the display."""
-        self._live.console.print(note_line(event, facts), markup=False, highlight=False)
+        """Print above the display, unless the log does."""
+        if not _is_logged(event):
+            self._live.console.print(note_line(event, facts), markup=False, highlight=False)
 
 
 @contextmanager
@@ -82,6 +90,11 @@ def observer_for(console: Console, *, silent: bool) -> Iterator[Observer]:
             yield LiveObserver(live)
     else:
         yield PlainObserver(console)
+
+
+def _is_logged(event: LogEvent) -> bool:
+    # The log shows a failure at growing intervals; what it shows goes to the same screen.
+    return event is LogEvent.RETRY or LOGGER.isEnabledFor(event.level)
 
 
 def note_line(event: LogEvent, facts: dict[str, Any]) -> str:

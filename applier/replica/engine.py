@@ -19,6 +19,7 @@ from applier.replica.recovery import Recovery
 from applier.replica.shutdown import Shutdown
 from applier.replica.state import ReplicaState
 from applier.sinks.progress import Progress
+from applier.telemetry.failing import Side
 from applier.telemetry.observer import Watcher
 
 
@@ -105,6 +106,8 @@ class Engine:
             raise
         if not self._lanes.is_busy:
             if not is_begun:
+                if self._lanes.is_idle:
+                    self._run.watcher.worked(Side.REST)
                 self._run.shutdown.wait(self._lanes.idle_s)
             return is_begun
         # The lanes are not waited for at a shutdown: nothing of them is needed but the segment that is being written, and a listening job

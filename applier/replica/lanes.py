@@ -40,6 +40,11 @@ class Lanes:
         return self._listening.lane.is_busy or self._preparing.lane.is_busy or self.is_writing
 
     @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to do: everything was read, and no lane has work."""
+        return self._listening.is_idle and not self.is_busy
+
+    @property
     def is_writing(self) -> bool:
         """Whether a segment is being written."""
         return self._writing.lane.is_busy
@@ -101,7 +106,7 @@ class Lanes:
         end = self._run.shutdown.event
         self._writing.discard(end)
         self._preparing.discard(end)
-        self._listening.lane.discard(end)
+        self._listening.discard()
 
     def close(self) -> None:
         """Start no more work. What runs is not waited for: the end of the runner ends it."""

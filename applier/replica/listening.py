@@ -14,6 +14,8 @@ from applier.replica.settled_ddls import report_settled
 from applier.replica.state import ReplicaState
 from applier.tasks.handover import RangeContent
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
+from applier.telemetry.activity import IDLE, LISTENING
+from applier.telemetry.failing import Side
 
 PACED_EVENTS: Final = 20_000
 """A job that has read more than that is followed by the next at once: there is a backlog, and a pause would only cost time."""
@@ -29,6 +31,8 @@ class Listening:
         self._run, self._state = run, state
         self.lane: Lane[Sequence[ListenOutcome]] = Lane("listen")
         self._due_s = 0.0
+        self.is_idle = False
+        """Whether everything that Kafka holds was read when it was looked at last."""
         self._topics = set[str]()
 
     @property
@@ -48,10 +52,11 @@ class Listening:
             ranges = self._state.coordinator.plan()
         # A write that hangs is shown as one, though the next ranges are read meanwhile.
         if not is_applying:
-            self._run.watcher.enter("listening" if ranges else "idle")
+            self._run.watcher.enter(LISTENING if ranges else IDLE)
         settings = self._run.settings
         idle_s = max(settings.idle_s, (time.thread_time() - began_s) / IDLE_SHARE)
         self._due_s = time.monotonic() + (settings.pace_s if ranges else idle_s)
+        self.is_idle = not ranges
         if ranges:
             self._start(ranges)
         return bool(ranges)
@@ -123,6 +128,13 @@ class Listening:
             self._topics = {stream.topic for stream in listing.extents}
             self._state.topics.make_check_due()
         self._state.coordinator.list(listing)
+        self._state.recovery.listed()
+        self._run.watcher.worked(Side.SOURCE)
+
+    def discard(self) -> None:
+        """Wait for the job, and forget what it gives: its ranges are planned again."""
+        self.lane.discard(self._run.shutdown.event)
+        self.is_idle = False
 
     def _report_settled(self, outcomes: Sequence[ListenOutcome]) -> None:
         reports = [outcome for outcome in outcomes if not isinstance(outcome, RangeFailure)]

@@ -15,6 +15,8 @@ from applier.replica.lanes import Lanes
 from applier.replica.recovery import reason
 from applier.replica.state import ReplicaState
 from applier.sinks.progress import Fence
+from applier.telemetry.activity import DDL
+from applier.telemetry.failing import Side
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.retries import failure_facts
 
@@ -73,17 +75,21 @@ class StateLoader:
         # A segment may have been written while another lane failed, and its outcome was not taken.
         if moves_checkpoint(progress.checkpoint_ts, state.progress.checkpoint_ts):
             state.recovery.moved()
+            watcher.worked(Side.REST)
         # Before the offsets of this progress are used for anything.
         state.topics.check(progress.topic_ids)
         self._check_gap(listing, progress.positions, progress.start_ts)
         state.rebuild(progress)
-        watcher.note(LogEvent.RECOVERED, checkpoint_ts=progress.checkpoint_ts, epoch=progress.fence.epoch)
+        watcher.note(LogEvent.STATE_RELOADED, checkpoint_ts=progress.checkpoint_ts, epoch=progress.fence.epoch)
         state.coordinator.list(listing)
         state.recovery.reloaded()
+        # Without a segment that has failed, the sink is all that has: it has just answered.
+        if not state.recovery.is_failing:
+            watcher.worked(Side.REST)
 
     def _settle(self, fence: Fence) -> None:
         """Settle the DDLs that an earlier run has begun. One of them may still run for hours, so this is the phase of a DDL."""
-        with self._run.watcher.during("ddl"):
+        with self._run.watcher.during(DDL):
             self._run.components.sink.settle(fence)
 
     def _check_gap(self, listing: Listing, positions: Mapping[Stream, object], start_ts: Ts) -> None:

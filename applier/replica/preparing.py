@@ -13,6 +13,7 @@ from applier.replica.lane import Lane
 from applier.replica.segment_writer import BYTES_PER_TASK, SegmentWriter
 from applier.replica.state import ReplicaState
 from applier.tasks.port import Prepared
+from applier.telemetry.activity import PREPARING
 
 ROWS_AT_ONCE: Final = 400_000
 MIN_SEGMENTS, MAX_SEGMENTS = 4, 150
@@ -66,7 +67,7 @@ class Preparing:
             with durations.timed("prepare"):
                 return runner.prepare(plan)
 
-        self._run.watcher.enter("applying")
+        self._run.watcher.enter(PREPARING)
         self._pending, self._changes = segments, self._state.tables.changes
         self.lane.start(prepare)
         return True

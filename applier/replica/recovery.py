@@ -41,6 +41,8 @@ class Recovery:
         """Why state must be reloaded before the next step; None: what the run holds is right."""
         self.is_failing = False
         """Whether something has failed that only works again for sure when the replica moves: a step, or a job with what it cached."""
+        self.cannot_read = False
+        """Whether Kafka has failed since the partitions were last listed."""
 
     def reload_for(self, cause: Exception) -> None:
         """Have state reloaded before the next step."""
@@ -85,7 +87,12 @@ class Recovery:
             return error
         if isinstance(error, SparkSessionLost):
             self.reload_for(error)  # what was cached is lost with it
+        self.cannot_read |= isinstance(error, SourceError)
         raise error
+
+    def listed(self) -> None:
+        """Take that Kafka has named the partitions and their ends: the brokers answer."""
+        self.cannot_read = False
 
 
 def unknown_write(outcome: WriteOutcome, fence: Fence) -> Exception | None:

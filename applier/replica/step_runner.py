@@ -11,6 +11,8 @@ from applier.replica.row_keys import row_keys
 from applier.replica.segment_writer import SegmentWriter
 from applier.replica.state import ReplicaState
 from applier.sinks.progress import ProgressCommit
+from applier.telemetry.activity import DDL, WRITING
+from applier.telemetry.failing import Side
 from applier.telemetry.log_event import LogEvent
 
 OtherStep: TypeAlias = AskKeys | Evict | ExecuteDdl | NeedNames | SaveProgress
@@ -53,7 +55,7 @@ class StepRunner:
         # Rejected events are stored with the positions that pass them: an event is in the quarantine or read again, never
         # neither.
         quarantined = state.quarantine.quarantined(step.rejected_events, self._run.components.source.reader)
-        with watcher.during("applying"), watcher.tally.durations.timed("save"):
+        with watcher.during(WRITING), watcher.tally.durations.timed("save"):
             outcome = self._writer.save(state.progress.fence, commit, quarantined)
         if (cause := self._state.read_back(outcome, commit)) is not None:
             return cause
@@ -68,7 +70,7 @@ class StepRunner:
         try:
             is_skipped = state.quarantine.skips(ddl) or ddl_rule.is_skipped(ddl, self._run.settings.ddl_policy)
             state.locations.move(ddl, is_applied=not is_skipped)
-            with watcher.during("ddl", ddl.query), watcher.tally.durations.timed("ddl"):
+            with watcher.during(DDL, ddl.query), watcher.tally.durations.timed("ddl"):
                 # A skipped DDL has no intent: nothing runs whose outcome could be unknown.
                 if is_skipped:
                     after = replace(after, locations=state.locations.waiting)
@@ -92,6 +94,7 @@ class StepRunner:
         watcher.note(event, commit_ts=ddl.commit_ts, table=str(ddl.name), query=ddl.query)
         state.coordinator.executed(step)
         state.recovery.moved()
+        watcher.worked(Side.REST)
         return None
 
     def _before(self, step: ExecuteDdl) -> ProgressCommit:

@@ -17,6 +17,8 @@ from applier.replica.state import ReplicaState
 from applier.sinks.failpoint import reach
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.write_outcome import WriteOutcome
+from applier.telemetry.activity import LISTENING, WRITING
+from applier.telemetry.failing import Side
 from applier.telemetry.log_event import LogEvent
 
 
@@ -98,7 +100,7 @@ class Writing:
         durations = self._run.watcher.tally.durations
         # The phase is shown before the write, not after: a segment that hung was shown as listening, and one after a DDL as
         # that DDL, for which /healthz answers 200 without limit.
-        self._run.watcher.enter("applying")
+        self._run.watcher.enter(WRITING)
 
         def write() -> WriteOutcome:
             with durations.timed("apply"):
@@ -113,7 +115,7 @@ class Writing:
         if job is None:
             raise InvariantViolation("no segment is being written")
         if isinstance(job.step, ApplyRows):
-            self._run.watcher.enter("listening")
+            self._run.watcher.enter(LISTENING)
             return self._take_rows(job, job.step)
         try:
             outcome = self.lane.result()
@@ -124,7 +126,7 @@ class Writing:
             self._start(other)
             return None
         state, watcher, step = self._state, self._run.watcher, job.step
-        watcher.enter("listening")
+        watcher.enter(LISTENING)
         if (cause := state.read_back(outcome, job.commit)) is not None:
             return cause
         state.quarantine.note(outcome.quarantined, state.progress, watcher)
@@ -135,6 +137,7 @@ class Writing:
         # Not for every segment: rows at A that are applied again leave A where it is, and prove nothing about the next window.
         if moves_checkpoint(step.upto_ts, step.after_ts):
             state.recovery.moved()
+            watcher.worked(Side.REST)
         return None
 
     def discard(self, end: Event) -> None:

@@ -24,8 +24,11 @@ from applier.spark.failure import UNANSWERED, start_failed
 from applier.spark.on_demand import OnDemandRunner
 from applier.spark.runner import SparkRunner
 from applier.spark.session import start_context, submitted_master
+from applier.telemetry.activity import LISTING, LOADING, LOCKING, OPENING
+from applier.telemetry.failing import Side
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor
+from applier.telemetry.observer import Watcher
 
 WORKER_DAEMON: Final = "applier.run.worker_daemon"
 
@@ -71,34 +74,41 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
 
 
 @contextmanager
-def open_components(config: Config, kafka: KafkaSettings, sink_settings: SinkSettings) -> Iterator[Components]:
-    """Open source, sink and runner for one run, and close them at the end of the block."""
+def open_components(config: Config, kafka: KafkaSettings, sink_settings: SinkSettings, watcher: Watcher) -> Iterator[Components]:
+    """Open source, sink and runner for one run, and close them at the end of the block. ``watcher`` is told when Spark starts."""
     with open_source(kafka, decoder_for(config)) as source, open_sink(sink_settings) as sink:
         # Spark starts with the first range: a run that waits for the replica lock, or is refused, starts no JVM.
-        runner = OnDemandRunner(lambda: _start_spark(config, source))
+        runner = OnDemandRunner(lambda: _start_spark(config, source, watcher))
         try:
             yield Components(source, sink, runner)
         finally:
             runner.close()
 
 
-def _start_spark(config: Config, source: Source) -> SparkRunner:
+def _start_spark(config: Config, source: Source, watcher: Watcher) -> SparkRunner:
     try:
-        context = start_context(
-            f"applier {config.name}", config.spark.session_master(config.writers), config.spark.session_conf, WORKER_DAEMON
-        )
-        return SparkRunner(context, source.reader, source.decoder)
+        with watcher.starting_spark():
+            context = start_context(
+                f"applier {config.name}", config.spark.session_master(config.writers), config.spark.session_conf, WORKER_DAEMON
+            )
+            return SparkRunner(context, source.reader, source.decoder)
     except UNANSWERED as error:
         raise start_failed(error) from error
 
 
-def begin(components: Components, engine: Engine, *, start_ts: Ts, take_over: bool = False, accept_gap: bool = False) -> Listing:
+def begin(
+    components: Components, engine: Engine, watcher: Watcher, *, start_ts: Ts, take_over: bool = False, accept_gap: bool = False
+) -> Listing:
     """Own the replica and load its state from the sink; return the partitions as they were listed for that."""
     # Kafka first: a misspelt topic must not leave bookkeeping tables behind.
+    watcher.enter(LISTING)
     listing = components.source.listing()
+    watcher.enter(OPENING)
     components.sink.migrate()
     # After the migration: the heartbeat needs its table.
+    watcher.enter(LOCKING)
     components.sink.acquire(take_over=take_over)
+    watcher.enter(LOADING)
     progress = components.sink.load()
     if progress is not None and start_ts not in {NO_TS, progress.start_ts}:
         raise ConfigError(
@@ -108,4 +118,5 @@ def begin(components: Components, engine: Engine, *, start_ts: Ts, take_over: bo
             recorded=progress.start_ts,
         )
     engine.begin(listing, start_ts=start_ts, accept_gap=accept_gap)
+    watcher.worked(*Side)
     return listing

@@ -14,7 +14,7 @@ from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
 from applier.replica.shutdown import Shutdown
 from applier.run.assembly import as_submitted, begin, engine_settings, open_components, warn_of_zone
-from applier.telemetry.monitor import Monitor
+from applier.telemetry.monitor import Monitor, MonitorSettings
 from applier.telemetry.observer import Observer
 from applier.telemetry.retries import retries_noted
 
@@ -47,9 +47,10 @@ def catch_up(config: Config, options: CatchupOptions, observer: Observer) -> Cat
     """Bring the replica to the last common resolved ts of its topics, or to ``until_ts``. ApplierError if that fails."""
     config = as_submitted(config)
     # Before anything is opened: the warning is about the configuration alone.
-    warn_of_zone(config, Monitor(observer))
-    with open_components(config, config.kafka_settings(), config.sink_settings()) as components:
-        return Catchup(components, engine_settings(config, until_ts=options.until_ts), observer).run(
+    monitor = Monitor(observer, MonitorSettings(replica=config.name))
+    warn_of_zone(config, monitor)
+    with open_components(config, config.kafka_settings(), config.sink_settings(), monitor) as components:
+        return Catchup(components, engine_settings(config, until_ts=options.until_ts), monitor).run(
             start_ts=options.start_ts if options.start_ts is not None else Ts(config.source.start_ts),
             options=options,
         )
@@ -58,9 +59,9 @@ def catch_up(config: Config, options: CatchupOptions, observer: Observer) -> Cat
 class Catchup:
     """One catch-up over given components."""
 
-    def __init__(self, components: Components, settings: EngineSettings, observer: Observer) -> None:
+    def __init__(self, components: Components, settings: EngineSettings, monitor: Monitor) -> None:
         self._components = components
-        self._monitor, self._began_s = Monitor(observer), time.monotonic()
+        self._monitor, self._began_s = monitor, time.monotonic()
         self._engine = Engine(components, settings, self._monitor, Shutdown())
         self._ends: Mapping[Stream, Offset] = {}
 
@@ -75,7 +76,9 @@ class Catchup:
 
     def _run(self, start_ts: Ts, options: CatchupOptions) -> CatchupResult:
         engine = self._engine
-        listing = begin(self._components, engine, start_ts=start_ts, take_over=options.take_over, accept_gap=options.accept_gap)
+        listing = begin(
+            self._components, engine, self._monitor, start_ts=start_ts, take_over=options.take_over, accept_gap=options.accept_gap
+        )
         # The ends of now: a feed that grows faster than it is read must not keep a catch-up from ending.
         self._ends = {stream: extent.end for stream, extent in listing.extents.items()}
         self._monitor.expect(sum(status.end_offset - status.read_offset for status in engine.coordinator.streams))

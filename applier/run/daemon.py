@@ -59,7 +59,9 @@ def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shu
     options = RunOptions(start_ts=Ts(config.source.start_ts), retry_for_s=config.run.retry_for_s, take_over=take_over)
     kafka = replace(config.kafka_settings(), unreachable_after_s=KAFKA_PATIENCE_S)
     settings = replace(engine_settings(config, apply_attempts=APPLY_ATTEMPTS), pace_s=PACE_S, idle_s=IDLE_S)
-    monitor = Monitor(observer, MonitorSettings(replica=config.name, stall_after_s=config.source.stall_after_s))
+    monitor = Monitor(
+        observer, MonitorSettings(replica=config.name, stall_after_s=config.source.stall_after_s, retry_for_s=config.run.retry_for_s)
+    )
     with retries_noted(monitor), ignoring_retries_at_shutdown(shutdown, monitor), ExitStack() as stack:
         endpoint = stack.enter_context(HttpEndpoint(config.http, monitor))
         stack.callback(monitor.finish)
@@ -70,7 +72,7 @@ def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shu
         warn_of_zone(config, monitor)
         for attempt in retrying(shutdown, options.retry_for_s, monitor):
             with attempt, ExitStack() as trial:
-                components = trial.enter_context(open_components(config, kafka, config.sink_settings(retries=SINK_RETRIES)))
+                components = trial.enter_context(open_components(config, kafka, config.sink_settings(retries=SINK_RETRIES), monitor))
                 daemon = Daemon(components, settings, monitor, shutdown)
                 trial.callback(daemon.close)
                 daemon.begin(options)
@@ -96,7 +98,7 @@ def _raising_lost_owner(shutdown: Shutdown, monitor: Monitor) -> Iterator[None]:
     try:
         yield
     except ApplierError as error:
-        monitor.unready()
+        monitor.unready(is_fenced=isinstance(error, Fenced))
         # A lost replica lock breaks connections, so any error may come first; the reason is the lost lock.
         lost = shutdown.error or (error if isinstance(error, Fenced) else None)
         if lost is not None:
@@ -121,7 +123,7 @@ class Daemon:
     def begin(self, options: RunOptions) -> None:
         """Own the replica and load its state."""
         self._watch.start()
-        begin(self._components, self._engine, start_ts=options.start_ts, take_over=options.take_over)
+        begin(self._components, self._engine, self._monitor, start_ts=options.start_ts, take_over=options.take_over)
 
     def follow(self, retry_for_s: float, *, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Cycle until a shutdown is requested, then save the progress. ``meanwhile`` is called before each cycle."""
@@ -133,6 +135,8 @@ class Daemon:
                         self._cycle()
         # Outside of the block: a run that is aborted must not write.
         self._save()
+        # Before the line about the end, which is the last of a run.
+        self._monitor.finish()
         self._monitor.note(LogEvent.SHUTDOWN_COMPLETE, checkpoint_ts=self._engine.progress.checkpoint_ts)
 
     def close(self) -> None:
@@ -143,18 +147,19 @@ class Daemon:
     def _abort(self, error: Exception) -> None:
         """End the run at once, whatever the main thread waits for: another run owns the replica, or the heartbeat has failed."""
         # Before the shutdown, which may take seconds: a supervisor must not send readers to a run that has lost its replica.
-        self._monitor.unready()
+        self._monitor.unready(is_fenced=isinstance(error, Fenced))
         self._shutdown.abort(error)
 
     def _cycle(self) -> None:
-        """Cycle once; after a failure, cycle until the replica moves or there is nothing to do."""
+        """Cycle once; after a failure, cycle until the replica moves, Kafka answers, or there is nothing to do."""
         # Only then may the time of the retries start again. Every attempt at a segment that cannot be written reloads, reads, and saves
         # positions that grew: a successful cycle alone proves nothing.
         while not self._shutdown.is_requested:
             is_busy = self._engine.cycle()
             if time.monotonic() - self._saved_at >= SAVE_INTERVAL_S:
                 self._save()
-            if not (is_busy and self._engine.recovery.is_failing):
+            recovery = self._engine.recovery
+            if not (is_busy and (recovery.is_failing or recovery.cannot_read)):
                 return
 
     def _save(self) -> None:

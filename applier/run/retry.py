@@ -23,13 +23,13 @@ LONGEST_WAIT_S: Final = 15.0
 def retrying(shutdown: Shutdown, retry_for_s: float, notes: Notes) -> Retrying:
     """Return attempts: they end with the first success, after ``retry_for_s`` of failures, and when a shutdown is requested.
 
-    The last error is raised as it is. Each retry is logged with how long the failures last already; retries inside of an attempt (of a
-    single write, say) are logged too, without that fact.
+    The last error is raised as it is. Each retry is noted; the monitor counts it together with retries inside of an attempt (of a single
+    write, say).
     """
     failing = _FailingFor(retry_for_s)
 
     def note(state: RetryCallState) -> None:
-        notes.note(LogEvent.RETRY, **_facts(state), failing_for_s=round(failing.failing_for_s, 1), stops_after_s=retry_for_s)
+        notes.note(LogEvent.RETRY, **_facts(state))
 
     return Retrying(
         retry=retry_if_exception(is_transient),

@@ -1,6 +1,7 @@
 """The state of a run as one JSON object: what ``/status`` answers, and what ``applier status`` adds to the sink's view."""
 
 import os
+from datetime import UTC, datetime
 from typing import Any
 
 from applier import __version__
@@ -19,6 +20,7 @@ def run_document(state: RunState, *, unix_s: float, is_alive: bool) -> dict[str,
         "process": os.getpid(),
         "epoch": state.epoch,
         "phase": state.phase,
+        "phase_since": iso_of(state.phase_since_s),
         "is_alive": is_alive,
         "is_ready": state.is_ready,
         "uptime_s": round(unix_s - state.started_at_s, 1),
@@ -30,6 +32,11 @@ def run_document(state: RunState, *, unix_s: float, is_alive: bool) -> dict[str,
         "holding_stream": None if streams.holding is None else str(streams.holding),
         "stall": _stall(streams.stall),
         "current_ddl": state.current_ddl or None,
+        "ddl_since": iso_of(state.ddl_since_s),
+        **_failing(state),
+        "paused_since": None if state.paused is None else iso_of(state.paused.since_s),
+        "paused_by": None if state.paused is None else state.paused.said_by,
+        "is_fenced": state.is_fenced,
         "pending_ddls": streams.pending_ddls,
         "quarantined": state.quarantined,
         "cached_bytes": streams.cached_bytes,
@@ -42,6 +49,24 @@ def run_document(state: RunState, *, unix_s: float, is_alive: bool) -> dict[str,
         "retries": dict(state.retries),
         "streams": {str(stream.status.stream): _stream(stream, unix_s) for stream in streams.each},
     }
+
+
+def _failing(state: RunState) -> dict[str, Any]:
+    failing = state.failing
+    if failing is None:
+        return dict.fromkeys(("failing_since", "error", "error_class", "attempt", "gives_up_at"))
+    return {
+        "failing_since": iso_of(failing.since_s),
+        "error": failing.error,
+        "error_class": failing.error_class,
+        "attempt": failing.attempt,
+        "gives_up_at": iso_of(failing.gives_up_at_s),
+    }
+
+
+def iso_of(unix_s: float | None) -> str | None:
+    """Return a Unix time as ISO 8601, in UTC."""
+    return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="milliseconds") if unix_s else None
 
 
 def time_of(ts: Ts) -> str | None:

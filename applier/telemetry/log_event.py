@@ -67,10 +67,15 @@ class LogEvent(StrEnum):
         "this run makes no more bulk loads: the server does not take them, or has `refused` several",
     )
     DIFFERENCE_ACCEPTED = "difference_accepted", logging.INFO, "a sink table differs from upstream's, and `[sink.accept]` allows that"
-    RETRY = "retry", logging.INFO, "an operation has failed and is retried after `wait_s`"
+    RETRY = (
+        "retry",
+        logging.WARNING,
+        "something fails and is retried: one line at growing intervals, with the `attempt`, how long it fails, and when the run gives up",
+    )
     RETRY_ABANDONED = "retry_abandoned", logging.INFO, "a shutdown has ended the retries of an operation; the next start continues there"
     RECOVERING = "recovering", logging.INFO, "reloading state from the checkpoint, for this `reason`"
-    RECOVERED = "recovered", logging.INFO, "the state was reloaded; the run continues from the checkpoint under a new epoch"
+    STATE_RELOADED = "state_reloaded", logging.INFO, "the state was reloaded; the run continues from the checkpoint under a new epoch"
+    RECOVERED = "recovered", logging.INFO, "what failed works again, `after_s`"
     WATERMARK_STALLED = (
         "watermark_stalled",
         logging.WARNING,

@@ -14,7 +14,8 @@ from prometheus_client.registry import Collector
 
 from applier import __version__
 from applier.model.position import Stream, Ts, physical_ms
-from applier.telemetry.run_state import PHASES, RunState, StreamView, lag_s
+from applier.telemetry.activity import PHASES
+from applier.telemetry.run_state import RunState, StreamView, lag_s
 from applier.telemetry.tally import ACTIVITIES, BOUNDS_S
 
 Sample = tuple[Sequence[str], float]
@@ -82,10 +83,18 @@ GAUGES: Final = (
     Described("applier_phase", "1 for the phase that the run is in, 0 for the others", ("phase",), _phases),
     Described(
         "applier_ready",
-        "1 once the run owns the replica and has applied everything that the topics held at its start",
+        "1 once the run owns the replica and has applied everything that the topics held at its start; 0 while it is failing",
         (),
         _one(lambda state, _: state.is_ready),
     ),
+    Described("applier_failing", "1 while something fails and is retried", (), _one(lambda state, _: state.failing is not None)),
+    Described(
+        "applier_paused",
+        "1 while the replica is paused: the run reads nothing",
+        (),
+        _one(lambda state, _: state.paused is not None),
+    ),
+    Described("applier_fenced", "1 when the run has lost its replica; it ends within seconds", (), _one(lambda state, _: state.is_fenced)),
     Described("applier_start_time_seconds", "start of the run, as Unix time", (), _one(lambda state, _: state.started_at_s)),
     Described(
         "applier_checkpoint_timestamp_seconds",

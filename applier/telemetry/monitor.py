@@ -10,14 +10,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from threading import Lock
 from typing import Any, Final
 
+from applier.model.errors import SourceError
 from applier.model.position import NO_TS, Ts
-from applier.telemetry.log import LOGGER_NAME, extra_of
+from applier.telemetry.activity import Activity, Hindrance
+from applier.telemetry.failing import Failed, FailureLog, Side, sentence
+from applier.telemetry.log import LOGGER_NAME, extra_of, utc_text
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import Observer, Watched
-from applier.telemetry.run_state import RunState
+from applier.telemetry.run_state import Paused, RunState
 from applier.telemetry.stall import Stall
 from applier.telemetry.streams import StreamCollector
 from applier.telemetry.tally import Tally
@@ -30,10 +34,14 @@ CHECKPOINT_LOG_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitorSettings:
-    """``replica``: its name. ``stall_after_s``: seconds after which a silent stream that holds back the watermark is named."""
+    """``replica``: its name. ``stall_after_s``: seconds after which a silent stream that holds back the watermark is named.
+
+    ``retry_for_s``: how long the run retries what fails; None: a number of times.
+    """
 
     replica: str = "replica"
     stall_after_s: float = 60.0
+    retry_for_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +57,14 @@ class Monitor:
 
     def __init__(self, observer: Observer, settings: MonitorSettings | None = None, clock: Clock | None = None) -> None:
         self._observer, self._clock = observer, clock or Clock()
-        settings = settings or MonitorSettings()
+        self._settings = settings = settings or MonitorSettings()
         self.tally = Tally()
         self._replica: Watched | None = None
         self._collector = StreamCollector(settings.stall_after_s)
         self._retries: Counter[str] = Counter()
         self._checkpoint_log = _CheckpointLog()
         now_s = self._clock.now_s()
-        self._activity = ("starting", "")
+        self._activity, self._failures = Activity(), FailureLog()
         self._held_since_s = math.inf
         self._has_failed = False
         self._updating = Lock()
@@ -75,15 +83,23 @@ class Monitor:
     @contextmanager
     def during(self, phase: str, ddl: str = "") -> Iterator[None]:
         """Show ``phase`` for the time of the block, and what was before it afterwards."""
-        before, _ = self._activity
+        before = self._activity.now
         self._enter(phase, ddl)
         try:
             yield
         finally:
             self._enter(before, "")
 
+    @contextmanager
+    def starting_spark(self) -> Iterator[None]:
+        """Show for the time of the block that Spark starts. Any thread may call it."""
+        with self._activity.starting_spark():
+            self._update()
+            yield
+        self._update()
+
     def _enter(self, phase: str, ddl: str) -> None:
-        self._activity = (phase, ddl)
+        self._activity.enter(phase, ddl, self._clock.unix_s())
         self.changed()
 
     def held_since(self, since_s: float) -> None:
@@ -92,18 +108,59 @@ class Monitor:
 
     def note(self, event: LogEvent, /, **facts: Any) -> None:
         """Log what happened and pass it on."""
-        if event is LogEvent.RETRY:
-            self._retries[str(facts.get("error"))] += 1
-            self._update(phase="waiting", retries=tuple(sorted(self._retries.items())))  # until the next step
+        is_logged = event is not LogEvent.RETRY or self._count_failure(facts)
         self._update(progress_s=self._clock.now_s())
-        self._pass_on(event, facts)
+        self._pass_on(event, facts, is_logged=is_logged)
+
+    def worked(self, *sides: Side) -> None:
+        """Take that these sides work: what failed there is over."""
+        # Looked at without the lock: the engine calls this for every segment and every listing.
+        if not self._failures.is_failing:
+            return
+        with self._updating:
+            lasted_s = self._failures.worked(frozenset(sides), self._clock.unix_s())
+        self._update()
+        if lasted_s is not None:
+            self._pass_on(LogEvent.RECOVERED, {"after_s": round(lasted_s, 1)})
+
+    def pause(self, said_by: str, since_s: float) -> None:
+        """Show that the run is paused. What failed before is neither failing nor recovered: it is not tried."""
+        with self._updating:
+            self._failures.forget(self._clock.unix_s())
+        self._update(paused=Paused(since_s=since_s, said_by=said_by))
+
+    def resume(self) -> None:
+        """Show that the run is not paused any more."""
+        self._update(paused=None)
+
+    def _count_failure(self, facts: dict[str, Any]) -> bool:
+        """Count a failure, and add what is known of it to its facts; return whether it is logged."""
+        settings, unix_s = self._settings, self._clock.unix_s()
+        failed = Failed(
+            error=sentence(facts),
+            error_class=str(facts.get("error")),
+            side=Side.SOURCE if facts.get("error") == SourceError.__name__ else Side.REST,
+            # Where a number of attempts counts and not a time, each of them is one that a person would count.
+            is_inner=bool(facts.pop("is_inner", False)) and settings.retry_for_s is not None,
+            gives_up_in_s=settings.retry_for_s,
+        )
+        with self._updating:
+            self._retries[failed.error_class] += 1
+            is_due = self._failures.failed(failed, unix_s)
+            failing = self._failures.failing
+        self._update(retries=tuple(sorted(self._retries.items())))
+        if failing is not None:
+            facts |= {"attempt": failing.attempt, "failing_for_s": round(unix_s - failing.since_s, 1)}
+            if failing.gives_up_at_s is not None:
+                facts["gives_up_at"] = utc_text(datetime.fromtimestamp(failing.gives_up_at_s, UTC))
+        return is_due
 
     def changed(self) -> None:
         """Make a new state and show it: of the streams now and then, of everything else always."""
-        now_s, replica, (phase, ddl) = self._clock.now_s(), self._replica, self._activity
+        now_s, replica = self._clock.now_s(), self._replica
         if replica is None:
-            # Nothing is shown before the replica is owned: another run may own it, and its display would be contradicted.
-            self._update(progress_s=self._progress_s(now_s), phase=phase, current_ddl=ddl)
+            self._update(progress_s=self._progress_s(now_s))
+            self._observer.update(self._state)
             return
         if self._collector.is_due(now_s):
             self._look(replica, now_s)
@@ -111,8 +168,6 @@ class Monitor:
         # One update for all: a state costs some 15 µs, and this is called several times in a cycle.
         self._update(
             progress_s=self._progress_s(now_s),
-            phase=phase,
-            current_ddl=ddl,
             is_ready=self._collector.is_ready,
             epoch=replica.progress.fence.epoch,
             checkpoint_ts=replica.progress.checkpoint_ts,
@@ -136,19 +191,32 @@ class Monitor:
         self._update(quarantined=events)
 
     def finish(self) -> None:
-        """Note that the run ends: log the checkpoint that it leaves."""
+        """Note that the run ends: log the checkpoint that it leaves. May be repeated."""
         if self._replica is not None:
             self._update(checkpoint_ts=self._replica.progress.checkpoint_ts, counts=self.tally.counts)
             self._log_checkpoint(at_least_s=0.0)
-        self._update(phase="done", is_ready=False)
+        self._activity.end()
+        self._update(is_ready=False)
 
     def _update(self, **changes: Any) -> None:
         """Replace the state. Under a lock: retries are noted from the thread that listens, too, and ``unready`` from the owner watch."""
         with self._updating:
             # In here: what the engine found before `unready` would otherwise be stored after it, and stay for as long as a DDL lasts.
-            if self._has_failed:
+            failing, activity, unix_s = self._failures.shown, self._activity, self._clock.unix_s()
+            if self._has_failed or failing is not None:
                 changes["is_ready"] = False
-            self._state = replace(self._state, **changes)
+            paused, streams = changes.get("paused", self._state.paused), changes.get("streams", self._state.streams)
+            hindrance = Hindrance(is_failing=failing is not None, is_paused=paused is not None, is_stalled=streams.stall is not None)
+            phase, since_s = activity.shown(hindrance, unix_s)
+            self._state = replace(
+                self._state,
+                phase=phase,
+                phase_since_s=since_s,
+                current_ddl=activity.ddl,
+                ddl_since_s=activity.ddl_since_s,
+                failing=failing,
+                **changes,
+            )
 
     # --- what other threads read and report --------------------------------------------------------------------------
 
@@ -156,10 +224,10 @@ class Monitor:
         """Return the state as it is now."""
         return self._state
 
-    def unready(self) -> None:
-        """Note that the run has failed, or has lost its replica: from now on it is not ready."""
+    def unready(self, *, is_fenced: bool = False) -> None:
+        """Note that the run has failed, or has lost its replica (``is_fenced``): from now on it is not ready."""
         self._has_failed = True
-        self._update(is_ready=False)
+        self._update(is_fenced=is_fenced or self._state.is_fenced)
 
     def without_progress_s(self) -> float:
         """Return how many seconds ago the run has made its last step."""
@@ -176,8 +244,9 @@ class Monitor:
 
     # ---------------------------------------------------------------------------------------------------------------
 
-    def _pass_on(self, event: LogEvent, facts: dict[str, Any]) -> None:
-        LOGGER.log(event.level, event, extra=extra_of(facts))
+    def _pass_on(self, event: LogEvent, facts: dict[str, Any], *, is_logged: bool = True) -> None:
+        if is_logged:
+            LOGGER.log(event.level, event, extra=extra_of(facts))
         self._observer.note(event, **facts)
 
     def _log_checkpoint(self, *, at_least_s: float) -> None:

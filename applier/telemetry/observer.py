@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from applier.coordinator import Coordinator
 from applier.sinks.progress import Progress
+from applier.telemetry.failing import Side
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.notes import Notes
 from applier.telemetry.run_state import RunState
@@ -55,6 +56,14 @@ class Watcher(Notes, Protocol):
 
     def during(self, phase: str, ddl: str = "") -> AbstractContextManager[None]:
         """Return a context in which the run is in another phase. Its beginning is shown before the block begins, since that may hang."""
+        ...
+
+    def starting_spark(self) -> AbstractContextManager[None]:
+        """Return a context in which Spark starts. Any thread may call it."""
+        ...
+
+    def worked(self, *sides: Side) -> None:
+        """Take that these sides work: what failed there is over. Called often."""
         ...
 
     def held_since(self, since_s: float) -> None:

@@ -36,7 +36,9 @@ def retries_noted(notes: Notes) -> Iterator[None]:
 
 
 def _log_retry(details: RetryDetails) -> None:
-    LOGGER.info(LogEvent.RETRY, extra=_retry_facts(details))
+    facts = _retry_facts(details)
+    del facts["is_inner"]
+    LOGGER.warning(LogEvent.RETRY, extra=facts)
 
 
 def failure_facts(error: BaseException | None) -> dict[str, Any]:
@@ -49,4 +51,4 @@ def failure_facts(error: BaseException | None) -> dict[str, Any]:
 
 
 def _retry_facts(details: RetryDetails) -> dict[str, Any]:
-    return {**failure_facts(details.caused_by), "attempt": details.retry_num, "wait_s": round(details.wait_for, 2)}
+    return {**failure_facts(details.caused_by), "attempt": details.retry_num, "wait_s": round(details.wait_for, 2), "is_inner": True}

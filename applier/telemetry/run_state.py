@@ -4,14 +4,13 @@ The display, the log, the metrics, ``/status`` and the watchdog read this one va
 """
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from applier.coordinator import StreamStatus
 from applier.model.position import NO_TS, Stream, Ts, physical_ms
+from applier.telemetry.activity import STARTING
+from applier.telemetry.failing import Failing
 from applier.telemetry.stall import Stall
-
-PHASES: Final = ("starting", "listening", "applying", "ddl", "waiting", "idle", "done")
-"""What a run may be doing. ``waiting``: for a retry; ``idle``: Kafka holds nothing new."""
 
 
 class Histogram(NamedTuple):
@@ -59,6 +58,14 @@ class StreamsView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Paused:
+    """An operator has paused the replica: the run keeps it, and reads nothing. ``since_s``: Unix time."""
+
+    since_s: float
+    said_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
     """A run at one moment."""
 
@@ -69,12 +76,20 @@ class RunState:
     """When the run began, by the monotonic clock."""
     progress_s: float = 0.0
     """When the run has made its last step, by the monotonic clock."""
-    phase: str = "starting"
+    phase: str = STARTING
     """One of ``PHASES``."""
+    phase_since_s: float = 0.0
+    """Since when the phase is the same; Unix time."""
     current_ddl: str = ""
     """Text of the DDL that runs now."""
+    ddl_since_s: float | None = None
+    """Since when a DDL runs, or one of an earlier run is settled; Unix time."""
+    failing: Failing | None = None
+    paused: Paused | None = None
+    is_fenced: bool = False
+    """The run has lost its replica."""
     is_ready: bool = False
-    """The run owns the replica, and has once applied what was there when it began."""
+    """The run owns the replica, has once applied what was there when it began, and is not failing."""
     epoch: int | None = None
     """None until the run owns the replica."""
     checkpoint_ts: Ts = NO_TS
@@ -99,7 +114,7 @@ class RunState:
 
     def is_alive(self, now_s: float, limit_s: float) -> bool:
         """Return whether the run has made progress in the last ``limit_s``. A DDL takes as long as it takes: hours for a large table."""
-        return self.phase == "ddl" or now_s - self.progress_s <= limit_s
+        return self.ddl_since_s is not None or now_s - self.progress_s <= limit_s
 
 
 def lag_s(ts: Ts, unix_s: float) -> float | None:

@@ -37,7 +37,7 @@ def stream_view(stream, ts, **changes):
 STATE = RunState(
     replica="orders",
     started_at_s=NOON_S - 100.0,
-    phase="applying",
+    phase="writing",
     is_ready=True,
     epoch=3,
     checkpoint_ts=A,

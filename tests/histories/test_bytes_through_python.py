@@ -18,6 +18,7 @@ from applier.replica.context import Components
 from applier.run.catchup import Catchup, CatchupOptions
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
+from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import SilentObserver
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
@@ -81,6 +82,8 @@ def test_a_cached_byte_passes_through_python_at_most_twice(streams, tmp_path):
     settings = sqlite_replica(tmp_path, source, policy=POLICY).settings()
     with open_sink(SinkSettings(url=f"sqlite:///{tmp_path}/replica.db")) as sink:
         runner = CountingRunner(source.reader, source.decoder)
-        result = Catchup(Components(source, sink, runner), settings, SilentObserver()).run(start_ts=NO_TS, options=CatchupOptions())
+        result = Catchup(Components(source, sink, runner), settings, Monitor(SilentObserver())).run(
+            start_ts=NO_TS, options=CatchupOptions()
+        )
     assert result.rows == ROWS
     assert runner.read <= MOST * runner.cached, f"{runner.read / runner.cached:.2f} times in {runner.jobs} jobs"

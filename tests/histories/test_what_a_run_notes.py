@@ -11,7 +11,7 @@ from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica
 
-REBUILD = ("recovering", "recovered")
+REBUILD = ("recovering", "state_reloaded")
 
 
 class NoteBook:
@@ -82,7 +82,8 @@ def test_every_retry_and_every_rebuild_is_noted_with_its_reason(tmp_path, withou
     assert [facts["error"] for facts in retries].count("UnknownOutcome") == lost
     assert len(retries) - lost <= faults.counts["refused"]  # a refusal drawn for a DDL is none
     assert all(facts["attempt"] >= 1 for facts in retries)
-    rebuilds = [pair for pair in zip(book.messages, book.messages[1:], strict=False) if pair[0] == REBUILD[0]]
+    reloads = [message for message in book.messages if message in REBUILD]
+    rebuilds = [*zip(reloads[::2], reloads[1::2], strict=True)]
     assert rebuilds == [REBUILD] * lost
     assert {facts["reason"] for facts in book.of(REBUILD[0])} == {"connection lost"}
 
@@ -121,9 +122,10 @@ def test_what_a_run_does_is_said_before_it_is_done_and_not_any_more_when_it_wait
     _, replica = replica_of(205, tmp_path, wrap=lambda sink: Sink(sink, looks))
     replica.source.__class__, replica.observer = Source, observer
     replica.catch_up()
-    assert set(looks.phases) == {"applying"}
+    assert set(looks.phases) == {"writing"}
     assert set(ddls) == {("ddl", True)}
-    assert set(listings) <= {"listening", "idle", "applying"}, "partitions are listed while a segment is written, and that is what is shown"
+    # Partitions are listed while a segment is written, and that is what is shown.
+    assert set(listings) <= {"listing partitions", "listening", "idle", "preparing", "writing"}
     assert len(ddls) > 1 < len(listings)
     assert observer.shown.current_ddl == ""
 

@@ -80,7 +80,7 @@ class Replica:
         settings = self.settings(until_ts=until_ts)
         with open_sink(self.sink_settings()) as sink:
             runner = LocalRunner(self.source.reader, self.source.decoder)
-            catchup = Catchup(Components(self.source, self.wrap(sink), runner), settings, self.observer)
+            catchup = Catchup(Components(self.source, self.wrap(sink), runner), settings, Monitor(self.observer))
             result = catchup.run(start_ts=Ts(start_ts), options=CatchupOptions(**options))
             self.left_cached = runner.cached_ranges
             return result

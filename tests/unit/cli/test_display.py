@@ -13,7 +13,8 @@ from applier.telemetry.run_state import Counts, RunState, StreamsView
 
 CHECKPOINT = Ts(1_700_000_000_123 << 18)
 STATE = RunState(
-    phase="applying",
+    epoch=3,
+    phase="writing",
     counts=Counts(records=1500, rows=1234, transactions=1, ddls=2),
     records_total=3000,
     watermark=CHECKPOINT,
@@ -43,7 +44,7 @@ def test_the_state_is_one_line(plain):
     observer, _, text = plain
     observer.update(STATE)
     assert text() == (
-        "applying: read 1,500 of 3,000 records, applied 1,234 rows in 1 transaction, 2 DDLs, "
+        "writing: read 1,500 of 3,000 records, applied 1,234 rows in 1 transaction, 2 DDLs, "
         "checkpoint 2023-11-14 22:13:20.123Z, watermark held back by feed/3\n"
     )
 
@@ -60,14 +61,14 @@ def test_each_ddl_gets_its_own_line_once(plain):
     observer, _, text = plain
     observer.update(STATE)
     for ddl in ("DROP TABLE\n  `a`", "DROP TABLE\n  `a`", "", "DROP TABLE `b`"):
-        observer.update(RunState(phase="ddl", current_ddl=ddl))
+        observer.update(RunState(epoch=1, phase="ddl", current_ddl=ddl))
     assert text().splitlines()[1:] == ["ddl: DROP TABLE `a`", "ddl: DROP TABLE `b`"]
 
 
 def test_a_note_is_printed_at_once_as_it_is(plain):
     observer, _, text = plain
-    observer.note(LogEvent.RETRY, cause="[bold]no route[/bold]\x1b[2J", broker="b:1")
-    assert text() == "retry cause=[bold]no route[/bold]\N{REPLACEMENT CHARACTER}[2J broker=b:1\n"
+    observer.note(LogEvent.RECOVERING, cause="[bold]no route[/bold]\x1b[2J", broker="b:1")
+    assert text() == "recovering cause=[bold]no route[/bold]\N{REPLACEMENT CHARACTER}[2J broker=b:1\n"
 
 
 def test_a_timestamp_in_a_note_has_its_time_beside_it(plain):

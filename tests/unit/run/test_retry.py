@@ -78,8 +78,6 @@ def test_each_retry_is_noted_with_class_and_reason_until_it_succeeds(quickly):
     ]
     assert book.notes[0][1]["code"] == 1205
     assert book.notes[1][1]["cause"] == "refused"
-    assert [facts["stops_after_s"] for _, facts in book.notes] == [60, 60]
-    assert book.notes[0][1]["failing_for_s"] == 0.0 <= book.notes[1][1]["failing_for_s"] < 60
 
 
 def fail_with(error, tries, shutdown, retry_for_s):

@@ -35,7 +35,7 @@ PROGRESS = Progress(
 OVERVIEW = Overview(progress=PROGRESS, updated_at=BEGAN, owner=OWNER, undecided=(), quarantined=0)
 EXTENTS = {stream: PartitionExtent(Offset(0), Offset(end)) for stream, end in zip(FEED, (1_300, 7, 9, 0), strict=True)}
 LIVE = {
-    "phase": "applying",
+    "phase": "writing",
     "is_ready": False,
     "rows": 1200,
     "transactions": 2,
@@ -140,7 +140,7 @@ def test_a_replica_that_no_run_has_started_is_shown_as_such():
 
 def test_the_answer_of_the_run_is_added():
     lines = as_lines(replica_status(live=LIVE))
-    assert "run         applying, catching up; 1,200 rows in 2 transactions, 1 DDL in 61 s, retries: 2" in lines
+    assert "run         writing, catching up; 1,200 rows in 2 transactions, 1 DDL in 61 s, retries: 2" in lines
     assert "stalled     feed/1 holds back the watermark: no resolved event for 75 s" in lines
 
 

@@ -168,7 +168,7 @@ def test_repeated_lines_of_the_program_itself_all_pass(capsys):
 
 def test_a_silent_observer_shows_nothing(capsys):
     observer = SilentObserver()
-    observer.update(RunState(phase="applying"))
+    observer.update(RunState(phase="writing"))
     observer.note(LogEvent.DDL_APPLIED, query="DROP TABLE t")
     assert capsys.readouterr() == ("", "")
 
@@ -195,20 +195,25 @@ class Watching:
         self.notes.append((message, facts))
 
 
-def test_a_retry_is_noted_with_class_code_and_reason_and_nothing_of_it_is_written(capfd):
+def test_a_retry_of_a_run_is_noted_with_class_code_and_reason_and_one_of_a_command_is_logged(capfd):
     configure_logging()
     watching = Watching()
     with retries_noted(watching):
         fail_once(RetryableSinkError("deadlock", remedy="none", code=1213, table="a.b"))
     fail_once(RetryableSinkError("after the run"))
-    facts = {"error": "RetryableSinkError", "attempt": 1, "wait_s": 0.0, "code": 1213, "reason": "deadlock"}
+    facts = {"error": "RetryableSinkError", "attempt": 1, "wait_s": 0.0, "code": 1213, "reason": "deadlock", "is_inner": True}
     assert watching.notes == [("retry", facts)]
-    assert capfd.readouterr() == ("", "")
+    out, err = capfd.readouterr()
+    assert (out, err.endswith("WARNING applier: retry attempt=1 error=RetryableSinkError reason='after the run' wait_s=0.0\n")) == (
+        "",
+        True,
+    )
+    assert err.count("\n") == 1
 
 
 def test_the_message_of_another_librarys_error_is_not_logged(capsys):
     configure_logging(logging.INFO)
     fail_once(OSError("password=hunter2"))
     line = capsys.readouterr().err
-    assert line.endswith("INFO applier: retry attempt=1 error=OSError wait_s=0.0\n")
+    assert line.endswith("WARNING applier: retry attempt=1 error=OSError wait_s=0.0\n")
     assert "hunter2" not in line

@@ -7,8 +7,9 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from applier.telemetry.activity import PHASES
 from applier.telemetry.metric import COUNTERS, DURATION, DURATION_LABELS, DURATION_MEANING, GAUGES, StateCollector, registry_of
-from applier.telemetry.run_state import PHASES, RunState
+from applier.telemetry.run_state import RunState
 from applier.telemetry.stall import Stall
 from applier.telemetry.tally import ACTIVITIES, Durations
 from tests.builders.run_state import FIRST, NOON_S, SECOND, STATE, A, with_streams
@@ -52,9 +53,7 @@ def test_counters_retries_and_quarantine_are_exported():
 
 def test_the_phase_is_one_of_all():
     found = samples(STATE)
-    assert {phase: found[("applier_phase", ("phase", phase))] for phase in PHASES} == {
-        phase: float(phase == "applying") for phase in PHASES
-    }
+    assert {phase: found[("applier_phase", ("phase", phase))] for phase in PHASES} == {phase: float(phase == "writing") for phase in PHASES}
 
 
 def test_the_stream_that_holds_the_watermark_is_the_only_one_of_its_metric():

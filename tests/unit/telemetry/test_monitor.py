@@ -8,6 +8,7 @@ import pytest
 
 from applier.model.position import NO_TS, Stream, Ts
 from applier.sinks.progress import Fence, Progress
+from applier.telemetry.failing import Side
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import CHECKPOINT_LOG_S, Clock, Monitor, MonitorSettings
 from applier.telemetry.observer import SilentObserver
@@ -76,10 +77,11 @@ def logged(world, message="checkpoint_advanced"):
     return [record for record in world.log.records if record.getMessage() == message]
 
 
-def test_before_the_replica_is_owned_the_state_is_starting_and_nothing_is_shown(world):
+def test_before_the_replica_is_owned_only_the_phase_is_shown(world):
     world.monitor.changed()
-    assert world.book.states == []
-    assert (world.monitor.state().phase, world.monitor.state().epoch) == ("starting", None)
+    assert [(state.phase, state.epoch) for state in world.book.states] == [("starting", None)]
+    world.monitor.enter("waiting for the replica lock")
+    assert [(state.phase, state.epoch) for state in world.book.states[1:]] == [("waiting for the replica lock", None)]
 
 
 def test_settling_a_ddl_of_an_earlier_run_at_the_start_is_a_phase(world):
@@ -93,11 +95,11 @@ def test_the_state_is_made_of_the_tally_the_coordinator_and_the_progress(world):
     begun(world)
     world.monitor.tally.applied(12, 3)
     world.monitor.tally.rebuilt()
-    world.monitor.enter("applying")
+    world.monitor.enter("writing")
     state = world.monitor.state()
     assert (state.replica, state.phase, state.counts, state.epoch, state.checkpoint_ts) == (
         "orders",
-        "applying",
+        "writing",
         Counts(rows=12, transactions=3, rebuilds=1),
         4,
         5,
@@ -140,8 +142,8 @@ def test_retries_are_counted_by_class_and_seen_at_once(world):
     for error in ("SourceError", "RetryableSinkError", "SourceError"):
         world.monitor.note(LogEvent.RETRY, error=error, attempt=1)
     assert world.monitor.state().retries == (("RetryableSinkError", 1), ("SourceError", 2))
-    assert world.monitor.state().phase == "waiting"
-    world.monitor.changed()
+    assert world.monitor.state().phase == "failing"
+    world.monitor.worked(*Side)
     assert world.monitor.state().phase == "starting"
 
 
@@ -197,7 +199,7 @@ def test_after_the_end_it_is_not_ready_any_more(world):
     assert world.monitor.state().is_ready
     world.monitor.quarantined(3)
     world.monitor.finish()
-    assert (world.monitor.state().is_ready, world.monitor.state().phase, world.monitor.state().quarantined) == (False, "done", 3)
+    assert (world.monitor.state().is_ready, world.monitor.state().phase, world.monitor.state().quarantined) == (False, "stopped", 3)
 
 
 def test_a_run_that_loses_its_replica_in_the_middle_of_an_update_is_not_ready_any_more(world):

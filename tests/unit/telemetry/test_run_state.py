@@ -17,9 +17,9 @@ def test_the_lag_is_counted_from_the_upstreams_clock_and_is_never_negative():
     assert lag_s(NO_TS, NOON_S) is None
 
 
-@pytest.mark.parametrize(("phase", "silent_s", "is_alive"), [("applying", 60, True), ("applying", 61, False), ("ddl", 1e6, True)])
-def test_a_run_without_progress_is_not_alive_unless_it_runs_a_ddl(phase, silent_s, is_alive):
-    state = replace(STATE, phase=phase, progress_s=100.0)
+@pytest.mark.parametrize(("ddl_since_s", "silent_s", "is_alive"), [(None, 60, True), (None, 61, False), (1.0, 1e6, True)])
+def test_a_run_without_progress_is_not_alive_unless_it_runs_a_ddl(ddl_since_s, silent_s, is_alive):
+    state = replace(STATE, ddl_since_s=ddl_since_s, progress_s=100.0)
     assert state.is_alive(100.0 + silent_s, 60) is is_alive
 
 
