@@ -11,6 +11,7 @@ import pytest
 
 from applier.coordinator import Policy
 from applier.demo.simulator.bulk_history import BulkHistory
+from applier.demo.simulator.live_log import LiveLog
 from applier.model.position import LOGICAL_BITS, NO_TS, Stream, Ts
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
@@ -21,7 +22,6 @@ from applier.sinks.settings import SinkSettings
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import SilentObserver
 from tests.rig.fake_source import FakeSource, MemoryReader
-from tests.rig.live_log import LiveLog
 from tests.rig.local_runner import LocalRunner
 from tests.rig.upstream import differences
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
 
+from applier.demo.simulator.live_log import LiveLog
 from applier.demo.simulator.operation import UpstreamStep
 from applier.model.position import LOGICAL_BITS, NO_TS, Ts
-from tests.rig.live_log import LiveLog
 
 TICK_S = 0.01
 DELIVERY_S = 120

@@ -19,15 +19,16 @@ _SHOWN_TIMEOUT_S = 60.0
 _SHOWN_POLL_S = 0.05
 _FULL_QUEUE_WAIT_S = 0.5
 _EXISTS = (KafkaError.TOPIC_ALREADY_EXISTS,)
-_KEPT_FOR_EVER = {"retention.ms": "-1"}
+KEPT_FOR_EVER = -1
 """Simulated commits lie in the past, and so do their record times: a broker would expire them at once."""
 
 
-def create_topic(bootstrap_servers: str, topic: str, partitions: int, **properties: Any) -> None:
+def create_topic(bootstrap_servers: str, topic: str, partitions: int, *, retention_ms: int = KEPT_FOR_EVER, **properties: Any) -> None:
     """Create a topic unless it exists; SourceError if the broker refuses (a mock cluster does)."""
+    config = {"retention.ms": str(retention_ms)}
     admin = AdminClient({"bootstrap.servers": bootstrap_servers} | properties)
     _settle(
-        admin.create_topics([NewTopic(topic, num_partitions=partitions, replication_factor=1, config=_KEPT_FOR_EVER)]),
+        admin.create_topics([NewTopic(topic, num_partitions=partitions, replication_factor=1, config=config)]),
         topic,
         allowed=_EXISTS,
     )

@@ -21,10 +21,12 @@ from applier.model.events import TableName
 from applier.model.position import Ts
 
 DEFAULT_PREFIX = "oracle_"
+STATE_SCHEMA = "live_upstream"
+"""Where a simulated upstream that lives keeps its own state: no schema of upstream."""
 # Permissive on purpose: zero dates and 1971-02-31 are upstream's business; literals are exact, so nothing needs to be refused.
 _SQL_MODE = "ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION"
 _AS_TEXT = frozenset({"date", "datetime", "timestamp", "time"})
-_SYSTEM_SCHEMAS = frozenset({"mysql", "information_schema", "performance_schema", "sys", "applier", "test"})
+_SYSTEM_SCHEMAS = frozenset({"mysql", "information_schema", "performance_schema", "sys", "applier", "test", STATE_SCHEMA})
 
 
 def connect(url: str) -> "pymysql.connections.Connection[Any]":
