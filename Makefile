@@ -10,7 +10,7 @@ WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); [ $$n -gt 4 ] && echo 4 ||
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test fast lint format coverage docs bench microbench soak chaos wheel check-wheel release images servers clean
+.PHONY: help env demo test fast lint format coverage docs bench microbench soak chaos wheel check-wheel release image wheelhouse images servers clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -66,6 +66,13 @@ check-wheel: wheel ## install the wheel into a fresh environment and look at it
 
 release: env ## dist/: wheel, sdist, licences, SBOM, checksums, all tried (docs/releasing.md)
 	@.ci/release $(RELEASE_ARGS)
+image: ## build the applier's own image, applier:local, from Debian's and the package index
+	@docker build -f docker/Dockerfile -t applier:local .
+
+wheelhouse: env ## every package that the image consists of, for builds without a package index (build/wheelhouse)
+	@rm -rf build/wheelhouse
+	@$(PY) -m pip wheel -q -w build/wheelhouse . "hatchling>=1.25"
+	@rm build/wheelhouse/applier-*.whl
 
 images: ## build the test images where no registry is reachable (root, Docker, debootstrap, mvn)
 	@docker/images/build
