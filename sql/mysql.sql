@@ -130,6 +130,9 @@ SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = :schema_nam
 -- schema_create: the bookkeeping schema
 CREATE SCHEMA IF NOT EXISTS applier DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+-- current_user: the account that the server has taken the session for
+SELECT CURRENT_USER();
+
 -- lock_get: take a named lock, waiting at most so many seconds; it is held as long as the session lives
 SELECT GET_LOCK(:lock_name, :timeout_s);
 

@@ -16,6 +16,7 @@ from applier.cli.interrupt import let_interrupts_raise
 
 COMMANDS: Final[Mapping[str, str]] = {
     "demo": "Run the whole pipeline on this machine. No server is needed.",
+    "check": "Check whether a replica can run, before it runs.",
     "run": "Follow the topics until SIGTERM or Ctrl-C.",
     "catchup": "Apply what the topics hold now, then stop.",
     "status": "Show the checkpoint, the owner and the lag of each stream.",

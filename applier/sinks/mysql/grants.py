@@ -11,22 +11,46 @@ from applier.model.events import TableName
 _GRANTS: Final = text("SHOW GRANTS")  # with those of the roles that are active
 _VERSION: Final = text("SELECT VERSION()")
 _GRANT: Final = re.compile(
-    r"(?P<verb>GRANT|REVOKE) (?P<privileges>[A-Z ,]+?) ON (?P<place>(?:\*|`(?:[^`]|``)*`)\.(?:\*|`(?:[^`]|``)*`)) (?:TO|FROM) "
+    r"(?P<verb>GRANT|REVOKE) (?P<privileges>[A-Z_ ,]+?) ON (?P<place>(?:\*|`(?:[^`]|``)*`|[^\s`.*]+)\.(?:\*|`(?:[^`]|``)*`|[^\s`.*]+))"
+    r" (?:TO|FROM) "
 )
+"""TiDB writes names without quotes, and no blank after a comma."""
+_QUOTED: Final = re.compile("`(?:[^`]|``)*`")
 _ALL: Final = frozenset({"ALL PRIVILEGES", "ALL"})
+
+
+class Grants:
+    """The privileges of the session's user, those of its active roles included."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._entries = [
+            (
+                match["verb"] == "GRANT",
+                frozenset(privilege.strip() for privilege in match["privileges"].split(",")),
+                _pattern(match["place"]),
+            )
+            for match in filter(None, map(_GRANT.match, lines))
+        ]
+
+    @classmethod
+    def of(cls, connection: Connection) -> "Grants":
+        """Ask the server."""
+        return cls(map(str, connection.scalars(_GRANTS)))
+
+    def allows(self, privilege: str, table: TableName) -> bool:
+        """Return whether the user has a privilege on a table; an empty name of a table asks for all tables of the schema."""
+        place = f"{table.schema}\0{table.table}".casefold()
+        found = {
+            is_grant for is_grant, names, pattern in self._entries if (privilege in names or names & _ALL) and pattern.fullmatch(place)
+        }
+        return True in found and False not in found
 
 
 class TriggerVisibility:
     """Whether triggers of a table can be seen: that takes the privilege TRIGGER (TiDB has neither triggers nor a need to look)."""
 
     def __init__(self, grants: Iterable[str], *, has_triggers: bool = True) -> None:
-        self._has_triggers = has_triggers
-        self._granted: list[re.Pattern[str]] = []
-        self._revoked: list[re.Pattern[str]] = []
-        for match in filter(None, map(_GRANT.match, grants)):
-            privileges = {privilege.strip() for privilege in match["privileges"].split(",")}
-            if "TRIGGER" in privileges or privileges & _ALL:
-                (self._granted if match["verb"] == "GRANT" else self._revoked).append(_pattern(match["place"]))
+        self._has_triggers, self._grants = has_triggers, Grants(grants)
 
     @classmethod
     def of(cls, connection: Connection) -> "TriggerVisibility":
@@ -37,17 +61,28 @@ class TriggerVisibility:
 
     def shows(self, table: TableName) -> bool:
         """Return whether the triggers of the table would be listed."""
-        place = f"{table.schema}\0{table.table}".casefold()
-        is_granted = any(pattern.fullmatch(place) for pattern in self._granted)
-        return not self._has_triggers or (is_granted and not any(pattern.fullmatch(place) for pattern in self._revoked))
+        return not self._has_triggers or self._grants.allows("TRIGGER", table)
 
 
 def _pattern(place: str) -> re.Pattern[str]:
     r"""Compile ``*.*``, ```sch\_ema`.*`` or ```schema`.`table```. In a schema's name ``_`` and ``%`` are wild unless escaped."""
-    schema, _, table = place.rpartition(".*") if place.endswith(".*") else place.rpartition(".`")
-    schema_text = ".*" if schema == "*" else _wild(schema[1:-1].replace("``", "`").casefold())
-    table_text = ".*" if place.endswith(".*") else re.escape(table[:-1].replace("``", "`").casefold())
+    schema, table = _parts(place)
+    schema_text = ".*" if schema == "*" else _wild(_unquoted(schema).casefold())
+    table_text = ".*" if table == "*" else re.escape(_unquoted(table).casefold())
     return re.compile(f"{schema_text}\0{table_text}", re.DOTALL)
+
+
+def _parts(place: str) -> tuple[str, str]:
+    """Divide at the dot between schema and table. A quoted name may hold dots and quotes."""
+    if place.endswith(".*"):
+        return place[:-2], "*"
+    match = _QUOTED.match(place)
+    schema = match[0] if match else place.partition(".")[0]
+    return schema, place[len(schema) + 1 :]
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name
 
 
 def _wild(name: str) -> str:

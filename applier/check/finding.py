@@ -1,0 +1,54 @@
+"""What a check has found: one line for people, one object for programs."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from applier.model.errors import ApplierError
+
+
+class Severity(StrEnum):
+    """How much a finding matters."""
+
+    OK = "ok"
+    WARNING = "warning"
+    """The replica can run; something may go wrong later, or could not be examined."""
+    ERROR = "error"
+    """The replica cannot run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckFinding:
+    """One result. ``check`` names what was examined; ``error`` is what a run would raise, if it would raise something."""
+
+    check: str
+    level: Severity
+    detail: str
+    remedy: str = ""
+    error: ApplierError | None = field(default=None, compare=False, repr=False)
+
+    def as_object(self) -> dict[str, Any]:
+        """Return the finding for programs."""
+        return {"check": self.check, "level": str(self.level), "detail": self.detail, "remedy": self.remedy}
+
+
+def ok(check: str, detail: str) -> CheckFinding:
+    """Return a finding that all is well."""
+    return CheckFinding(check=check, level=Severity.OK, detail=detail)
+
+
+def warning(check: str, detail: str, remedy: str) -> CheckFinding:
+    """Return a finding that does not stop a run."""
+    return CheckFinding(check=check, level=Severity.WARNING, detail=detail, remedy=remedy)
+
+
+def problem(check: str, detail: str, remedy: str) -> CheckFinding:
+    """Return a finding that stops a run."""
+    return CheckFinding(check=check, level=Severity.ERROR, detail=detail, remedy=remedy)
+
+
+def of_error(check: str, error: ApplierError, *, level: Severity = Severity.ERROR) -> CheckFinding:
+    """Return the finding of an error that a run would raise."""
+    facts = ", ".join(f"{name}={value}" for name, value in error.facts.items() if value not in {None, ""} and name != "kind")
+    detail = f"{error.message} ({facts})" if facts else error.message
+    return CheckFinding(check=check, level=level, detail=detail, remedy=error.remedy, error=error)

@@ -1,0 +1,135 @@
+"""Examines Kafka: whether it answers, which topics and partitions there are, whether they may be read and still hold what is needed."""
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from applier.check.finding import CheckFinding, of_error, ok, problem
+from applier.check.shared_facts import SharedFacts
+from applier.check.topic_events import examine_events
+from applier.config import Config
+from applier.coordinator.partition_check import check_excluded, check_known, is_required, missing
+from applier.coordinator.starting_point import check_beginning, streams_that_begin_late
+from applier.model.errors import ApplierError, SourceError
+from applier.model.listing import Listing
+from applier.model.position import Ts
+from applier.model.topic_name import is_pattern
+from applier.sinks.progress import Progress
+from applier.sources.factory import open_source
+from applier.sources.kafka.authorisation import unreadable_topics
+from applier.sources.kafka.settings import KafkaSettings
+from applier.sources.port import Source
+
+REACHED: Final = "Kafka"
+TOPICS: Final = "topics"
+AUTHORISED: Final = "topics: permission"
+POSITIONS: Final = "topics: positions"
+MOST_NAMED: Final = 5
+
+
+def examine_kafka(config: Config, shared: SharedFacts, *, patience_s: float, wait_s: float | None = None) -> Iterator[CheckFinding]:
+    """Examine the cluster and its topics. ``wait_s``: also read the topics' ends, and wait so long for resolved events; None: do not."""
+    settings = replace(config.kafka_settings(), unreachable_after_s=patience_s)
+    try:
+        with open_source(settings) as source:
+            listing = yield from _listed(settings, source)
+            if listing is not None:
+                yield from _permissions(settings, listing)
+                if wait_s is not None:
+                    progress = shared.progress(patience_s)
+                    yield from position_findings(config, source, listing, progress)
+                    yield from examine_events(config, source, shared, listing, progress, wait_s)
+    finally:
+        shared.set_tables(frozenset())
+
+
+def _listed(settings: KafkaSettings, source: Source) -> Generator[CheckFinding, None, Listing | None]:
+    try:
+        listing = source.listing()
+    except SourceError as error:
+        if error.facts.get("kind") == "unreachable":
+            yield of_error(REACHED, error)
+            return None
+        yield ok(REACHED, f"{settings.bootstrap_servers} answers")
+        yield from _each_topic(settings, error)
+        return None
+    yield ok(REACHED, f"{settings.bootstrap_servers} answers")
+    topics = sorted({stream.topic for stream in listing.extents})
+    shown = ", ".join(topics[:MOST_NAMED]) + (f" and {len(topics) - MOST_NAMED} more" if len(topics) > MOST_NAMED else "")
+    if not topics:
+        yield problem(TOPICS, "no topic matches source.topics", "Check source.topics, and that the user may describe the topics")
+        return None
+    yield ok(TOPICS, f"{shown}: {len(listing.extents)} partitions")
+    return listing
+
+
+def _each_topic(settings: KafkaSettings, first: SourceError) -> Iterator[CheckFinding]:
+    """Ask for each topic alone, so that all wrong ones are named at once."""
+    names = [name for name in settings.topics if not is_pattern(name)]
+    errors = [error for name in names if (error := _error_of(replace(settings, topics=(name,)))) is not None]
+    for error in errors or [first]:
+        yield of_error(TOPICS, error)
+
+
+def _error_of(settings: KafkaSettings) -> SourceError | None:
+    try:
+        with open_source(settings) as source:
+            source.listing()
+    except SourceError as error:
+        return error
+    return None
+
+
+def _permissions(settings: KafkaSettings, listing: Listing) -> Iterator[CheckFinding]:
+    topics = {stream.topic for stream in listing.extents}
+    refused = unreadable_topics(settings, topics)
+    if refused is None:
+        yield ok(AUTHORISED, "the brokers do not tell; reading shows it")
+    elif refused:
+        error = SourceError(
+            "the user has no permission to read the topic",
+            remedy="Grant READ on the topic to this user",
+            kind="unauthorized",
+            topic=", ".join(refused),
+        )
+        yield of_error(AUTHORISED, error)
+    else:
+        yield ok(AUTHORISED, "the user may read each topic")
+
+
+def position_findings(config: Config, source: Source, listing: Listing, progress: Progress | None) -> Iterator[CheckFinding]:
+    """Examine whether the topics still hold what the replica reads next, with the checks of a start."""
+    count = 0
+    for error in _position_errors(config, source, listing, progress):
+        count += 1
+        if count <= MOST_NAMED:
+            yield of_error(POSITIONS, error)
+    if count == 0:
+        where = "what the replica reads next" if progress is not None else "what a new replica needs"
+        yield ok(POSITIONS, f"the topics hold {where}")
+
+
+def _position_errors(config: Config, source: Source, listing: Listing, progress: Progress | None) -> Iterator[ApplierError]:
+    limits = config.source.required_partitions()
+    positions = {} if progress is None else progress.positions
+    required = {stream: extent for stream, extent in listing.extents.items() if is_required(stream, limits)}
+    for stream in sorted(listing.extents.keys() - required.keys()):
+        yield from _raised(partial(check_excluded, stream, listing.extents[stream]))
+    for stream, position in sorted(positions.items()):
+        if stream in required:
+            yield from _raised(partial(check_known, stream, required[stream], position.next_offset, position.next_offset))
+        elif stream not in listing.extents:
+            yield missing(stream)
+    start_ts = Ts(config.source.start_ts) if progress is None else progress.start_ts
+    late = streams_that_begin_late(Listing(required), positions)
+    times = {stream: source.record_time_ms(stream, required[stream].earliest) for stream in late} if start_ts else {}
+    for stream in late:
+        yield from _raised(partial(check_beginning, [stream], Listing(required), start_ts, times))
+
+
+def _raised(check: Callable[[], None]) -> Iterator[ApplierError]:
+    try:
+        check()
+    except ApplierError as error:
+        yield error

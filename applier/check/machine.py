@@ -1,0 +1,112 @@
+"""Examines this machine: the memory that the driver may take, and the disk under ``spark.local.dir``."""
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from applier.check.finding import CheckFinding, ok, problem, warning
+from applier.config import Config
+from applier.config.cores import usable_cores
+
+MIB: Final = 1024**2
+JAVA_BESIDE_HEAP: Final = 300 * MIB
+WORKER: Final = 110 * MIB
+"""What a Python worker takes at the most; there are 2 N + 1 of them on N cores (docs/sizing.md)."""
+LEAST_FREE: Final = 256 * MIB
+GROUP_LIMITS: Final = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+_UNITS: Final = {"b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "p": 2**50}
+_SIZE: Final = re.compile(r"(\d+)\s*(?:([kmgtp])b?|(b))?", re.IGNORECASE)
+
+
+def examine_machine(config: Config, spark_conf: Mapping[str, str]) -> Iterator[CheckFinding]:
+    """Examine memory and disk. ``spark_conf``: the properties as Spark will have them (spark-submit may have given some)."""
+    is_local = config.spark.master.startswith("local")
+    yield memory_finding(spark_conf.get("spark.driver.memory", "1g"), machine_memory(), is_local=is_local)
+    yield from disk_findings(local_dirs(spark_conf), needed=2 * config.run.memory if is_local else 0)
+
+
+def memory_finding(heap: str, machine: int | None, *, is_local: bool, cores: int | None = None) -> CheckFinding:
+    """Compare what the driver may take with what the machine, or its container, has."""
+    check, heap_bytes = "memory", size_of(heap)
+    if heap_bytes is None:
+        return problem(check, f"spark.driver.memory is not a size: {heap!r}", 'Write it as Spark does, for instance "1g"')
+    if machine is None:
+        return warning(check, "the memory of this machine is not known", f"It needs more than {_text(heap_bytes + JAVA_BESIDE_HEAP)}")
+    # On a cluster the workers run elsewhere.
+    workers = WORKER * (2 * (usable_cores() if cores is None else cores) + 1) if is_local else 0
+    wanted = heap_bytes + JAVA_BESIDE_HEAP + workers
+    detail = f"Spark's Java and Python may take {_text(wanted)}; this machine has {_text(machine)}"
+    if heap_bytes >= machine:
+        return problem(check, detail, f"Set spark.driver.memory below {_text(machine)} under [spark.conf]")
+    if wanted > machine:
+        return warning(check, detail, "Give it more memory, or set a smaller spark.driver.memory under [spark.conf]")
+    return ok(check, detail)
+
+
+def machine_memory(limits: Sequence[Path] = GROUP_LIMITS) -> int | None:
+    """Return the bytes of memory that this process can have: the machine's, or its container's; None: not known."""
+    found: list[int] = []
+    with suppress(OSError, ValueError):
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for path in limits:
+        with suppress(OSError, ValueError):  # "max": no limit
+            found.append(int(path.read_text(encoding="ascii")))
+    return min(found, default=None)
+
+
+def size_of(text: str) -> int | None:
+    """Return the bytes of a size as Spark and Java write it: a number alone are mebibytes; None: it is no size."""
+    match = _SIZE.fullmatch(text.strip())
+    return None if match is None else int(match[1]) * _UNITS[(match[2] or match[3] or "m").lower()]
+
+
+def local_dirs(spark_conf: Mapping[str, str]) -> list[Path]:
+    """Return where Spark keeps its files. The environment counts before the property, as in Spark."""
+    stated = os.environ.get("SPARK_LOCAL_DIRS") or spark_conf.get("spark.local.dir") or tempfile.gettempdir()
+    return [Path(part.strip()) for part in stated.split(",") if part.strip()]
+
+
+def disk_findings(directories: Sequence[Path], *, needed: int) -> Iterator[CheckFinding]:
+    """Examine the directories. Spark uses those that it can write to: one is enough."""
+    check = "disk"
+    free, refused = {}, []
+    for directory in directories:
+        try:
+            free[directory] = _free_bytes(directory)
+        except OSError as error:
+            refused.append(f"{directory}: {error.strerror or error}")
+    remedy = 'Set "spark.local.dir" under [spark.conf] to a directory that the applier may write to'
+    if not free:
+        yield problem(check, f"Spark cannot write its files: {'; '.join(refused)}", remedy)
+        return
+    if refused:
+        yield warning(check, f"Spark cannot use all of its directories: {'; '.join(refused)}", remedy)
+    total, places = sum(free.values()), ", ".join(map(str, free))
+    detail = f"{_text(total)} free under spark.local.dir ({places})"
+    if total < LEAST_FREE:
+        yield problem(check, detail, f'Free some space, or set another "spark.local.dir". Twice run.memory is enough: {_text(needed)}')
+    elif total < needed:
+        yield warning(check, f"{detail}; rows that wait may take {_text(needed)}, twice run.memory", "Free some space, or lower run.memory")
+    else:
+        yield ok(check, detail)
+
+
+def _free_bytes(directory: Path) -> int:
+    """Return the free bytes where Spark would make its files; OSError if it cannot. Spark makes a directory that is missing."""
+    place = directory.absolute()
+    while not os.path.lexists(place) and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        raise NotADirectoryError(0, f"{place} is not a directory")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise PermissionError(0, f"{place} is not writable")
+    return shutil.disk_usage(place).free
+
+
+def _text(size: int) -> str:
+    return f"{size / 1024**3:.1f} GiB" if size >= 1024**3 else f"{size / MIB:.0f} MiB"

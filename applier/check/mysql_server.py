@@ -1,0 +1,96 @@
+"""Examines a server of the MySQL family: version, settings that matter, and the user's privileges."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from applier.check.finding import CheckFinding, ok, problem, warning
+from applier.check.privilege import ANYWHERE, privilege_findings
+from applier.check.shared_facts import SharedFacts
+from applier.config import Config
+from applier.sinks.mysql.bulk_session import takes_loads
+from applier.sinks.mysql.grants import Grants
+from applier.sinks.mysql.session import Purpose, discard, limits, open_session
+from applier.sinks.mysql.session_variables import SQL_MODE, variables_of
+from applier.sinks.settings import BulkLoad
+
+PACKET: Final = 16 * 1024**2
+"""TiDB's rows have 6 MiB at the most by default; as hexadecimal digits that is twice as much."""
+SERVER: Final = text("SELECT VERSION() AS version, @@GLOBAL.sql_mode AS sql_mode, @@GLOBAL.read_only AS read_only")
+SET_ZONE: Final = text("SET SESSION time_zone = :zone")
+WRITES_ANYWAY: Final = ("SUPER", "READ_ONLY ADMIN", "CONNECTION_ADMIN")
+TESTED: Final = ("10.11.", "9.7.")
+OLDEST: Final = {"MariaDB": (10, 6), "MySQL": (8, 0)}
+
+
+def examine_mysql(config: Config, shared: SharedFacts, *, patience_s: float | None, is_new: bool) -> Iterator[CheckFinding]:
+    """Examine the server over a session of its own. ``is_new``: the bookkeeping is still to be made. SinkError: it cannot be reached."""
+    settings = config.sink_settings(retries=0)
+    # In UTC: whether the server knows the zone is a question of its own.
+    connection = open_session(replace(settings, time_zone="UTC"), Purpose.CONTROL)
+    try:
+        server = connection.execute(SERVER).one()
+        yield version_finding(str(server.version))
+        # Opening the session has set its variables, and read them again.
+        yield ok("sink: sql_mode", f"each session sets its own ({SQL_MODE}); the server's is {server.sql_mode or 'empty'}")
+        yield _zone(connection, str(variables_of(settings, 1)["time_zone"]))
+        grants = Grants.of(connection)
+        if str(server.read_only).casefold() in {"1", "on"} and not any(grants.allows(name, ANYWHERE) for name in WRITES_ANYWAY):
+            yield problem(
+                "sink: read_only", "the server is read-only", "SET GLOBAL read_only = OFF, or give the URL of the server that is written"
+            )
+        yield _packet(limits(connection)[0])
+        yield _loads(config, connection)
+        yield from privilege_findings(config, connection, grants, shared, patience_s=patience_s, is_new=is_new)
+    finally:
+        discard(connection)
+
+
+def version_finding(version: str) -> CheckFinding:
+    """Judge the version of a server by its own text."""
+    check = "sink: version"
+    kind = "TiDB" if "tidb" in version.casefold() else "MariaDB" if "mariadb" in version.casefold() else "MySQL"
+    if kind == "TiDB":
+        return warning(check, f"{version}: TiDB as a sink is untested", "Test it with your data before you rely on it")
+    if kind in OLDEST and _numbers(version) < OLDEST[kind]:
+        oldest = ".".join(map(str, OLDEST[kind]))
+        return warning(check, f"{kind} {version} is older than {oldest}", f"Use {kind} {oldest} or newer")
+    known = "tested" if version.startswith(TESTED) else "this version is not tested; 10.11 (MariaDB) and 9.7 (MySQL) are"
+    return ok(check, f"{kind} {version} ({known})")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    digits = version.partition("-")[0].split(".")[:2]
+    return tuple(int(part) if part.isdecimal() else 0 for part in digits)
+
+
+def _zone(connection: Connection, zone: str) -> CheckFinding:
+    check = "sink: time zone"
+    try:
+        connection.execute(SET_ZONE, {"zone": zone})
+        connection.rollback()
+    except SQLAlchemyError:
+        remedy = "Load the zone tables (mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql mysql), or give source.time_zone as an offset"
+        return problem(check, f"the server does not know the zone {zone}", remedy)
+    return ok(check, f"the server knows {zone}")
+
+
+def _packet(size: int) -> CheckFinding:
+    check, detail = "sink: max_allowed_packet", f"{size / 1024**2:g} MiB"
+    if size < PACKET:
+        return warning(
+            check, f"{detail}: a larger row stops the replica", "SET GLOBAL max_allowed_packet = 67108864, also in its configuration"
+        )
+    return ok(check, detail)
+
+
+def _loads(config: Config, connection: Connection) -> CheckFinding:
+    check = "sink: local_infile"
+    if config.sink.bulk_load is BulkLoad.OFF:
+        return ok(check, "not needed: sink.bulk_load is off")
+    if takes_loads(connection):
+        return ok(check, "bulk loads are possible")
+    return warning(check, "the server takes no bulk loads: many rows are written more slowly", "SET GLOBAL local_infile = ON")

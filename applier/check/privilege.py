@@ -1,0 +1,63 @@
+"""Examines the privileges of the sink's user: on the bookkeeping and on the replicated schemas (sql/grants.sql)."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from sqlalchemy import Connection
+
+from applier.check.finding import CheckFinding, ok, problem, warning
+from applier.check.shared_facts import SharedFacts
+from applier.config import Config
+from applier.model.events import TableName
+from applier.sinks.mysql.grants import Grants
+from applier.sinks.mysql.queries import QUERIES
+
+ROWS: Final = ("SELECT", "INSERT", "DELETE")
+DDLS: Final = ("CREATE", "ALTER", "INDEX", "DROP", "REFERENCES", "CREATE VIEW", "SHOW VIEW", "TRIGGER")
+BOOKKEEPING: Final = (*ROWS, "UPDATE")
+MIGRATION: Final = ("CREATE", "ALTER", "INDEX", "DROP", "REFERENCES")
+PROCESS_REMEDY: Final = "GRANT PROCESS ON *.* TO the user: it shows which session blocks a DDL"
+ANYWHERE: Final = TableName("", "")
+
+
+def privilege_findings(
+    config: Config, connection: Connection, grants: Grants, shared: SharedFacts, *, patience_s: float | None, is_new: bool
+) -> Iterator[CheckFinding]:
+    """Examine both kinds of schemas. ``patience_s``: how long to wait for the tables of the topics; None: the bookkeeping's alone."""
+    user = str(connection.execute(QUERIES["current_user"]).scalar_one())
+    yield _of_schema(grants, user, config.sink.bookkeeping_schema, BOOKKEEPING, MIGRATION, needs_more=is_new)
+    if patience_s is None:
+        return
+    for schema in target_schemas(config, shared, patience_s):
+        yield _of_schema(grants, user, schema, ROWS, DDLS)
+    if not grants.allows("PROCESS", ANYWHERE):
+        yield warning("sink: privileges", "PROCESS is missing; it is optional", PROCESS_REMEDY)
+
+
+def target_schemas(config: Config, shared: SharedFacts, patience_s: float) -> list[str]:
+    """Return the schemas that the replica writes, as far as its tables, the topics and the table filter show them."""
+    progress, selection = shared.progress(patience_s), config.source.selection()
+    known = {name.schema: name.schema for name in (progress.known_tables if progress is not None else ())}
+    seen = {table.schema.casefold(): table.schema for table in shared.tables(patience_s)}
+    named = [rule.partition(".")[0] for rule in config.source.tables if not rule.startswith("!")]
+    filtered = {selection.schema_name(name).casefold(): selection.schema_name(name) for name in named if name.replace("_", "").isalnum()}
+    return sorted(set({**known, **filtered, **seen}.values()))
+
+
+def _of_schema(
+    grants: Grants, user: str, schema: str, needed: tuple[str, ...], useful: tuple[str, ...], *, needs_more: bool = False
+) -> CheckFinding:
+    check, place = "sink: privileges", TableName(schema, "")
+    missing = [name for name in (*needed, *(useful if needs_more else ())) if not grants.allows(name, place)]
+    if missing:
+        return problem(check, f"{user} lacks {', '.join(missing)} on {schema}.*", _remedy(missing, schema, user))
+    absent = [name for name in useful if not grants.allows(name, place)]
+    if absent:
+        return warning(check, f"{user} lacks {', '.join(absent)} on {schema}.*: DDLs may stop the replica", _remedy(absent, schema, user))
+    return ok(check, f"{user} has all on {schema}.*")
+
+
+def _remedy(privileges: list[str], schema: str, user: str) -> str:
+    name, _, host = user.rpartition("@")
+    pattern = schema.replace("`", "``").replace("_", "\\_")
+    return f"GRANT {', '.join(privileges)} ON `{pattern}`.* TO '{name}'@'{host}'"

@@ -1,0 +1,40 @@
+"""What one group of checks finds out and another one needs: they run at the same time."""
+
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass, field
+
+from applier.model.events import TableName
+from applier.sinks.progress import Progress
+
+
+@dataclass(slots=True)
+class SharedFacts:
+    """Each fact is set once, by the group that finds it out; None or nothing where it could not."""
+
+    _progress: "Future[Progress | None]" = field(default_factory=Future)
+    _tables: "Future[frozenset[TableName]]" = field(default_factory=Future)
+
+    def set_progress(self, progress: Progress | None) -> None:
+        """Tell the progress of the replica; the first call counts."""
+        if not self._progress.done():
+            self._progress.set_result(progress)
+
+    def set_tables(self, tables: frozenset[TableName]) -> None:
+        """Tell the sink's tables of which rows were seen in the topics; the first call counts."""
+        if not self._tables.done():
+            self._tables.set_result(tables)
+
+    def progress(self, patience_s: float) -> Progress | None:
+        """Return the progress of the replica; None if there is none, or if it is not known in time."""
+        try:
+            return self._progress.result(patience_s)
+        except FutureTimeoutError:
+            return None
+
+    def tables(self, patience_s: float) -> frozenset[TableName]:
+        """Return the tables that were seen in the topics, if they are known in time."""
+        try:
+            return self._tables.result(patience_s)
+        except FutureTimeoutError:
+            return frozenset()

@@ -1,0 +1,123 @@
+"""Examines the sink: whether it is reached, its bookkeeping, the replica and its tables. ``mysql_server`` examines the server."""
+
+import os
+from collections.abc import Iterator
+from typing import Final
+
+from applier.check.finding import CheckFinding, of_error, ok, problem, warning
+from applier.check.mysql_server import examine_mysql
+from applier.check.shared_facts import SharedFacts
+from applier.config import Config
+from applier.model.errors import FatalSinkError, NeedsOperator, SinkError
+from applier.model.events import TableName
+from applier.replica.table_guard import TableGuard
+from applier.sinks.factory import open_sink
+from applier.sinks.overview import Overview, OwnerState
+from applier.sinks.port import Sink
+from applier.sinks.sqlite.session import database_path
+from applier.telemetry.wording import count, one_line, time_text
+
+REACHED: Final = "sink"
+BOOKKEEPING: Final = "sink: bookkeeping"
+REPLICA: Final = "sink: replica"
+TABLES: Final = "sink: tables"
+NEWER: Final = "revision"
+"""The fact of the error about bookkeeping tables of a newer applier."""
+MISSING: Final = "missing_revisions"
+
+
+def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | None = None) -> Iterator[CheckFinding]:
+    """Examine the sink. ``patience_s``: how long to wait for the tables of the topics; None: examine what takes no time alone."""
+    try:
+        if config.sink.is_sqlite:
+            if (refused := sqlite_finding(config)) is not None:
+                yield refused
+                return
+            yield ok(REACHED, f"{config.sink.address} can be written")
+        # Without retries: somebody waits for the answer.
+        settings = config.sink_settings(retries=0)
+        with open_sink(settings) as sink:
+            overview = None
+            try:
+                overview = sink.overview()
+            except FatalSinkError as error:
+                if MISSING not in error.facts:
+                    yield of_error(BOOKKEEPING if NEWER in error.facts else REACHED, error)
+                    return
+            shared.set_progress(overview.progress if overview is not None else None)
+            if not config.sink.is_sqlite:
+                yield from examine_mysql(config, shared, patience_s=patience_s, is_new=overview is None)
+            yield from _replica(config, overview)
+            if patience_s is not None:
+                yield from _tables(config, sink, overview, shared.tables(patience_s))
+    except SinkError as error:
+        yield of_error(REACHED, error)
+    finally:
+        shared.set_progress(None)
+
+
+def sqlite_finding(config: Config) -> CheckFinding | None:
+    """Examine the file and its directory, without making either; None: all is well."""
+    path = database_path(config.sink.full_url())
+    if not path.parent.is_dir():
+        return problem(REACHED, f"the directory of the SQLite file does not exist: {path.parent}", f"Make it: mkdir -p {path.parent}")
+    place = path if path.exists() else path.parent
+    if path.is_dir():
+        return problem(REACHED, f"the SQLite file is a directory: {path}", "Give a file in [sink] url")
+    if not os.access(place, os.W_OK) or not os.access(path.parent, os.W_OK | os.X_OK):
+        return problem(REACHED, f"the SQLite file cannot be written: {path}", "Let the applier's user write to it and to its directory")
+    return None
+
+
+def _replica(config: Config, overview: Overview | None) -> Iterator[CheckFinding]:
+    if overview is None:
+        yield ok(BOOKKEEPING, "is missing or older; the next run makes it")
+        return
+    yield ok(BOOKKEEPING, "has this applier's version")
+    progress = overview.progress
+    if progress is None:
+        yield ok(REPLICA, f"{config.name!r} has not begun")
+        return
+    configured = config.source.start_ts
+    if configured not in {0, progress.start_ts}:
+        remedy = "Restore the old start_ts, or give a new replica another name"
+        yield problem(REPLICA, f"source.start_ts is {configured}, and the replica was created with {progress.start_ts}", remedy)
+    yield ok(REPLICA, f"{config.name!r} is at {time_text(progress.checkpoint_ts)} (ts {progress.checkpoint_ts})")
+    owner = overview.owner
+    if owner is not None and owner.state is OwnerState.ALIVE:
+        yield ok(REPLICA, f"a run owns it: process {owner.owner.process} on {owner.owner.host}")
+    elif overview.undecided:
+        first = one_line(overview.undecided[0].ddl.query)
+        yield warning(REPLICA, f"{count(len(overview.undecided), 'DDL')} began and did not end: {first}", "Look at `applier ddl list`")
+    if overview.quarantined:
+        detail = f"{count(overview.quarantined, 'event')} in quarantine"
+        yield warning(REPLICA, detail, "Look at `applier quarantine list`")
+
+
+def _tables(config: Config, sink: Sink, overview: Overview | None, seen: frozenset[TableName]) -> Iterator[CheckFinding]:
+    """Run the table check on the replica's tables, and on those of the topics. Only what the replica knows stops a start."""
+    known = overview.progress.known_tables if overview is not None and overview.progress is not None else frozenset()
+    tables = {name: TableName(*name) for name in known}
+    new = [name for name in seen if name.fold() not in tables]
+    guard = TableGuard(sink, config.acceptance, lambda *_, **__: None)
+    try:
+        guard.check(list(tables.values()), {})
+    except NeedsOperator as error:
+        yield of_error(TABLES, error)
+        return
+    if overview is not None and not _passes(guard, new):
+        for name in sorted(new):
+            try:
+                guard.check([name], {})
+            except NeedsOperator as error:
+                yield of_error(TABLES, error)
+    else:
+        yield ok(TABLES, f"the table check passes for {count(len(tables) + len(new), 'table')}")
+
+
+def _passes(guard: TableGuard, tables: list[TableName]) -> bool:
+    try:
+        guard.check(tables, {})
+    except NeedsOperator:
+        return False
+    return True

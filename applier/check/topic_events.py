@@ -1,0 +1,105 @@
+"""Examines the events of the topics: that they can be read, and that each partition goes on to get resolved events."""
+
+import time
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from applier.check.finding import CheckFinding, Severity, of_error, ok, problem, warning
+from applier.check.shared_facts import SharedFacts
+from applier.check.time_zone import zone_findings
+from applier.check.topic_tail import TopicTail
+from applier.config import Config
+from applier.config.choice import OnRejectedEvent
+from applier.coordinator.partition_check import has_held_records, is_required
+from applier.model.errors import ProtocolError
+from applier.model.listing import Listing
+from applier.model.position import Offset, Stream, Ts
+from applier.sinks.progress import Progress
+from applier.sources.port import Source
+from applier.telemetry.wording import count, time_text
+
+READ: Final = "topics: records"
+RESOLVED: Final = "topics: resolved events"
+LARGE: Final = "topics: large messages"
+POLL_S: Final = 0.3
+MOST_NAMED: Final = 5
+CHANGEFEED_REMEDY: Final = "Check that the changefeed runs (cdc cli changefeed query), and that it writes to these topics"
+STALLED_REMEDY: Final = (
+    "Check that the changefeed runs. If it no longer uses a partition without records, exclude it with source.partitions"
+)
+"""The same as a catch-up says that cannot go on."""
+
+
+def examine_events(
+    config: Config, source: Source, shared: SharedFacts, listing: Listing, progress: Progress | None, wait_s: float
+) -> Iterator[CheckFinding]:
+    """Read the last records of each partition, then wait for new resolved events."""
+    limits = config.source.required_partitions()
+    streams = {stream: extent for stream, extent in listing.extents.items() if is_required(stream, limits) and has_held_records(extent)}
+    if not streams:
+        yield warning(READ, "no partition has held a record yet", CHANGEFEED_REMEDY)
+        return
+    tail = TopicTail(config.source.selection())
+    positions = {} if progress is None else progress.positions
+    # A damaged record that the replica has passed is of no interest.
+    tail.read(source, [(s, max(e.earliest, positions[s].next_offset if s in positions else e.earliest), e.end) for s, e in streams.items()])
+    shared.set_tables(frozenset(tail.tables))
+    yield from _read_findings(config, tail)
+    yield from _large_findings(config, tail)
+    yield from zone_findings(config, tail.ahead_s)
+    fresh = _wait(source, {stream: extent.end for stream, extent in streams.items()}, tail, wait_s)
+    yield from resolved_findings(streams, fresh, tail, wait_s)
+
+
+def _read_findings(config: Config, tail: TopicTail) -> Iterator[CheckFinding]:
+    tolerated = config.source.on_unreadable is OnRejectedEvent.QUARANTINE
+    for error in tail.failures[:MOST_NAMED]:
+        level = Severity.WARNING if tolerated and isinstance(error, ProtocolError) else Severity.ERROR
+        yield of_error(READ, error, level=level)
+    if not tail.failures:
+        yield ok(READ, f"{count(tail.records, 'record')} at the ends of the partitions can be read")
+
+
+def _large_findings(config: Config, tail: TopicTail) -> Iterator[CheckFinding]:
+    if tail.has_claim_checks and config.source.claim_check.settings() is None:
+        remedy = "Set storage under [source.claim_check] to the changefeed's claim-check-storage-uri"
+        yield problem(LARGE, "the topics have claim-check messages, and their storage is not configured", remedy)
+    if tail.has_key_only_rows and config.source.upstream is None:
+        yield problem(
+            LARGE, "the topics have handle-key-only messages, and upstream is not configured", "Set source.upstream to upstream's TiDB"
+        )
+
+
+def _wait(source: Source, ends: dict[Stream, Offset], tail: TopicTail, wait_s: float) -> frozenset[Stream]:
+    """Return the streams that got a resolved event within ``wait_s``."""
+    seen = TopicTail(tail.selection)
+    until = time.monotonic() + wait_s
+    while len(seen.resolved) < len(ends) and time.monotonic() < until:
+        time.sleep(POLL_S)
+        present = {stream: extent.end for stream, extent in source.listing().extents.items() if stream in ends}
+        # A stream that has shown one needs no further reading.
+        seen.read(source, [(stream, ends[stream], end) for stream, end in present.items() if stream not in seen.resolved])
+        ends |= present
+    tail.resolved |= {stream: max(ts, tail.resolved.get(stream, Ts(0))) for stream, ts in seen.resolved.items()}
+    return frozenset(seen.resolved)
+
+
+def resolved_findings(streams: Collection[Stream], fresh: frozenset[Stream], tail: TopicTail, wait_s: float) -> Iterator[CheckFinding]:
+    """Judge which streams got resolved events. One that gets none while others do holds back the watermark for good."""
+    silent = sorted(set(streams) - fresh)
+    if not silent:
+        yield ok(RESOLVED, f"each of {count(len(streams), 'partition')} got one within {wait_s:g} s")
+    elif not fresh:
+        newest = tail.newest(streams)
+        last = f"the newest one is of {time_text(newest)}" if newest else "the last records have none"
+        yield warning(RESOLVED, f"no partition got one within {wait_s:g} s; {last}", CHANGEFEED_REMEDY)
+    else:
+        named = ", ".join(f"{stream} ({_since(tail, stream)})" for stream in silent[:MOST_NAMED])
+        more = f" and {len(silent) - MOST_NAMED} more" if len(silent) > MOST_NAMED else ""
+        detail = f"{len(silent)} of {count(len(streams), 'partition')} got none within {wait_s:g} s, and others did: {named}{more}"
+        yield problem(RESOLVED, detail, STALLED_REMEDY)
+
+
+def _since(tail: TopicTail, stream: Stream) -> str:
+    newest = tail.resolved.get(stream)
+    return "none in its last records" if newest is None else f"last {time_text(newest)}"

@@ -1,0 +1,33 @@
+"""Which topics the user may read: asked of the brokers, since a topic without records shows nothing."""
+
+from collections.abc import Collection
+from typing import Final
+
+from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka.admin import AclOperation, AdminClient  # type: ignore[attr-defined] # its stubs forget the first one
+
+from applier.sources.kafka.refused_property import refusals_as_config_errors
+from applier.sources.kafka.settings import KafkaSettings
+
+NEEDED: Final = frozenset({AclOperation.READ, AclOperation.ALL, AclOperation.ANY})
+
+
+def unreadable_topics(settings: KafkaSettings, topics: Collection[str]) -> list[str] | None:
+    """Return the topics that the user may not read; None if the brokers do not tell (old ones, and mock clusters)."""
+    if not topics:
+        return []
+    with refusals_as_config_errors(settings):
+        admin = AdminClient(settings.client())
+    asked = TopicCollection(sorted(topics))
+    answers = admin.describe_topics(asked, include_authorized_operations=True, request_timeout=settings.unreachable_after_s)
+    unreadable = []
+    for topic, answer in answers.items():
+        try:
+            operations = answer.result().authorized_operations
+        except KafkaException:
+            return None
+        if not operations:
+            return None
+        if not NEEDED.intersection(operations):
+            unreadable.append(str(topic))
+    return unreadable

@@ -1,0 +1,92 @@
+"""``applier check`` against real servers: what is right, and what is missing."""
+
+import json
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Producer
+
+from applier.check import everything
+from applier.cli.main import run
+from applier.model.position import ts_at
+from tests.builders import wire
+from tests.rig.least_privilege import make_user
+
+PARTITIONS = 3
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture
+def topic(kafka):
+    name = f"check-{uuid4().hex[:8]}"
+    kafka.create_topic(name, PARTITIONS)
+    yield name
+    kafka.delete_topic(name)
+
+
+@pytest.fixture
+def filled(kafka, topic):
+    """A row with the time of its commit at UTC+8 in the first partition, and a resolved event in the others."""
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers} | kafka.properties)
+    ts = ts_at(NOW)
+    moment = datetime.fromtimestamp(NOW.timestamp() + 28800, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    for number in range(4):
+        row = {"u": {"id": wire.integer_key(number), "at": wire.column(7, 64, moment)}}
+        key, value = wire.record((wire.head(ts=ts, schema="applier_test_shop", table="at"), row))
+        producer.produce(topic, value, key, partition=0)
+    for partition in (1, 2):
+        key, value = wire.record(({"ts": ts, "t": 3}, b""))
+        producer.produce(topic, value, key, partition=partition)
+    producer.flush(30)
+    return topic
+
+
+def found(tmp_path, capsys, servers, topics, url, *, wait="0"):
+    path = tmp_path / "applier.toml"
+    path.write_text(f'name = "check"\n[source]\nbootstrap_servers = "{servers}"\ntopics = {json.dumps(topics)}\n[sink]\nurl = "{url}"\n')
+    code = run(["check", "--config", str(path), "--wait", wait, "--json"])
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return code, {(line["check"], line["level"]): line for line in lines}
+
+
+@pytest.mark.on_one_server("mariadb", reason="the checks of Kafka do not depend on the sink")
+def test_a_replica_that_can_run_passes_and_a_wrong_zone_is_told(tmp_path, capsys, kafka, filled, least_privileged_url):
+    code, lines = found(tmp_path, capsys, kafka.bootstrap_servers, [filled], least_privileged_url)
+    assert code == 0, lines
+    for check in ("Kafka", "topics", "topics: permission", "topics: records", "sink: version", "Java", "memory", "sink: sql_mode"):
+        assert (check, "ok") in lines
+    assert "UTC+08:00" in lines["time zone", "warning"]["detail"]
+    assert "no partition got one" in lines["topics: resolved events", "warning"]["detail"]
+
+
+@pytest.mark.on_one_server("mariadb", reason="the checks of Kafka do not depend on the sink")
+def test_every_wrong_topic_is_named_and_a_damaged_record_has_its_place(tmp_path, capsys, kafka, filled, least_privileged_url):
+    code, lines = found(tmp_path, capsys, kafka.bootstrap_servers, [filled, "absent-1"], least_privileged_url)
+    assert code == 2
+    assert "absent-1" in lines["topics", "error"]["detail"]
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers} | kafka.properties)
+    producer.produce(filled, b"garbage", b"garbage", partition=2)
+    producer.flush(30)
+    code, lines = found(tmp_path, capsys, kafka.bootstrap_servers, [filled], least_privileged_url)
+    assert code == 2
+    assert "partition=2, offset=1" in lines["topics: records", "error"]["detail"]
+
+
+@pytest.mark.on_one_server("mariadb", reason="how both servers write grants is tested without them")
+def test_missing_privileges_are_named_with_their_grant(tmp_path, capsys, kafka, filled, mysql_url):
+    lacking = make_user(mysql_url, user="applier_lacks", without="shop.*")
+    code, lines = found(tmp_path, capsys, kafka.bootstrap_servers, [filled], lacking)
+    assert code == 2
+    line = lines["sink: privileges", "error"]
+    assert "lacks SELECT, INSERT, DELETE on applier_test_shop.*" in line["detail"]
+    assert line["remedy"].startswith("GRANT SELECT, INSERT, DELETE ON `applier\\_test\\_shop`.* TO 'applier_lacks'@")
+
+
+def test_a_server_that_does_not_answer_is_told_with_everything_else(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(everything, "PATIENCE_S", 0.5)
+    code, lines = found(tmp_path, capsys, "127.0.0.1:1", ["cdc"], "sqlite:////no/such/directory/x.db")
+    assert code == 2
+    assert "mkdir -p /no/such/directory" in lines["sink", "error"]["remedy"]
+    assert ("Kafka", "error") in lines
+    assert ("Java", "ok") in lines

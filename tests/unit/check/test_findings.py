@@ -1,0 +1,189 @@
+"""What single checks find, without servers."""
+
+import os
+import sys
+import time
+
+import pytest
+
+from applier.check.examination import examine
+from applier.check.finding import Severity, of_error, ok
+from applier.check.machine import disk_findings, machine_memory, memory_finding, size_of
+from applier.check.mysql_server import version_finding
+from applier.check.spark import java_finding, python_finding
+from applier.check.time_zone import zone_findings
+from applier.check.topic_events import resolved_findings
+from applier.check.topic_tail import TopicTail
+from applier.config import load_config
+from applier.model.errors import SinkError
+from applier.model.events import TableName
+from applier.model.position import Stream, Ts
+from applier.selection import EVERYTHING
+from applier.sinks.mysql.grants import Grants
+
+GIB = 1024**3
+STREAMS = [Stream("cdc", partition) for partition in range(3)]
+
+
+def config(**source):
+    known = {"bootstrap_servers": "127.0.0.1:1", "topics": ["cdc"], **source}
+    return load_config(None, {"source": known, "sink": {"url": "sqlite:///x.db"}}, environment={})
+
+
+def levels(findings):
+    return [finding.level for finding in findings]
+
+
+# --- groups
+
+
+def test_a_group_that_fails_is_a_finding_and_the_others_go_on():
+    def refused():
+        yield ok("first", "well")
+        raise SinkError("the database refused", remedy="Ask it again", code=1)
+
+    def broken():
+        raise ZeroDivisionError
+
+    found = list(examine({"one": refused, "two": broken, "three": lambda: [ok("last", "well")]}, within_s=10))
+    assert [(finding.check, finding.level) for finding in found] == [
+        ("first", Severity.OK),
+        ("one", Severity.ERROR),
+        ("two", Severity.WARNING),
+        ("last", Severity.OK),
+    ]
+
+
+def test_a_group_that_takes_too_long_is_a_warning():
+    began = time.monotonic()
+    assert levels(examine({"slow": lambda: time.sleep(5) or []}, within_s=0.1)) == [Severity.WARNING]
+    assert time.monotonic() - began < 3
+
+
+def test_a_finding_of_an_error_has_its_facts_and_its_remedy():
+    finding = of_error("sink", SinkError("the database refused", remedy="Ask it again", code=1, table=None))
+    assert finding.as_object() == {"check": "sink", "level": "error", "detail": "the database refused (code=1)", "remedy": "Ask it again"}
+
+
+# --- machine
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("1g", GIB), ("512m", GIB // 2), ("1024", GIB), ("2GB", 2 * GIB), ("1 tb", 1024 * GIB), ("x", None)]
+)
+def test_a_size_is_read_as_spark_writes_it(text, size):
+    assert size_of(text) == size
+
+
+@pytest.mark.parametrize(
+    ("heap", "machine", "level"),
+    [("1g", 4 * GIB, Severity.OK), ("1g", 3 * GIB // 2, Severity.WARNING), ("8g", 4 * GIB, Severity.ERROR), ("much", GIB, Severity.ERROR)],
+)
+def test_the_heap_is_compared_with_the_machine(heap, machine, level):
+    assert memory_finding(heap, machine, is_local=True, cores=2).level is level
+
+
+def test_a_cluster_has_its_workers_elsewhere():
+    assert memory_finding("1g", 2 * GIB, is_local=False, cores=64).level is Severity.OK
+
+
+def test_the_limit_of_a_container_counts(tmp_path):
+    (tmp_path / "memory.max").write_text("1048576\n")
+    (tmp_path / "none").write_text("max\n")
+    assert machine_memory([tmp_path / "memory.max", tmp_path / "none", tmp_path / "absent"]) == 1048576
+
+
+def test_one_usable_directory_is_enough_for_spark(tmp_path):
+    (tmp_path / "file").touch()
+    assert levels(disk_findings([tmp_path / "file", tmp_path / "made" / "later"], needed=1)) == [Severity.WARNING, Severity.OK]
+    assert levels(disk_findings([tmp_path / "file"], needed=1)) == [Severity.ERROR]
+
+
+def test_little_disk_is_a_warning(tmp_path):
+    assert levels(disk_findings([tmp_path], needed=10**18)) == [Severity.WARNING]
+
+
+# --- Spark
+
+
+def test_java_is_found_where_spark_env_names_it(tmp_path):
+    for version, level in (("17.0.1", Severity.OK), ("1.8.0_202", Severity.ERROR)):
+        java = tmp_path / version / "bin" / "java"
+        java.parent.mkdir(parents=True)
+        java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+        java.chmod(0o755)
+        (tmp_path / "spark-env.sh").write_text(f"JAVA_HOME={tmp_path / version}\n")
+        environment = {**os.environ, "SPARK_CONF_DIR": str(tmp_path), "JAVA_HOME": "/nowhere"}
+        assert java_finding(environment).level is level
+
+
+def test_a_missing_java_is_an_error():
+    assert java_finding({**os.environ, "JAVA_HOME": "/nowhere"}).level is Severity.ERROR
+
+
+def test_another_python_is_named_before_spark_starts(tmp_path):
+    other = tmp_path / "python"
+    other.write_text("#!/bin/sh\necho 3.8\n")
+    other.chmod(0o755)
+    for python in (str(other), "/no/python"):
+        finding = python_finding(python)
+        assert finding.level is Severity.ERROR
+        assert "PYSPARK_PYTHON" in finding.detail
+        assert sys.executable in finding.remedy
+    assert python_finding(sys.executable).level is Severity.OK
+
+
+# --- events
+
+
+@pytest.mark.parametrize(("fresh", "level"), [((0, 1, 2), Severity.OK), ((), Severity.WARNING), ((0, 1), Severity.ERROR)])
+def test_a_partition_that_never_resolves_is_an_error_while_others_do(fresh, level):
+    tail = TopicTail(EVERYTHING, resolved={STREAMS[2]: Ts(1_700_000_000_000 << 18)})
+    found = list(resolved_findings(STREAMS, frozenset(STREAMS[p] for p in fresh), tail, 1.0))
+    assert levels(found) == [level]
+    if level is Severity.ERROR:
+        assert "cdc/2 (last 2023-11-14" in found[0].detail
+
+
+HOURS_8 = [28800.5, 28799.0, 28803.0, 12.0 * 3600 * 30]
+
+
+def test_times_of_another_zone_are_a_warning():
+    assert levels(zone_findings(config(), HOURS_8)) == [Severity.WARNING]
+    assert "UTC+08:00" in zone_findings(config(), HOURS_8)[0].detail
+
+
+@pytest.mark.parametrize("zone", ["+08:00", "Asia/Singapore"])
+def test_times_of_the_configured_zone_are_right(zone):
+    assert zone_findings(config(time_zone=zone), HOURS_8)[-1].level is Severity.OK
+
+
+def test_few_rows_or_odd_times_say_nothing_of_the_zone():
+    assert levels(zone_findings(config(time_zone="Etc/UTC"), [28800.0, 28800.0, 400.0, -400.0, 500.0])) == [Severity.OK]
+
+
+# --- server
+
+
+@pytest.mark.parametrize(
+    ("version", "level"),
+    [
+        ("10.11.19-MariaDB-0+deb12u1", Severity.OK),
+        ("9.7.0", Severity.OK),
+        ("8.4.2", Severity.OK),
+        ("5.7.44-log", Severity.WARNING),
+        ("10.3.1-MariaDB", Severity.WARNING),
+        ("8.0.11-TiDB-v8.5.0", Severity.WARNING),
+    ],
+)
+def test_the_version_of_a_server_is_judged(version, level):
+    assert version_finding(version).level is level
+
+
+@pytest.mark.parametrize(
+    "grant",
+    ["GRANT SELECT,INSERT ON shop.* TO 'a'@'%'", "GRANT SELECT,INSERT ON `shop`.* TO 'a'@'%'", "GRANT INSERT ON shop.orders TO 'a'@'%'"],
+)
+def test_grants_are_read_as_tidb_writes_them(grant):
+    assert Grants([grant]).allows("INSERT", TableName("shop", "orders"))
+    assert not Grants([grant]).allows("DELETE", TableName("shop", "orders"))
