@@ -13,10 +13,12 @@ from typing import Final
 
 from pyspark import SparkConf, SparkContext
 
+from applier.model.errors import ApplierError
 from applier.spark import java_options
 from applier.spark.class_archive import archive_options
 from applier.spark.failure import UNANSWERED
 from applier.spark.jvm import drop_dead_jvm, start_jvm
+from applier.spark.python_check import check_executors, check_local_python
 
 LOGGER: Final = logging.getLogger("applier")
 
@@ -57,6 +59,11 @@ def is_submitted() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
+def is_local(master: str) -> bool:
+    """Whether the tasks run in processes of this machine that the driver's JVM starts."""
+    return master == "local" or master.startswith("local[")
+
+
 def submitted_master() -> str | None:
     """Return the master that spark-submit has chosen; None if it did not start this process."""
     if not is_submitted():
@@ -73,15 +80,25 @@ def start_context(app_name: str, master: str, conf: Mapping[str, str], worker_da
     """
     began = time.monotonic()
     context = _start_context(app_name, master, conf, worker_daemon)
+    # Local workers of a Spark of our own have the Python that was checked before.
+    if is_submitted() or not is_local(master):
+        try:
+            check_executors(context)
+        except ApplierError:
+            end_context(context)
+            raise
     LOGGER.info("spark_started", extra={"seconds": round(time.monotonic() - began, 1), "master": context.master})
     return context
 
 
 def _start_context(app_name: str, master: str, conf: Mapping[str, str], worker_daemon: str) -> SparkContext:
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # PySpark reads the variable only: spark-submit alone would know the property.
+    os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
     if submitted_master() is not None:
         # The driver's JVM runs already.
         return SparkContext.getOrCreate(_with_java_options(_configured(SparkConf(), app_name, DEFAULTS, conf), "executor"))
+    if is_local(master):
+        check_local_python(os.environ["PYSPARK_PYTHON"])
     local = {**DEFAULTS, **LOCAL_DEFAULTS, "spark.python.daemon.module": worker_daemon}
     defaults = local if master.startswith("local") else DEFAULTS
     spark_conf = _with_java_options(_configured(SparkConf(), app_name, defaults, conf).setMaster(master), "executor")
