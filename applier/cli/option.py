@@ -10,6 +10,7 @@ import typer
 from applier.config import Config, load_config, remove_from_environment
 from applier.model.errors import ConfigError
 from applier.model.position import Ts, ts_at
+from applier.telemetry.foreign_text import capture_stderr
 from applier.telemetry.log import use_format
 
 DEFAULT_CONFIG: Final = Path("applier.toml")
@@ -30,6 +31,8 @@ def read_config(path: Path) -> Config:
     # At once: Spark's JVM and Python workers inherit the environment, which may hold the sink's password.
     remove_from_environment(os.environ)
     use_format(config.log.format)
+    if config.log.format == "json":
+        capture_stderr()
     return config
 
 

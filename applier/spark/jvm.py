@@ -1,8 +1,8 @@
 """The JVM of a driver that spark-submit has not started: its output goes through a pipe, and lines that would mislead are left out.
 
 The launcher adds an incubator module to every JVM, and the JVM warns of it before any option or logging configuration is read. Every
-line but that one is passed on to ``sys.stderr`` as it is at that moment: a display shows it above itself. Nothing goes to the standard
-output, which belongs to the command's result.
+line but that one goes to the log (``foreign_output``), also those of Python workers, whose standard error is the JVM's. Nothing goes to
+the standard output, which belongs to the command's result.
 
 A context that is stopped while a job runs makes Spark and its Python workers log errors about one another (broken pipes, missing
 blocks). Code that stops one mutes the JVM before: an operator must not take them for the reason of the stop.
@@ -10,7 +10,6 @@ blocks). Code that stops one mutes the JVM before: an operator must not take the
 
 import atexit
 import os
-import sys
 from contextlib import suppress
 from threading import Event, Thread
 from typing import IO, Any, Final
@@ -22,6 +21,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
 from applier.model.errors import ConfigError
+from applier.spark.foreign_output import ForeignOutput
 
 NOISE: Final = ("WARNING: Using incubator modules: ",)
 REMEDY: Final = "The lines above say why. Spark needs Java 17 or newer: set JAVA_HOME to it. [spark.conf] may also ask for too much memory"
@@ -95,13 +95,13 @@ def _launch(conf: SparkConf, output: int) -> JavaGateway:
 
 
 def forward(output: IO[str]) -> None:
-    """Pass the lines of ``output`` on to standard error until its end, without the noise, and without those of a muted JVM."""
+    """Pass the lines of ``output`` on to the log until its end, without the noise, and without those of a muted JVM."""
+    entries = ForeignOutput("spark")
     with output:
         for line in output:
             if not line.startswith(NOISE) and not _muted.is_set():
-                with suppress(OSError, ValueError):  # nobody reads standard error any more: the JVM must not wait for that
-                    sys.stderr.write(line)
-                    sys.stderr.flush()
+                entries.feed(line)
+    entries.flush()
 
 
 def _end(process: Any, forwarder: Thread) -> None:

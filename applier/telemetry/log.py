@@ -8,6 +8,9 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal, TextIO, TypeAlias
 
 from applier.model.position import Ts, datetime_of
+from applier.spark.foreign_output import kafka_facts
+from applier.telemetry.foreign_text import LogWriter
+from applier.telemetry.log_event import LogEvent
 from applier.telemetry.retries import log_retries
 
 LogFormat: TypeAlias = Literal["text", "json"]
@@ -39,7 +42,9 @@ class FactFormatter(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name that logging calls
         """Append the facts to the line, before a traceback if there is one."""
-        return super().formatMessage(record) + "".join(f" {name}={_shown(name, value)}" for name, value in sorted(_facts(record).items()))
+        # The whole output of another program is for collectors: a person sees its first line and its cause.
+        facts = {name: value for name, value in _facts(record).items() if name != "output"}
+        return super().formatMessage(record) + "".join(f" {name}={_shown(name, value)}" for name, value in sorted(facts.items()))
 
 
 class JsonFormatter(logging.Formatter):
@@ -69,7 +74,7 @@ class StderrHandler(logging.StreamHandler[TextIO]):
     @property
     def stream(self) -> TextIO:  # type: ignore[override] # an attribute in StreamHandler, a look-up here
         """The standard error stream as it is now."""
-        return sys.stderr
+        return sys.stderr.target if isinstance(sys.stderr, LogWriter) else sys.stderr
 
 
 class RepetitionFilter(logging.Filter):
@@ -91,6 +96,14 @@ class RepetitionFilter(logging.Filter):
         return True
 
 
+def in_log_form(record: logging.LogRecord) -> bool:
+    """Give a line of librdkafka the form of an event: a constant name, and facts."""
+    if record.name == KAFKA_LOGGER_NAME and (facts := kafka_facts(record.getMessage())) is not None:
+        record.msg, record.args = LogEvent.KAFKA_CLIENT, ()
+        vars(record).update(facts)
+    return True
+
+
 def is_not_of_py4j(record: logging.LogRecord) -> bool:
     """Leave out the tracebacks that py4j logs when its JVM has ended: the program reports that itself."""
     return not (record.name == "root" and record.module in PY4J_MODULES)
@@ -106,6 +119,7 @@ def configure_logging(level: int = UNASKED) -> None:
     handler.setFormatter(FactFormatter())
     handler.addFilter(RepetitionFilter())
     handler.addFilter(is_not_of_py4j)
+    handler.addFilter(in_log_form)  # after the filter of repetitions, which compares whole lines
     root.addHandler(handler)
     logging.getLogger(LOGGER_NAME).setLevel(level)
     for name in NOISY_LOGGERS:

@@ -102,6 +102,12 @@ class LogEvent(StrEnum):
     SHUTDOWN_FORCED = "shutdown_forced", logging.WARNING, "the process ends at once; the next start continues from the checkpoint"
     SHUTDOWN_COMPLETE = "shutdown_complete", logging.INFO, "the run has saved its progress and ends"
     COMMAND_FAILED = "command_failed", logging.ERROR, "a command ends with `exit_code`; `error_message` and `remedy` say why and what to do"
+    FOREIGN_OUTPUT = (
+        "foreign_output",
+        logging.WARNING,
+        "an entry that Spark, a Python worker or a library has printed: `text`, its `cause`, and in JSON all of it as `output`",
+    )
+    KAFKA_CLIENT = "kafka_client", logging.WARNING, "a line of librdkafka, Kafka's client"
     COMMAND_INTERRUPTED = "command_interrupted", logging.WARNING, "Ctrl-C has ended a command; `reason` says what that means"
     UNEXPECTED_ERROR = (
         "unexpected_error",
