@@ -85,6 +85,10 @@ DELETE FROM applier.owner_session WHERE name = :name AND token = :token;
 SELECT ddl_ts, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error
 FROM applier.ddl_ledger WHERE name = :name;
 
+-- ledger_recent: the newest DDLs, with the beginning of their texts
+SELECT ddl_ts, schema_name, table_name, ddl_type, SUBSTR(query, 1, :at_most_text) AS query, state, began_at, ended_at,
+SUBSTR(error, 1, :at_most_text) AS error FROM applier.ddl_ledger WHERE name = :name ORDER BY ddl_ts DESC, began_at DESC LIMIT :at_most;
+
 -- ledger_since: which DDLs the ledger has from a timestamp on, without their texts
 SELECT ddl_ts, schema_name, table_name, touches, state FROM applier.ddl_ledger WHERE name = :name AND ddl_ts >= :ddl_ts;
 
@@ -141,6 +145,11 @@ VALUES (:name, :topic, :partition_number, :record_offset, :event_index, :piece, 
 SELECT topic, partition_number, record_offset, event_index, schema_name, table_name, handle_key, commit_ts, error, state, found_at, settled_at,
 settled_by FROM applier.quarantine WHERE name = :name AND piece = 0
 ORDER BY found_at, topic, partition_number, record_offset, event_index;
+
+-- quarantine_recent: the events that wait for the operator, then the newest of the others, with the beginning of their texts
+SELECT topic, partition_number, record_offset, event_index, schema_name, table_name, commit_ts, SUBSTR(error, 1, :at_most_text) AS error, state, found_at, settled_at,
+settled_by FROM applier.quarantine WHERE name = :name AND piece = 0
+ORDER BY CASE WHEN state = 'held' THEN 0 ELSE 1 END, found_at DESC, topic, partition_number, record_offset, event_index LIMIT :at_most;
 
 -- quarantine_places: the quarantined events at offsets that a run may read again
 SELECT q.topic, q.partition_number, q.record_offset, q.event_index FROM applier.quarantine q

@@ -1,16 +1,19 @@
 """``[http]``: where a daemon answers about itself."""
 
 import re
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, Self
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
+from applier.config.secret import SecretFile
 from applier.config.section import Seconds, Section
 from applier.config.value import refuse
 
 LISTEN: Final = re.compile(r"(?:(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+)):)?(?P<port>\d{1,5})")
 LOOPBACK: Final = "127.0.0.1"
 MAX_PORT: Final = 65535
+HOST_NAME: Final = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
+MIN_TOKEN: Final = 16
 
 
 class Listen(NamedTuple):
@@ -37,7 +40,7 @@ def parse_listen(value: Any) -> Listen | None:
     return Listen(match["v6"] or match["host"] or LOOPBACK, int(match["port"]))
 
 
-# Loopback, because the server has no password.
+# Loopback, because the server asks for no password.
 DEFAULT_LISTEN: Final = Listen(LOOPBACK, 9464)
 
 
@@ -47,3 +50,22 @@ class HttpConfig(Section):
     listen: Annotated[Listen | None, BeforeValidator(parse_listen)] = DEFAULT_LISTEN
     unhealthy_after_s: Seconds = 600.0
     """``/healthz`` fails after so many seconds without progress of the loop."""
+    names: tuple[Annotated[str, Field(pattern=HOST_NAME)], ...] = ()
+    """Host names under which browsers may open the page, beside localhost and the name in ``listen``."""
+    token: SecretStr | None = None
+    """Allows ``POST /api/pause`` and ``/api/resume``; without it they are refused."""
+    token_file: SecretFile | None = None
+
+    @model_validator(mode="after")
+    def _check_token(self) -> Self:
+        if self.token is not None and self.token_file is not None:
+            raise refuse("sets both token and token_file", "Remove one of them")
+        if self.secret and len(self.secret) < MIN_TOKEN:
+            raise refuse(f"has a token of fewer than {MIN_TOKEN} characters", "Make one with: openssl rand -hex 16")
+        return self
+
+    @property
+    def secret(self) -> str:
+        """The token; "" without one."""
+        token = self.token_file if self.token is None else self.token
+        return "" if token is None else token.get_secret_value()

@@ -20,6 +20,7 @@ from applier.replica.shutdown import Shutdown
 from applier.run.assembly import as_submitted, begin, engine_settings, open_components, warn_of_zone
 from applier.run.retry import retrying
 from applier.status.http_endpoint import HttpEndpoint
+from applier.status.replica_access import SinkAccess
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor, MonitorSettings
 from applier.telemetry.observer import Observer
@@ -63,7 +64,7 @@ def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shu
         observer, MonitorSettings(replica=config.name, stall_after_s=config.source.stall_after_s, retry_for_s=config.run.retry_for_s)
     )
     with retries_noted(monitor), ignoring_retries_at_shutdown(shutdown, monitor), ExitStack() as stack:
-        endpoint = stack.enter_context(HttpEndpoint(config.http, monitor))
+        endpoint = stack.enter_context(HttpEndpoint(config.http, monitor, SinkAccess(config.sink_settings())))
         stack.callback(monitor.finish)
         # From here on: opening may hang too (a database that accepts connections and does not answer).
         stack.enter_context(Watchdog(monitor))

@@ -8,7 +8,11 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from applier.model.errors import ConfigError
-from applier.status.server import StatusApp, StatusServer
+from applier.status.app import Commands, PageParts, StatusApp
+from applier.status.caller import names_of
+from applier.status.history import History
+from applier.status.replica_access import ReplicaAccess
+from applier.status.server import StatusServer
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor
 
@@ -40,16 +44,31 @@ class EndpointSettings(Protocol):
         """How long the run may make no progress before ``/healthz`` answers 503."""
         ...
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Host names, beside that of ``listen``, under which browsers may ask."""
+        ...
+
+    @property
+    def secret(self) -> str:
+        """The token of commands; "": there are none."""
+        ...
+
 
 class HttpEndpoint:
     """The HTTP server of one run."""
 
-    def __init__(self, settings: EndpointSettings, monitor: Monitor) -> None:
+    def __init__(
+        self, settings: EndpointSettings, monitor: Monitor, access: ReplicaAccess | None = None, commands: Commands | None = None
+    ) -> None:
         self._monitor = monitor
         self._server: StatusServer | None = None
         self._is_reported = False
+        self._history = History(monitor.state)
         if settings.listen is not None:
-            app = StatusApp(monitor.state, settings.unhealthy_after_s)
+            names = names_of(settings.listen.host, settings.names)
+            parts = PageParts(access=access, commands=commands, history=self._history, names=names, token=settings.secret)
+            app = StatusApp(monitor.state, settings.unhealthy_after_s, parts)
             self._server = StatusServer(settings.listen.host, settings.listen.port, app)
 
     def open(self) -> None:
@@ -79,10 +98,13 @@ class HttpEndpoint:
             self._monitor.note(LogEvent.HTTP_LISTENING, address=self._server.address)
 
     def __enter__(self) -> Self:
-        """Return itself."""
+        """Begin the history."""
+        if self._server is not None:
+            self._history.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Close."""
+        self._history.close()
         if self._server is not None:
             self._server.close()

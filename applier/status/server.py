@@ -1,40 +1,27 @@
-"""A small HTTP server beside the run: ``/metrics`` for Prometheus, ``/healthz`` and ``/readyz`` for a supervisor, ``/status`` as JSON.
+"""A small HTTP server beside the run: it serves ``StatusApp`` from threads of its own.
 
-It reads the frozen state and nothing else; its threads never touch the engine. It shows no secrets, accepts no commands, and listens on
-loopback by default: there is no password.
+It shows no secrets and listens on loopback by default: nobody is asked for a password, except for the two commands, which need a token.
 """
 
 import errno
-import json
 import logging
 import sys
-import time
-from collections.abc import Callable, Iterable
-from http import HTTPStatus
 from ipaddress import ip_address
 from socket import AF_INET6
 from socketserver import TCPServer, ThreadingMixIn
 from threading import Thread
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from prometheus_client import make_wsgi_app
-
 from applier.model.errors import ConfigError
-from applier.status.run_document import run_document
+from applier.status.app import StatusApp
 from applier.telemetry.log import LOGGER_NAME
 from applier.telemetry.log_event import LogEvent
-from applier.telemetry.metric import registry_of
-from applier.telemetry.run_state import RunState
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 LOGGER: Final = logging.getLogger(LOGGER_NAME)
 REQUEST_TIMEOUT_S: Final = 10.0
 """The connection of a client that sends nothing for so long is closed."""
-JSON: Final = "application/json; charset=utf-8"
 
 
 class _Server(ThreadingMixIn, WSGIServer):
@@ -68,36 +55,6 @@ class _Handler(WSGIRequestHandler):
     def address_string(self) -> str:
         """Return the address without a DNS look-up."""
         return str(self.client_address[0])
-
-
-class StatusApp:
-    """The WSGI application. ``unhealthy_after_s``: how long the run may make no progress before ``/healthz`` answers 503."""
-
-    def __init__(self, state: Callable[[], RunState], unhealthy_after_s: float) -> None:
-        self._state, self._unhealthy_after_s = state, unhealthy_after_s
-        self._metrics = make_wsgi_app(registry_of(state))
-
-    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        """Answer one request."""
-        path = environ.get("PATH_INFO", "")
-        if environ["REQUEST_METHOD"] != "GET":
-            return _answer(start_response, HTTPStatus.METHOD_NOT_ALLOWED, {"error": "only GET is allowed"})
-        if path == "/metrics":
-            # The library's app negotiates the format and compresses.
-            metrics: Iterable[bytes] = self._metrics(environ, start_response)
-            return metrics
-        state = self._state()
-        # Computed at the request: a loop that hangs makes no new state that could say so.
-        is_alive = state.is_alive(time.monotonic(), self._unhealthy_after_s)
-        match path:
-            case "/healthz":
-                return _answer(start_response, _status(is_alive), {"is_alive": is_alive, "phase": state.phase})
-            case "/readyz":
-                return _answer(start_response, _status(state.is_ready), {"is_ready": state.is_ready, "phase": state.phase})
-            case "/status":
-                return _answer(start_response, HTTPStatus.OK, run_document(state, unix_s=time.time(), is_alive=is_alive))
-            case _:
-                return _answer(start_response, HTTPStatus.NOT_FOUND, {"error": "unknown path: use /metrics, /healthz, /readyz or /status"})
 
 
 class StatusServer:
@@ -141,16 +98,6 @@ class StatusServer:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Close."""
         self.close()
-
-
-def _status(is_well: bool) -> HTTPStatus:  # noqa: FBT001 - its only argument
-    return HTTPStatus.OK if is_well else HTTPStatus.SERVICE_UNAVAILABLE
-
-
-def _answer(start_response: "StartResponse", status: HTTPStatus, value: dict[str, Any]) -> list[bytes]:
-    body = json.dumps(value).encode() + b"\n"
-    start_response(f"{status.value} {status.phrase}", [("Content-Type", JSON), ("Content-Length", str(len(body)))])
-    return [body]
 
 
 def _is_v6(host: str) -> bool:

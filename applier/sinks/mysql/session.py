@@ -23,6 +23,8 @@ from applier.sinks.mysql.session_variables import comparison_variables_of, set_v
 from applier.sinks.settings import BulkLoad, SinkSettings, Tls
 
 CONNECT_TIMEOUT_S = 10
+GLANCE_S = 3
+"""How long somebody who looks at a page waits for each step of the answer."""
 WRITER_IDLE_S = 600
 """A frozen writer holds the progress row no longer than this. Not shorter: between two statements a shuffle may be read."""
 DAY_S = 86_400
@@ -42,6 +44,8 @@ class Purpose(Enum):
     """Renews the heartbeat: times out before the lease ends."""
     COMPARE = "compare"
     """Reads tables of upstream or of the sink, in consistent snapshots."""
+    GLANCE = "glance"
+    """Reads a little for somebody who waits for it."""
 
 
 def open_session(settings: SinkSettings, purpose: Purpose) -> Connection:
@@ -53,6 +57,18 @@ def open_comparison(settings: SinkSettings, statement_timeout_s: int) -> Connect
     """Open a session that only reads, on upstream or the sink; errors as those of ``open_session``. It needs no privilege but SELECT."""
     wanted = comparison_variables_of(settings, statement_timeout_s)
     return _open(settings, Purpose.COMPARE, wanted, statement_timeout_s + settings.silence_s)
+
+
+@contextmanager
+def glancing(settings: SinkSettings) -> Iterator[Connection]:
+    """Give a session of its own for a short read, beside whatever this process does with the sink; errors as those of ``open_session``."""
+    connection = _open(settings, Purpose.GLANCE, comparison_variables_of(settings, GLANCE_S), GLANCE_S)
+    try:
+        yield connection
+    except (SQLAlchemyError, OSError) as error:
+        raise translate(error, "reading the bookkeeping", replica=settings.name) from error
+    finally:
+        discard(connection)
 
 
 def _open(settings: SinkSettings, purpose: Purpose, wanted: Mapping[str, str | float], read_timeout_s: int) -> Connection:
@@ -193,6 +209,8 @@ def _engine(url: str, tls: Tls, purpose: Purpose, read_timeout_s: int, lease_s: 
     if purpose is Purpose.BEAT:
         timeout_s = max(2, lease_s)
         connect_timeout_s = min(connect_timeout_s, max(2, int(lease_s)))
+    if purpose is Purpose.GLANCE:
+        connect_timeout_s = min(connect_timeout_s, GLANCE_S)
     # These override the options of the URL; `sink_url` allows only harmless ones.
     forced: dict[str, Any] = {
         "autocommit": False,
@@ -219,7 +237,7 @@ def _idle_s(purpose: Purpose) -> int:
             return WRITER_IDLE_S
         case Purpose.OWN:
             return YEAR_S
-        case Purpose.CONTROL | Purpose.BEAT | Purpose.COMPARE:
+        case Purpose.CONTROL | Purpose.BEAT | Purpose.COMPARE | Purpose.GLANCE:
             return DAY_S
 
 

@@ -22,6 +22,8 @@ from applier.sinks.sqlite.errors import translate
 
 OLDEST: Final = (3, 37, 0)
 """STRICT tables came with 3.37."""
+GLANCE_S: Final = 3
+"""How long somebody who looks at a page waits for a file that is busy."""
 WRITE_AHEAD_PATIENCE_S: Final = 50.0
 WRITE_AHEAD_PAUSE_S: Final = 0.01
 PRIMARY_CODE: Final = 0xFF
@@ -91,6 +93,18 @@ def transaction(engine: Engine, **facts: Any) -> Iterator[Connection]:
             yield connection
     except (DBAPIError, sqlite3.Error) as error:
         raise translate(error, **facts) from error
+
+
+@contextmanager
+def glancing(url: str) -> Iterator[Connection]:
+    """Give a connection of its own for a short read, beside whatever this process does with the file. FatalSinkError if there is none."""
+    path = database_path(url)
+    engine = open_engine(path, GLANCE_S)
+    try:
+        with snapshot(engine, path) as connection:
+            yield connection
+    finally:
+        engine.dispose()
 
 
 @contextmanager

@@ -15,7 +15,8 @@ from applier.sinks.factory import open_sink
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.settings import SinkSettings
 from applier.status import query as status_query
-from applier.status.server import StatusApp, StatusServer
+from applier.status.app import StatusApp
+from applier.status.server import StatusServer
 from applier.telemetry.run_state import RunState
 
 TS = Ts(1_700_000_000_123 << 18)

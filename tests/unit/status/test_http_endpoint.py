@@ -7,7 +7,8 @@ import pytest
 
 from applier.model.errors import ConfigError
 from applier.status.http_endpoint import HttpEndpoint
-from applier.status.server import StatusApp, StatusServer
+from applier.status.app import StatusApp
+from applier.status.server import StatusServer
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import SilentObserver
 from tests.builders.run_state import STATE
@@ -26,6 +27,8 @@ class Address:
 class Settings:
     listen: Address | None
     unhealthy_after_s: float = 600.0
+    names: tuple[str, ...] = ()
+    secret: str = ""
 
 
 class NoteBook(SilentObserver):

@@ -1,0 +1,78 @@
+"""The newest entries of the ledger and of the quarantine, for people who look at a running replica: a few, with their texts cut."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from applier.ddl import ddl_type_name
+from applier.model.position import NO_TS, Offset, Stream, Ts, datetime_of
+from applier.model.rejected_event import EventPlace
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, as_datetime
+
+MAX_ENTRIES: Final = 100
+MAX_TEXT: Final = 2000
+"""Characters of a statement or an error. The commands show the whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """A look at the bookkeeping of one replica, as JSON objects. Statements inside the caller's transaction."""
+
+    bookkeeping: Bookkeeping
+
+    def ddls(self, connection: Connection) -> dict[str, Any]:
+        """Return the newest DDLs first."""
+        rows = self.bookkeeping.run(connection, "ledger_recent", at_most=MAX_ENTRIES, at_most_text=MAX_TEXT)
+        return {"ddls": [_ddl(row) for row in rows], "at_most": MAX_ENTRIES}
+
+    def quarantine(self, connection: Connection) -> dict[str, Any]:
+        """Return the events that wait for the operator first, then the newest of the others."""
+        rows = self.bookkeeping.run(connection, "quarantine_recent", at_most=MAX_ENTRIES, at_most_text=MAX_TEXT)
+        held = int(self.bookkeeping.run(connection, "quarantine_count").scalar_one())
+        return {"held": held, "entries": [_entry(row) for row in rows], "at_most": MAX_ENTRIES}
+
+
+def _ddl(row: Any) -> dict[str, Any]:
+    ts = Ts(int(row.ddl_ts))
+    return {
+        # As text: JavaScript rounds integers above 2**53.
+        "ts": str(ts),
+        "time": _time_of(ts),
+        "schema": row.schema_name,
+        "table": row.table_name,
+        "type": ddl_type_name(row.ddl_type),
+        "query": row.query,
+        "state": row.state,
+        "began_at": _moment(row.began_at),
+        "ended_at": _moment(row.ended_at),
+        "error": row.error,
+    }
+
+
+def _entry(row: Any) -> dict[str, Any]:
+    place = EventPlace(Stream(row.topic, row.partition_number), Offset(row.record_offset), row.event_index)
+    ts = Ts(int(row.commit_ts))
+    return {
+        # Not the key: it is a part of a row, and there is no password. `applier quarantine show` shows it.
+        "place": str(place),
+        "stream": str(place.stream),
+        "offset": place.offset,
+        "state": row.state,
+        "ts": str(ts) if ts else None,
+        "time": _time_of(ts),
+        "schema": row.schema_name,
+        "table": row.table_name,
+        "error": row.error,
+        "found_at": _moment(row.found_at),
+        "settled_at": _moment(row.settled_at),
+        "settled_by": row.settled_by,
+    }
+
+
+def _time_of(ts: Ts) -> str | None:
+    return None if ts == NO_TS else datetime_of(ts).isoformat(timespec="milliseconds")
+
+
+def _moment(value: Any) -> str | None:
+    return None if value is None else as_datetime(value).isoformat(timespec="milliseconds")

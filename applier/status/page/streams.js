@@ -1,0 +1,111 @@
+"use strict";
+// Every stream's resolved time as a bar that ends where the stream is, on an axis that ends now. The line through all bars is the watermark.
+
+const SPANS_S = [10, 30, 60, 300, 600, 1800, 3600, 10800, 21600, 43200, 86400, 172800, 604800, 2592000, 31536000];
+const MANY = 24; // more of them are first shown as one picture, with the latest ten below
+const SHOWN_OF_MANY = 10;
+const LATE_S = 60;
+const SVG = "http://www.w3.org/2000/svg";
+
+const streamRows = new Map();
+let showsAll = false;
+
+function axisSpan(lags) {
+  const most = Math.max(0, ...lags) * 1.05;
+  return SPANS_S.find((span) => span >= most) ?? most;
+}
+
+function showStreams(status, now) {
+  const streams = Object.entries(status.streams).map(([name, stream]) => ({ name, ...stream }));
+  const known = streams.filter((stream) => stream.lag_s !== null);
+  const span = axisSpan(known.map((stream) => stream.lag_s));
+  const watermarkLag = known.length ? Math.max(...known.map((stream) => stream.lag_s)) : 0;
+  const at = (lag) => (lag === null ? 0 : Math.max(0, 1 - lag / span));
+  const many = streams.length > MANY;
+  streams.sort(many && !showsAll ? byLag : byName);
+  const shown = many && !showsAll ? streams.slice(0, SHOWN_OF_MANY) : streams;
+
+  describeStreams(streams, watermarkLag, many);
+  showAxis(span);
+  showOverview(many ? [...streams].sort(byName) : [], at, watermarkLag, span);
+  const body = byId("stream-rows");
+  body.style.setProperty("--w", at(watermarkLag));
+  const rows = shown.map((stream) => streamRow(stream, status, now, at, watermarkLag));
+  if (rows.length !== body.children.length || rows.some((row, index) => body.children[index] !== row)) body.replaceChildren(...rows);
+  byId("streams-scroll").classList.toggle("tall", many && showsAll);
+}
+
+const byLag = (one, other) => (other.lag_s ?? Infinity) - (one.lag_s ?? Infinity) || byName(one, other);
+const byName = (one, other) => one.name.localeCompare(other.name, "en", { numeric: true });
+
+function describeStreams(streams, watermarkLag, many) {
+  const late = streams.filter((stream) => stream.lag_s === null || stream.lag_s > LATE_S).length;
+  const sum = streams.length === 0 ? "none is known yet" : `${several(streams.length, "partition")}, ${late ? `${count(late)} more than a minute behind` : "all within a minute of now"}`;
+  write(byId("streams-caption"), `${sum}${streams.length ? `. Watermark (black line): ${duration(watermarkLag)} ago` : ""}`);
+  const button = byId("all-streams");
+  button.hidden = !many;
+  write(button, showsAll ? `Show only the ${SHOWN_OF_MANY} furthest behind` : `Show all ${count(streams.length)} partitions`);
+  button.setAttribute("aria-expanded", String(showsAll));
+}
+
+function showAxis(span) {
+  const axis = byId("axis"), text = `${shortDuration(span)} ago|${shortDuration(span / 2)} ago|now`;
+  if (axis.dataset.text === text) return;
+  axis.dataset.text = text;
+  axis.replaceChildren(...text.split("|").map((label) => element("span", {}, label)));
+}
+
+function streamRow(stream, status, now, at, watermarkLag) {
+  let row = streamRows.get(stream.name);
+  if (!row) {
+    const name = element("th", { scope: "row" }), reach = element("span", { class: "reach" });
+    const track = element("div", { class: "track", "aria-hidden": "true" }, reach, element("span", { class: "mark" }));
+    const lag = element("td", { class: "number lag" }), time = element("td", { class: "number wide" }), left = element("td", { class: "number wide" });
+    row = element("tr", {}, name, element("td", {}, track), lag, time, left);
+    row.parts = { name, reach, lag, time, left };
+    streamRows.set(stream.name, row);
+  }
+  const { name, reach, lag, time, left } = row.parts;
+  const holds = status.holding_stream === stream.name && watermarkLag > LATE_S;
+  const key = `${stream.name}|${holds}`;
+  if (name.dataset.key !== key) {
+    name.dataset.key = key;
+    name.title = stream.name;
+    name.replaceChildren(stream.name, holds ? element("span", { class: "tag", "data-level": "warn" }, "holds back") : "");
+  }
+  row.classList.toggle("late", stream.lag_s === null || stream.lag_s > LATE_S);
+  reach.style.setProperty("--at", at(stream.lag_s));
+  write(lag, stream.lag_s === null ? "not resolved" : duration(stream.lag_s));
+  write(time, stream.resolved_time ? moment(stream.resolved_time, now) : "");
+  write(left, stream.end_offset === null ? "" : count(Math.max(0, stream.end_offset - (stream.next_offset ?? 0))));
+  return row;
+}
+
+function showOverview(streams, at, watermarkLag, span) {
+  const place = byId("overview");
+  place.hidden = streams.length === 0;
+  if (place.hidden) return;
+  let picture = place.querySelector("svg");
+  if (!picture || picture.childElementCount !== streams.length + 1) {
+    picture = document.createElementNS(SVG, "svg");
+    picture.setAttribute("viewBox", `0 0 ${streams.length} 100`);
+    picture.setAttribute("preserveAspectRatio", "none");
+    picture.setAttribute("role", "img");
+    for (let index = 0; index < streams.length; index += 1) picture.append(document.createElementNS(SVG, "rect"));
+    picture.append(document.createElementNS(SVG, "line"));
+    place.replaceChildren(picture, element("p", { class: "quiet" }, element("span"), element("span")));
+  }
+  const late = streams.filter((stream) => stream.lag_s === null || stream.lag_s > LATE_S).length;
+  picture.setAttribute("aria-label", `${several(streams.length, "partition")}: ${late ? `${late} more than a minute behind` : "all within a minute of now"}`);
+  streams.forEach((stream, index) => {
+    const bar = picture.children[index], height = at(stream.lag_s) * 100;
+    const place_ = { x: index + 0.1, y: 100 - height, width: 0.8, height: Math.max(1, height) };
+    for (const [key, value] of Object.entries(place_)) bar.setAttribute(key, value.toFixed(2));
+    bar.classList.toggle("is-late", stream.lag_s === null || stream.lag_s > LATE_S);
+  });
+  const line = picture.lastElementChild, level = (100 - at(watermarkLag) * 100).toFixed(2);
+  for (const [key, value] of Object.entries({ x1: 0, x2: streams.length, y1: level, y2: level })) line.setAttribute(key, value);
+  const [left, right] = place.querySelectorAll("p span");
+  write(left, `Each column is one partition, in the order of their names. Top: now. Bottom: ${shortDuration(span)} ago.`);
+  write(right, "");
+}
