@@ -177,3 +177,7 @@ VALUES (:name, :topic, :partition_number, :record_offset, :event_index, :commit_
 -- skip_read: all skip rules
 SELECT topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name, said_by FROM applier.skip_word
 WHERE name = :name;
+
+-- run_end_glance: how the last run that has ended did so, with the beginning of its texts
+SELECT command, exit_code, error_class, SUBSTR(message, 1, :at_most_text) AS message, SUBSTR(remedy, 1, :at_most_text) AS remedy, ended_at
+FROM applier.run_end WHERE name = :name;

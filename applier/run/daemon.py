@@ -79,6 +79,7 @@ def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shu
                 daemon.begin(options)
                 # A failed attempt closes what it has opened; the first that owns the replica stays open until the end.
                 stack.push(trial.pop_all())
+        stack.push(endpoint.report_end)
         daemon.follow(options.retry_for_s, meanwhile=endpoint.keep_open)
 
 

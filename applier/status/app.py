@@ -14,6 +14,7 @@ from prometheus_client import make_wsgi_app
 from applier.model.errors import ApplierError
 from applier.status.answer import HTML, Answer
 from applier.status.caller import LOOPBACK_NAMES, has_token, is_known_host
+from applier.status.farewell import Farewell
 from applier.status.history import History
 from applier.status.page import CONTENT_SECURITY_POLICY, PAGE
 from applier.status.replica_access import ReplicaAccess
@@ -30,7 +31,7 @@ OPEN: Final = frozenset({"/metrics", "/healthz", "/readyz"})
 _UNKNOWN_HOST: Final = "Add the name to [http] names, or use the IP address"
 _NO_TOKEN: Final = "Set [http] token_file, or use `applier pause` and `applier resume`"  # noqa: S105 - a remedy
 _WRONG_TOKEN: Final = "Send the header Authorization: Bearer TOKEN with the token of [http] token or token_file"  # noqa: S105 - a remedy
-_PATHS: Final = "Use /, /status, /history, /ddls, /quarantine, /metrics, /healthz or /readyz"
+_PATHS: Final = "Use /, /status, /history, /ddls, /quarantine, /last-end, /metrics, /healthz or /readyz"
 
 
 class Commands:
@@ -57,7 +58,16 @@ class StatusApp:
     def __init__(self, state: Callable[[], RunState], unhealthy_after_s: float, parts: PageParts | None = None) -> None:
         self._state, self._unhealthy_after_s = state, unhealthy_after_s
         self._parts = parts or PageParts()
+        self._farewell = Farewell()
         self._metrics = make_wsgi_app(registry_of(state))
+
+    def end(self, error: BaseException | None) -> None:
+        """Say from now on that the run has ended, and with which error."""
+        self._farewell.end(error)
+
+    def wait_until_heard(self, at_most_s: float) -> None:
+        """Wait until somebody who was asking for the status has heard of the end."""
+        self._farewell.wait_until_heard(at_most_s)
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         """Answer one request."""
@@ -84,7 +94,7 @@ class StatusApp:
             case "/history":
                 history = self._parts.history
                 return Answer.of(history.document() if history else {})
-            case "/ddls" | "/quarantine":
+            case "/ddls" | "/quarantine" | "/last-end":
                 return self._of_the_sink(path)
             case _:
                 return self._of_the_state(path)
@@ -99,7 +109,7 @@ class StatusApp:
             case "/readyz":
                 return Answer.of({"is_ready": state.is_ready, "phase": state.phase}, _status(state.is_ready))
             case "/status":
-                return Answer.of(run_document(state, unix_s=time.time(), is_alive=is_alive))
+                return Answer.of(self._farewell.told(run_document(state, unix_s=time.time(), is_alive=is_alive)))
             case _:
                 return Answer.refusal(HTTPStatus.NOT_FOUND, "unknown path", _PATHS)
 
@@ -108,7 +118,8 @@ class StatusApp:
         if access is None:
             return Answer.refusal(HTTPStatus.NOT_FOUND, "this run has no sink", _PATHS)
         try:
-            return Answer.of(access.ddls() if path == "/ddls" else access.quarantine())
+            questions = {"/ddls": access.ddls, "/quarantine": access.quarantine, "/last-end": access.last_end}
+            return Answer.of(questions[path]())
         except ApplierError as error:
             return Answer.refusal(HTTPStatus.SERVICE_UNAVAILABLE, error.message, error.remedy)
 

@@ -5,7 +5,7 @@ replica over from. Following the feed matters more than answering, so an address
 """
 
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Final, Protocol, Self
 
 from applier.model.errors import ConfigError
 from applier.status.app import Commands, PageParts, StatusApp
@@ -15,6 +15,10 @@ from applier.status.replica_access import ReplicaAccess
 from applier.status.server import StatusServer
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor
+
+
+FAREWELL_S: Final = 2.0
+"""How long the end of a run waits for a page that asks every second. Nobody waits where no page is open."""
 
 
 class Address(Protocol):
@@ -63,13 +67,14 @@ class HttpEndpoint:
     ) -> None:
         self._monitor = monitor
         self._server: StatusServer | None = None
+        self._app: StatusApp | None = None
         self._is_reported = False
         self._history = History(monitor.state)
         if settings.listen is not None:
             names = names_of(settings.listen.host, settings.names)
             parts = PageParts(access=access, commands=commands, history=self._history, names=names, token=settings.secret)
-            app = StatusApp(monitor.state, settings.unhealthy_after_s, parts)
-            self._server = StatusServer(settings.listen.host, settings.listen.port, app)
+            self._app = StatusApp(monitor.state, settings.unhealthy_after_s, parts)
+            self._server = StatusServer(settings.listen.host, settings.listen.port, self._app)
 
     def open(self) -> None:
         """Listen, unless the address is in use. ConfigError if it is not an address of this machine."""
@@ -92,6 +97,11 @@ class HttpEndpoint:
                 facts = {name: error.facts[name] for name in ("host", "port", "reason")}
                 self._monitor.note(LogEvent.HTTP_ADDRESS_IN_USE, **facts)
 
+    def report_end(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Say from now on how the run has ended. The run calls it before it closes what takes long to close."""
+        if self._app is not None:
+            self._app.end(error)
+
     def _start(self) -> None:
         if self._server is not None and not self._server.address:
             self._server.start()
@@ -104,7 +114,9 @@ class HttpEndpoint:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Close."""
+        """Tell an open page how the run has ended, and close."""
         self._history.close()
-        if self._server is not None:
+        self.report_end(kind, error, trace)
+        if self._server is not None and self._app is not None:
+            self._app.wait_until_heard(FAREWELL_S)
             self._server.close()

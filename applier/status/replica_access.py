@@ -34,6 +34,10 @@ class ReplicaAccess(Protocol):
         """Return the events in quarantine."""
         ...
 
+    def last_end(self) -> Document:
+        """Return how an earlier run has ended."""
+        ...
+
 
 class SinkAccess:
     """A ``ReplicaAccess`` that asks the sink itself."""
@@ -51,6 +55,10 @@ class SinkAccess:
     def quarantine(self) -> Document:
         """Return the events in quarantine."""
         return self._answer("quarantine", self._glance.quarantine)
+
+    def last_end(self) -> Document:
+        """Return how an earlier run has ended."""
+        return self._answer("last_end", self._glance.last_end)
 
     def _answer(self, name: str, work: Callable[[Connection], Document]) -> Document:
         # A server that does not answer would otherwise hold one thread per request.

@@ -32,6 +32,11 @@ class Glance:
         held = int(self.bookkeeping.run(connection, "quarantine_count").scalar_one())
         return {"held": held, "entries": [_entry(row) for row in rows], "at_most": MAX_ENTRIES}
 
+    def last_end(self, connection: Connection) -> dict[str, Any]:
+        """Return how the last run that has ended did so; None before that."""
+        row = self.bookkeeping.run(connection, "run_end_glance", at_most_text=MAX_TEXT).one_or_none()
+        return {"end": None if row is None else dict(row._mapping) | {"ended_at": _moment(row.ended_at)}}  # noqa: SLF001 - SQLAlchemy's name
+
 
 def _ddl(row: Any) -> dict[str, Any]:
     ts = Ts(int(row.ddl_ts))

@@ -47,7 +47,7 @@ async function askRecords(force) {
   const due = (name, every) => force || now - (page.asked[name] ?? 0) >= every;
   if (due("history", HISTORY_MS)) {
     page.asked.history = now;
-    try { page.history = (await ask("history")).value; showCharts(); } catch { /* the status says that nobody answers */ }
+    try { page.history = (await ask("history")).value; showCharts(); show(); } catch { /* the status says that nobody answers */ }
   }
   const moved = status && (status.ddls !== page.ddlsBefore || status.current_ddl !== page.ddlText);
   if (moved || due("ddls", RECORDS_MS)) {
@@ -73,7 +73,7 @@ async function showAnswer(name, show) {
 function show() {
   const { status, history } = page, rows = history.rows_per_s ?? [];
   const seen = {
-    now: page.silentSince === null ? daemonNow() : daemonNow(), silentSince: page.silentSince === null ? null : page.silentSince + page.skew,
+    now: daemonNow(), silentSince: page.silentSince === null ? null : page.silentSince + page.skew,
     last: page.said, ddlSince: page.ddlSeen?.since, secondsLeft: secondsLeft(history), rowsPerS: rows.length ? rows[rows.length - 1] : null,
   };
   if (status || page.silentSince !== null) {
@@ -129,7 +129,7 @@ function showTiles(status, seen) {
   const held = status.quarantined;
   const tiles = [
     ["Lag", duration(status.lag_s), status.checkpoint_time ? `checkpoint ${moment(status.checkpoint_time, seen.now)}` : "no checkpoint yet", status.lag_s > 300 ? "warn" : ""],
-    ["Rows per second", rate(seen.rowsPerS), `${count(status.rows)} rows since the start`, ""],
+    ["Rows per second", rate(seen.rowsPerS), `${count(status.rows)} since the start`, ""],
     ["Transactions", count(status.transactions), `${several(status.ddls, "DDL")} since the start`, ""],
     ["Now", status.phase, status.phase_since ? `for ${duration(secondsSince(status.phase_since, seen.now))}` : "", ""],
     ["In quarantine", held === null ? "unknown" : count(held), held ? "wait for a decision" : "nothing waits", held ? "warn" : ""],

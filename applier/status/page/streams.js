@@ -41,7 +41,7 @@ const byName = (one, other) => one.name.localeCompare(other.name, "en", { numeri
 function describeStreams(streams, watermarkLag, many) {
   const late = streams.filter((stream) => stream.lag_s === null || stream.lag_s > LATE_S).length;
   const sum = streams.length === 0 ? "none is known yet" : `${several(streams.length, "partition")}, ${late ? `${count(late)} more than a minute behind` : "all within a minute of now"}`;
-  write(byId("streams-caption"), `${sum}${streams.length ? `. Watermark (black line): ${duration(watermarkLag)} ago` : ""}`);
+  write(byId("streams-caption"), `${sum}${streams.length ? `. Watermark (line): ${duration(watermarkLag)} ago` : ""}`);
   const button = byId("all-streams");
   button.hidden = !many;
   write(button, showsAll ? `Show only the ${SHOWN_OF_MANY} furthest behind` : `Show all ${count(streams.length)} partitions`);

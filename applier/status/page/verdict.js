@@ -32,20 +32,23 @@ function unreachable(status, seen, now) {
       : `No answer for ${duration((now - seen.silentSince) / 1000)}.`,
     text: last ? `It said last: ${last.title}. ${last.detail}${last.text ? `\n${last.text}` : ""}` : "",
     facts: last ? last.facts : [],
+    remedy: last ? seen.last.advice : "",
     advice: "Is the process running? `applier status` asks the database itself, and says how the last run ended.",
   };
 }
 
 function stopped(status, seen, now) {
-  if (status.phase !== "stopped" && status.phase !== "done") return null;
-  const error = status.error;
-  if (!error) return { level: "off", title: "Stopped", detail: "The run has ended without an error.", facts: [], advice: "Start it again with `applier run`." };
+  const { end } = status;
+  if (!end && status.phase !== "stopped") return null;
+  if (!end?.error) {
+    return { level: "off", title: "Stopped", announce: "Stopped", detail: "The run ends, and saves where to continue.", facts: [], advice: "Start it again with `applier run`." };
+  }
   return {
-    level: "bad", title: "Stopped with an error", announce: `Stopped with an error: ${error}`,
-    detail: "The run has ended. Nothing is applied until it is started again.",
-    text: error,
-    facts: facts(["Exit code", status.exit_code], ["Error", status.error_class]),
-    advice: status.remedy || "`applier status` shows the whole error and what to do.",
+    level: "bad", title: "Stopped with an error", announce: `Stopped with an error: ${end.error}`,
+    detail: "The run has ended. Nothing is applied until it is started again; what was applied is safe.",
+    text: end.error,
+    facts: facts(["Exit code", end.exit_code], ["Error", end.error_class]),
+    advice: end.remedy || "`applier status` shows the whole error and what to do.",
   };
 }
 

@@ -82,8 +82,15 @@ def test_metrics_are_text_for_prometheus():
 
 def test_unknown_paths_and_other_methods_are_refused():
     with serving(STATE) as address:
-        assert get(address, "/")[0] == 404
+        assert get(address, "/nothing")[0] == 404
         assert get(address, "/status", "POST")[0] == 405
+
+
+@pytest.mark.parametrize("path", ["/", "/status", "/history", "/metrics", "/healthz", "/readyz", "/nothing"])
+def test_head_answers_like_get_without_a_body(path):
+    with serving(alive()) as address:
+        status, kind, body = get(address, path, "HEAD")
+        assert (status, kind, body) == (*get(address, path)[:2], "")
 
 
 def test_a_client_that_sends_nothing_does_not_block_others():

@@ -1,0 +1,127 @@
+"""The page in a real browser: what a person sees in each state, on a phone, in the dark, by keyboard, and with a checker of accessibility."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.rig.browser import PHONE, opened, violations
+from tests.rig.page_state import ALTER, TOKEN, idle, page_of, stalled
+
+STATES = {
+    "idle": ("ok", "Up to date"),
+    "catching_up": ("busy", "Catching up: 45 min"),
+    "ddl_running": ("busy", "A DDL runs for"),
+    "stalled": ("warn", "Waiting for tidb-shop/3"),
+    "stopped": ("bad", "Stopped with an error"),
+}
+ONE_SECOND_POLLS = 15_000
+
+
+def title(tab):
+    return tab.locator("#now-title")
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_each_state_is_said_first_and_is_accessible_in_every_form(browser, name):
+    level, words = STATES[name]
+    for form in ({}, {"size": PHONE}, {"dark": True}):
+        with page_of(name) as shown, opened(browser, shown.address, **form) as tab:
+            expect(title(tab)).to_contain_text(words)
+            assert tab.locator("#now").get_attribute("data-level") == level
+            expect(tab.locator("#announcer")).not_to_be_empty()
+            assert tab.title().endswith("orders-eu")
+            assert violations(tab) == []
+            assert (tab.problems, tab.foreign) == ([], [])
+
+
+def test_a_phone_needs_no_scrolling_to_the_side(browser):
+    with page_of("stalled") as shown, opened(browser, shown.address, size=PHONE) as tab:
+        assert tab.evaluate("() => document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        assert tab.locator("#streams-scroll").evaluate("(node) => node.scrollWidth <= node.clientWidth")
+        expect(tab.get_by_text("holds back", exact=True)).to_be_visible()
+
+
+def test_a_running_ddl_is_shown_with_its_text_and_its_time(browser):
+    with page_of("ddl_running") as shown, opened(browser, shown.address) as tab:
+        expect(tab.locator("#now-text")).to_have_text(ALTER)
+        expect(title(tab)).to_contain_text(re.compile(r"runs for \d"))
+        expect(tab.locator("#ddls li").first).to_contain_text("running")
+
+
+def test_a_run_that_ends_says_why_and_the_open_page_keeps_its_last_words(browser):
+    with page_of() as shown, opened(browser, shown.address) as tab:
+        shown.app.end(RuntimeError("a defect"))
+        expect(title(tab)).to_have_text("Stopped with an error", timeout=ONE_SECOND_POLLS)
+        shown.server.close()
+        expect(title(tab)).to_have_text("The daemon does not answer", timeout=ONE_SECOND_POLLS)
+        expect(tab.locator("#now-detail")).to_contain_text("No answer since")
+        expect(tab.locator("#now-text")).to_contain_text("It said last: Stopped with an error")
+        expect(tab.locator("#replica")).to_have_text("orders-eu")
+
+
+def test_two_hundred_partitions_are_one_picture_the_latest_ten_and_all_on_demand(browser):
+    with page_of() as shown:
+        shown.make = lambda: stalled(200)
+        with opened(browser, shown.address) as tab:
+            expect(tab.get_by_role("img", name="200 partitions: 1 more than a minute behind")).to_be_visible()
+            expect(tab.locator("#stream-rows tr")).to_have_count(10)
+            expect(tab.locator("#stream-rows tr").first).to_contain_text("tidb-shop/3")
+            tab.get_by_role("button", name="Show all 200 partitions").click()
+            expect(tab.locator("#stream-rows tr")).to_have_count(200)
+            expect(tab.locator("#stream-rows tr").nth(199)).to_contain_text("tidb-shop/199")
+            assert violations(tab) == []
+
+
+def test_everything_is_reached_by_keyboard_and_the_focus_is_seen(browser):
+    with page_of(token=TOKEN) as shown, opened(browser, shown.address) as tab:
+        tab.keyboard.press("Tab")
+        expect(tab.get_by_role("link", name="Skip to the streams")).to_be_focused()
+        tab.keyboard.press("Tab")
+        expect(tab.get_by_role("button", name="Pause…")).to_be_focused()
+        tab.keyboard.press("Enter")
+        expect(tab.get_by_label("Token")).to_be_focused()
+        assert violations(tab) == []
+        tab.keyboard.type("the wrong token")
+        tab.keyboard.press("Enter")
+        expect(tab.get_by_role("alert")).to_contain_text("the token is missing or wrong")
+        tab.get_by_label("Token").fill(TOKEN)
+        tab.keyboard.press("Enter")
+        expect(tab.get_by_role("dialog")).to_be_hidden()
+        assert shown.asked == [("pause", "http from 127.0.0.1")]
+
+
+def test_without_a_token_the_page_offers_no_commands(browser):
+    with page_of() as shown, opened(browser, shown.address) as tab:
+        expect(tab.get_by_role("button", name="Pause…")).to_be_hidden()
+
+
+def test_names_from_upstream_are_text_and_never_html(browser):
+    evil = "<img src=x onerror=alert(1)><script>alert(1)</script>"
+    with page_of("ddl_running") as shown:
+        shown.records.ddl = shown.records.ddl | {"table": evil, "query": evil, "error": evil}
+        make = shown.make
+        shown.make = lambda: replace(make(), current_ddl=evil, replica=evil)
+        with opened(browser, shown.address) as tab:
+            expect(tab.locator("#now-text")).to_have_text(evil)
+            expect(tab.locator("#replica")).to_have_text(evil)
+            expect(tab.locator("#ddls li").first).to_contain_text(evil)
+            assert tab.locator("img, main script").count() == 0
+            assert (tab.problems, tab.foreign) == ([], [])
+
+
+def test_the_page_works_while_the_sink_is_away(browser):
+    with page_of() as shown:
+        shown.records.is_away = True
+        with opened(browser, shown.address) as tab:
+            expect(title(tab)).to_have_text("Up to date")
+            expect(tab.locator("#ddls-caption")).to_contain_text("Cannot be read now: connecting failed")
+            assert violations(tab) == []
+
+
+def test_a_run_that_has_applied_nothing_yet_says_what_it_waits_for(browser):
+    with page_of() as shown:
+        shown.make = lambda: replace(idle(), epoch=None, checkpoint_ts=0, is_ready=False, phase="waiting for the replica lock")
+        with opened(browser, shown.address) as tab:
+            expect(title(tab)).to_have_text("Waiting for the replica lock")
