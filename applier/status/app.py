@@ -15,7 +15,7 @@ from applier.model.errors import ApplierError
 from applier.status.answer import HTML, Answer
 from applier.status.caller import LOOPBACK_NAMES, has_token, is_known_host
 from applier.status.farewell import Farewell
-from applier.status.history import History
+from applier.status.history import RecentHistory
 from applier.status.page import CONTENT_SECURITY_POLICY, PAGE
 from applier.status.replica_access import ReplicaAccess
 from applier.status.run_document import run_document
@@ -47,7 +47,7 @@ class PageParts:
 
     access: ReplicaAccess | None = None
     commands: Commands | None = None
-    history: History | None = None
+    history: RecentHistory | None = None
     names: frozenset[str] = LOOPBACK_NAMES
     token: str = field(default="", repr=False)
 
@@ -86,18 +86,21 @@ class StatusApp:
             return self._command(environ, method, path)
         if method not in {"GET", "HEAD"}:
             return _not_allowed("GET, HEAD")
+        return self._of_the_page(path) or self._of_the_state(path)
+
+    def _of_the_page(self, path: str) -> Answer | None:
+        parts = self._parts
         match path:
             case "/" | "/index.html":
                 # The page shows its buttons only where they work.
                 policy = (("Content-Security-Policy", CONTENT_SECURITY_POLICY),)
                 return Answer(HTTPStatus.OK, PAGE[self._takes_commands], HTML, policy)
             case "/history":
-                history = self._parts.history
-                return Answer.of(history.document() if history else {})
+                return Answer.of(parts.history.document() if parts.history else {})
             case "/ddls" | "/quarantine" | "/last-end":
                 return self._of_the_sink(path)
             case _:
-                return self._of_the_state(path)
+                return None
 
     def _of_the_state(self, path: str) -> Answer:
         state = self._state()

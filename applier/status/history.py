@@ -24,7 +24,7 @@ class Sample(NamedTuple):
     rows_per_s: float
 
 
-class History:
+class RecentHistory:
     """The samples of the last hour, taken by ``sample`` or by the thread between ``start`` and ``close``."""
 
     def __init__(self, state: Callable[[], RunState], *, every_s: float = SAMPLE_S) -> None:

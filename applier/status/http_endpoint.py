@@ -10,12 +10,11 @@ from typing import Final, Protocol, Self
 from applier.model.errors import ConfigError
 from applier.status.app import Commands, PageParts, StatusApp
 from applier.status.caller import names_of
-from applier.status.history import History
+from applier.status.history import RecentHistory
 from applier.status.replica_access import ReplicaAccess
 from applier.status.server import StatusServer
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor
-
 
 FAREWELL_S: Final = 2.0
 """How long the end of a run waits for a page that asks every second. Nobody waits where no page is open."""
@@ -69,7 +68,7 @@ class HttpEndpoint:
         self._server: StatusServer | None = None
         self._app: StatusApp | None = None
         self._is_reported = False
-        self._history = History(monitor.state)
+        self._history = RecentHistory(monitor.state)
         if settings.listen is not None:
             names = names_of(settings.listen.host, settings.names)
             parts = PageParts(access=access, commands=commands, history=self._history, names=names, token=settings.secret)
@@ -99,6 +98,7 @@ class HttpEndpoint:
 
     def report_end(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Say from now on how the run has ended. The run calls it before it closes what takes long to close."""
+        del kind, trace
         if self._app is not None:
             self._app.end(error)
 

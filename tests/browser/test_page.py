@@ -1,4 +1,4 @@
-"""The page in a real browser: what a person sees in each state, on a phone, in the dark, by keyboard, and with a checker of accessibility."""
+"""The page in a real browser: what a person sees in each state, on a phone, in the dark, by keyboard, and what axe finds."""
 
 import re
 from dataclasses import replace

@@ -40,7 +40,9 @@ def opened(browser, address, *, size=DESKTOP, dark=False, scale=1):
     tab.problems, tab.foreign = [], []
     tab.on("pageerror", lambda error: tab.problems.append(str(error)))
     tab.on("console", lambda message: tab.problems.append(message.text) if is_problem(message) else None)
-    tab.on("request", lambda request: tab.foreign.append(request.url) if not request.url.startswith((f"http://{address}/", "data:")) else None)
+    tab.on(
+        "request", lambda request: tab.foreign.append(request.url) if not request.url.startswith((f"http://{address}/", "data:")) else None
+    )
     try:
         tab.goto(f"http://{address}/")
         # The page's policy allows no eval, which Playwright's wait_for_function would use.

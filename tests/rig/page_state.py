@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 from applier.model.errors import FatalSinkError, RetryableSinkError
 from applier.model.position import Offset, Stream, Ts
 from applier.status.app import Commands, PageParts, StatusApp
-from applier.status.history import History
+from applier.status.history import RecentHistory
 from applier.status.server import StatusServer
 from applier.telemetry.run_state import Counts, RunState, StreamsView, StreamView
 from applier.telemetry.stall import Stall
 from tests.builders.run_state import status
 
 LOOPBACK = "127.0.0.1"
-TOKEN = "0123456789abcdef"
+TOKEN = "0123456789abcdef"  # noqa: S105 - of the tests
 ALTER = "ALTER TABLE `shop`.`order_lines` ADD INDEX `by_product` (`product_id`, `created_at`)"
 
 
@@ -63,7 +63,7 @@ def catching_up():
 
 
 def ddl_running():
-    return state_of([214 + index / 5 for index in range(6)], phase="ddl", current_ddl=ALTER)
+    return state_of([214 + index / 5 for index in range(6)], phase="ddl", current_ddl=ALTER, ddl_since_s=time.time() - 211)
 
 
 def stalled(streams=6):
@@ -85,13 +85,13 @@ class Records:
 
     def _check(self):
         if self.is_away:
-            raise RetryableSinkError("connecting failed: Can't connect to MySQL server on 'db.internal'", remedy="Check that the server runs")
+            raise RetryableSinkError("connecting failed: can't connect to 'db.internal'", remedy="Check that the server runs")
 
     def ddls(self):
         self._check()
         now = time.time()
         past = [
-            ddl(now - 4_000, "shop", "order_lines", "ALTER TABLE `order_lines` ADD COLUMN `discount` DECIMAL(10,2) NOT NULL DEFAULT 0", 3.4),
+            ddl(now - 4_000, "shop", "order_lines", "ALTER TABLE `order_lines` ADD COLUMN `discount` DECIMAL(10,2) DEFAULT 0", 3.4),
             ddl(now - 9_100, "shop", "coupons", "CREATE TABLE `coupons` (`code` VARCHAR(32) PRIMARY KEY, `percent` INT NOT NULL)", 0.2),
             ddl(now - 86_400, "audit", "log_2025", "DROP TABLE `audit`.`log_2025`", None, state="skipped"),
         ]
@@ -145,7 +145,7 @@ def entry(number, table="customers"):
 
 def hour(lag_s, rows_per_s):
     """Return a history of the last hour from two functions of the minutes that are left."""
-    history = History(lambda: None)
+    history = RecentHistory(lambda: None)
     now = time.time()
     times = [round(now - 3600 + 5 * number, 1) for number in range(720)]
     left = [(now - each) / 60 for each in times]
@@ -207,6 +207,6 @@ def page_of(name="idle", token=""):
 def ended():
     return FatalSinkError(
         "the database refused a row: Unknown column 'discount' in 'field list'",
-        remedy="Look at the table in the sink. `applier ddl list` shows which DDL was skipped; run it by hand, then start the applier again",
+        remedy="Look at the table in the sink. `applier ddl list` shows which DDL was skipped: run it by hand, then start again",
         table="shop.order_lines",
     )

@@ -1,5 +1,7 @@
 """``[http]`` and ``[log]``: where the daemon answers, and what it logs."""
 
+import json
+
 import pytest
 
 from applier.config import HttpConfig, LogConfig, load_config
@@ -57,3 +59,31 @@ def test_the_log_is_text_of_level_info_by_default(tmp_path):
     assert LogConfig() == LogConfig(format="text", level="info")
     with pytest.raises(ConfigError, match=r"log\.level is invalid"):
         load(tmp_path, '[log]\nlevel = "loud"\n')
+
+
+TOKEN = "0123456789abcdef"  # noqa: S105 - of the tests
+
+
+def http_of(tmp_path, **keys):
+    return load(tmp_path, "[http]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in keys.items())).http
+
+
+def test_without_a_token_there_are_no_commands(tmp_path):
+    assert http_of(tmp_path).secret == ""
+
+
+def test_a_token_is_read_from_its_file_and_never_shown(tmp_path):
+    (tmp_path / "token").write_text(TOKEN + "\n", encoding="utf-8")
+    http = http_of(tmp_path, token_file=str(tmp_path / "token"))
+    assert http.secret == TOKEN
+    assert TOKEN not in repr(http)
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [({"token": "short"}, "16 characters"), ({"token": TOKEN, "token_file": __file__}, "both"), ({"names": ["http://x"]}, "names")],
+)
+def test_a_token_that_is_easily_guessed_and_a_name_that_is_none_are_refused(tmp_path, keys, words):
+    with pytest.raises(ConfigError) as caught:
+        http_of(tmp_path, **keys)
+    assert words in str(caught.value)

@@ -177,8 +177,8 @@ TLS_FILES = ("tidb-ca.pem", "kafka-ca.pem", "sink-ca.pem", "client.pem", "client
 def test_the_example_that_the_project_ships_holds_only_keys_that_exist(tmp_path, uncommented):
     text = (Path(__file__).parents[3] / "applier.example.toml").read_text(encoding="utf-8")
     if uncommented:
-        for secret in ("kafka-password", "sink-password", "upstream-password", "s3-secret", *TLS_FILES):
-            (tmp_path / secret).write_text("s", encoding="utf-8")
+        for secret in ("kafka-password", "sink-password", "upstream-password", "s3-secret", "applier-token", *TLS_FILES):
+            (tmp_path / secret).write_text("s" * 16, encoding="utf-8")
         text = re.sub(r'^# (?=["\w.]+ = |\[\[)', "", text, flags=re.MULTILINE)
         text = text.replace("/run/secrets", str(tmp_path)).replace("/etc/applier", str(tmp_path))
     config = load(tmp_path, text)

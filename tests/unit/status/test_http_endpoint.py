@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pytest
 
 from applier.model.errors import ConfigError
-from applier.status.http_endpoint import HttpEndpoint
 from applier.status.app import StatusApp
+from applier.status.http_endpoint import HttpEndpoint
 from applier.status.server import StatusServer
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import SilentObserver

@@ -11,7 +11,7 @@ from applier.model.position import Ts
 from applier.status.app import PageParts, StatusApp
 from applier.status.caller import has_token, is_known_host, names_of
 from applier.status.farewell import Farewell
-from applier.status.history import History
+from applier.status.history import RecentHistory
 from applier.status.page import CONTENT_SECURITY_POLICY, PAGE
 from applier.telemetry.run_state import Counts, RunState
 from tests.rig.http_client import PATIENCE_S
@@ -31,7 +31,7 @@ def ask(address, path, method="GET", **headers):
 
 @pytest.mark.parametrize("name", ["localhost:9464", "127.0.0.1:9464", "[::1]:9464", "10.1.2.3", "Replica.internal.:9464", ""])
 def test_a_page_is_answered_under_its_own_names_and_any_ip_address(name):
-    assert is_known_host(name, names_of("0.0.0.0", ["replica.internal"]))
+    assert is_known_host(name, names_of("::", ["replica.internal"]))
 
 
 @pytest.mark.parametrize("name", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:9464", "[evil]:80", "a:b:c"])
@@ -103,14 +103,14 @@ def state_at(rows, lag_s, unix_s):
 
 def test_the_history_has_the_lag_and_the_rows_a_second_since_the_sample_before():
     states = iter([state_at(100, 3.0, 1000.0), state_at(600, 4.0, 1005.0)])
-    history = History(lambda: next(states))
+    history = RecentHistory(lambda: next(states))
     history.sample(1000.0, 50.0)
     history.sample(1005.0, 55.0)
     assert history.document() == {"every_s": 5.0, "unix_s": [1000.0, 1005.0], "lag_s": [3.0, 4.0], "rows_per_s": [0.0, 100.0]}
 
 
 def test_the_history_keeps_an_hour():
-    history = History(RunState)
+    history = RecentHistory(RunState)
     for number in range(800):
         history.sample(1000.0 + 5 * number, 5.0 * number)
     found = history.document()
@@ -119,7 +119,7 @@ def test_the_history_keeps_an_hour():
 
 
 def test_the_history_is_taken_while_nobody_asks():
-    history = History(RunState, every_s=0.01)
+    history = RecentHistory(RunState, every_s=0.01)
     history.start()
     began = time.monotonic()
     while len(history.document()["unix_s"]) < 3 and time.monotonic() - began < PATIENCE_S:
