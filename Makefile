@@ -10,7 +10,7 @@ WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); [ $$n -gt 4 ] && echo 4 ||
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test fast lint format coverage docs bench microbench soak chaos wheel check-wheel release image wheelhouse images servers clean
+.PHONY: help env demo test fast lint format coverage docs docs-pages bench microbench soak chaos wheel check-wheel release image wheelhouse images servers clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -42,6 +42,9 @@ coverage: env ## branch coverage of the fast tests
 
 docs: env ## the site of docs/ in build/site; links and anchors are checked
 	@.ci/docs
+
+docs-pages: env ## write the generated pages: configuration, metrics, log events
+	@PYTHONPATH=. $(PY) .ci/pages.py
 
 bench: env ## measure on a real Kafka and MariaDB beside the floor; BENCH="A --rows 3000000 --runs 5" chooses, BENCH=--help tells
 	@PYTHONPATH=. $(PY) -m tests.bench.suite $(BENCH)

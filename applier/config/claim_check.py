@@ -20,8 +20,11 @@ class ClaimCheckConfig(Section):
     """The storage of the changefeed's large messages, and how it is read. ``options`` are those of fsspec's filesystem."""
 
     storage: str | None = None
+    """``s3://bucket/path``, ``gcs://…``, ``azblob://…``, a directory, ``nfs:///mnt/…``. Object stores need the extra s3, gcs or azure."""
     options: dict[str, Any] = Field(default_factory=dict, repr=False)
+    """Options of the filesystem (s3fs, gcsfs, adlfs); with ``.file`` after a name: the file that holds its value."""
     max_object_size: Annotated[Whole, BeforeValidator(parse_size)] = MAX_OBJECT_BYTES
+    """A larger object is refused."""
 
     @model_validator(mode="before")
     @classmethod

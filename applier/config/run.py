@@ -12,7 +12,7 @@ class RunConfig(Section):
     """Memory, lease and timeouts of one run."""
 
     memory: Annotated[int, BeforeValidator(parse_size)] = 2 * 1024**3
-    """Bytes of cached chunks."""
+    """Rows that are read ahead of the watermark: above it, streams that are ahead wait. They are in files of Spark."""
     # A heartbeat is due three times per lease, so a single late one makes no run frozen.
     lease_s: Seconds = 15.0
     lock_timeout_s: WaitSeconds = 30.0

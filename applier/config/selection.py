@@ -29,7 +29,9 @@ class RouteConfig(Section):
     """Other names for some tables."""
 
     pattern: str = Field(alias="from")
+    """Upstream's tables, as in ``source.tables``. The first route that matches counts."""
     to: str
+    """The name in the sink; ``{schema}`` and ``{table}`` are upstream's names."""
 
     @model_validator(mode="before")
     @classmethod
@@ -45,7 +47,9 @@ class EventFilterConfig(Section):
     """Events of some tables that are left out."""
 
     tables: tuple[str, ...]
+    """Upstream's tables, by the rules of ``source.tables``."""
     ignore: tuple[str, ...] = ()
+    """Kinds of events to leave out: insert, update, delete, all_dml, all_ddl, or a DDL type."""
     ignore_sql: tuple[str, ...] = ()
 
     @model_validator(mode="before")

@@ -26,12 +26,17 @@ class SinkConfig(Section):
     """The database, and how it is written."""
 
     url: SecretStr
+    """URL of the server, without a database: ``mysql+pymysql://user@host:3306/``; or ``sqlite:///file.db``. ``@`` is ``%40``."""
     password: SecretStr | None = None
+    """The password. Prefer the environment or a file."""
     password_file: SecretFile | None = None
+    """The file that holds it."""
     tls_mode: TlsMode | None = None
+    """Default: ``verify_identity`` with ``tls_ca``, ``required`` with ``tls_cert``, else ``preferred``."""
     tls_ca: ReadableFile | None = None
     tls_cert: ReadableFile | None = None
     tls_key: ReadableFile | None = None
+    """The key of ``tls_cert``."""
     consistency: Consistency = Consistency.TRANSACTION
     writers: Annotated[Whole, Field(ge=1, le=64)] | None = None
     """With ``consistency = "row"``: how many connections write at once; None: one per core."""
@@ -39,6 +44,7 @@ class SinkConfig(Section):
     bulk_load: BulkLoad = BulkLoad.AUTO
     keyless: Keyless = Keyless.STOP
     on_rejected_row: OnRejectedEvent = OnRejectedEvent.STOP
+    """A row that the sink rejects stops the run, or is stored in quarantine."""
     # Not named schema: a pydantic model has a method of that name.
     bookkeeping_schema: Annotated[str, Field(alias="schema"), AfterValidator(check_schema)] = SCHEMA
     """Schema of the bookkeeping tables; in SQLite the prefix of their names."""

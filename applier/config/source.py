@@ -35,7 +35,9 @@ class SourceConfig(Section):
     """Where the change stream is, and what is known about it."""
 
     bootstrap_servers: Annotated[str, AfterValidator(check_servers)]
+    """Kafka's brokers: `host:port`, separated by commas."""
     topics: Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(check_topics)]
+    """Names of topics, or patterns of them: ``"^cdc_.*"`` stands for all topics whose names match, also later ones."""
     time_zone: Annotated[str, AfterValidator(check_time_zone)] = "UTC"
     """Zone of TIMESTAMP text on the wire: that of the TiCDC server. With daylight saving, one hour of a year is ambiguous."""
     start_ts: Annotated[Whole, Field(ge=0, le=MAX_TS)] = 0
@@ -43,24 +45,35 @@ class SourceConfig(Section):
     new_collations: bool = True
     """TiDB's ``new_collations_enabled_on_first_bootstrap``; False: upstream compares all texts byte by byte."""
     partitions: PartitionCount | dict[str, PartitionCount] | None = None
+    """How many partitions are required, if fewer than the topic has; or by topic: ``{ "^cdc_.*" = 4, changefeed = 8 }``."""
     tables: Annotated[tuple[str, ...], BeforeValidator(_split)] = ()
     """TiDB's table filter: the last rule that matches counts. None: all tables."""
     route: tuple[RouteConfig, ...] = ()
+    """Other names in the sink."""
     event_filter: tuple[EventFilterConfig, ...] = ()
+    """Kinds of events that are left out."""
     dispatcher: DeclaredDispatcher | None = None
     """The changefeed's rule for partitions; needed for ``sink.consistency = "row"`` only."""
     on_unreadable: OnRejectedEvent = OnRejectedEvent.STOP
+    """A record that cannot be read stops the run, or is stored in quarantine."""
     claim_check: ClaimCheckConfig = ClaimCheckConfig()
     upstream: SecretStr | None = None
     """Upstream's TiDB: rows of which the topic has the handle key only are read there."""
     upstream_password: SecretStr | None = None
+    """Upstream's password. Prefer the environment or a file."""
     upstream_password_file: SecretFile | None = None
+    """The file that holds it."""
     upstream_tls_mode: TlsMode | None = None
+    """TLS to upstream, as ``sink.tls_mode``."""
     upstream_tls_ca: ReadableFile | None = None
+    """The authority that signed upstream's certificate."""
     upstream_tls_cert: ReadableFile | None = None
+    """The applier's own certificate for upstream."""
     upstream_tls_key: ReadableFile | None = None
+    """The key of that certificate."""
     stall_after_s: Seconds = 60.0
     kafka: Properties = Field(default_factory=dict, repr=False)
+    """Any property of librdkafka; with ``.file`` after its name: the file that holds its value."""
 
     @field_validator("kafka")
     @classmethod

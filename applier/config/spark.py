@@ -23,6 +23,7 @@ class SparkConfig(Section):
 
     master: Annotated[str, Field(min_length=1)] = "local[*]"
     conf: Properties = Field(default_factory=dict, repr=False)
+    """Any property of Spark."""
 
     @field_validator("conf")
     @classmethod
