@@ -181,3 +181,10 @@ WHERE name = :name;
 -- run_end_glance: how the last run that has ended did so, with the beginning of its texts
 SELECT command, exit_code, error_class, SUBSTR(message, 1, :at_most_text) AS message, SUBSTR(remedy, 1, :at_most_text) AS remedy, ended_at
 FROM applier.run_end WHERE name = :name;
+
+-- run_end_write: how the last run has ended
+REPLACE INTO applier.run_end (name, epoch, run_id, command, exit_code, error_class, message, facts, remedy, ended_at)
+VALUES (:name, :epoch, :run_id, :command, :exit_code, :error_class, :message, :facts, :remedy, UTC_TIMESTAMP(6));
+
+-- run_end_read: how the last run has ended
+SELECT epoch, command, exit_code, error_class, message, facts, remedy, ended_at FROM applier.run_end WHERE name = :name;

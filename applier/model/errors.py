@@ -5,7 +5,7 @@ whose docstring describes the situation; the message says what failed, the remed
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from applier.model.position import Place
 
@@ -13,7 +13,7 @@ from applier.model.position import Place
 class ApplierError(Exception):
     """Anything that stops the applier. ``facts`` name the place (topic, partition, offset, table, commit_ts, …)."""
 
-    exit_code: ClassVar[int] = 1
+    exit_code: int = 1
 
     def __init__(self, message: str, *, remedy: str = "", **facts: Any) -> None:
         super().__init__(message)

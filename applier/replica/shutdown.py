@@ -30,6 +30,8 @@ class Shutdown:
 
     def __init__(self) -> None:
         self.event = Event()
+        self.signal = ""
+        """The name of the signal that requested it."""
         self.error: Exception | None = None
         """The error that the run ends with, whatever else fails while it ends; None: an orderly shutdown."""
 
@@ -87,6 +89,7 @@ def _listen(reading: int, shutdown: Shutdown, timeout_s: float, end: Callable[[i
     if not first:
         return
     LOGGER.info(LogEvent.SHUTDOWN_REQUESTED, extra={"signal": _name(first), "within_s": timeout_s})
+    shutdown.signal = _name(first)
     shutdown.request()
     requested_at = time.monotonic()
     while select.select([reading], [], [], max(0.0, requested_at + timeout_s - time.monotonic()))[0]:

@@ -14,6 +14,7 @@ from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
 from applier.replica.shutdown import Shutdown
 from applier.run.assembly import as_submitted, begin, engine_settings, open_components, warn_of_zone
+from applier.run.ending import end_stored, ending_on_sigterm
 from applier.telemetry.monitor import Monitor, MonitorSettings
 from applier.telemetry.observer import Observer
 from applier.telemetry.retries import retries_noted
@@ -49,7 +50,12 @@ def catch_up(config: Config, options: CatchupOptions, observer: Observer) -> Cat
     # Before anything is opened: the warning is about the configuration alone.
     monitor = Monitor(observer, MonitorSettings(replica=config.name))
     warn_of_zone(config, monitor)
-    with open_components(config, config.kafka_settings(), config.sink_settings(), monitor) as components:
+    sink = config.sink_settings()
+    with (
+        end_stored("catchup", sink),
+        ending_on_sigterm(),
+        open_components(config, config.kafka_settings(), sink, monitor) as components,
+    ):
         return Catchup(components, engine_settings(config, until_ts=options.until_ts), monitor).run(
             start_ts=options.start_ts if options.start_ts is not None else Ts(config.source.start_ts),
             options=options,

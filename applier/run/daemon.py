@@ -18,6 +18,7 @@ from applier.replica.owner_watch import OwnerWatch
 from applier.replica.recovery import is_transient
 from applier.replica.shutdown import Shutdown
 from applier.run.assembly import as_submitted, begin, engine_settings, open_components, warn_of_zone
+from applier.run.ending import end_stored, outlasting_retries
 from applier.run.retry import retrying
 from applier.status.http_endpoint import HttpEndpoint
 from applier.status.replica_access import SinkAccess
@@ -63,7 +64,13 @@ def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shu
     monitor = Monitor(
         observer, MonitorSettings(replica=config.name, stall_after_s=config.source.stall_after_s, retry_for_s=config.run.retry_for_s)
     )
-    with retries_noted(monitor), ignoring_retries_at_shutdown(shutdown, monitor), ExitStack() as stack:
+    with (
+        end_stored("run", config.sink_settings(), shutdown),
+        outlasting_retries(),
+        retries_noted(monitor),
+        ignoring_retries_at_shutdown(shutdown, monitor),
+        ExitStack() as stack,
+    ):
         endpoint = stack.enter_context(HttpEndpoint(config.http, monitor, SinkAccess(config.sink_settings())))
         stack.callback(monitor.finish)
         # From here on: opening may hang too (a database that accepts connections and does not answer).

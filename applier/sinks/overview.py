@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from applier.sinks.ledger_entry import LedgerEntry
 from applier.sinks.progress import Progress
+from applier.sinks.run_end import StoredEnd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,3 +51,5 @@ class Overview:
     """The DDLs that began and did not end: one that runs now, or one that a dead run left."""
     quarantined: int
     """Events in quarantine that wait for the operator."""
+    last_end: StoredEnd | None = None
+    """How the replica's last run has ended; None while one runs, or if it died without a word."""

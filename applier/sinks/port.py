@@ -18,6 +18,7 @@ from applier.sinks.overview import Overview
 from applier.sinks.progress import Fence, Progress, ProgressCommit
 from applier.sinks.quarantine import Quarantined, QuarantineStore
 from applier.sinks.reserved import Reserved
+from applier.sinks.run_end import RunEnd
 from applier.sinks.write_outcome import WriteOutcome
 
 
@@ -165,6 +166,10 @@ class Sink(Protocol):
 
         FatalSinkError if the bookkeeping is missing, or has another version.
         """
+        ...
+
+    def store_end(self, end: RunEnd, host: str, process: int) -> None:
+        """Store how a run of this process has ended, for ``overview``. Needs no ownership; nothing is stored while another one owns it."""
         ...
 
     def heartbeat_lost(self) -> Exception | None:

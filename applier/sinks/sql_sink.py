@@ -14,17 +14,20 @@ from applier.model.position import Ts
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.epochs import Epochs
 from applier.sinks.bookkeeping.ledger import Ledger
+from applier.sinks.bookkeeping.migration import check
 from applier.sinks.bookkeeping.other_schema import refuse_other_schema
 from applier.sinks.bookkeeping.overview import read_overview
 from applier.sinks.bookkeeping.owner_table import OwnerRow
 from applier.sinks.bookkeeping.progress_table import ProgressTable, of_epoch
 from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.bookkeeping.quarantine_store import SqlQuarantineStore
+from applier.sinks.bookkeeping.run_end_table import RunEndTable
 from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
 from applier.sinks.overview import Overview, OwnerView
 from applier.sinks.port import Writer
 from applier.sinks.progress import Fence, Progress, ProgressCommit
 from applier.sinks.quarantine import Quarantined, QuarantineStore
+from applier.sinks.run_end import RunEnd
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteOutcome
 
@@ -133,6 +136,13 @@ class SqlSink(ABC):
         return self._read(work, "reading the overview")
 
     # End
+
+    def store_end(self, end: RunEnd, host: str, process: int) -> None:
+        """Store how a run of this process has ended, unless another process owns the replica. Needs no ownership."""
+        # Read first: where there is no bookkeeping, nothing may be made.
+        self._read(lambda connection: check(connection, self._bookkeeping.schema), "reading the version of the bookkeeping tables")
+        table = RunEndTable(self._bookkeeping)
+        self._change(lambda connection: table.store(connection, end, host, process), "storing how the run has ended")
 
     def __enter__(self) -> Self:
         """Return itself."""

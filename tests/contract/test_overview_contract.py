@@ -23,6 +23,7 @@ from applier.sinks.factory import open_sink
 from applier.sinks.overview import Overview, OwnerState
 from applier.sinks.port import Sink
 from applier.sinks.progress import ProgressCommit
+from applier.sinks.run_end import RunEnd
 from applier.sinks.settings import SinkSettings
 from tests.contract.quarantining import store
 
@@ -132,3 +133,38 @@ def test_what_waits_for_the_operator_is_shown(world: World, books: Bookkeeping) 
     seen = world.look()
     assert [entry.ddl for entry in seen.undecided] == [ALTER]
     assert seen.quarantined == 1
+
+
+END = RunEnd(command="run", exit_code=4, message="the sink refuses", error_class="FatalSinkError", facts={"code": "1"}, remedy="Look at it")
+HERE = (socket.gethostname(), os.getpid())
+
+
+def test_the_end_of_a_run_is_seen_until_the_next_run_owns_the_replica(world: World) -> None:
+    with world.owned() as sink:
+        sink.begin(Ts(5))
+    with world.sink() as outsider:
+        outsider.store_end(END, *HERE)
+    seen = world.look().last_end
+    assert seen is not None
+    assert (seen.end, seen.epoch) == (END, 1)
+    with world.owned():
+        assert world.look().last_end is None
+
+
+def test_a_run_that_dies_without_a_word_has_not_ended_as_the_one_before_it(world: World, connection: Connection) -> None:
+    with world.owned() as sink:
+        sink.begin(Ts(5))
+    with world.sink() as outsider:
+        outsider.store_end(END, *HERE)
+    Epochs(Bookkeeping("replica", world.engine.dialect.name)).claim(connection, "dead", "elsewhere", 7)
+    connection.commit()
+    assert world.look().last_end is None
+
+
+def test_no_end_is_stored_while_another_process_owns_the_replica(world: World) -> None:
+    with world.owned() as sink, world.sink() as outsider:
+        sink.begin(Ts(5))
+        outsider.store_end(END, "elsewhere", 7)
+        assert world.look().last_end is None
+        outsider.store_end(END, *HERE)
+        assert world.look().last_end is not None

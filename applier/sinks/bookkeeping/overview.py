@@ -10,6 +10,7 @@ from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable
 from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.bookkeeping.quarantine import Quarantine
+from applier.sinks.bookkeeping.run_end_table import RunEndTable
 from applier.sinks.overview import Overview, OwnerView
 
 
@@ -28,4 +29,5 @@ def read_overview(connection: Connection, ledger: Ledger, judge: Callable[[Owner
         owner=None if owner is None else judge(owner),
         undecided=tuple(ledger.intents(connection)),
         quarantined=Quarantine(books).count(connection),
+        last_end=RunEndTable(books).read(connection),
     )

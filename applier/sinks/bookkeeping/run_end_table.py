@@ -1,0 +1,59 @@
+"""How the last run of a replica has ended: the table ``run_end``, one row per replica."""
+
+import json
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, as_datetime
+from applier.sinks.bookkeeping.owner_table import OwnerTable
+from applier.sinks.bookkeeping.progress_table import ProgressTable
+from applier.sinks.run_end import RunEnd, StoredEnd
+
+
+@dataclass(frozen=True, slots=True)
+class RunEndTable:
+    """The last end of the replica that ``bookkeeping`` is of."""
+
+    bookkeeping: Bookkeeping
+
+    def store(self, connection: Connection, end: RunEnd, host: str, process: int) -> bool:
+        """Store the end of a run of this process; False, with nothing stored, if another process owns the replica."""
+        row = OwnerTable(self.bookkeeping).read(connection, locked=True)
+        if row is not None and (row.owner.host, row.owner.process) != (host, process):
+            return False
+        progress = ProgressTable(self.bookkeeping).row(connection, "progress_read")
+        epoch = row.owner.epoch if row is not None else progress.fence.epoch if progress is not None else 0
+        self.bookkeeping.run(
+            connection,
+            "run_end_write",
+            epoch=epoch,
+            run_id=row.run_id if row is not None else "",
+            command=end.command,
+            exit_code=end.exit_code,
+            error_class=end.error_class,
+            message=end.message,
+            facts=json.dumps(dict(end.facts)),
+            remedy=end.remedy,
+        )
+        return True
+
+    def read(self, connection: Connection) -> StoredEnd | None:
+        """Return how the last run of the replica has ended; None if it runs, or has died, or no run has ever ended."""
+        row = self.bookkeeping.run(connection, "run_end_read").one_or_none()
+        if row is None:
+            return None
+        owner = OwnerTable(self.bookkeeping).read(connection)
+        progress = ProgressTable(self.bookkeeping).row(connection, "progress_read")
+        # A run that dies stores nothing: what is there is then of an earlier one, and has a smaller epoch.
+        if row.epoch < max(owner.owner.epoch if owner else 0, progress.fence.epoch if progress else 0):
+            return None
+        end = RunEnd(
+            command=row.command,
+            exit_code=row.exit_code,
+            message=row.message,
+            error_class=row.error_class,
+            facts=json.loads(row.facts),
+            remedy=row.remedy,
+        )
+        return StoredEnd(end=end, epoch=row.epoch, ended_at=as_datetime(row.ended_at))
