@@ -169,6 +169,15 @@ UPDATE applier.quarantine SET state = :state, settled_at = UTC_TIMESTAMP(6), set
 WHERE name = :name AND topic = :topic AND partition_number = :partition_number AND record_offset = :record_offset
 AND event_index = :event_index AND state = 'held';
 
+-- pause_read: whether an operator has paused the replica
+SELECT said_by, said_at FROM applier.pause WHERE name = :name;
+
+-- pause_begin: the operator pauses the replica
+INSERT INTO applier.pause (name, said_by, said_at) VALUES (:name, :said_by, UTC_TIMESTAMP(6));
+
+-- pause_end: the operator resumes the replica
+DELETE FROM applier.pause WHERE name = :name;
+
 -- skip_write: a rule: skip this event
 REPLACE INTO applier.skip_word
 (name, topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name, said_by, said_at)

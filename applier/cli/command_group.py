@@ -25,6 +25,8 @@ COMMANDS: Final[Mapping[str, str]] = {
     "verify": "Compare the sink with upstream.",
     "skip": "Skip an event by its place or its commit timestamp.",
     "ddl": "Show the ledger of DDLs, or settle an unfinished DDL.",
+    "pause": "Pause the replica: a run keeps it, and applies nothing more.",
+    "resume": "End a pause: the daemon continues from the checkpoint.",
     "quarantine": "Show the quarantined events, or settle them.",
 }
 """Name of a command -> the first sentence of its help. Command ``x`` is ``applier.cli.x.x``: a function, or a Typer with subcommands."""

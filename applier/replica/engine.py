@@ -9,6 +9,7 @@ import time
 
 from applier.coordinator import Coordinator
 from applier.coordinator.step import ApplyRows, ApplySegment
+from applier.model.errors import ApplierError
 from applier.model.listing import Listing
 from applier.model.position import Ts
 from applier.replica.context import Components, EngineSettings, RunContext
@@ -85,6 +86,26 @@ class Engine:
             self.recovery.reload_for(error)
             raise
 
+    def hold(self) -> None:
+        """Let the segment end that is being written, save the progress, and forget what was read ahead. The next cycle reloads state."""
+        while self._lanes.is_writing and not self._run.shutdown.is_requested:
+            self._run.shutdown.wait(LOOK_S)
+            self.check_owner()
+            self._reload_if(self._lanes.take_done())
+        self.save_progress()
+        if self._run.shutdown.is_requested:
+            return  # the end of the run takes what is left
+        self._lanes.discard()
+        self._run.components.runner.release_all()
+        # An operator pauses to change something: tables, privileges, settings. All of it is looked at again.
+        self.recovery.reload_for(ApplierError("the replica was paused"))
+
+    def check_owner(self) -> None:
+        """Raise why this run must stop, if its heartbeat has found a reason."""
+        error = self._run.components.sink.heartbeat_lost()
+        if error is not None:
+            raise error
+
     def close(self) -> None:
         """Start no more work; the runner's end ends what runs."""
         self._lanes.close()
@@ -92,7 +113,7 @@ class Engine:
     def _cycle(self) -> bool:
         self._run.watcher.held_since(self._lanes.held_since_s)
         # The fencing token would refuse the next write anyway; asked here, the run ends with the name of the new owner instead.
-        self._check_owner()
+        self.check_owner()
         if self.recovery.cause is not None:
             self._loader.reload(self.recovery.cause)
         # A topic may be recreated while the run waits: for the database, in a long ALTER, for Kafka itself. Unchecked, the new
@@ -124,7 +145,7 @@ class Engine:
             is_begun |= self._lanes.prepare_ahead()
             if self._lanes.is_writing or (step := self.coordinator.next_step()) is None:
                 break
-            self._check_owner()
+            self.check_owner()
             if not isinstance(step, ApplySegment | ApplyRows):
                 self._reload_if(self._lanes.steps.perform(step))
                 self._run.watcher.changed()
@@ -137,8 +158,3 @@ class Engine:
     def _reload_if(self, cause: Exception | None) -> None:
         if cause is not None:
             self._loader.reload_after_wait(cause)
-
-    def _check_owner(self) -> None:
-        error = self._run.components.sink.heartbeat_lost()
-        if error is not None:
-            raise error

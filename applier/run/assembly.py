@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from applier.config import Config
@@ -15,6 +16,7 @@ from applier.planner import QuarantinePolicy
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
 from applier.run.decoding import decoder_for
+from applier.run.pause import refuse_paused
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.factory import open_source
@@ -96,27 +98,37 @@ def _start_spark(config: Config, source: Source, watcher: Watcher) -> SparkRunne
         raise start_failed(error) from error
 
 
-def begin(
-    components: Components, engine: Engine, watcher: Watcher, *, start_ts: Ts, take_over: bool = False, accept_gap: bool = False
-) -> Listing:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartOptions:
+    """How a run begins. ``start_ts`` 0: what the replica was created with. ``may_be_paused``: it waits while the replica is paused."""
+
+    start_ts: Ts = NO_TS
+    take_over: bool = False
+    accept_gap: bool = False
+    may_be_paused: bool = True
+
+
+def begin(components: Components, engine: Engine, watcher: Watcher, options: StartOptions) -> Listing:
     """Own the replica and load its state from the sink; return the partitions as they were listed for that."""
     # Kafka first: a misspelt topic must not leave bookkeeping tables behind.
     watcher.enter(LISTING)
     listing = components.source.listing()
     watcher.enter(OPENING)
     components.sink.migrate()
+    if not options.may_be_paused:
+        refuse_paused(components.sink)
     # After the migration: the heartbeat needs its table.
     watcher.enter(LOCKING)
-    components.sink.acquire(take_over=take_over)
+    components.sink.acquire(take_over=options.take_over)
     watcher.enter(LOADING)
     progress = components.sink.load()
-    if progress is not None and start_ts not in {NO_TS, progress.start_ts}:
+    if progress is not None and options.start_ts not in {NO_TS, progress.start_ts}:
         raise ConfigError(
             "start_ts differs from the one that the replica was created with",
             remedy="Restore the old start_ts, or give a new replica another name",
-            configured=start_ts,
+            configured=options.start_ts,
             recorded=progress.start_ts,
         )
-    engine.begin(listing, start_ts=start_ts, accept_gap=accept_gap)
+    engine.begin(listing, start_ts=options.start_ts, accept_gap=options.accept_gap)
     watcher.worked(*Side)
     return listing

@@ -13,7 +13,7 @@ from applier.model.segment import has_moved
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
 from applier.replica.shutdown import Shutdown
-from applier.run.assembly import as_submitted, begin, engine_settings, open_components, warn_of_zone
+from applier.run.assembly import StartOptions, as_submitted, begin, engine_settings, open_components, warn_of_zone
 from applier.run.ending import end_stored, ending_on_sigterm
 from applier.telemetry.monitor import Monitor, MonitorSettings
 from applier.telemetry.observer import Observer
@@ -82,9 +82,8 @@ class Catchup:
 
     def _run(self, start_ts: Ts, options: CatchupOptions) -> CatchupResult:
         engine = self._engine
-        listing = begin(
-            self._components, engine, self._monitor, start_ts=start_ts, take_over=options.take_over, accept_gap=options.accept_gap
-        )
+        start = StartOptions(start_ts=start_ts, take_over=options.take_over, accept_gap=options.accept_gap, may_be_paused=False)
+        listing = begin(self._components, engine, self._monitor, start)
         # The ends of now: a feed that grows faster than it is read must not keep a catch-up from ending.
         self._ends = {stream: extent.end for stream, extent in listing.extents.items()}
         self._monitor.expect(sum(status.end_offset - status.read_offset for status in engine.coordinator.streams))

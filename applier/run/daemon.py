@@ -17,8 +17,9 @@ from applier.replica.engine import Engine
 from applier.replica.owner_watch import OwnerWatch
 from applier.replica.recovery import is_transient
 from applier.replica.shutdown import Shutdown
-from applier.run.assembly import as_submitted, begin, engine_settings, open_components, warn_of_zone
+from applier.run.assembly import StartOptions, as_submitted, begin, engine_settings, open_components, warn_of_zone
 from applier.run.ending import end_stored, outlasting_retries
+from applier.run.pause import PauseGate
 from applier.run.retry import retrying
 from applier.status.http_endpoint import HttpEndpoint
 from applier.status.replica_access import SinkAccess
@@ -128,11 +129,12 @@ class Daemon:
         self._engine = Engine(components, settings, monitor, shutdown)
         self._saved_at = time.monotonic()
         self._watch = OwnerWatch(components.sink, self._abort)
+        self._pause = PauseGate(components.sink, self._engine, monitor, shutdown)
 
     def begin(self, options: RunOptions) -> None:
         """Own the replica and load its state."""
         self._watch.start()
-        begin(self._components, self._engine, self._monitor, start_ts=options.start_ts, take_over=options.take_over)
+        begin(self._components, self._engine, self._monitor, StartOptions(start_ts=options.start_ts, take_over=options.take_over))
 
     def follow(self, retry_for_s: float, *, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Cycle until a shutdown is requested, then save the progress. ``meanwhile`` is called before each cycle."""
@@ -163,7 +165,7 @@ class Daemon:
         """Cycle once; after a failure, cycle until the replica moves, Kafka answers, or there is nothing to do."""
         # Only then may the time of the retries start again. Every attempt at a segment that cannot be written reloads, reads, and saves
         # positions that grew: a successful cycle alone proves nothing.
-        while not self._shutdown.is_requested:
+        while not self._shutdown.is_requested and not self._pause.hold():
             is_busy = self._engine.cycle()
             if time.monotonic() - self._saved_at >= SAVE_INTERVAL_S:
                 self._save()

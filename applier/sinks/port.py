@@ -15,6 +15,7 @@ from applier.planner.statement import Statement
 from applier.planner.table_check import SinkTable
 from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
 from applier.sinks.overview import Overview
+from applier.sinks.pause import PauseStore
 from applier.sinks.progress import Fence, Progress, ProgressCommit
 from applier.sinks.quarantine import Quarantined, QuarantineStore
 from applier.sinks.reserved import Reserved
@@ -159,6 +160,11 @@ class Sink(Protocol):
     @property
     def quarantine(self) -> QuarantineStore:
         """The quarantined events, and the operator's rules about events to skip. Needs no ownership."""
+        ...
+
+    @property
+    def pauses(self) -> PauseStore:
+        """Whether the operator has paused the replica. Needs no ownership."""
         ...
 
     def overview(self) -> Overview:

@@ -18,12 +18,14 @@ from applier.sinks.bookkeeping.migration import check
 from applier.sinks.bookkeeping.other_schema import refuse_other_schema
 from applier.sinks.bookkeeping.overview import read_overview
 from applier.sinks.bookkeeping.owner_table import OwnerRow
+from applier.sinks.bookkeeping.pause_table import SqlPauseStore
 from applier.sinks.bookkeeping.progress_table import ProgressTable, of_epoch
 from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.bookkeeping.quarantine_store import SqlQuarantineStore
 from applier.sinks.bookkeeping.run_end_table import RunEndTable
 from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
 from applier.sinks.overview import Overview, OwnerView
+from applier.sinks.pause import PauseStore
 from applier.sinks.port import Writer
 from applier.sinks.progress import Fence, Progress, ProgressCommit
 from applier.sinks.quarantine import Quarantined, QuarantineStore
@@ -126,6 +128,18 @@ class SqlSink(ABC):
             return self._change(work, "changing the quarantine")
 
         return SqlQuarantineStore(Quarantine(self._bookkeeping), read, change)
+
+    @property
+    def pauses(self) -> PauseStore:
+        """The operator's pause."""
+
+        def read(work: Callable[[Connection], T]) -> T:
+            return self._read(work, "reading whether the replica is paused")
+
+        def change(work: Callable[[Connection], T]) -> T:
+            return self._change(work, "pausing or resuming the replica")
+
+        return SqlPauseStore(self._bookkeeping, read, change)
 
     def overview(self) -> Overview:
         """Look at the replica from outside."""

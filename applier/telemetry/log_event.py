@@ -102,6 +102,8 @@ class LogEvent(StrEnum):
     SHUTDOWN_FORCED = "shutdown_forced", logging.WARNING, "the process ends at once; the next start continues from the checkpoint"
     SHUTDOWN_COMPLETE = "shutdown_complete", logging.INFO, "the run has saved its progress and ends"
     COMMAND_FAILED = "command_failed", logging.ERROR, "a command ends with `exit_code`; `error_message` and `remedy` say why and what to do"
+    PAUSED = "paused", logging.INFO, "an operator has paused the replica: the run keeps it, and reads nothing"
+    PAUSE_ENDED = "pause_ended", logging.INFO, "the replica was resumed after `after_s`; the run continues from the checkpoint"
     FOREIGN_OUTPUT = (
         "foreign_output",
         logging.WARNING,

@@ -12,11 +12,11 @@ import pytest
 from applier.coordinator import Policy
 from applier.demo.simulator.bulk_history import BulkHistory
 from applier.demo.simulator.live_log import LiveLog
-from applier.model.position import LOGICAL_BITS, NO_TS, Stream, Ts
+from applier.model.position import LOGICAL_BITS, Stream, Ts
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
 from applier.replica.shutdown import Shutdown
-from applier.run.assembly import begin
+from applier.run.assembly import StartOptions, begin
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.telemetry.monitor import Monitor
@@ -101,7 +101,7 @@ def test_s13_an_hour_without_a_resolved_event_on_one_partition_keeps_few_ranges_
     with open_sink(SinkSettings(url=url)) as sink:
         components = Components(source, sink, runner)
         engine = Engine(components, EngineSettings(policy=POLICY, buckets=2), monitor, Shutdown())
-        begin(components, engine, start_ts=NO_TS)
+        begin(components, engine, monitor, StartOptions())
         most, of_others, checkpoints = watch(engine, source, runner, feed.ends)
         while engine.cycle():
             pass

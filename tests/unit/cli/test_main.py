@@ -187,6 +187,8 @@ def test_help_advertises_what_there_is_and_nothing_else(capsys, monkeypatch):
         "verify",
         "skip",
         "ddl",
+        "pause",
+        "resume",
         "quarantine",
     ]
 
