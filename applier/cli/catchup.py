@@ -62,12 +62,15 @@ def as_object(result: CatchupResult) -> dict[str, Any]:
         "streams": result.streams,
         "seconds": result.seconds,
         "pending_ddls": result.pending_ddls,
+        "quarantined": result.quarantined,
     }
 
 
 def as_lines(result: CatchupResult, sink: str) -> list[str]:
     """Return the result for people."""
     lines = [_outcome(result), f"checkpoint {time_text(result.checkpoint_ts)} (ts {result.checkpoint_ts}) in {sink}"]
+    if result.quarantined:
+        lines.append(f"{count(result.quarantined, 'event')} in quarantine, not applied: `applier quarantine list` names them")
     lines += [f"pending DDL: {one_line(ddl)} (it runs when the watermark has passed its commit timestamp)" for ddl in result.pending_ddls]
     # With --until-ts every stream may have resolved more: then the limit holds back the watermark, not a stream.
     ahead = [name for name, stream in result.streams.items() if is_ahead(stream["resolved_ts"], result.checkpoint_ts)]

@@ -20,6 +20,7 @@ from applier.cli.command_group import COMMANDS, CommandGroup
 from applier.cli.completion import InstallCompletion, ShowCompletion, answer_shells
 from applier.cli.interrupt import INTERRUPTED
 from applier.cli.output import fact, stderr_console
+from applier.cli.remedy import remedy_line
 from applier.model.errors import ApplierError
 from applier.telemetry.log import LOGGER_NAME, UNASKED, configure_logging, extra_of, is_json
 from applier.telemetry.log_event import LogEvent
@@ -88,7 +89,7 @@ def run(arguments: Sequence[str], commands: typer.Typer = app) -> int:
         # Not standalone: the library would print errors in its own way and choose its own exit codes.
         code = _code(commands(args=list(arguments), prog_name="applier", standalone_mode=False))
     except ApplierError as error:
-        _report(error)
+        _report(error, arguments)
         return error.exit_code
     except TyperException as error:
         stderr_console().print(_usage(error), soft_wrap=True)
@@ -113,7 +114,7 @@ def _is_debugging() -> bool:
     return os.environ.get(DEBUG_VARIABLE, "") not in {"", "0"}
 
 
-def _report(error: ApplierError) -> None:
+def _report(error: ApplierError, arguments: Sequence[str]) -> None:
     """Print what failed, where, and what to do; with ``--debug`` the traceback too."""
     if is_json():
         facts = {"error": type(error).__name__, "error_message": error.message, "exit_code": error.exit_code, "remedy": error.remedy}
@@ -129,7 +130,7 @@ def _report(error: ApplierError) -> None:
         if value is not None and str(value):
             _line(console, f"  {name}: ", fact(name, value), "dim")
     if error.remedy:
-        _line(console, "  remedy: ", error.remedy if error.remedy.endswith((".", "?")) else f"{error.remedy}.", "bold green")
+        _line(console, "  remedy: ", remedy_line(error.remedy, arguments), "bold green")
 
 
 def _report_interrupt(arguments: Sequence[str]) -> None:

@@ -50,7 +50,7 @@ def is_skipped(ddl: DdlEvent, policies: Mapping[str, str]) -> bool:
     if ddl.refusal is not None:
         raise NeedsOperator(
             f"{ddl.refusal.why}: {ddl.query}",
-            remedy=ddl.refusal.remedy.replace("TSO", str(ddl.commit_ts)),
+            remedy=ddl.refusal.remedy,
             kind="selection",
             table=str(ddl.name),
             commit_ts=ddl.commit_ts,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from applier.model.position import Place
+from applier.model.remedy import INSPECT_RECORD, SKIP_RECORD, filled_in
 
 
 class ApplierError(Exception):
@@ -18,13 +19,22 @@ class ApplierError(Exception):
     def __init__(self, message: str, *, remedy: str = "", **facts: Any) -> None:
         super().__init__(message)
         self.message = message
-        self.remedy = remedy
         self.facts = facts
+        self._remedy = remedy
+
+    @property
+    def remedy(self) -> str:
+        """What to do. Its commands name the place of this error, so that they can be run as they stand."""
+        return filled_in(self._remedy, self.facts)
+
+    @remedy.setter
+    def remedy(self, text: str) -> None:
+        self._remedy = text
 
     def __reduce__(self) -> tuple[Callable[..., "ApplierError"], tuple[Any, ...]]:
         """Pickle with remedy and facts: errors cross from executors to the driver."""
         # BaseException would pickle its ``args`` only: remedy and facts would be lost on the way to the driver.
-        return _rebuild, (type(self), self.message, self.remedy, self.facts)
+        return _rebuild, (type(self), self.message, self._remedy, self.facts)
 
     def __str__(self) -> str:
         """Give the message, the facts in brackets, and the remedy."""
@@ -52,14 +62,16 @@ class SourceError(ApplierError):
     exit_code = 3
 
 
-_UNREADABLE = (
-    "Look at the record with `applier inspect`. If only the changefeed writes to the topic, report a defect. `applier skip` skips this "
-    'record; source.on_unreadable = "quarantine" quarantines all such records. If other programs write to the topic, give the changefeed '
-    "its own topic, and create the replica again from a dump (README)"
+_SKIP_OR_QUARANTINE = (
+    f"Look at the record: `{INSPECT_RECORD}`. If the replica can do without it, skip it: `{SKIP_RECORD}`. "
+    'source.on_unreadable = "quarantine" quarantines all such records'
 )
-_UNREADABLE_BY_KIND = {
-    "version": "Set protocol=open-protocol in the changefeed's sink URI, use a new topic, create the replica again from a dump (README)",
-}
+_UNREADABLE = f"{_SKIP_OR_QUARANTINE}. If only the changefeed writes to the topic, report a defect"
+_OTHER_PROTOCOL = (
+    f"{_SKIP_OR_QUARANTINE}. If no record of the topic can be read, the changefeed has another protocol: set protocol=open-protocol in its "
+    "sink URI, use a new topic, and create the replica again from a dump (README)"
+)
+_UNREADABLE_BY_KIND = {"version": _OTHER_PROTOCOL}
 
 
 class ProtocolError(SourceError):

@@ -42,6 +42,8 @@ class CatchupResult:
     streams: dict[str, dict[str, Any]] = field(default_factory=dict)
     pending_ddls: list[str] = field(default_factory=list)
     holding_stream: str = ""
+    quarantined: int = 0
+    """Events in quarantine that wait for the operator, those of earlier runs included."""
 
 
 def catch_up(config: Config, options: CatchupOptions, observer: Observer) -> CatchupResult:
@@ -132,4 +134,5 @@ class Catchup:
             },
             pending_ddls=[ddl.query for ddl in coordinator.pending_ddls],
             holding_stream=str(coordinator.holding_stream or ""),
+            quarantined=self._components.sink.quarantine.count(),
         )

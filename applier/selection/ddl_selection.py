@@ -21,10 +21,12 @@ from applier.selection.table_filter import SchemaPart
 BY_FILTER: Final = "source.tables leaves it out"
 BY_EVENT_FILTER: Final = "source.event_filter leaves it out"
 
-_BY_HAND: Final = "Make its change in the sink by hand, then skip it: `applier skip --ts TSO`"
-_OUT_TOO: Final = "Let source.tables leave this object out too, or change it in the sink by hand and skip the DDL: `applier skip --ts TSO`"
+_BY_HAND: Final = "Make its change in the sink by hand, then skip it: `applier ddl skip --ts … --table …`"
+_OUT_TOO: Final = (
+    "Let source.tables leave this object out too, or change it in the sink by hand and skip the DDL: `applier ddl skip --ts … --table …`"
+)
 _NEW_TABLE: Final = (
-    "Load the table's rows into the sink as of this commit_ts under the new name, then skip the DDL: `applier skip --ts TSO`. "
+    "Load the table's rows into the sink as of this commit_ts under the new name, then skip the DDL: `applier ddl skip --ts … --table …`. "
     "Or leave the new name out by source.tables"
 )
 _OTHER_ROUTES: Final = 'Give each table a name of its own: use {schema} and {table} in the "to" of source.route'

@@ -37,6 +37,9 @@ from applier.sinks.sqlite.view import create_view
 
 MAKE_TABLE: Final = "Create the table in the sink with upstream's definition and rows, or start again from a dump (README)"
 SAME_ROWS: Final = "Compare the sink's rows with upstream's and correct them, or start again from a dump (README)"
+SAME_COLUMNS: Final = (
+    "Compare their definitions, and the values in old rows, with upstream's; then skip the DDL with `applier ddl skip --ts … --table …`"
+)
 PARTITION_REMEDY: Final = "Delete or exchange the same rows in the sink, then skip the DDL with `applier ddl skip --ts … --table …`"
 
 
@@ -215,7 +218,7 @@ class SchemaChange:
             # Upstream's statement has made something, or there would be no event.
             raise FatalSinkError(
                 "the DDL changes nothing: the sink already has its columns",
-                remedy="Compare their definitions, and the values in old rows, with upstream's; then `applier skip --ts … --table …`",
+                remedy=SAME_COLUMNS,
                 columns=",".join(draft.found),
             )
         self._change(old, draft)

@@ -27,6 +27,7 @@ def test_programs_get_one_object_with_exact_integers():
         "streams": {"feed/0": STREAM},
         "seconds": 4.25,
         "pending_ddls": ["DROP TABLE t"],
+        "quarantined": 0,
     }
 
 

@@ -36,9 +36,8 @@ def refuse_other_rows(connection: Connection, ddl: DdlEvent) -> None:
     if any(row["PARTITION_METHOD"] in _OWN_HASHES and row.get("TIDB_PARTITION_ID") is None for row in partitions):
         raise NeedsOperator(
             "the sink's partitions of this table hold other rows than upstream's, so the DDL would change the wrong rows",
-            remedy="Make the table's rows equal to upstream's by hand, then skip the DDL"
-            f" (`applier skip --ts {ddl.commit_ts} --table {ddl.name}`)",
-            table=str(actual),
+            remedy="Make the table's rows equal to upstream's by hand, then skip the DDL with `applier ddl skip --ts … --table …`",
+            table=str(ddl.name),
             commit_ts=ddl.commit_ts,
             query=ddl.query,
         )

@@ -1,0 +1,31 @@
+"""Commands in remedies: they name the place of their error, so that an operator can run them as they stand.
+
+A remedy writes ``…`` for the value of an option. What the facts of the error know is filled in when the remedy is read; the rest stays.
+"""
+
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Any, Final
+
+INSPECT_RECORD: Final = "applier inspect --topic … --partition … --from … --limit 1"
+SKIP_RECORD: Final = "applier skip --stream … --offset …"
+
+_OPEN: Final = re.compile(r"--([a-z-]+) …")
+_FACT_OF: Final = {"ts": "commit_ts", "table": "table", "topic": "topic", "partition": "partition", "offset": "offset", "from": "offset"}
+
+
+def filled_in(remedy: str, facts: Mapping[str, Any]) -> str:
+    """Return the remedy with the options of its commands filled in from the facts of its error."""
+    return _OPEN.sub(lambda found: _option(found[0], found[1], facts), remedy) if "…" in remedy else remedy
+
+
+def _option(whole: str, option: str, facts: Mapping[str, Any]) -> str:
+    value = _value(option, facts)
+    return whole if value is None else f"--{option} {shlex.quote(str(value))}"
+
+
+def _value(option: str, facts: Mapping[str, Any]) -> Any:
+    if option == "stream":
+        return f"{facts['topic']}/{facts['partition']}" if facts.keys() >= {"topic", "partition"} else facts.get("stream")
+    return facts.get(_FACT_OF.get(option, ""))

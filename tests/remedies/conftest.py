@@ -1,0 +1,34 @@
+"""A newcomer in an empty directory. What the register says of a test must be what the newcomer has met in it."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.remedies.finder import FILLED_IN
+from tests.remedies.register import WALK, Entry, read_register
+from tests.rig.newcomer import Newcomer
+
+
+@pytest.fixture
+def newcomer(
+    tmp_path: Path,
+    mock_kafka: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
+) -> Iterator[Newcomer]:
+    """Yield somebody who follows remedies; then see that the register's remedies of this test were met."""
+    monkeypatch.setenv("COLUMNS", "200")
+    found = Newcomer(tmp_path, mock_kafka, monkeypatch, capsys)
+    yield found
+    name = request.node.nodeid
+    missed = [entry.remedy.text for entry in read_register() if entry.kind == WALK and entry.text == name and not _is_met(entry, found.met)]
+    assert missed == [], f"the register says that {name} walks them; met: {found.met}"
+
+
+def _is_met(entry: Entry, met: list[str]) -> bool:
+    # An option's value is filled in from the facts of the error.
+    pattern = re.escape(entry.remedy.text).replace(re.escape(FILLED_IN), ".*").replace("…", ".+")
+    return any(re.search(pattern, said) for said in met)

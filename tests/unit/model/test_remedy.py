@@ -1,0 +1,26 @@
+"""Commands in remedies name the place of their error."""
+
+import pickle
+
+from applier.model.errors import NeedsOperator
+from applier.model.remedy import SKIP_RECORD, filled_in
+
+
+def test_commands_name_the_place_of_the_error():
+    facts = {"topic": "feed", "partition": 2, "offset": 17}
+    assert filled_in(f"Run `{SKIP_RECORD}`", facts) == "Run `applier skip --stream feed/2 --offset 17`"
+
+
+def test_names_are_quoted_as_a_shell_needs_it():
+    facts = {"commit_ts": 7, "table": "shop.my orders"}
+    assert filled_in("`applier ddl skip --ts … --table …`", facts) == "`applier ddl skip --ts 7 --table 'shop.my orders'`"
+
+
+def test_what_the_facts_do_not_know_is_left_to_the_operator():
+    assert filled_in("`applier ddl skip --ts … --table …`", {"commit_ts": 7}) == "`applier ddl skip --ts 7 --table …`"
+
+
+def test_facts_that_come_later_are_named_too():
+    error = NeedsOperator("m", remedy="`applier ddl skip --ts …`")
+    error.facts["commit_ts"] = 7
+    assert error.remedy == pickle.loads(pickle.dumps(error)).remedy == "`applier ddl skip --ts 7`"
