@@ -23,4 +23,4 @@ def test_what_the_facts_do_not_know_is_left_to_the_operator():
 def test_facts_that_come_later_are_named_too():
     error = NeedsOperator("m", remedy="`applier ddl skip --ts …`")
     error.facts["commit_ts"] = 7
-    assert error.remedy == pickle.loads(pickle.dumps(error)).remedy == "`applier ddl skip --ts 7`"
+    assert error.remedy == pickle.loads(pickle.dumps(error)).remedy == "`applier ddl skip --ts 7`"  # noqa: S301
