@@ -34,6 +34,9 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
                 yield refused
                 return
             yield ok(REACHED, f"{config.sink.address} can be written")
+            if not database_path(config.sink.full_url()).exists():
+                yield ok(BOOKKEEPING, "is missing, as is the file; the next run makes both")
+                return
         # Without retries: somebody waits for the answer.
         settings = config.sink_settings(retries=0)
         with open_sink(settings) as sink:
