@@ -8,10 +8,11 @@ from applier.selection import EVERYTHING, TableSelection
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.claim_check.store import FsspecStore
 from applier.sources.kafka.client import KafkaSource
+from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.open_protocol.decoder import OPEN_PROTOCOL, OpenProtocolDecoder
 from applier.sources.open_protocol.large_row import WholeRowSources
-from applier.sources.port import Decoder, Source
+from applier.sources.port import Decoder, RangeReader, Source
 
 
 def open_source(settings: KafkaSettings, decoder: Decoder = OPEN_PROTOCOL) -> Source:
@@ -20,6 +21,11 @@ def open_source(settings: KafkaSettings, decoder: Decoder = OPEN_PROTOCOL) -> So
     ``decoder``: of ``decoder_of``. The default one is for commands that apply nothing: it refuses rows that were too large for Kafka.
     """
     return KafkaSource(settings, decoder)
+
+
+def range_reader(settings: KafkaSettings) -> RangeReader:
+    """Return the reading part of a source alone, for executors; it connects where it reads."""
+    return KafkaRangeReader(settings)
 
 
 def decoder_of(claim_check: ClaimCheckSettings | None, lookup: RowLookup | None = None, selection: TableSelection = EVERYTHING) -> Decoder:

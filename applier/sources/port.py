@@ -139,6 +139,13 @@ class Decoder(Protocol):
         """Return the whole events of one record with all values decoded. ProtocolError names ``place``. For inspection, not for rows."""
         ...
 
+    def whole_events(self, record: Record, place: Place) -> Sequence[Event]:
+        """Return what ``events`` returns, with the columns of rows that were too large for Kafka, where their storage is known.
+
+        ProtocolError names ``place``; another SourceError if the storage fails. For readers that land rows elsewhere (``dataframe``).
+        """
+        ...
+
 
 class RangeReader(Protocol):
     """Executor side. Frozen and picklable; makes its own consumer (kept per process)."""

@@ -14,6 +14,7 @@ from applier.sources.open_protocol.image_writer import encode_image
 from applier.sources.open_protocol.large_row import REFUSED, WholeRowSources
 from applier.sources.open_protocol.placer import OpenProtocolPlacer
 from applier.sources.open_protocol.row_key import decode_key
+from applier.sources.open_protocol.whole_event import whole_events
 from applier.sources.port import Record
 
 
@@ -45,6 +46,10 @@ class OpenProtocolDecoder:
     def events(self, record: Record, place: Place) -> Sequence[Event]:
         """Return the whole events of one record."""
         return decode_record(record.key, record.value, place)
+
+    def whole_events(self, record: Record, place: Place) -> Sequence[Event]:
+        """Return the whole events of one record; claim-check rows with all of their columns."""
+        return whole_events(record, place, self.whole_rows.claims)
 
 
 OPEN_PROTOCOL: Final = OpenProtocolDecoder()

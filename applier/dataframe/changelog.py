@@ -1,0 +1,145 @@
+"""The columns of the changelog, and how the events of a record become its rows.
+
+``op`` is insert, update, delete, ddl, resolved, admin, or unreadable. ``key`` is the handle key as a JSON object, NULL without one;
+``old_key`` the key before an update that has changed it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, assert_never
+
+from pyspark.sql.types import StructType
+
+from applier.dataframe.conversion import clean_text
+from applier.dataframe.image import ImageForm, handle_key, key_object
+from applier.model.errors import ProtocolError, SourceError
+from applier.model.events import AdminEvent, DdlEvent, Event, FoldedName, ResolvedEvent, RowEvent, TableName
+from applier.model.position import Place, Ts, datetime_of
+from applier.selection import EVERYTHING, TableSelection
+from applier.sources.port import Decoder, Record
+
+Row: TypeAlias = tuple[Any, ...]
+
+IMAGE: Final = "{image}"
+COLUMNS: Final = (
+    ("commit_ts", "BIGINT"),
+    ("commit_time", "TIMESTAMP"),
+    ("topic", "STRING"),
+    ("partition", "INT"),
+    ("offset", "BIGINT"),
+    ("event", "INT"),
+    ("schema", "STRING"),
+    ("table", "STRING"),
+    ("op", "STRING"),
+    ("key", "STRING"),
+    ("old_key", "STRING"),
+    ("before", IMAGE),
+    ("after", IMAGE),
+    ("handle_key_only", "BOOLEAN"),
+    ("query", "STRING"),
+    ("error", "STRING"),
+)
+MAX_TS: Final = 2**63 - 1
+"""Of BIGINT. A TSO of the year 3084 is greater; until then only rubbish is."""
+
+
+def schema_text(columns: str | None = None) -> str:
+    """Return the schema in Spark's DDL. ``columns``: those of one table, for typed images; None: JSON."""
+    image = "STRING" if columns is None else f"STRUCT<{columns}>"
+    return ", ".join(f"`{name}` {image if kind == IMAGE else kind}" for name, kind in COLUMNS)
+
+
+def table_columns_of(schema: StructType) -> StructType | None:
+    """Return the columns of the table in a schema; None if its images are JSON. ValueError if it is no schema of the changelog."""
+    names = [name for name, _ in COLUMNS]
+    if schema.fieldNames() != names:
+        raise ValueError(f"the columns are not {', '.join(names)}")
+    after = schema["after"].dataType
+    return after if isinstance(after, StructType) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangelogRows:
+    """Makes rows of records. Frozen and picklable: it crosses to executors.
+
+    ``tables``: what the filter chooses; ``table``: one table alone. ``keeps_unreadable``: a record that cannot be read becomes a row.
+    """
+
+    decoder: Decoder
+    images: ImageForm
+    tables: TableSelection = EVERYTHING
+    table: FoldedName | None = None
+    resolved: bool = False
+    keeps_unreadable: bool = False
+
+    def of(self, record: Record, place: Place) -> Iterator[Row]:
+        """Yield the rows of a record. SourceError with the record's place if it cannot be read."""
+        try:
+            events = self.decoder.whole_events(record, place)
+            rows = [self._row(event, index, place) for index, event in enumerate(events) if self._has(event)]
+        except ProtocolError as error:
+            if not self.keeps_unreadable:
+                raise
+            rows = [self._unreadable(error, place)]
+        yield from rows
+
+    def _has(self, event: Event) -> bool:
+        match event:
+            case RowEvent():
+                return self._has_table(TableName(event.schema, event.table))
+            case DdlEvent():
+                return self._has_table(event.name)
+            case ResolvedEvent() | AdminEvent():
+                return self.resolved
+            case _:
+                assert_never(event)
+
+    def _has_table(self, name: TableName) -> bool:
+        return (self.table is None or name.fold() == self.table) and self.tables.has(name)
+
+    def _row(self, event: Event, index: int, place: Place) -> Row:
+        match event:
+            case RowEvent():
+                images = self._images(event, place)
+                key, before = key_object(event.after or event.before), key_object(event.before)
+                old_key = before if before not in {None, key} and _has_old_key(event) else None
+                named = map(_clean, (event.schema, event.table, event.operation.value, key, old_key))
+                return (*_head(event.commit_ts, place, index), *named, *images, event.only_handle_key, None, None)
+            case DdlEvent():
+                name = _clean(event.schema), _clean(event.table or None)
+                return (*_head(event.commit_ts, place, index), *name, "ddl", *(None,) * 5, _clean(event.query), None)
+            case ResolvedEvent() | AdminEvent():
+                op = "resolved" if isinstance(event, ResolvedEvent) else "admin"
+                return (*_head(event.ts, place, index), None, None, op, *(None,) * 7)
+            case _:
+                assert_never(event)
+
+    def _images(self, event: RowEvent, place: Place) -> tuple[Any, Any]:
+        try:
+            return self.images.of(event.before), self.images.of(event.after)
+        except SourceError as error:
+            where = {"schema": event.schema, "table": event.table, "commit_ts": event.commit_ts}
+            raise SourceError(error.message, remedy=error.remedy, **(error.facts | where | place.facts)) from error
+
+    def _unreadable(self, error: ProtocolError, place: Place) -> Row:
+        ts, schema, table = (error.facts.get(name) for name in ("commit_ts", "schema", "table"))
+        known = Ts(ts) if isinstance(ts, int) and ts <= MAX_TS else None
+        kind = error.facts.get("kind", "protocol")
+        named = (schema, table, "unreadable")
+        return (*_head(known, place, error.facts.get("event")), *map(_clean, named), *(None,) * 6, _clean(f"{kind}: {error.message}"))
+
+
+def _has_old_key(event: RowEvent) -> bool:
+    # An old image may hold the changed columns alone: half of a key is none.
+    return event.after is None or handle_key(event.before).keys() == handle_key(event.after).keys()
+
+
+def _head(ts: Ts | None, place: Place, index: int | None) -> Row:
+    if ts is not None and ts > MAX_TS:
+        raise ProtocolError.at(place, "timestamp", "a timestamp is too large for a column of the type BIGINT", commit_ts=ts)
+    time = None if ts is None else datetime_of(ts)
+    return ts, time, clean_text(place.stream.topic), place.stream.partition, place.offset, index
+
+
+def _clean(text: str | None) -> str | None:
+    return None if text is None else clean_text(text)

@@ -1,0 +1,90 @@
+"""From ``start`` and ``end`` to offset ranges: earliest, latest, a time, or offsets as JSON."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime
+from typing import Final
+
+from applier.dataframe.options import EARLIEST, LATEST, ChangelogOptions
+from applier.model.errors import ConfigError, SourceError
+from applier.model.listing import Listing, PartitionExtent
+from applier.model.position import Offset, Stream, physical_ms, ts_at
+from applier.model.range_report import RangeId
+from applier.sources.port import Source
+
+FORMS: Final = 'Write earliest, latest, a time such as 2025-06-01T12:00:00Z, or offsets such as {"changefeed": {"0": 1200, "1": 87}}'
+
+
+def chosen_extents(options: ChangelogOptions, listing: Listing) -> dict[Stream, PartitionExtent]:
+    """Return the partitions that the options choose. SourceError: there is none."""
+    chosen = {s: e for s, e in sorted(listing.extents.items()) if options.partitions is None or s.partition in options.partitions}
+    if not chosen:
+        names = ", ".join(map(str, sorted(listing.extents)))
+        raise SourceError("no partition is chosen", remedy=f"The partitions are: {names}", kind="unknown_partition")
+    return chosen
+
+
+def range_of(options: ChangelogOptions, source: Source) -> list[RangeId]:
+    """Return the range of each chosen stream from ``start`` to ``end``. ConfigError, SourceError (retention)."""
+    extents = chosen_extents(options, source.listing())
+    starts = begin_offsets(options, source, extents)
+    ends = _offsets("end", options.end, source, extents)
+    return [RangeId(stream, start, max(start, ends.get(stream, extents[stream].end))) for stream, start in starts.items()]
+
+
+def begin_offsets(options: ChangelogOptions, source: Source, extents: Mapping[Stream, PartitionExtent]) -> dict[Stream, Offset]:
+    """Return where each stream begins."""
+    given = _offsets("start", options.start, source, extents)
+    return {stream: given.get(stream, extent.earliest) for stream, extent in extents.items()}
+
+
+def divided(ranges: Collection[RangeId], at_most: int) -> Iterator[RangeId]:
+    """Yield the ranges in pieces of ``at_most`` offsets; nothing of an empty one."""
+    for stream, start, end in ranges:
+        for at in range(start, end, at_most):
+            yield RangeId(stream, Offset(at), Offset(min(at + at_most, end)))
+
+
+def _offsets(name: str, text: str, source: Source, extents: Mapping[Stream, PartitionExtent]) -> dict[Stream, Offset]:
+    """Return the offsets that an option names; a stream that is left out has its default."""
+    if text.lower() == EARLIEST:
+        return {stream: extent.earliest for stream, extent in extents.items()}
+    if text.lower() == LATEST:
+        return {stream: extent.end for stream, extent in extents.items()}
+    if text.lstrip().startswith("{"):
+        return _given_offsets(name, text, extents)
+    return dict(source.offsets_at_time(list(extents), _time_ms(name, text)))
+
+
+def _time_ms(name: str, text: str) -> int:
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        raise ConfigError(f"the option {name} cannot be read: {text!r}", remedy=FORMS) from None
+    if when.tzinfo is None:
+        raise ConfigError(f"the option {name} has no offset from UTC: {text!r}", remedy=FORMS)
+    return physical_ms(ts_at(when))
+
+
+def _given_offsets(name: str, text: str, extents: Mapping[Stream, PartitionExtent]) -> dict[Stream, Offset]:
+    try:
+        document = json.loads(text)
+        found = {Stream(topic, int(number)): Offset(int(at)) for topic, offsets in document.items() for number, at in offsets.items()}
+    except (ValueError, TypeError, AttributeError):
+        raise ConfigError(f"the option {name} cannot be read: {text!r}", remedy=FORMS) from None
+    for stream, offset in found.items():
+        extent = extents.get(stream)
+        if extent is None:
+            remedy = f"The partitions are: {', '.join(map(str, extents))}"
+            raise SourceError(
+                f"the option {name} names a partition that is not read", remedy=remedy, kind="unknown_partition", **stream._asdict()
+            )
+        if not extent.earliest <= offset <= extent.end:
+            raise SourceError(
+                f"the option {name} names an offset that the partition does not hold",
+                remedy=f"It holds the offsets from {extent.earliest} to {extent.end}",
+                kind="retention",
+                **stream._asdict(),
+                offset=offset,
+            )
+    return found

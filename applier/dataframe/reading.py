@@ -1,0 +1,166 @@
+"""The readers of a DataFrame and of a streaming query: which ranges there are (on the driver), and their rows (on executors)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from applier.dataframe.changelog import ChangelogRows, Row
+from applier.dataframe.extent import begin_offsets, chosen_extents, divided, range_of
+from applier.dataframe.offsets import check_topics, limited, new_streams, offsets_in, position_document, ranges_between
+from applier.dataframe.options import LATEST, ChangelogOptions
+from applier.model.errors import ConfigError, SourceError
+from applier.model.position import Offset, Place, Stream
+from applier.model.range_report import RangeId
+from applier.sources.factory import open_source
+from applier.sources.port import RangeReader, Record, Source
+from applier.sources.whole_range import read_whole
+
+BATCH_ROWS: Final = 5_000
+BATCH_BYTES: Final = 8 << 20
+"""One Arrow batch is at most so many rows, or about so many bytes of records: a row may have megabytes."""
+
+
+RETENTION_REMEDY: Final = (
+    "Make the DataFrame again: it begins with what is there now. "
+    "A streaming query needs a new checkpoint directory, and misses what was deleted"
+)
+
+
+class RangePartition(InputPartition):
+    """One task's range. ``value`` is the ``RangeId``."""
+
+    value: RangeId
+
+
+@dataclass(frozen=True, slots=True)
+class RangeRows:
+    """Reads the rows of a range as Arrow batches. Frozen and picklable: it crosses to executors."""
+
+    reader: RangeReader
+    rows: ChangelogRows
+    schema: StructType
+
+    def of(self, partition: InputPartition) -> Iterator[Any]:
+        """Yield the batches of one range; none without a range, as Spark asks where there is nothing to read."""
+        if partition.value is None:
+            return
+        batch: list[Row] = []
+        size = 0
+        for range_id, records in self._records(partition.value):
+            for record in records:
+                batch.extend(self.rows.of(record, Place(range_id.stream, record.offset)))
+                size += len(record.value or b"")
+                if len(batch) >= BATCH_ROWS or size >= BATCH_BYTES:
+                    yield self._arrow(batch)
+                    batch, size = [], 0
+        if batch:
+            yield self._arrow(batch)
+
+    def _records(self, range_id: RangeId) -> Iterator[tuple[RangeId, list[Record]]]:
+        try:
+            yield from read_whole(self.reader, [range_id])
+        except SourceError as error:
+            if error.facts.get("kind") != "retention":
+                raise
+            raise SourceError("Kafka deleted records before they were read", remedy=RETENTION_REMEDY, **error.facts) from error
+
+    def _arrow(self, batch: Sequence[Row]) -> Any:
+        import pyarrow as pa  # noqa: PLC0415 - an extra: the other commands do without
+
+        schema = to_arrow_schema(self.schema, timezone="UTC")
+        columns = [pa.array(values, kind) for values, kind in zip(zip(*batch, strict=True), schema.types, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+@dataclass
+class BatchReader(DataSourceReader):
+    """Reads ``ranges``, which are those of the DataFrame: each action reads the same records."""
+
+    rows: RangeRows
+    ranges: tuple[RangeId, ...]
+    per_task: int
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return the tasks."""
+        return [RangePartition(one) for one in divided(self.ranges, self.per_task)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Yield the rows of one task."""
+        return self.rows.of(partition)
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads what has come since the last batch. On the driver it keeps one connection to Kafka; executors get ``rows`` alone."""
+
+    def __init__(self, rows: RangeRows, options: ChangelogOptions) -> None:
+        if options.end != LATEST:
+            raise ConfigError("a streaming query has no end", remedy="Remove the option end, or use spark.read")
+        self._rows, self._options = rows, options
+        self._source: Source | None = None
+        self._target: Mapping[Stream, Offset] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the connection on the driver."""
+        return self.__dict__ | {"_source": None}
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - PySpark's name
+        """Return the position where a new query begins."""
+        source = self._opened()
+        extents = chosen_extents(self._options, source.listing())
+        return position_document(begin_offsets(self._options, source, extents), source.topic_ids())
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - PySpark's name
+        """Return how much a batch reads at most."""
+        at_most = self._options.records_per_batch
+        return ReadAllAvailable() if at_most is None else ReadMaxRows(at_most)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - PySpark's name
+        """Return the position where the next batch ends. SourceError if a topic is not the same any more."""
+        source = self._opened()
+        extents = chosen_extents(self._options, source.listing())
+        ids = source.topic_ids()
+        check_topics(start, ids, extents)
+        first = {stream: extents[stream].earliest for stream in new_streams(start, extents)}
+        begun = offsets_in(start) | first
+        ends = {stream: extent.end for stream, extent in extents.items()}
+        if self._target is not None:
+            # What is new since the target was taken is the next query's.
+            ends = {stream: min(end, max(begun[stream], self._target.get(stream, begun[stream]))) for stream, end in ends.items()}
+        wanted = limited(begun, ends, limit.max_rows if isinstance(limit, ReadMaxRows) else None)
+        if wanted == offsets_in(start):
+            return start
+        return position_document(wanted, ids, first)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - PySpark's name
+        """Note where the query ends: at what is there now."""
+        extents = chosen_extents(self._options, self._opened().listing())
+        self._target = {stream: extent.end for stream, extent in extents.items()}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return the tasks of a batch."""
+        return [RangePartition(one) for one in divided(ranges_between(start, end), self._options.records_per_task)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Yield the rows of one task."""
+        return self._rows.of(partition)
+
+    def stop(self) -> None:
+        """Close the connection."""
+        if self._source is not None:
+            self._source.close()
+
+    def _opened(self) -> Source:
+        if self._source is None:
+            self._source = open_source(self._options.kafka)
+        return self._source
+
+
+def present_ranges(options: ChangelogOptions) -> tuple[RangeId, ...]:
+    """Return what a DataFrame reads. SourceError: Kafka does not answer, or an offset is gone."""
+    with open_source(options.kafka) as source:
+        return tuple(range_of(options, source))

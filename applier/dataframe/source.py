@@ -1,0 +1,87 @@
+"""The data source ``ticdc`` as PySpark knows it. Each of Spark's planning processes makes or unpickles one."""
+
+from typing import Any
+
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from applier.dataframe.changelog import ChangelogRows, schema_text, table_columns_of
+from applier.dataframe.image import JsonImages, TableImages
+from applier.dataframe.options import ChangelogOptions, read_options
+from applier.dataframe.reading import BatchReader, RangeRows, StreamReader, present_ranges
+from applier.dataframe.table_columns import columns_of
+from applier.model.errors import ConfigError
+from applier.model.range_report import RangeId
+from applier.sources.factory import decoder_of, range_reader
+from applier.sources.port import Decoder
+
+FORMAT = "ticdc"
+
+
+class ChangelogSource(DataSource):
+    """Gives the changelog's schema and its readers. Its range is fixed by ``schema``, when the DataFrame is made."""
+
+    _ranges: tuple[RangeId, ...] | None = None
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return FORMAT
+
+    def schema(self) -> str:
+        """Return the columns; those of the images, with the option ``table``, are found in the records."""
+        options = self._read()
+        # Kept with this object, which Spark pickles now: each action on the DataFrame reads the same records.
+        self._ranges = present_ranges(options)
+        if options.table is None:
+            return schema_text()
+        columns = options.columns or self._found_columns(options, self._ranges)
+        return schema_text(columns)
+
+    def reader(self, schema: StructType) -> BatchReader:
+        """Return the reader of a DataFrame."""
+        options = self._read()
+        # Without a range, the schema was given by the caller.
+        ranges = present_ranges(options) if self._ranges is None else self._ranges
+        return BatchReader(_rows(options, schema), ranges, options.records_per_task)
+
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - PySpark's name
+        """Return the reader of a streaming query."""
+        options = self._read()
+        return StreamReader(_rows(options, schema), options)
+
+    def _read(self) -> ChangelogOptions:
+        return read_options(self.options)
+
+    def _found_columns(self, options: ChangelogOptions, ranges: tuple[RangeId, ...]) -> str:
+        if options.table is None:
+            raise AssertionError("only a table has columns")
+        return columns_of(options.table, range_reader(options.kafka), _decoder(options), ranges)
+
+
+def _decoder(options: ChangelogOptions) -> Decoder:
+    return decoder_of(options.claim_check)
+
+
+def _rows(options: ChangelogOptions, schema: StructType) -> RangeRows:
+    try:
+        columns = table_columns_of(schema)
+    except ValueError as error:
+        raise ConfigError(
+            f"this is no schema of the format ticdc: {error}", remedy="Leave .schema(…) out, or use the option columns"
+        ) from error
+    images: Any = JsonImages()
+    if columns is not None:
+        if options.table is None:
+            raise ConfigError("a schema with typed images needs the option table", remedy='For instance .option("table", "shop.orders")')
+        images = TableImages.of_struct(columns, options.time_zone, is_strict=options.columns is None)
+        images.check()
+    rows = ChangelogRows(
+        decoder=_decoder(options),
+        images=images,
+        tables=options.tables,
+        table=options.table,
+        resolved=options.resolved,
+        keeps_unreadable=options.keeps_unreadable,
+    )
+    return RangeRows(range_reader(options.kafka), rows, schema)
