@@ -1,4 +1,4 @@
-"""``applier status``: checkpoint, owner and lag. The sink alone is enough; Kafka and a daemon add to it if they answer."""
+"""``applier status``: health, checkpoint, owner and lag. The sink alone is enough; Kafka and a daemon add to it if they answer."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,21 +11,29 @@ from rich.live import Live
 
 from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line
-from applier.cli.status_view import as_lines, render_status
+from applier.cli.status_view import View, as_lines, render_status
 from applier.model.errors import RetryableSinkError
+from applier.status.health import Health, verdict_of
 from applier.status.query import StatusQuery, StatusTarget
 from applier.status.replica_status import ReplicaStatus, as_object
 
 REFRESH_S: Final = 2.0
+Show = Callable[[ReplicaStatus | str], None]
 
 
 def status(
     config: ConfigPath = DEFAULT_CONFIG,
     *,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh until Ctrl-C.")] = False,
+    max_lag: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Exit with 1 if the lag is greater.")] = None,
+    shows_all: Annotated[bool, typer.Option("--all", help="Show every stream, also if there are many.")] = False,
     as_json: AsJson = False,
-) -> None:
-    """Show the checkpoint, the owner and the lag of each stream."""
+) -> int:
+    """Show whether the replica is well, its checkpoint, its owner and the lag of each stream.
+
+    Exit codes, for monitoring: 0 healthy, 1 lagging (--max-lag), 2 stopped, 3 failing, paused or waiting for an operator, 4 cannot be told:
+    neither the sink nor the run answers.
+    """
     settings = read_config(config)
     listen = settings.http.listen
     target = StatusTarget(
@@ -37,17 +45,23 @@ def status(
     )
     with StatusQuery(target) as query:
         first = query.ask()
-        with _screen(as_json=as_json, watch=watch) as show:
+        with _screen(max_lag, as_json=as_json, watch=watch, shows_all=shows_all) as show:
             show(first)
             if watch:
-                _keep_watching(query.ask, show)
+                keep_watching(query.ask, show, _pause)
+                return Health.HEALTHY
+    return verdict_of(first, max_lag).health
 
 
-def _keep_watching(ask: Callable[[], ReplicaStatus], show: Callable[[ReplicaStatus | str], None]) -> None:
+def _pause() -> None:
+    time.sleep(REFRESH_S)
+
+
+def keep_watching(ask: Callable[[], ReplicaStatus], show: Show, pause: Callable[[], None]) -> None:
     """Ask and show until Ctrl-C. A sink that does not answer for a while does not end it."""
     try:
         while True:
-            time.sleep(REFRESH_S)
+            pause()
             try:
                 show(ask())
             except RetryableSinkError as error:
@@ -59,7 +73,7 @@ def _keep_watching(ask: Callable[[], ReplicaStatus], show: Callable[[ReplicaStat
 
 
 @contextmanager
-def _screen(*, as_json: bool, watch: bool) -> Iterator[Callable[[ReplicaStatus | str], None]]:
+def _screen(max_lag: float | None, *, as_json: bool, watch: bool, shows_all: bool) -> Iterator[Show]:
     """Yield the function that shows a status, or a sentence that says why there is none now."""
     console = Console()
     is_drawn = not as_json and console.is_terminal and not console.is_dumb_terminal
@@ -68,16 +82,24 @@ def _screen(*, as_json: bool, watch: bool) -> Iterator[Callable[[ReplicaStatus |
 
     def show(found: ReplicaStatus | str) -> None:
         if as_json:
-            print_json({"problem": found} if isinstance(found, str) else as_object(found))
+            print_json({"problem": found} if isinstance(found, str) else _for_programs(found, max_lag))
         elif not is_drawn:
-            for line in [found] if isinstance(found, str) else as_lines(found):
+            for line in [found] if isinstance(found, str) else as_lines(found, verdict_of(found, max_lag), View(shows_all=shows_all)):
                 print_line(line)
             if watch:
                 print_line("")
-        elif live is not None:
-            live.update(found if isinstance(found, str) else render_status(found), refresh=True)
         else:
-            console.print(found if isinstance(found, str) else render_status(found))
+            view = View(console.width, shows_all)
+            drawn = found if isinstance(found, str) else render_status(found, verdict_of(found, max_lag), view)
+            if live is not None:
+                live.update(drawn, refresh=True)
+            else:
+                console.print(drawn)
 
     with live or nullcontext():
         yield show
+
+
+def _for_programs(found: ReplicaStatus, max_lag: float | None) -> dict[str, object]:
+    verdict = verdict_of(found, max_lag)
+    return {"health": verdict.health.name.lower(), "reason": verdict.reason, **as_object(found)}

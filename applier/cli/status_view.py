@@ -1,95 +1,143 @@
-"""How ``applier status`` shows a replica: a table on a terminal, aligned lines elsewhere, with the same words."""
+"""How ``applier status`` shows a replica: lines of text, as wide as the terminal, with colours where there is one."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+import textwrap
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
-from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from applier.cli.stream_lines import stream_lines
+from applier.model.position import NO_TS, Ts
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.overview import OwnerState, OwnerView
-from applier.status.replica_status import ReplicaStatus, StreamSummary
+from applier.sinks.run_end import StoredEnd
+from applier.status.health import Health, Verdict, verdict_of
+from applier.status.replica_status import ReplicaStatus
 from applier.telemetry.wording import count, duration, one_line, time_text
 
-HEADINGS: Final = ("stream", "next offset", "end", "behind", "resolved", "lag", "")
-NUMBERS: Final = frozenset({"next offset", "end", "behind", "lag"})
-UNKNOWN: Final = "?"
+LABEL_WIDTH: Final = 10
 OWNER_STATES: Final = {
     OwnerState.ALIVE: "alive",
     OwnerState.FROZEN: "frozen: its lease has expired, the next run takes over",
     OwnerState.DEAD: "dead: its lock is free, the next run takes over at once",
 }
 STYLES: Final = {OwnerState.ALIVE: "green", OwnerState.FROZEN: "bold red", OwnerState.DEAD: "bold red"}
+HEALTH_STYLES: Final = {Health.HEALTHY: "green", Health.LAGGING: "yellow", Health.STOPPED: "bold red", Health.HINDERED: "bold red"}
 
 
-def as_lines(status: ReplicaStatus) -> list[str]:
+class View(NamedTuple):
+    """How a status is shown. ``width``: of the terminal (None: lines as long as they are); ``shows_all``: every stream of many."""
+
+    width: int | None = None
+    shows_all: bool = False
+
+
+class Fact(NamedTuple):
+    """One thing that is known of the whole replica; without a label it belongs to the one before."""
+
+    label: str
+    text: str
+    style: str = ""
+
+
+def as_lines(status: ReplicaStatus, verdict: Verdict | None = None, view: View = View()) -> list[str]:  # noqa: B008 - it is frozen
     """Return the status as lines of plain text."""
-    facts = list(_facts(status))
-    width = max(len(label) for label, _, _ in facts)
-    lines = [f"{label:{width}}  {text}" for label, text, _ in facts]
+    return [text for _, text, _ in _lines(status, verdict or verdict_of(status), view)]
+
+
+def render_status(status: ReplicaStatus, verdict: Verdict, view: View) -> Text:
+    """Draw the same lines for a terminal."""
+    drawn = [Text.assemble((label, "bold"), (text[len(label) :], style)) for label, text, style in _lines(status, verdict, view)]
+    found = Text("\n").join(drawn)
+    found.no_wrap, found.overflow = True, "ignore"
+    return found
+
+
+def _lines(status: ReplicaStatus, verdict: Verdict, view: View) -> Iterator[tuple[str, str, str]]:
+    """Yield each line: what of it is a label, all of it, and its style."""
+    for fact in (Fact("health", verdict.reason, HEALTH_STYLES[verdict.health]), *_facts(status)):
+        first = f"{fact.label:{LABEL_WIDTH}}  "
+        width = None if view.width is None else max(20, view.width - len(first))
+        for number, text in enumerate([fact.text] if width is None else textwrap.wrap(fact.text, width) or [""]):
+            yield fact.label if number == 0 else "", (first if number == 0 else " " * len(first)) + text, fact.style
     if status.streams:
-        rows = [HEADINGS, *(_cells(each) for each in status.streams)]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
-        lines += ["", *(_aligned(row, widths) for row in rows)]
-    return lines
+        yield "", "", ""
+        heading, *rows = stream_lines(status.streams, view.width, shows_all=view.shows_all)
+        yield heading.text, heading.text, ""
+        for row in rows:
+            yield "", row.text, "yellow" if row.is_holding else ""
 
 
-def render_status(status: ReplicaStatus) -> RenderableType:
-    """Draw the status for a terminal."""
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold")
-    grid.add_column()
-    for label, text, style in _facts(status):
-        grid.add_row(label, Text(text, style=style))
-    if not status.streams:
-        return grid
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    for heading in HEADINGS:
-        table.add_column(heading, justify="right" if heading in NUMBERS else "left", no_wrap=True)
-    for each in status.streams:
-        table.add_row(*_cells(each), style="yellow" if each.holds_watermark else "")
-    return Group(grid, Text(), table)
-
-
-def _facts(status: ReplicaStatus) -> Iterator[tuple[str, str, str]]:
-    """Yield label, text and style of what is known of the whole replica."""
-    overview, progress = status.overview, status.overview.progress
-    yield "replica", f"{status.replica} in {status.sink}", ""
-    if progress is None:
-        yield "checkpoint", "none: no run has started this replica", "yellow"
-    else:
-        lag = f", {duration(status.lag_s)} behind" if status.lag_s is not None else ""
-        yield "checkpoint", f"{time_text(progress.checkpoint_ts)} (ts {progress.checkpoint_ts}){lag}", ""
-    if progress is not None and status.streams:
+def _facts(status: ReplicaStatus) -> Iterator[Fact]:
+    """Yield what is known of the whole replica."""
+    overview, live = status.overview, status.live
+    yield Fact("replica", f"{status.replica} in {status.sink}")
+    if status.sink_problem:
+        yield Fact("sink", one_line(f"{status.sink_problem}. What follows is what the run says"), "bold red")
+    yield _checkpoint(status)
+    if status.streams:
         held = f", held back by {status.holding_stream}" if status.holding_stream else ""
-        yield "watermark", f"{time_text(status.watermark)}{held}", ""
-    yield _owner(overview.owner)
-    if status.live is not None:
-        yield from _live(status.live)
+        yield Fact("watermark", f"{time_text(status.watermark)}{held}")
+    if not status.sink_problem:
+        yield _owner(overview.owner)
+        yield from _end(status)
+    if live is not None:
+        yield from _live(live, status.asked_at_s)
     for entry in overview.undecided:
-        yield "DDL", one_line(f"{_state_of(entry, overview.owner)}: {entry.ddl.query}"), "yellow"
+        yield Fact("DDL", one_line(f"{_state_of(entry, overview.owner)}: {entry.ddl.query}"), "yellow")
         # A live run settles it, and holds the lock that the command needs.
         if not _is_running(overview.owner):
-            yield (
-                "",
-                f"to settle it: applier ddl done|retry|skip --ts {entry.ddl.commit_ts} --table {one_line(str(entry.ddl.name))}",
-                "yellow",
-            )
+            table = one_line(str(entry.ddl.name))
+            yield Fact("", f"to settle it: applier ddl done|retry|skip --ts {entry.ddl.commit_ts} --table {table}", "yellow")
     if overview.quarantined:
-        yield "quarantine", f"{count(overview.quarantined, 'event')} to settle: applier quarantine list", "yellow"
+        yield Fact("quarantine", f"{count(overview.quarantined, 'event')} to settle: applier quarantine list", "yellow")
     if status.kafka_problem:
-        yield "kafka", one_line(f"{status.kafka_problem}: the end offsets are unknown"), "yellow"
+        yield Fact("kafka", one_line(f"{status.kafka_problem}: the end offsets are unknown"), "yellow")
 
 
-def _owner(view: OwnerView | None) -> tuple[str, str, str]:
+def _checkpoint(status: ReplicaStatus) -> Fact:
+    progress = status.overview.progress
+    if progress is None and not status.sink_problem:
+        return Fact("checkpoint", "none: no run has started this replica", "yellow")
+    checkpoint_ts = progress.checkpoint_ts if progress is not None else Ts((status.live or {}).get("checkpoint_ts") or NO_TS)
+    lag = f", {duration(status.lag_s)} behind" if status.lag_s is not None else ""
+    return Fact("checkpoint", f"{time_text(checkpoint_ts)} (ts {checkpoint_ts}){lag}")
+
+
+def _owner(view: OwnerView | None) -> Fact:
     if view is None:
-        return "owner", "none: no run owns the replica", "yellow"
+        return Fact("owner", "none: no run owns the replica", "yellow")
     owner = view.owner
     since = f"{owner.started_at:%Y-%m-%d %H:%M:%S}Z"
     heartbeat = f"heartbeat {duration(max(0.0, view.silent_s))} ago"
     text = f"process {owner.process} on {owner.host} since {since}, {heartbeat}, {OWNER_STATES[view.state]}"
-    return "owner", text, STYLES[view.state]
+    return Fact("owner", text, STYLES[view.state])
+
+
+def _end(status: ReplicaStatus) -> Iterator[Fact]:
+    """Say why no run is there."""
+    overview = status.overview
+    if overview.progress is None and overview.last_end is None:
+        return
+    if overview.owner is not None and overview.owner.state is not OwnerState.DEAD:
+        return
+    stored = overview.last_end
+    if stored is None:
+        yield Fact("last run", "it died without a word: its log, or the system's, may say why", "yellow")
+        return
+    yield from _stored(stored, status.asked_at_s)
+
+
+def _stored(stored: StoredEnd, asked_at_s: float) -> Iterator[Fact]:
+    end = stored.end
+    ago = duration(max(0.0, asked_at_s - stored.ended_at.timestamp()))
+    when = f"applier {end.command} ended {ago} ago, at {stored.ended_at:%Y-%m-%d %H:%M:%S}Z, with exit code {end.exit_code}"
+    yield Fact("last run", when, "bold red" if end.error_class else "")
+    facts = ", ".join(f"{name}={value}" for name, value in end.facts.items())
+    yield Fact("", one_line(f"{end.message} [{facts}]" if facts else end.message), "red" if end.error_class else "")
+    if end.remedy:
+        yield Fact("remedy", " ".join(end.remedy.split()), "green")
 
 
 def _state_of(entry: LedgerEntry, view: OwnerView | None) -> str:
@@ -104,39 +152,30 @@ def _is_running(view: OwnerView | None) -> bool:
     return view is not None and view.state is OwnerState.ALIVE
 
 
-def _live(live: Any) -> Iterator[tuple[str, str, str]]:
-    doing = f"{live['phase']}, {'following' if live['is_ready'] else 'catching up'}"
+def _live(live: Any, now_s: float) -> Iterator[Fact]:
+    since = _ago(live.get("phase_since"), now_s)
+    doing = live["phase"] + (f" for {since}" if since else "") + f", {'following' if live['is_ready'] else 'catching up'}"
     done = f"{count(live['rows'], 'row')} in {count(live['transactions'], 'transaction')}, {count(live['ddls'], 'DDL')}"
     retries = sum(live["retries"].values())
-    yield "run", f"{doing}; {done} in {duration(live['uptime_s'])}" + (f", retries: {retries:,}" if retries else ""), ""
+    yield Fact("run", f"{doing}; {done} in {duration(live['uptime_s'])}" + (f", retries: {retries:,}" if retries else ""))
+    if live.get("failing_since"):
+        text = f"for {_ago(live['failing_since'], now_s)}, since {_clock(live['failing_since'])}; attempt {live['attempt']}"
+        text += f", gives up at {_clock(live['gives_up_at'])}" if live.get("gives_up_at") else ""
+        yield Fact("failing", text, "bold red")
+        yield Fact("", one_line(live["error"]), "red")
+    if live.get("paused_since"):
+        yield Fact("paused", f"for {_ago(live['paused_since'], now_s)}, by {live['paused_by']}", "yellow")
     if live["current_ddl"]:
-        yield "running", one_line(live["current_ddl"]), ""
+        ran = _ago(live.get("ddl_since"), now_s)
+        yield Fact("running", (f"for {ran}: " if ran else "") + one_line(live["current_ddl"]))
     if live["stall"]:
         silent = duration(live["stall"]["silent_s"])
-        yield "stalled", f"{live['stall']['stream']} holds back the watermark: no resolved event for {silent}", "bold yellow"
+        yield Fact("stalled", f"{live['stall']['stream']} holds back the watermark: no resolved event for {silent}", "bold yellow")
 
 
-def _cells(each: StreamSummary) -> tuple[str, ...]:
-    return (
-        str(each.stream),
-        "not read" if each.next_offset is None else f"{each.next_offset:,}",
-        UNKNOWN if each.end_offset is None else f"{each.end_offset:,}",
-        UNKNOWN if each.behind is None else f"{each.behind:,}",
-        time_text(each.resolved_ts),
-        "" if each.lag_s is None else duration(each.lag_s),
-        "; ".join(_remarks(each)),
-    )
+def _ago(iso: str | None, now_s: float) -> str:
+    return duration(max(0.0, now_s - datetime.fromisoformat(iso).timestamp())) if iso else ""
 
 
-def _remarks(each: StreamSummary) -> Iterator[str]:
-    if each.holds_watermark:
-        yield "holds back the watermark"
-    if each.applied_ts:
-        yield f"rows are written up to {time_text(each.applied_ts)}"
-
-
-def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
-    cells = (
-        f"{cell:>{width}}" if heading in NUMBERS else f"{cell:{width}}" for cell, width, heading in zip(row, widths, HEADINGS, strict=True)
-    )
-    return "  ".join(cells).rstrip()
+def _clock(iso: str) -> str:
+    return f"{datetime.fromisoformat(iso):%Y-%m-%d %H:%M:%S}Z"

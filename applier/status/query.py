@@ -11,14 +11,14 @@ from http.client import HTTPConnection, HTTPException
 from types import TracebackType
 from typing import Any, Final, Self
 
-from applier.model.errors import SourceError
+from applier.model.errors import RetryableSinkError, SourceError
 from applier.model.topic_name import PartitionLimits
 from applier.sinks.factory import open_sink
 from applier.sinks.overview import Overview
 from applier.sinks.settings import SinkSettings
 from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
-from applier.status.replica_status import Findings, ReplicaStatus, build_status
+from applier.status.replica_status import Findings, ReplicaStatus, build_status, status_of_run
 from applier.telemetry.log import KAFKA_LOGGER_NAME
 
 KAFKA_LOGGER: Final = logging.getLogger(KAFKA_LOGGER_NAME)
@@ -49,8 +49,16 @@ class StatusQuery:
         self._source = open_source(replace(target.kafka, unreachable_after_s=KAFKA_PATIENCE_S))
 
     def ask(self) -> ReplicaStatus:
-        """Return the status of the replica. SinkError if the sink does not answer."""
-        overview = self._sink.overview()
+        """Return the status of the replica. SinkError if neither the sink nor a run on this machine answers."""
+        target = self._target
+        try:
+            overview = self._sink.overview()
+        except RetryableSinkError as error:
+            # A living run knows more than that the sink is away: since when, what it tries, and when it gives up.
+            live = self._ask_run(None)
+            if live is None:
+                raise
+            return status_of_run(target.sink.name, target.sink_address, live, error.message, time.time())
         # Only after the sink has named the owner: whatever else listens at the address must not be taken for it.
         live = self._ask_run(overview)
         try:
@@ -58,13 +66,15 @@ class StatusQuery:
         # Kafka only adds to the answer: during its outage the status is needed most.
         except SourceError as error:
             found = Findings(overview=overview, listing=None, kafka_problem=error.message, live=live)
-        target = self._target
         return build_status(target.sink.name, target.sink_address, found, time.time(), target.required_partitions)
 
-    def _ask_run(self, overview: Overview) -> Mapping[str, Any] | None:
-        """Ask the run that owns the replica, if it is on this machine; None if it does not answer, or another run does."""
-        http, view = self._target.http, overview.owner
-        if http is None or view is None or view.owner.host != socket.gethostname():
+    def _ask_run(self, overview: Overview | None) -> Mapping[str, Any] | None:
+        """Ask the run that owns the replica, if it is on this machine; None if it does not answer, or another run does.
+
+        Without an ``overview`` nobody names the owner: a run of this name is believed.
+        """
+        http, view = self._target.http, overview.owner if overview is not None else None
+        if http is None or (overview is not None and (view is None or view.owner.host != socket.gethostname())):
             return None
         # Not urllib: it would use the proxies of the environment.
         connection = HTTPConnection(*http, timeout=RUN_PATIENCE_S)
@@ -77,8 +87,9 @@ class StatusQuery:
         finally:
             connection.close()
         # Believed by name and process, not by epoch: another replica's run may have the same one, and a reload raises it.
-        is_it = isinstance(found, dict) and found.get("replica") == self._target.sink.name and found.get("process") == view.owner.process
-        return found if is_it else None
+        if not isinstance(found, dict) or found.get("replica") != self._target.sink.name:
+            return None
+        return found if view is None or found.get("process") == view.owner.process else None
 
     def __enter__(self) -> Self:
         """Silence librdkafka: the answer itself says that no broker can be reached."""

@@ -12,6 +12,7 @@ from applier.model.listing import Listing
 from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
 from applier.model.topic_name import PartitionLimits
 from applier.sinks.overview import Overview
+from applier.sinks.run_end import StoredEnd
 from applier.status.run_document import rounded, time_of
 from applier.telemetry.run_state import lag_s
 
@@ -45,6 +46,10 @@ class ReplicaStatus:
     sink: str
     overview: Overview
     kafka_problem: str = ""
+    sink_problem: str = ""
+    """Why nothing is known but what the run answers, or ""."""
+    asked_at_s: float = 0.0
+    """Unix time."""
     live: Mapping[str, Any] | None = None
     streams: tuple[StreamSummary, ...] = ()
     lag_s: float | None = None
@@ -80,12 +85,42 @@ def build_status(
     return ReplicaStatus(
         replica=replica,
         sink=sink,
+        asked_at_s=unix_s,
         overview=found.overview,
         kafka_problem=found.kafka_problem,
         live=found.live,
         watermark=watermark,
         lag_s=lag_s(found.overview.progress.checkpoint_ts, unix_s) if found.overview.progress else None,
         streams=tuple(_stream(stream, positions.get(stream), ends.get(stream), unix_s, holds=stream == holding) for stream in streams),
+    )
+
+
+def status_of_run(replica: str, sink: str, live: Mapping[str, Any], problem: str, unix_s: float) -> ReplicaStatus:
+    """Build the status of what the run alone answers, because the sink does not: ``problem``."""
+    holding = live.get("holding_stream")
+    return ReplicaStatus(
+        replica=replica,
+        sink=sink,
+        asked_at_s=unix_s,
+        overview=Overview(progress=None, updated_at=None, owner=None, undecided=(), quarantined=live.get("quarantined") or 0),
+        sink_problem=problem,
+        live=live,
+        watermark=Ts(live.get("watermark") or NO_TS),
+        lag_s=live.get("lag_s"),
+        streams=tuple(_answered(name, stream, holds=name == holding) for name, stream in live.get("streams", {}).items()),
+    )
+
+
+def _answered(name: str, stream: Mapping[str, Any], *, holds: bool) -> StreamSummary:
+    topic, _, partition = name.rpartition("/")
+    return StreamSummary(
+        stream=Stream(topic, int(partition)),
+        next_offset=Offset(stream["next_offset"]),
+        end_offset=Offset(stream["end_offset"]),
+        resolved_ts=Ts(stream["resolved_ts"]),
+        lag_s=stream["lag_s"],
+        holds_watermark=holds,
+        applied_ts=Ts(stream.get("applied_ts") or NO_TS),
     )
 
 
@@ -112,11 +147,11 @@ def _stream(stream: Stream, position: StreamPosition | None, end: Offset | None,
 def as_object(status: ReplicaStatus) -> dict[str, Any]:
     """Return the status as a JSON object. Timestamps are exact TSOs, each with its time."""
     overview, progress = status.overview, status.overview.progress
-    checkpoint_ts = progress.checkpoint_ts if progress else NO_TS
+    checkpoint_ts = progress.checkpoint_ts if progress else Ts((status.live or {}).get("checkpoint_ts") or NO_TS)
     return {
         "replica": status.replica,
         "sink": status.sink,
-        "has_begun": progress is not None,
+        "has_begun": bool(checkpoint_ts or progress is not None),
         "checkpoint_ts": checkpoint_ts,
         "checkpoint_time": time_of(checkpoint_ts),
         "lag_s": rounded(status.lag_s),
@@ -140,7 +175,9 @@ def as_object(status: ReplicaStatus) -> dict[str, Any]:
             for entry in overview.undecided
         ],
         "quarantined": overview.quarantined,
+        "last_end": _end(overview.last_end),
         "kafka_problem": status.kafka_problem or None,
+        "sink_problem": status.sink_problem or None,
         "daemon": status.live,
     }
 
@@ -156,6 +193,21 @@ def _owner(overview: Overview) -> dict[str, Any] | None:
         "epoch": view.owner.epoch,
         "since": view.owner.started_at.isoformat(timespec="seconds"),
         "silent_s": round(view.silent_s, 1),
+    }
+
+
+def _end(stored: StoredEnd | None) -> dict[str, Any] | None:
+    if stored is None:
+        return None
+    end = stored.end
+    return {
+        "command": end.command,
+        "exit_code": end.exit_code,
+        "error_class": end.error_class or None,
+        "message": end.message,
+        "facts": dict(end.facts),
+        "remedy": end.remedy or None,
+        "ended_at": stored.ended_at.isoformat(timespec="milliseconds"),
     }
 
 

@@ -45,9 +45,9 @@ def metrics(port):
     return {(sample.name, sample.labels.get("partition", "")): sample.value for family in families for sample in family.samples}
 
 
-def status_of(config, capsys):
+def status_of(config, capsys, code=0):
     capsys.readouterr()
-    assert run(["status", "--config", str(config), "--json"]) == 0
+    assert run(["status", "--config", str(config), "--json"]) == code
     return json.loads(capsys.readouterr().out)
 
 
@@ -88,12 +88,13 @@ def test_a_daemon_is_seen_while_it_runs_and_after_its_end(tmp_path, mock_kafka, 
         ended = program.wait()
 
     assert ended.code == 0, ended.stderr
-    after = status_of(config, capsys)
+    after = status_of(config, capsys, code=2)
     assert (after["checkpoint_ts"], after["owner"], after["daemon"]) == (world.final_ts, None, None)
+    assert (after["last_end"]["exit_code"], after["last_end"]["message"]) == (0, "stopped by SIGTERM")
     entries = log_of(ended.stderr)
     messages = [entry["message"] for entry in entries]
     assert messages[0] == ANSWERS
     assert "replica_created" in messages
-    assert "shutdown_complete" in messages[-2:]
+    assert messages[-1] == "shutdown_complete"
     assert next(entry for entry in reversed(entries) if entry["message"] == "checkpoint_advanced")["checkpoint_ts"] == world.final_ts
     assert len([message for message in messages if message == "ddl_applied"]) == len(world.ddl_times())

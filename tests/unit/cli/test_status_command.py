@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import time
 
 import pytest
 from confluent_kafka import Producer
@@ -14,9 +15,11 @@ from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.sinks.factory import open_sink
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.settings import SinkSettings
+from applier.sinks.sqlite.sink import SqliteSink
 from applier.status import query as status_query
 from applier.status.app import StatusApp
 from applier.status.server import StatusServer
+from applier.telemetry.failing import Failing
 from applier.telemetry.run_state import RunState
 
 TS = Ts(1_700_000_000_123 << 18)
@@ -55,7 +58,7 @@ def owned(url):
 
 
 def shown(config, capsys):
-    assert run(["status", "--config", config, "--json"]) == 0
+    run(["status", "--config", config, "--json"])
     return json.loads(capsys.readouterr().out)
 
 
@@ -123,20 +126,21 @@ def test_an_error_is_a_log_line_where_the_log_is_json(configured, tmp_path, caps
 def test_people_get_lines_where_there_is_no_terminal(configured, owned, capsys):
     assert run(["status", "--config", configured()]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("replica     replica in sqlite:///")
+    assert lines[0] == "health      healthy"
+    assert lines[1].startswith("replica     replica in sqlite:///")
     assert lines[-1].startswith("status/0")
 
 
 def test_a_watch_shows_it_until_it_is_interrupted(configured, owned, capsys, monkeypatch):
     pauses = iter([None, None])
 
-    def pause(_seconds):
+    def pause():
         try:
             next(pauses)
         except StopIteration:
             raise KeyboardInterrupt from None
 
-    monkeypatch.setattr(status.time, "sleep", pause)
+    monkeypatch.setattr(status, "_pause", pause)
     assert run(["status", "--config", configured(), "--watch", "--json"]) == 0
     assert [json.loads(line)["checkpoint_ts"] for line in capsys.readouterr().out.splitlines()] == [TS] * 3
 
@@ -151,17 +155,16 @@ def test_a_sink_that_is_away_for_a_while_does_not_end_a_watch(capsys, monkeypatc
             raise answer
         return answer
 
-    monkeypatch.setattr(status.time, "sleep", lambda _: None)
-    status._keep_watching(ask, shown.append)
+    status.keep_watching(ask, shown.append, lambda: None)
     assert shown == ["the database is away. Wait", "here again"]
 
 
 @pytest.mark.parametrize("options", [(), ("--watch",)])
 def test_a_terminal_gets_a_table(configured, owned, capsys, monkeypatch, options):
-    def interrupt(_seconds):
+    def interrupt():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(status.time, "sleep", interrupt)
+    monkeypatch.setattr(status, "_pause", interrupt)
     for variable, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}.items():
         monkeypatch.setenv(variable, value)
     assert run(["status", "--config", configured(), *options]) == 0
@@ -174,3 +177,22 @@ def test_a_terminal_gets_a_table(configured, owned, capsys, monkeypatch, options
 def test_the_configuration_is_checked_before_anything_is_asked(configured, capsys):
     assert run(["status", "--config", configured(listen="here:99999")]) == 2
     assert "http.listen is not a listen address" in capsys.readouterr().err
+
+
+def test_a_sink_that_is_away_is_no_reason_not_to_ask_the_run(configured, capsys, monkeypatch):
+    monkeypatch.setattr(status_query, "RUN_PATIENCE_S", 60)
+
+    def away(_sink):
+        raise RetryableSinkError("the database is away")
+
+    monkeypatch.setattr(SqliteSink, "overview", away)
+    failing = Failing(since_s=1_700_000_000.0, error="the database is away", error_class="RetryableSinkError", attempt=3)
+    live = RunState(replica="replica", failing=failing, checkpoint_ts=TS, progress_s=time.monotonic())
+    with StatusServer("127.0.0.1", 0, StatusApp(lambda: live, 60)) as server:
+        server.start()
+        assert run(["status", "--config", configured(listen=server.address), "--json"]) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert (found["health"], found["sink_problem"], found["checkpoint_ts"]) == ("hindered", "the database is away", TS)
+    assert (found["daemon"]["attempt"], found["daemon"]["error"]) == (3, "the database is away")
+    assert run(["status", "--config", configured()]) == 4
+    assert "the database is away" in capsys.readouterr().err

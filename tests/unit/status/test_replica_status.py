@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 
 from rich.console import Console
 
-from applier.cli.status_view import as_lines, render_status
+from applier.cli.status_view import View, as_lines, render_status
 from applier.model.events import DdlEvent, DdlIdentity
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.overview import Overview, Owner, OwnerState, OwnerView
 from applier.sinks.progress import Fence, Progress
+from applier.status.health import verdict_of
 from applier.status.replica_status import Findings, as_object, build_status
 
 NOON_MS = 1_700_000_000_000
@@ -109,6 +110,7 @@ def test_a_partition_that_counts_no_more_neither_holds_the_watermark_nor_is_show
 def test_without_kafka_everything_else_is_shown():
     lines = as_lines(replica_status(problem="Kafka does not answer: metadata of feed"))
     assert lines == [
+        "health      healthy",
         "replica     replica in sqlite:///r.db",
         f"checkpoint  2023-11-14 22:13:20.000Z (ts {A}), 4.0 s behind",
         "watermark   2023-11-14 22:13:21.500Z, held back by feed/1",
@@ -124,6 +126,7 @@ def test_without_kafka_everything_else_is_shown():
 def test_a_replica_that_no_run_has_started_is_shown_as_such():
     nothing = Overview(progress=None, updated_at=None, owner=None, undecided=(), quarantined=0)
     assert as_lines(replica_status(nothing)) == [
+        "health      stopped: no run owns the replica",
         "replica     replica in sqlite:///r.db",
         "checkpoint  none: no run has started this replica",
         "owner       none: no run owns the replica",
@@ -178,8 +181,8 @@ def test_a_quarantine_that_is_not_empty_is_shown():
 
 
 def test_a_terminal_gets_the_same_words_in_a_table():
-    console = Console(file=io.StringIO(), width=160)
-    console.print(render_status(replica_status(listing=Listing(EXTENTS), live=LIVE)))
+    console, status = Console(file=io.StringIO(), width=160), replica_status(listing=Listing(EXTENTS), live=LIVE)
+    console.print(render_status(status, verdict_of(status), View(160)))
     text = console.file.getvalue()
     for words in ("held back by feed/1", "heartbeat 0.4 s ago, alive", "1,300", "not read", "holds back the watermark", "catching up"):
         assert words in text
