@@ -10,7 +10,7 @@ WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); [ $$n -gt 4 ] && echo 4 ||
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test fast lint format coverage docs docs-pages bench microbench soak chaos wheel check-wheel release image wheelhouse images servers clean
+.PHONY: help env demo screenshots test fast lint format coverage docs docs-pages bench microbench soak chaos wheel check-wheel release image wheelhouse images servers clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -20,6 +20,9 @@ env: ## make or refresh .venv
 
 demo: env ## embedded broker, simulated upstream, SQLite: shows the whole thing in a minute
 	@.venv/bin/applier demo $(DEMO_ARGS)
+
+screenshots: env ## docs/images: the web page in Chromium, in each state
+	@PYTHONPATH=. $(PY) tests/browser/screenshots.py
 
 test: env ## all tests; those on real Kafka, MariaDB and MySQL where a Docker engine answers
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)

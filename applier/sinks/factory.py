@@ -20,9 +20,9 @@ def open_sink(settings: SinkSettings) -> Sink:
     return MysqlSink(settings) if _is_mysql(settings) else SqliteSink(settings)
 
 
-def open_glance(settings: SinkSettings) -> AbstractContextManager[Connection]:
-    """Give a connection for a short read of the bookkeeping. A ``Sink`` of a run is not thread-safe; this shares nothing with it."""
-    return mysql_session.glancing(settings) if _is_mysql(settings) else sqlite_session.glancing(settings.url)
+def open_glance(settings: SinkSettings, *, changes: bool = False) -> AbstractContextManager[Connection]:
+    """Give a connection for one short transaction on the bookkeeping. It shares nothing with a ``Sink``, which is not thread-safe."""
+    return mysql_session.glancing(settings) if _is_mysql(settings) else sqlite_session.glancing(settings.url, changes=changes)
 
 
 def bookkeeping_of(settings: SinkSettings) -> Bookkeeping:

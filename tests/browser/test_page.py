@@ -1,18 +1,21 @@
 """The page in a real browser: what a person sees in each state, on a phone, in the dark, by keyboard, and what axe finds."""
 
 import re
+import time
 from dataclasses import replace
 
 import pytest
 from playwright.sync_api import expect
 
+from applier.telemetry.failing import Failing
+from applier.telemetry.run_state import Paused
 from tests.rig.browser import PHONE, opened, violations
-from tests.rig.page_state import ALTER, TOKEN, idle, page_of, stalled
+from tests.rig.page_state import ALTER, TOKEN, idle, iso, page_of, stalled
 
 STATES = {
     "idle": ("ok", "Up to date"),
     "catching_up": ("busy", "Catching up: 45 min"),
-    "ddl_running": ("busy", "A DDL runs for"),
+    "ddl_running": ("busy", "DDL running for"),
     "stalled": ("warn", "Waiting for tidb-shop/3"),
     "stopped": ("bad", "Stopped with an error"),
 }
@@ -46,7 +49,7 @@ def test_a_phone_needs_no_scrolling_to_the_side(browser):
 def test_a_running_ddl_is_shown_with_its_text_and_its_time(browser):
     with page_of("ddl_running") as shown, opened(browser, shown.address) as tab:
         expect(tab.locator("#now-text")).to_have_text(ALTER)
-        expect(title(tab)).to_contain_text(re.compile(r"runs for \d"))
+        expect(title(tab)).to_contain_text(re.compile(r"for 3 min \d"))
         expect(tab.locator("#ddls li").first).to_contain_text("running")
 
 
@@ -65,7 +68,7 @@ def test_two_hundred_partitions_are_one_picture_the_latest_ten_and_all_on_demand
     with page_of() as shown:
         shown.make = lambda: stalled(200)
         with opened(browser, shown.address) as tab:
-            expect(tab.get_by_role("img", name="200 partitions: 1 more than a minute behind")).to_be_visible()
+            expect(tab.get_by_role("img", name="200 partitions: 1 more than a minute behind the others")).to_be_visible()
             expect(tab.locator("#stream-rows tr")).to_have_count(10)
             expect(tab.locator("#stream-rows tr").first).to_contain_text("tidb-shop/3")
             tab.get_by_role("button", name="Show all 200 partitions").click()
@@ -117,6 +120,43 @@ def test_the_page_works_while_the_sink_is_away(browser):
         with opened(browser, shown.address) as tab:
             expect(title(tab)).to_have_text("Up to date")
             expect(tab.locator("#ddls-caption")).to_contain_text("Cannot be read now: connecting failed")
+            assert violations(tab) == []
+
+
+def test_a_run_that_fails_says_since_when_why_and_until_when_it_tries(browser):
+    since = time.time() - 93
+    failing = Failing(
+        since_s=since, error="the database does not answer", error_class="RetryableSinkError", attempt=5, gives_up_at_s=since + 600
+    )
+    with page_of() as shown:
+        shown.make = lambda: replace(idle(), failing=failing, is_ready=False)
+        with opened(browser, shown.address) as tab:
+            expect(title(tab)).to_contain_text("Failing for 9")
+            expect(tab.locator("#now-text")).to_have_text("the database does not answer")
+            expect(tab.locator("#now-facts")).to_contain_text("Attempt5")
+            expect(tab.locator("#now-facts")).to_contain_text("in 8 min")
+            assert violations(tab) == []
+
+
+def test_a_paused_run_says_who_paused_it_and_can_be_resumed(browser):
+    with page_of(token=TOKEN) as shown:
+        shown.make = lambda: replace(idle(), paused=Paused(since_s=time.time() - 60, said_by="ann@host"))
+        with opened(browser, shown.address) as tab:
+            expect(tab.locator("#now-facts")).to_contain_text("ann@host")
+            expect(tab.get_by_role("button", name="Resume…")).to_be_visible()
+            assert violations(tab) == []
+
+
+def test_how_the_run_before_this_one_ended_is_said_after_a_restart(browser):
+    with page_of() as shown:
+        shown.records.end = {
+            "command": "run",
+            "exit_code": 75,
+            "message": "the database does not answer",
+            "ended_at": iso(time.time() - 300),
+        }
+        with opened(browser, shown.address) as tab:
+            expect(tab.locator("#last-end")).to_contain_text("with exit code 75: the database does not answer")
             assert violations(tab) == []
 
 

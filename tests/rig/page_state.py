@@ -66,11 +66,15 @@ def ddl_running():
     return state_of([214 + index / 5 for index in range(6)], phase="ddl", current_ddl=ALTER, ddl_since_s=time.time() - 211)
 
 
+def stopped():
+    return state_of([31.4 + lag for lag in small_lags(6)], phase="stopped", is_ready=False)
+
+
 def stalled(streams=6):
     silent = 252.0
     lags = small_lags(streams)
     lags[3] = silent
-    state = state_of(lags, phase="idle")
+    state = state_of(lags, phase="waiting for a stream")
     return replace(state, streams=replace(state.streams, stall=Stall(Stream("tidb-shop", 3), ts_of(time.time() - silent), silent)))
 
 
@@ -163,7 +167,10 @@ HOURS = {
     "catching_up": (lambda left: 2700 + 36 * left if left < 50 else None, wave(38_000, 2500)),
     "ddl_running": (lambda left: (214 - 60 * left) if left < 3.5 else 1.2, lambda left: 0.0 if left < 3.5 else wave(900, 200)(left)),
     "stalled": (lambda left: (252 - 60 * left) if left < 4.2 else 1.4, lambda left: 0.0 if left < 4.1 else wave(600, 180)(left)),
-    "stopped": (wave(1.3, 0.25), wave(420, 160)),
+    "stopped": (
+        lambda left: (32 - 60 * left) if left < 0.5 else wave(1.3, 0.25)(left),
+        lambda left: 0.0 if left < 0.5 else wave(420, 160)(left),
+    ),
 }
 
 
@@ -171,7 +178,7 @@ class Shown:
     """A page that a test changes: its state, its records, what was asked of it."""
 
     def __init__(self, name):
-        self.make = {"idle": idle, "catching_up": catching_up, "ddl_running": ddl_running, "stalled": stalled, "stopped": idle}[name]
+        self.make = {"idle": idle, "catching_up": catching_up, "ddl_running": ddl_running, "stalled": stalled, "stopped": stopped}[name]
         self.records = Records()
         self.asked = []
         self.app = None

@@ -61,10 +61,14 @@ def open_comparison(settings: SinkSettings, statement_timeout_s: int) -> Connect
 
 @contextmanager
 def glancing(settings: SinkSettings) -> Iterator[Connection]:
-    """Give a session of its own for a short read, beside whatever this process does with the sink; errors as those of ``open_session``."""
+    """Give a session of its own for one short transaction, beside whatever this process does with the sink.
+
+    Errors: those of ``open_session``.
+    """
     connection = _open(settings, Purpose.GLANCE, comparison_variables_of(settings, GLANCE_S), GLANCE_S)
     try:
-        yield connection
+        with transaction(connection):
+            yield connection
     except (SQLAlchemyError, OSError) as error:
         raise translate(error, "reading the bookkeeping", replica=settings.name) from error
     finally:

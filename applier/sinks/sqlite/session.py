@@ -96,12 +96,15 @@ def transaction(engine: Engine, **facts: Any) -> Iterator[Connection]:
 
 
 @contextmanager
-def glancing(url: str) -> Iterator[Connection]:
-    """Give a connection of its own for a short read, beside whatever this process does with the file. FatalSinkError if there is none."""
+def glancing(url: str, *, changes: bool) -> Iterator[Connection]:
+    """Give a connection of its own for one short transaction, beside whatever this process does with the file.
+
+    ``changes``: it writes. FatalSinkError if there is no file.
+    """
     path = database_path(url)
     engine = open_engine(path, GLANCE_S)
     try:
-        with snapshot(engine, path) as connection:
+        with transaction(engine, path=str(path)) if changes else snapshot(engine, path) as connection:
             yield connection
     finally:
         engine.dispose()

@@ -31,7 +31,7 @@ class Chart {
   options() {
     const colour = ink(this.colour), axis = { stroke: ink("--quiet"), font: `12px ${ink("--font")}`, grid: { stroke: ink("--grid"), width: 1 }, ticks: { show: false } };
     return {
-      width: Math.max(200, this.place.clientWidth), height: this.place.clientHeight, padding: [8, 8, 0, 0],
+      width: Math.max(200, this.place.clientWidth), height: this.place.clientHeight, padding: [8, 20, 0, 0],
       tzDate: (unix) => uPlot.tzDate(new Date(unix * 1000), "Etc/UTC"),
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
@@ -40,7 +40,7 @@ class Chart {
         y: { range: (_, __, most) => [0, Math.max(this.least, (most ?? 0) * 1.1)] },
       },
       axes: [
-        { ...axis, size: 28, space: 70, values: (_, all) => all.map((unix) => clock(unix * 1000).slice(0, 5)) },
+        { ...axis, size: 22, space: 70, values: (_, all) => all.map((unix) => clock(unix * 1000).slice(0, 5)) },
         { ...axis, size: 62, space: 34, ...(this.steps && { incrs: this.steps }), values: (_, all) => all.map(this.short) },
       ],
       series: [{}, { label: this.label, stroke: colour, width: 1.6, fill: `${colour}26`, points: { show: false } }],

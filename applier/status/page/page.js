@@ -55,6 +55,10 @@ async function askRecords(force) {
     page.asked.ddls = now;
     await showAnswer("ddls", showDdls);
   }
+  if (due("last-end", RECORDS_MS * 4)) {
+    page.asked["last-end"] = now;
+    await showAnswer("last-end", showLastEnd);
+  }
   if ((status && status.quarantined !== page.heldBefore) || due("quarantine", RECORDS_MS)) {
     page.heldBefore = status?.quarantined;
     page.asked.quarantine = now;
@@ -139,6 +143,7 @@ function showTiles(status, seen) {
   tiles.forEach(([, value, more, level], index) => {
     const [, first, second] = list.children[index].children;
     list.children[index].dataset.level = level;
+    list.children[index].toggleAttribute("data-long", value.length > 12);
     write(first, value);
     write(second, more);
   });

@@ -51,7 +51,18 @@ function quarantineItem(entry, now) {
   return element("li", {}, head, element("p", { class: "problem" }, entry.error));
 }
 
+const RECENT_S = 86400;
+
+// How the run before this one ended, if that was an error of the last day.
+function showLastEnd(answer, now) {
+  const { end } = answer, notice = byId("last-end");
+  notice.hidden = !end || end.exit_code === 0 || secondsSince(end.ended_at, now) > RECENT_S;
+  if (notice.hidden) return;
+  write(notice, `Before this run, applier ${end.command} ended at ${moment(end.ended_at, now)} with exit code ${end.exit_code}: ${end.message}`);
+}
+
 function showProblem(id, problem) {
+  if (!byId(`${id}-caption`)) return;
   write(byId(`${id}-caption`), `Cannot be read now: ${problem}`);
   if (!byId(id).childElementCount) byId(id).replaceChildren(element("li", { class: "empty" }, "Shown as soon as the database answers."));
 }

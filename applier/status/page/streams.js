@@ -22,6 +22,8 @@ function showStreams(status, now) {
   const watermarkLag = known.length ? Math.max(...known.map((stream) => stream.lag_s)) : 0;
   const at = (lag) => (lag === null ? 0 : Math.max(0, 1 - lag / span));
   const many = streams.length > MANY;
+  const first = Math.min(...known.map((stream) => stream.lag_s));
+  for (const stream of streams) stream.isLate = stream.lag_s === null || stream.lag_s > first * 1.25 + LATE_S || (streams.length === 1 && stream.lag_s > LATE_S);
   streams.sort(many && !showsAll ? byLag : byName);
   const shown = many && !showsAll ? streams.slice(0, SHOWN_OF_MANY) : streams;
 
@@ -38,10 +40,16 @@ function showStreams(status, now) {
 const byLag = (one, other) => (other.lag_s ?? Infinity) - (one.lag_s ?? Infinity) || byName(one, other);
 const byName = (one, other) => one.name.localeCompare(other.name, "en", { numeric: true });
 
+// Late: more than a minute behind the partition that is furthest. While a replica catches up, all of them are old, and none is late.
+function summary(streams) {
+  const number = several(streams.length, "partition"), late = streams.filter((stream) => stream.isLate).length;
+  const lags = streams.map((stream) => stream.lag_s ?? 0), most = Math.max(...lags);
+  if (late) return `${number}: ${count(late)} more than a minute behind the others`;
+  return most <= LATE_S ? `${number}: all within a minute of now` : `${number}: ${duration(Math.min(...lags))} to ${duration(most)} behind`;
+}
+
 function describeStreams(streams, watermarkLag, many) {
-  const late = streams.filter((stream) => stream.lag_s === null || stream.lag_s > LATE_S).length;
-  const sum = streams.length === 0 ? "none is known yet" : `${several(streams.length, "partition")}, ${late ? `${count(late)} more than a minute behind` : "all within a minute of now"}`;
-  write(byId("streams-caption"), `${sum}${streams.length ? `. Watermark (line): ${duration(watermarkLag)} ago` : ""}`);
+  write(byId("streams-caption"), streams.length ? `${summary(streams)}. Watermark (line): ${duration(watermarkLag)} ago` : "none is known yet");
   const button = byId("all-streams");
   button.hidden = !many;
   write(button, showsAll ? `Show only the ${SHOWN_OF_MANY} furthest behind` : `Show all ${count(streams.length)} partitions`);
@@ -66,14 +74,14 @@ function streamRow(stream, status, now, at, watermarkLag) {
     streamRows.set(stream.name, row);
   }
   const { name, reach, lag, time, left } = row.parts;
-  const holds = status.holding_stream === stream.name && watermarkLag > LATE_S;
+  const holds = status.holding_stream === stream.name && stream.isLate;
   const key = `${stream.name}|${holds}`;
   if (name.dataset.key !== key) {
     name.dataset.key = key;
     name.title = stream.name;
     name.replaceChildren(stream.name, holds ? element("span", { class: "tag", "data-level": "warn" }, "holds back") : "");
   }
-  row.classList.toggle("late", stream.lag_s === null || stream.lag_s > LATE_S);
+  row.classList.toggle("late", stream.isLate);
   reach.style.setProperty("--at", at(stream.lag_s));
   write(lag, stream.lag_s === null ? "not resolved" : duration(stream.lag_s));
   write(time, stream.resolved_time ? moment(stream.resolved_time, now) : "");
@@ -95,13 +103,12 @@ function showOverview(streams, at, watermarkLag, span) {
     picture.append(document.createElementNS(SVG, "line"));
     place.replaceChildren(picture, element("p", { class: "quiet" }, element("span"), element("span")));
   }
-  const late = streams.filter((stream) => stream.lag_s === null || stream.lag_s > LATE_S).length;
-  picture.setAttribute("aria-label", `${several(streams.length, "partition")}: ${late ? `${late} more than a minute behind` : "all within a minute of now"}`);
+  picture.setAttribute("aria-label", summary(streams));
   streams.forEach((stream, index) => {
     const bar = picture.children[index], height = at(stream.lag_s) * 100;
     const place_ = { x: index + 0.1, y: 100 - height, width: 0.8, height: Math.max(1, height) };
     for (const [key, value] of Object.entries(place_)) bar.setAttribute(key, value.toFixed(2));
-    bar.classList.toggle("is-late", stream.lag_s === null || stream.lag_s > LATE_S);
+    bar.classList.toggle("is-late", stream.isLate);
   });
   const line = picture.lastElementChild, level = (100 - at(watermarkLag) * 100).toFixed(2);
   for (const [key, value] of Object.entries({ x1: 0, x2: streams.length, y1: level, y2: level })) line.setAttribute(key, value);

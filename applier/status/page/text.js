@@ -29,7 +29,7 @@ function duration(seconds) {
 // "in about": nobody plans by the second.
 function about(seconds) {
   if (seconds < 90) return `${Math.max(10, Math.round(seconds / 10) * 10)} s`;
-  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 3570) return `${Math.round(seconds / 60)} min`;
   return duration(Math.round(seconds / 60) * 60);
 }
 

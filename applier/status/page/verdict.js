@@ -85,7 +85,7 @@ function runningDdl(status, seen, now) {
   if (!status.current_ddl) return null;
   const since = status.ddl_since || seen.ddlSince;
   return {
-    level: "busy", title: `A DDL runs for ${duration(secondsSince(since, now))}`, announce: "A DDL runs",
+    level: "busy", title: `DDL running for ${duration(secondsSince(since, now))}`, announce: "A DDL runs",
     detail: "Later rows wait until it ends. A large table takes as long as it takes: there is no time limit.",
     text: status.current_ddl,
     facts: facts(["Since", moment(since, now)], ["More DDLs wait", status.pending_ddls || null]),
