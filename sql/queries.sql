@@ -126,6 +126,14 @@ WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND s
 UPDATE applier.ddl_ledger SET before_state = '', error = :error
 WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state IN ('intent', 'background');
 
+-- ledger_note: who has skipped a DDL
+UPDATE applier.ddl_ledger SET error = :error
+WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state = 'skipped';
+
+-- ledger_forget: a skip is undone
+DELETE FROM applier.ddl_ledger
+WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state = 'skipped';
+
 -- ledger_retry: the operator's decision: run it again without comparing
 UPDATE applier.ddl_ledger SET before_state = '', error = ''
 WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state IN ('intent', 'background');
@@ -184,8 +192,13 @@ REPLACE INTO applier.skip_word
 VALUES (:name, :topic, :partition_number, :record_offset, :event_index, :commit_ts, :schema_name, :table_name, :said_by, UTC_TIMESTAMP(6));
 
 -- skip_read: all skip rules
-SELECT topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name, said_by FROM applier.skip_word
+SELECT topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name, said_by, said_at FROM applier.skip_word
 WHERE name = :name;
+
+-- skip_remove: a rule is undone
+DELETE FROM applier.skip_word
+WHERE name = :name AND topic = :topic AND partition_number = :partition_number AND record_offset = :record_offset
+AND event_index = :event_index AND commit_ts = :commit_ts AND schema_name = :schema_name AND table_name = :table_name;
 
 -- run_end_glance: how the last run that has ended did so, with the beginning of its texts
 SELECT command, exit_code, error_class, SUBSTR(message, 1, :at_most_text) AS message, SUBSTR(remedy, 1, :at_most_text) AS remedy, ended_at

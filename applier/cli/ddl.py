@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from applier.cli.command_group import COMMANDS
-from applier.cli.event_option import parse_table
+from applier.cli.event_option import AcceptFuture, parse_table, refuse_future
 from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
 from applier.cli.output import print_entries, print_line
 from applier.config import Config
@@ -17,13 +17,15 @@ from applier.sinks.factory import open_sink
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.port import Sink
 from applier.sinks.progress import ProgressCommit
-from applier.telemetry.wording import count, one_line, time_text
+from applier.telemetry.wording import count, one_line, operator, time_text
 
 ddl = typer.Typer(help=COMMANDS["ddl"])
 
 DdlTs = Annotated[int | None, typer.Option("--ts", metavar="TSO", min=0, max=MAX_TS, help="Commit timestamp of the DDL.")]
 TABLE_HELP: Final = "Table that the DDL's event names; SCHEMA. for a DDL of a schema."
 DdlTable = Annotated[str | None, typer.Option("--table", metavar="SCHEMA.TABLE", help=TABLE_HELP)]
+SKIPPED_BY: Final = "skipped by the operator "
+AFTER_BEGIN: Final = ", after it had begun"
 SKIPPED_UNREAD: Final = "/* skipped by the operator before it was read */"
 
 
@@ -50,8 +52,10 @@ def retry(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTa
 
 
 @ddl.command("skip")
-def skip(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTable = None) -> None:
-    """Skip an unfinished DDL or, by --ts and --table, a future one."""
+def skip(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTable = None, accept_future: AcceptFuture = False) -> None:
+    """Skip an unfinished DDL or, by --ts and --table, one that was not read yet."""
+    if ts is not None and not accept_future:
+        refuse_future(Ts(ts))
     with open_sink_of(read_config(config)) as sink:
         skip_by_time(sink, ts, table)
 
@@ -150,15 +154,19 @@ def write_skipped(sink: Sink, ddl: DdlEvent, key: DdlIdentity) -> None:
     if progress is None:
         raise ConfigError("the replica has no checkpoint yet, so no DDL can be skipped", remedy="Run applier catchup first")
     sink.skip_ddl(progress.fence, key, ddl, after=ProgressCommit(checkpoint_ts=progress.checkpoint_ts, positions={}))
+    sink.note_skipped_ddl(key, f"{SKIPPED_BY}{operator()}")
 
 
 def _resolve(sink: Sink, ts: int | None, table: str | None, state: DdlState | None) -> None:
     """Settle one intent as the replica's owner: a run that is alive could settle it at the same time (Fenced, exit 5)."""
     sink.migrate()
     sink.acquire()
-    ddl = unfinished(sink.ledger(), ts, table).ddl
+    entry = unfinished(sink.ledger(), ts, table)
+    ddl = entry.ddl
     matched = sink.resolve_ddl(Ts(ddl.commit_ts), ddl.schema, ddl.table, state)
     # The update names the state that it expects: a run that ended just now may have settled the DDL itself.
     if not matched:
         raise NeedsOperator("another run settled the DDL first", remedy="See: applier ddl list", ts=ddl.commit_ts, table=str(ddl.name))
+    if state is DdlState.SKIPPED:
+        sink.note_skipped_ddl(entry.identity, f"{SKIPPED_BY}{operator()}{AFTER_BEGIN}")
     print_line(f"{'will run again' if state is None else state}: {one_line(ddl.query)} (ts {ddl.commit_ts})")

@@ -1,18 +1,37 @@
 """The options that name one event: ``--stream``, ``--offset`` and ``--event``, or ``--table`` beside a timestamp."""
 
-from typing import Annotated, TypeAlias
+import time
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
-from applier.model.position import Stream
+from applier.model.position import Stream, Ts, datetime_of
+from applier.telemetry.wording import time_text
 
 StreamName: TypeAlias = Annotated[str, typer.Option(metavar="TOPIC/PARTITION", help="Stream of the record.")]
 RecordOffset: TypeAlias = Annotated[int, typer.Option(metavar="N", min=0, help="Offset of the record.")]
 EventIndex: TypeAlias = Annotated[
     int | None, typer.Option(metavar="I", min=0, help="One event of the record, counted from 0. Default: the whole record.")
 ]
+
+AcceptFuture: TypeAlias = Annotated[
+    bool, typer.Option("--accept-future", help="With --ts: allow a timestamp that is later than now. Events that come then are skipped.")
+]
+CLOCK_S: Final = 60.0
+"""A machine's clock may be behind upstream's by so much."""
+
+
+def refuse_future(ts: Ts) -> None:
+    """Refuse a timestamp that is later than now: a mistyped digit would skip events of next year. ConfigError."""
+    if datetime_of(ts).timestamp() > time.time() + CLOCK_S:
+        raise ConfigError(
+            "the timestamp is later than now: nothing was committed at it yet",
+            remedy="Check it: applier inspect shows the timestamp of each event. If you mean a later event, add --accept-future",
+            ts=ts,
+            time=time_text(ts),
+        )
 
 
 def parse_stream(text: str) -> Stream:

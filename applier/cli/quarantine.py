@@ -22,7 +22,7 @@ from applier.sinks.quarantine import QuarantineEntry
 from applier.sources.factory import open_source
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Record
-from applier.telemetry.wording import count, one_line, operator, time_text
+from applier.telemetry.wording import count, one_line, operator, printable, time_text
 
 quarantine = typer.Typer(help=COMMANDS["quarantine"])
 
@@ -66,7 +66,7 @@ def show(
         print_json(_whole_object(entries, record, _decoded(entries[0], record)))
         return
     for entry in entries:
-        for line in as_lines(entry):
+        for line in as_whole_lines(entry):
             print_line(line)
     print_line(f"record: a key of {_size(record.key)}, a value of {_size(record.value)}")
     for inspected in _decoded(entries[0], record):
@@ -124,6 +124,15 @@ def as_lines(entry: QuarantineEntry) -> list[str]:
     if entry.settled_at is not None:
         lines.append(f"    {event.state} by {entry.settled_by} at {entry.settled_at:%Y-%m-%d %H:%M:%S}Z")
     return lines
+
+
+def as_whole_lines(entry: QuarantineEntry) -> list[str]:
+    """Return an entry for people, with all of its error and of its key."""
+    first, _, *rest = as_lines(entry)
+    event = entry.event
+    key = [f"    key: {printable(event.key)}"] if event.key else []
+    error = [printable(line.expandtabs()) for line in event.error.splitlines()] or [""]
+    return [first, *key, f"    error: {error[0]}", *(f"           {line}" for line in error[1:]), *rest]
 
 
 def _whole_object(entries: Sequence[QuarantineEntry], record: KeptRecord, decoded: Sequence[inspect.Inspected]) -> dict[str, Any]:

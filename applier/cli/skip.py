@@ -4,15 +4,15 @@ A row, a record that cannot be read, a resolved event: the rule is stored, and t
 as with ``applier ddl skip``: its copies on other partitions and later replays neither run nor stop the replica.
 """
 
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from applier.cli import inspect
+from applier.cli import inspect, skip_list
 from applier.cli.ddl import SKIPPED_UNREAD, is_unfinished, open_sink_of, skip_by_time, write_skipped
-from applier.cli.event_option import EventIndex, parse_stream, parse_table
-from applier.cli.option import DEFAULT_CONFIG, ConfigPath, read_config
-from applier.cli.output import print_line
+from applier.cli.event_option import AcceptFuture, EventIndex, parse_stream, parse_table, refuse_future
+from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
+from applier.cli.output import print_entries, print_line
 from applier.config import Config
 from applier.ddl import identity, same_ddl
 from applier.model.errors import ConfigError
@@ -29,33 +29,116 @@ from applier.telemetry.wording import count, one_line, operator, time_text
 
 AT_NEXT_START: Final = "effective from the next start (restart a daemon that runs now)"
 
+skip = typer.Typer(invoke_without_command=True)
 
-def skip(
+OfStream = Annotated[str | None, typer.Option("--stream", metavar="TOPIC/PARTITION", help="Stream of the record.")]
+AtOffset = Annotated[int | None, typer.Option("--offset", metavar="N", min=0, help="Offset of the record.")]
+AtTs = Annotated[int | None, typer.Option("--ts", metavar="TSO", min=1, max=MAX_TS, help="Commit timestamp, instead of a record.")]
+OfTable = Annotated[
+    str | None, typer.Option("--table", metavar="SCHEMA.TABLE", help="With --ts: only this table; SCHEMA. for a DDL of a schema.")
+]
+
+
+class Choice(NamedTuple):
+    """What the options name: a place, or a timestamp."""
+
+    stream: Stream | None
+    offset: Offset
+    event: int | None
+    ts: Ts
+    table: str | None
+
+
+@skip.callback(invoke_without_command=True)
+def add(  # noqa: PLR0913 - one parameter per option of the command line
+    context: typer.Context,
     config: ConfigPath = DEFAULT_CONFIG,
     *,
-    stream: Annotated[str | None, typer.Option(metavar="TOPIC/PARTITION", help="Stream of the record.")] = None,
-    offset: Annotated[int | None, typer.Option(metavar="N", min=0, help="Offset of the record.")] = None,
+    stream: OfStream = None,
+    offset: AtOffset = None,
     event: EventIndex = None,
-    ts: Annotated[
-        int | None, typer.Option(metavar="TSO", min=1, max=MAX_TS, help="Skip all events with this commit timestamp, instead of a record.")
-    ] = None,
-    table: Annotated[
-        str | None, typer.Option(metavar="SCHEMA.TABLE", help="With --ts: only this table; SCHEMA. for a DDL of a schema.")
-    ] = None,
+    ts: AtTs = None,
+    table: OfTable = None,
+    accept_future: AcceptFuture = False,
 ) -> None:
     """Skip an event by its place or its commit timestamp.
 
-    A place is --stream with --offset, and --event for one event of the record. The quarantine stores what was skipped.
+    A place is --stream with --offset, and --event for one event of the record. The quarantine stores what was skipped. applier inspect
+    shows places and timestamps.
+
+    For instance: applier skip --stream changefeed/0 --offset 157
     """
-    by_place = stream is not None and offset is not None and ts is None and table is None
-    by_time = ts is not None and stream is None and offset is None and event is None
-    if by_place:
-        skip_place(config, parse_stream(stream or ""), Offset(offset or 0), event)
-    elif by_time:
-        skip_time(config, Ts(ts or 0), table)
+    if context.invoked_subcommand is not None:
+        _refuse_given(context, context.invoked_subcommand)
+        return
+    choice = _choice(stream, offset, event, ts, table)
+    if choice.stream is not None:
+        skip_place(config, choice.stream, choice.offset, choice.event)
     else:
-        remedy = "Give --stream and --offset (and --event), or --ts (and --table)"
-        raise ConfigError("the options do not name one event", remedy=remedy)
+        if not accept_future:
+            refuse_future(choice.ts)
+        skip_time(config, choice.ts, choice.table)
+
+
+def _refuse_given(context: typer.Context, command: str) -> None:
+    """Refuse options before a subcommand: they would be ignored."""
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            remedy = f"Write it behind {command}. See: applier skip {command} --help"
+            raise ConfigError(f"--{name.replace('_', '-')} stands before {command}", remedy=remedy)
+
+
+def _choice(stream: str | None, offset: int | None, event: int | None, ts: int | None, table: str | None) -> Choice:
+    if stream is not None and offset is not None and ts is None and table is None:
+        return Choice(parse_stream(stream), Offset(offset), event, Ts(0), None)
+    if ts is not None and stream is None and offset is None and event is None:
+        return Choice(None, Offset(0), None, Ts(ts), table)
+    raise ConfigError("the options do not name one event", remedy="Give --stream and --offset (and --event), or --ts (and --table)")
+
+
+@skip.command("list")
+def list_skipped(config: ConfigPath = DEFAULT_CONFIG, *, as_json: AsJson = False) -> None:
+    """Show what is skipped, and by whom.
+
+    "passed": the replica is beyond it. "waiting": it is still to come, and applier skip undo can undo it.
+    """
+    with open_sink_of(read_config(config)) as sink:
+        sink.overview()  # refuses a sink without bookkeeping, or with that of another version
+        found = skip_list.skipped(sink)
+    print_entries(found, skip_list.as_object if as_json else None, skip_list.as_lines, "nothing is skipped")
+
+
+@skip.command("undo")
+def undo(
+    config: ConfigPath = DEFAULT_CONFIG,
+    *,
+    stream: OfStream = None,
+    offset: AtOffset = None,
+    event: EventIndex = None,
+    ts: AtTs = None,
+    table: OfTable = None,
+) -> None:
+    """Undo a skip that the replica has not passed yet.
+
+    Give the options that applier skip list shows. For instance: applier skip undo --ts 470625449688432640 --table shop.orders
+    """
+    choice = _choice(stream, offset, event, ts, table)
+    with open_sink_of(read_config(config)) as sink:
+        sink.overview()  # refuses a sink without bookkeeping, or with that of another version
+        if choice.stream is not None:
+            found = skip_list.chosen_by_place(sink, choice.stream, choice.offset, choice.event)
+        else:
+            found = skip_list.chosen_by_time(sink, choice.ts, None if choice.table is None else parse_table(choice.table))
+        if any(one.entry is not None for one in found):
+            # A run that is alive may be about to read the DDL.
+            sink.acquire()
+        for one in found:
+            if one.rule is not None:
+                sink.quarantine.remove_skip_rule(one.rule)
+            elif one.entry is not None:
+                sink.forget_skipped_ddl(one.entry.identity)
+            print_line(f"not skipped any more: {skip_list.as_lines(one)[0].partition('  ')[2]}; {AT_NEXT_START}")
 
 
 def skip_place(config: ConfigPath, stream: Stream, offset: Offset, event: int | None) -> None:

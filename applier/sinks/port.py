@@ -157,6 +157,14 @@ class Sink(Protocol):
         """
         ...
 
+    def note_skipped_ddl(self, identity: DdlIdentity, note: str) -> None:
+        """Write beside a DDL that is skipped who has skipped it."""
+        ...
+
+    def forget_skipped_ddl(self, identity: DdlIdentity) -> bool:
+        """Undo the skip of a DDL that the replica has not passed: remove it; return whether it was there. Needs ownership."""
+        ...
+
     @property
     def quarantine(self) -> QuarantineStore:
         """The quarantined events, and the operator's rules about events to skip. Needs no ownership."""

@@ -4,7 +4,7 @@ Its statements are in ``bookkeeping/quarantine.py``.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
@@ -55,6 +55,8 @@ class SkipRule:
     place: EventPlace | None = None
     commit_ts: Ts = NO_TS
     table: FoldedName | None = None
+    decided_at: datetime | None = field(default=None, compare=False)
+    """None before it is stored."""
 
 
 class QuarantineStore(Protocol):
@@ -86,4 +88,8 @@ class QuarantineStore(Protocol):
 
     def add_skip_rule(self, rule: SkipRule) -> None:
         """Store a rule; runs follow it from their next start."""
+        ...
+
+    def remove_skip_rule(self, rule: SkipRule) -> bool:
+        """Undo a rule, for runs that start later; return whether there was one."""
         ...

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 
 from sqlalchemy import Connection
 
-from applier.model.events import DdlEvent, FoldedName, TableName
+from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.epochs import Epochs
@@ -114,6 +114,14 @@ class SqlSink(ABC):
         """Apply the operator's decision to matching intents; return how many there were."""
         name = TableName(schema, table)
         return self._change(lambda connection: self._ledger.resolve(connection, ts, name, state), "resolving a DDL")
+
+    def note_skipped_ddl(self, identity: DdlIdentity, note: str) -> None:
+        """Write beside a skipped DDL who has skipped it."""
+        self._change(lambda connection: self._ledger.note_skipped(connection, identity, note), "noting who has skipped a DDL")
+
+    def forget_skipped_ddl(self, identity: DdlIdentity) -> bool:
+        """Remove a skipped DDL from the ledger; return whether there was one."""
+        return self._change(lambda connection: self._ledger.forget_skipped(connection, identity), "undoing the skip of a DDL")
 
     # Quarantine and overview
 

@@ -39,9 +39,13 @@ def time_text(ts: Ts) -> str:
 
 def one_line(text: str) -> str:
     """Put a text on one line, without control characters, cut at ``WIDTH`` characters."""
-    # A statement is upstream's text: control characters in it could rewrite an operator's terminal.
-    line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))
+    line = printable(" ".join(text.split()))
     return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """Replace control characters: a statement or a value is upstream's text, and could rewrite an operator's terminal."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def operator() -> str:

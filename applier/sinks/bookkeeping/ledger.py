@@ -88,6 +88,14 @@ class Ledger:
         """Write that the server refused the statement, and why. The intent stays; it has not run, so nothing is compared."""
         connection.execute(self.bookkeeping.query("ledger_refused"), self._key(identity) | {"error": error})
 
+    def note_skipped(self, connection: Connection, identity: DdlIdentity, note: str) -> None:
+        """Write beside a skipped DDL who has skipped it."""
+        connection.execute(self.bookkeeping.query("ledger_note"), self._key(identity) | {"error": note})
+
+    def forget_skipped(self, connection: Connection, identity: DdlIdentity) -> bool:
+        """Remove a skipped DDL; return whether there was one."""
+        return connection.execute(self.bookkeeping.query("ledger_forget"), self._key(identity)).rowcount == 1
+
     def resolve(self, connection: Connection, ts: Ts, name: TableName, state: DdlState | None) -> int:
         """Apply the operator's decision to the intents at ``ts`` of ``name``; return how many there were.
 

@@ -123,17 +123,22 @@ class Quarantine:
 
     def add_skip_rule(self, connection: Connection, rule: SkipRule) -> None:
         """Store a rule of the operator."""
-        values = self._key(rule.place or EventPlace(ANYWHERE, Offset(-1), WHOLE_RECORD)) | {
-            "commit_ts": self.bookkeeping.number(rule.commit_ts),
-            "schema_name": rule.table.schema if rule.table else "",
-            "table_name": rule.table.table if rule.table else "",
-            "said_by": rule.decided_by,
-        }
-        connection.execute(self.bookkeeping.query("skip_write"), values)
+        connection.execute(self.bookkeeping.query("skip_write"), self._rule_key(rule) | {"said_by": rule.decided_by})
+
+    def remove_skip_rule(self, connection: Connection, rule: SkipRule) -> bool:
+        """Remove a rule; return whether there was one."""
+        return connection.execute(self.bookkeeping.query("skip_remove"), self._rule_key(rule)).rowcount > 0
 
     def skip_rules(self, connection: Connection) -> list[SkipRule]:
         """Return all rules of the operator."""
         return [_rule(row) for row in connection.execute(self.bookkeeping.query("skip_read"), {"name": self.bookkeeping.name})]
+
+    def _rule_key(self, rule: SkipRule) -> dict[str, Any]:
+        return self._key(rule.place or EventPlace(ANYWHERE, Offset(-1), WHOLE_RECORD)) | {
+            "commit_ts": self.bookkeeping.number(rule.commit_ts),
+            "schema_name": rule.table.schema if rule.table else "",
+            "table_name": rule.table.table if rule.table else "",
+        }
 
     def _key(self, place: EventPlace) -> dict[str, Any]:
         return self._of_stream(place.stream) | {"record_offset": place.offset, "event_index": place.event}
@@ -168,7 +173,7 @@ def _entry(row: Any) -> QuarantineEntry:
 def _rule(row: Any) -> SkipRule:
     place = None if row.topic == ANYWHERE.topic else _place(row)
     table = FoldedName(row.schema_name, row.table_name) if row.schema_name or row.table_name else None
-    return SkipRule(decided_by=row.said_by, place=place, commit_ts=Ts(int(row.commit_ts)), table=table)
+    return SkipRule(decided_by=row.said_by, place=place, commit_ts=Ts(int(row.commit_ts)), table=table, decided_at=as_datetime(row.said_at))
 
 
 def _place(row: Any) -> EventPlace:

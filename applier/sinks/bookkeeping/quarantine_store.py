@@ -56,3 +56,7 @@ class SqlQuarantineStore:
     def add_skip_rule(self, rule: SkipRule) -> None:
         """Store a rule."""
         self.write(lambda connection: self.quarantine.add_skip_rule(connection, rule))
+
+    def remove_skip_rule(self, rule: SkipRule) -> bool:
+        """Undo a rule."""
+        return self.write(lambda connection: self.quarantine.remove_skip_rule(connection, rule))

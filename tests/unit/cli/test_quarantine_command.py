@@ -121,6 +121,16 @@ def test_undecided_events_are_listed_for_people_and_for_programs(held, capsys):
     assert (unread["topic"], unread["partition"], unread["settled_at"]) == (held.topic, 0, None)
 
 
+def test_a_long_error_is_shown_whole(held, capsys):
+    reason = "\n".join(["the reason " + "x" * 500, "and more\x1b[2J"])
+    with closing(sqlite3.connect(held.directory / "replica.db", isolation_level=None)) as connection:
+        connection.execute("UPDATE applier_quarantine SET error = ?", (reason,))
+    assert held.run("quarantine show", *held.at(3)) == 0
+    shown = capsys.readouterr().out
+    assert "    error: the reason " + "x" * 500 + "\n           and more\N{REPLACEMENT CHARACTER}[2J\n" in shown
+    assert "    key: id=1\n" in shown
+
+
 def test_one_record_is_shown_decoded_and_as_it_came(held, tmp_path, capsys):
     raw = tmp_path / "raw"
     record = held.log[0]
@@ -269,6 +279,48 @@ def test_a_skip_rule_for_a_table_without_its_schema_is_refused(command, deployme
     assert "SCHEMA.TABLE" in capsys.readouterr().err
     assert [entry.ddl.commit_ts for entry in deployment.replica.ledger()] == [5, 10]
     assert deployment.execute("SELECT COUNT(*) FROM applier_skip_word") == [(0,)]
+
+
+@pytest.mark.parametrize("command", ["skip", "ddl skip"])
+def test_a_timestamp_that_is_later_than_now_is_refused_unless_the_operator_says_so(command, deployment, capsys):
+    deployment.produce(*BEGINNING)
+    deployment.catch_up()
+    future = ("--ts", 2**62, "--table", "shop.orders")
+    assert deployment.run(command, *future) == CONFIG
+    assert "later than now" in capsys.readouterr().err
+    assert deployment.run(command, *future, "--accept-future") == 0
+
+
+def test_what_is_skipped_is_listed_with_who_said_so_and_can_be_undone_until_it_is_passed(deployment, capsys):
+    deployment.produce(*BEGINNING)
+    deployment.catch_up()
+    deployment.produce((ONE, BROKEN), (ONE, order(20, 1, 1)), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    assert deployment.run("skip", *deployment.at(3)) == 0
+    assert deployment.run("skip", "--ts", 20, "--table", "shop.orders") == 0
+    assert deployment.run("ddl skip", "--ts", 25, "--table", "shop.orders") == 0
+    capsys.readouterr()
+    assert deployment.run("skip list") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[1] for line in lines[::2]] == [
+        "--ts 20 --table shop.orders",
+        f"--stream {deployment.topic}/0 --offset 3",
+        "--ts 25 --table shop.orders",
+    ]
+    assert all(line.startswith("    by ") and "@" in line for line in lines[1::2])
+    for options in (("--ts", 20), ("--ts", 25, "--table", "shop.orders")):
+        assert deployment.run("skip undo", *options) == 0
+    capsys.readouterr()
+    assert deployment.run("skip list", "--json") == 0
+    (left,) = json.loads(capsys.readouterr().out)
+    assert (left["offset"], left["passed"]) == (3, False)
+    deployment.catch_up()
+    assert deployment.rows == [(1, 1), (2, 2)]
+    assert deployment.run("skip undo", *deployment.at(3)) == CONFIG
+    assert "has passed" in capsys.readouterr().err
+    assert deployment.run("skip undo", "--ts", 77) == CONFIG
+    assert "nothing like this is skipped" in capsys.readouterr().err
+    assert run(["skip", "--ts", "5", "list"]) == CONFIG
+    assert "behind list" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["skip", "ddl skip"])
