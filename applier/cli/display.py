@@ -11,23 +11,19 @@ from typing import Any, Final
 
 from rich.console import Console, RenderableType
 from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.spinner import Spinner
-from rich.table import Table
-from rich.text import Text
 
 from applier.cli.output import fact
+from applier.cli.run_screen import progress_text, render_run
 from applier.telemetry.log import LOGGER_NAME
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import Observer, SilentObserver
 from applier.telemetry.run_state import RunState
-from applier.telemetry.wording import count, duration, one_line, time_text
+from applier.telemetry.wording import count, one_line, time_text
 
 LOGGER: Final = logging.getLogger(LOGGER_NAME)
 PLAIN_INTERVAL_S: Final = 5.0
 """Without a terminal these lines go to a log, where one every few seconds is enough."""
 REFRESH_PER_S: Final = 8
-BAR_WIDTH: Final = 30
 
 
 class PlainObserver:
@@ -64,19 +60,23 @@ class PlainObserver:
 
 
 class LiveObserver:
-    """Redraws the state in place; notes scroll above it."""
+    """Has the newest state drawn again and again, so that its clocks go on while nothing happens; notes scroll above it."""
 
-    def __init__(self, live: Live) -> None:
-        self._live = live
+    def __init__(self, console: Console) -> None:
+        self._console, self._state = console, RunState()
 
     def update(self, state: RunState) -> None:
-        """Draw the newest state."""
-        self._live.update(render_run(state, time.time()))
+        """Take the newest state."""
+        self._state = state
 
     def note(self, event: LogEvent, /, **facts: Any) -> None:
         """Print above the display, unless the log does."""
         if not _is_logged(event):
-            self._live.console.print(note_line(event, facts), markup=False, highlight=False)
+            self._console.print(note_line(event, facts), markup=False, highlight=False)
+
+    def render(self) -> RenderableType:
+        """Draw the newest state, as it is now."""
+        return render_run(self._state, time.time())
 
 
 @contextmanager
@@ -86,8 +86,9 @@ def observer_for(console: Console, *, silent: bool) -> Iterator[Observer]:
         yield SilentObserver()
     elif console.is_terminal and not console.is_dumb_terminal:
         # transient: what remains on the screen is the result, not the last state.
-        with Live(console=console, refresh_per_second=REFRESH_PER_S, transient=True) as live:
-            yield LiveObserver(live)
+        observer = LiveObserver(console)
+        with Live(console=console, refresh_per_second=REFRESH_PER_S, transient=True, get_renderable=observer.render):
+            yield observer
     else:
         yield PlainObserver(console)
 
@@ -104,44 +105,9 @@ def note_line(event: LogEvent, facts: dict[str, Any]) -> str:
 
 def summary(state: RunState) -> str:
     """Write the state on one line."""
-    parts = [f"{state.phase}:", f"read {_progress(state)},", f"applied {count(state.counts.rows, 'row')}"]
+    parts = [f"{state.phase}:", f"read {progress_text(state)},", f"applied {count(state.counts.rows, 'row')}"]
     parts.append(f"in {count(state.counts.transactions, 'transaction')}, {count(state.counts.ddls, 'DDL')},")
     parts.append(f"checkpoint {time_text(state.checkpoint_ts)}")
     if state.streams.holding:
         parts[-1] += f", watermark held back by {state.streams.holding}"
     return " ".join(parts)
-
-
-def render_run(state: RunState, unix_s: float) -> RenderableType:
-    """Draw the state: a progress bar of the records read, and what was applied."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold")
-    table.add_column()
-    # A long segment changes no number for minutes; the spinner shows that the program is alive.
-    table.add_row("phase", Spinner("dots", f"{state.phase} ({duration(state.elapsed_s)})"))
-    table.add_row("read", _bar(state))
-    table.add_row("applied", f"{count(state.counts.rows, 'row')} in {count(state.counts.transactions, 'transaction')}, {_rate(state)}")
-    table.add_row("DDLs", Text(str(state.counts.ddls) + (f", running {one_line(state.current_ddl)}" if state.current_ddl else "")))
-    lag_s = state.lag_s(unix_s)
-    table.add_row("checkpoint", time_text(state.checkpoint_ts) + (f", {duration(lag_s)} behind" if lag_s is not None else ""))
-    table.add_row("watermark", time_text(state.watermark) + (f", held back by {state.streams.holding}" if state.streams.holding else ""))
-    return table
-
-
-def _progress(state: RunState) -> str:
-    # The end offsets are not known yet: a total of 0 would show a full bar.
-    if not state.records_total:
-        return f"{count(state.counts.records, 'record')}"
-    return f"{state.counts.records:,} of {count(state.records_total, 'record')}"
-
-
-def _bar(state: RunState) -> RenderableType:
-    if not state.records_total:
-        return Text(_progress(state))
-    line = Table.grid(padding=(0, 1))
-    line.add_row(ProgressBar(total=state.records_total, completed=state.counts.records, width=BAR_WIDTH), _progress(state))
-    return line
-
-
-def _rate(state: RunState) -> str:
-    return f"{state.counts.rows / state.elapsed_s:,.0f} rows/s" if state.elapsed_s > 0 else "0 rows/s"

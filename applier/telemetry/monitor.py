@@ -95,6 +95,7 @@ class Monitor:
         """Show for the time of the block that Spark starts. Any thread may call it."""
         with self._activity.starting_spark():
             self._update()
+            self._observer.update(self._state)
             yield
         self._update()
 

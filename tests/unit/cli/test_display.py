@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from applier.cli.display import PLAIN_INTERVAL_S, LiveObserver, PlainObserver, observer_for, render_run, summary
+from applier.cli.display import PLAIN_INTERVAL_S, LiveObserver, PlainObserver, observer_for, summary
 from applier.model.position import NO_TS, Stream, Ts
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import SilentObserver
@@ -96,16 +96,6 @@ def test_a_terminal_gets_a_live_display_with_notes_above_it():
 def test_a_pipe_gets_lines_and_a_program_gets_nothing(silent, kind):
     with observer_for(Console(file=io.StringIO()), silent=silent) as observer:
         assert isinstance(observer, kind)
-
-
-def test_the_table_shows_everything_that_an_operator_asks_for():
-    console = Console(file=io.StringIO(), width=120)
-    console.print(render_run(RunState(phase="ddl", current_ddl="ALTER TABLE `t`", checkpoint_ts=CHECKPOINT), 1_700_000_000.123 + 7300))
-    text = console.file.getvalue()
-    for part in ("0 records", "running ALTER TABLE `t`", "2 h 1 min behind", "0 rows/s", "watermark   none"):
-        assert part in text
-    console.print(render_run(STATE, 1_700_000_003.3))
-    assert "617 rows/s" in console.file.getvalue()
 
 
 def test_unknown_totals_are_not_shown():
