@@ -88,7 +88,9 @@ def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shu
                 # A failed attempt closes what it has opened; the first that owns the replica stays open until the end.
                 stack.push(trial.pop_all())
         stack.push(endpoint.report_end)
-        daemon.follow(options.retry_for_s, meanwhile=endpoint.keep_open)
+        # Inside: an error that is ignored is not shown as the end of the run either.
+        with ignoring_retries_at_shutdown(shutdown, monitor):
+            daemon.follow(options.retry_for_s, meanwhile=endpoint.keep_open)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client import make_wsgi_app
 
@@ -34,19 +34,11 @@ _WRONG_TOKEN: Final = "Send the header Authorization: Bearer TOKEN with the toke
 _PATHS: Final = "Use /, /status, /history, /ddls, /quarantine, /last-end, /metrics, /healthz or /readyz"
 
 
-class Commands:
-    """What the holder of the token may ask of a run. ``said_by`` names the caller."""
-
-    def __init__(self, pause: Callable[[str], Any], resume: Callable[[str], Any]) -> None:
-        self.pause, self.resume = pause, resume
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageParts:
     """What the page needs beside the state. ``names``: host names that a browser may use; ``token``: "" refuses commands."""
 
     access: ReplicaAccess | None = None
-    commands: Commands | None = None
     history: RecentHistory | None = None
     names: frozenset[str] = LOOPBACK_NAMES
     token: str = field(default="", repr=False)
@@ -128,20 +120,22 @@ class StatusApp:
 
     @property
     def _takes_commands(self) -> bool:
-        return bool(self._parts.token) and self._parts.commands is not None
+        return bool(self._parts.token) and self._parts.access is not None
 
     def _command(self, environ: "WSGIEnvironment", method: str, path: str) -> Answer:
         parts = self._parts
         if method != "POST":
             return _not_allowed("POST")
-        if not parts.token or parts.commands is None:
+        if not parts.token or parts.access is None:
             return Answer.refusal(HTTPStatus.FORBIDDEN, "no token is configured", _NO_TOKEN)
         if not has_token(environ.get("HTTP_AUTHORIZATION", ""), parts.token):
             asked = ("WWW-Authenticate", 'Bearer realm="applier"')
             return Answer.refusal(HTTPStatus.UNAUTHORIZED, "the token is missing or wrong", _WRONG_TOKEN, asked)
-        perform = parts.commands.pause if path == "/api/pause" else parts.commands.resume
         try:
-            perform(f"http from {environ.get('REMOTE_ADDR', 'unknown')}")
+            if path == "/api/pause":
+                parts.access.pause(f"http from {environ.get('REMOTE_ADDR', 'unknown')}")
+            else:
+                parts.access.resume()
         except ApplierError as error:
             return Answer.refusal(HTTPStatus.SERVICE_UNAVAILABLE, error.message, error.remedy)
         return Answer.of({"done": path.rpartition("/")[2]})

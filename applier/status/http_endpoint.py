@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Final, Protocol, Self
 
 from applier.model.errors import ConfigError
-from applier.status.app import Commands, PageParts, StatusApp
+from applier.status.app import PageParts, StatusApp
 from applier.status.caller import names_of
 from applier.status.history import RecentHistory
 from applier.status.replica_access import ReplicaAccess
@@ -61,9 +61,7 @@ class EndpointSettings(Protocol):
 class HttpEndpoint:
     """The HTTP server of one run."""
 
-    def __init__(
-        self, settings: EndpointSettings, monitor: Monitor, access: ReplicaAccess | None = None, commands: Commands | None = None
-    ) -> None:
+    def __init__(self, settings: EndpointSettings, monitor: Monitor, access: ReplicaAccess | None = None) -> None:
         self._monitor = monitor
         self._server: StatusServer | None = None
         self._app: StatusApp | None = None
@@ -71,7 +69,7 @@ class HttpEndpoint:
         self._history = RecentHistory(monitor.state)
         if settings.listen is not None:
             names = names_of(settings.listen.host, settings.names)
-            parts = PageParts(access=access, commands=commands, history=self._history, names=names, token=settings.secret)
+            parts = PageParts(access=access, history=self._history, names=names, token=settings.secret)
             self._app = StatusApp(monitor.state, settings.unhealthy_after_s, parts)
             self._server = StatusServer(settings.listen.host, settings.listen.port, self._app)
 

@@ -1,4 +1,4 @@
-"""What the page asks of the sink: the DDLs and the quarantine of the replica.
+"""What the page asks of the sink: the DDLs and the quarantine of the replica, and whether it is paused.
 
 Each question has a connection of its own, so it never disturbs the sessions of the run. One thread asks at a time, and everybody who asks
 within two seconds gets the same answer: a page that is open on twenty screens costs the database no more than one.
@@ -7,13 +7,15 @@ within two seconds gets the same answer: a page that is open on twenty screens c
 import time
 from collections.abc import Callable
 from threading import Lock
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
 from applier.model.errors import RetryableSinkError
 from applier.sinks.bookkeeping.glance import Glance
+from applier.sinks.bookkeeping.pause_table import SqlPauseStore
 from applier.sinks.factory import bookkeeping_of, open_glance
+from applier.sinks.pause import PauseStore
 from applier.sinks.settings import SinkSettings
 
 FRESH_S: Final = 2.0
@@ -21,6 +23,7 @@ PATIENCE_S: Final = 8.0
 """How long a request waits for another one that asks the sink now."""
 
 Document = dict[str, Any]
+T = TypeVar("T")
 
 
 class ReplicaAccess(Protocol):
@@ -36,6 +39,14 @@ class ReplicaAccess(Protocol):
 
     def last_end(self) -> Document:
         """Return how an earlier run has ended."""
+        ...
+
+    def pause(self, said_by: str) -> None:
+        """Pause the replica; the pause of somebody else stays as it is."""
+        ...
+
+    def resume(self) -> None:
+        """Resume the replica, if it is paused."""
         ...
 
 
@@ -59,6 +70,21 @@ class SinkAccess:
     def last_end(self) -> Document:
         """Return how an earlier run has ended."""
         return self._answer("last_end", self._glance.last_end)
+
+    def pause(self, said_by: str) -> None:
+        """Pause the replica; the pause of somebody else stays as it is."""
+        self._pauses().begin(said_by)
+
+    def resume(self) -> None:
+        """Resume the replica, if it is paused."""
+        self._pauses().end()
+
+    def _pauses(self) -> PauseStore:
+        def change(work: Callable[[Connection], T]) -> T:
+            with open_glance(self._settings, changes=True) as connection:
+                return work(connection)
+
+        return SqlPauseStore(bookkeeping_of(self._settings), change, change)
 
     def _answer(self, name: str, work: Callable[[Connection], Document]) -> Document:
         # A server that does not answer would otherwise hold one thread per request.

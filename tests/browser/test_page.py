@@ -92,7 +92,7 @@ def test_everything_is_reached_by_keyboard_and_the_focus_is_seen(browser):
         tab.get_by_label("Token").fill(TOKEN)
         tab.keyboard.press("Enter")
         expect(tab.get_by_role("dialog")).to_be_hidden()
-        assert shown.asked == [("pause", "http from 127.0.0.1")]
+        assert shown.records.asked == [("pause", "http from 127.0.0.1")]
 
 
 def test_without_a_token_the_page_offers_no_commands(browser):

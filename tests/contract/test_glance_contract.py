@@ -74,6 +74,19 @@ def test_how_the_last_run_ended_is_shown(replica: DatabaseReplica) -> None:
     }
 
 
+def test_the_page_pauses_and_resumes_the_replica_that_a_run_owns(replica: DatabaseReplica) -> None:
+    access = access_to(replica)
+    access.pause("http from 10.0.0.1")
+    access.pause("somebody else")
+    paused = replica.sink.pauses.read()
+    assert paused is not None
+    assert paused.said_by == "http from 10.0.0.1"
+    access.resume()
+    access.resume()
+    assert replica.sink.pauses.read() is None
+    assert replica.write(replica.replaces("(1, 'a')"), ts=9).state is WriteState.COMMITTED
+
+
 def test_many_who_look_at_once_cost_the_sink_one_question(replica: DatabaseReplica) -> None:
     access = access_to(replica)
     before = access.ddls()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from applier.model.errors import FatalSinkError, RetryableSinkError
 from applier.model.position import Offset, Stream, Ts
-from applier.status.app import Commands, PageParts, StatusApp
+from applier.status.app import PageParts, StatusApp
 from applier.status.history import RecentHistory
 from applier.status.server import StatusServer
 from applier.telemetry.run_state import Counts, RunState, StreamsView, StreamView
@@ -86,6 +86,7 @@ class Records:
     held: int = 0
     ddl: dict = field(default_factory=dict)
     end: dict | None = None
+    asked: list = field(default_factory=list)
 
     def _check(self):
         if self.is_away:
@@ -105,6 +106,14 @@ class Records:
         self._check()
         held = [entry(number) for number in range(self.held)]
         return {"held": self.held, "entries": held, "at_most": 100}
+
+    def pause(self, said_by):
+        self._check()
+        self.asked.append(("pause", said_by))
+
+    def resume(self):
+        self._check()
+        self.asked.append(("resume", ""))
 
     def last_end(self):
         self._check()
@@ -180,7 +189,6 @@ class Shown:
     def __init__(self, name):
         self.make = {"idle": idle, "catching_up": catching_up, "ddl_running": ddl_running, "stalled": stalled, "stopped": stopped}[name]
         self.records = Records()
-        self.asked = []
         self.app = None
         self.address = ""
         if name == "ddl_running":
@@ -192,16 +200,12 @@ class Shown:
     def state(self):
         return self.make()
 
-    def command(self, word):
-        return lambda said_by: self.asked.append((word, said_by))
-
 
 @contextmanager
 def page_of(name="idle", token=""):
     """Serve the page of a run that is ``name``; yield what it shows."""
     shown = Shown(name)
-    commands = Commands(shown.command("pause"), shown.command("resume"))
-    parts = PageParts(access=shown.records, commands=commands, history=hour(*HOURS[name]), token=token)
+    parts = PageParts(access=shown.records, history=hour(*HOURS[name]), token=token)
     shown.app = StatusApp(shown.state, 600, parts)
     with StatusServer(LOOPBACK, 0, shown.app) as server:
         server.start()

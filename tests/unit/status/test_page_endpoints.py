@@ -77,7 +77,7 @@ def test_a_sink_that_is_away_is_said_with_its_reason():
 def test_without_a_token_commands_are_refused():
     with page_of() as shown:
         status, _, value = ask(shown.address, "/api/pause", "POST", Authorization="Bearer ")
-    assert (status, shown.asked) == (403, [])
+    assert (status, shown.records.asked) == (403, [])
     assert "token_file" in value["remedy"]
 
 
@@ -85,7 +85,7 @@ def test_without_a_token_commands_are_refused():
 def test_a_wrong_token_changes_nothing(header):
     with page_of(token=TOKEN) as shown:
         assert ask(shown.address, "/api/pause", "POST", Authorization=header)[0] == 401
-    assert shown.asked == []
+    assert shown.records.asked == []
     assert not has_token(header, TOKEN)
 
 
@@ -94,7 +94,9 @@ def test_the_token_pauses_and_resumes_and_the_caller_is_named():
         for word in ("pause", "resume"):
             assert ask(shown.address, f"/api/{word}", "POST", Authorization=f"Bearer {TOKEN}")[0] == 200
         assert ask(shown.address, "/api/pause", "GET", Authorization=f"Bearer {TOKEN}")[0] == 405
-    assert shown.asked == [("pause", "http from 127.0.0.1"), ("resume", "http from 127.0.0.1")]
+        shown.records.is_away = True
+        assert ask(shown.address, "/api/pause", "POST", Authorization=f"Bearer {TOKEN}")[0] == 503
+    assert shown.records.asked == [("pause", "http from 127.0.0.1"), ("resume", "")]
 
 
 def state_at(rows, lag_s, unix_s):
