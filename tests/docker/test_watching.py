@@ -13,6 +13,8 @@ from tests.builders.run_state import STATE
 
 DOCKER = Path(__file__).parents[2] / "docker"
 DASHBOARD = json.loads((DOCKER / "grafana" / "dashboards" / "applier.json").read_text(encoding="utf-8"))
+RUNBOOK = (DOCKER.parent / "docs" / "runbook.md").read_text(encoding="utf-8")
+METRICS = (DOCKER.parent / "docs" / "metrics.md").read_text(encoding="utf-8")
 ALERTS = (DOCKER / "prometheus" / "alerts.yml").read_text(encoding="utf-8")
 METRIC = re.compile(r"\b(applier_[a-z_]+|process_[a-z_]+)\b(?!\()")
 OF_THE_PROCESS = {"process_resident_memory_bytes"}
@@ -25,6 +27,7 @@ NEEDED_ALERTS = {
     "ApplierFenced",
     "ApplierFailing",
     "ApplierPaused",
+    "ApplierRetriesGoOn",
     "ApplierStopped",
 }
 
@@ -74,3 +77,14 @@ def test_every_variable_of_a_query_is_declared():
 
 def test_every_condition_that_needs_a_person_has_an_alert():
     assert set(re.findall(r"alert: (\w+)", ALERTS)) == NEEDED_ALERTS
+
+
+def test_every_alert_names_its_section_of_the_runbook():
+    alerts = re.findall(r"alert: (\w+)", ALERTS)
+    assert re.findall(r"runbook: docs/runbook\.md#(\w+)", ALERTS) == [alert.casefold() for alert in alerts]
+    assert set(alerts) <= set(re.findall(r"^### (\w+)$", RUNBOOK, re.MULTILINE))
+
+
+def test_the_document_of_the_metrics_lists_the_alerts():
+    rows = re.findall(r"^\| `(Applier\w+)` \|", METRICS, re.MULTILINE)
+    assert rows == re.findall(r"alert: (\w+)", ALERTS)
