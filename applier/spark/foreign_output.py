@@ -7,6 +7,7 @@ Without a configured log, lines are passed on to standard error as they are.
 import logging
 import re
 import sys
+import time
 from contextlib import suppress
 from threading import Lock, Timer
 from typing import Any, Final
@@ -24,6 +25,8 @@ CONTINUED: Final = re.compile(r"\s|$|Traceback |Caused by: |During handling |The
 """What a line begins with that belongs to the entry before it."""
 QUIET_S: Final = 0.3
 """After this time without a line an entry has ended."""
+REPETITION_S: Final = 10.0
+VARYING: Final = re.compile(r"[0-9a-f-]*[0-9][0-9a-f-]*")
 MAX_LINES: Final = 400
 MAX_TEXT: Final = 500
 HARMLESS: Final = re.compile(r"(?:BrokenPipeError|ConnectionResetError): |.*\bBroken pipe\b")
@@ -44,6 +47,7 @@ class ForeignOutput:
         self._lines: list[str] = []
         self._changing = Lock()
         self._timer: Timer | None = None
+        self._said: dict[str, float] = {}
 
     def feed(self, line: str) -> None:
         """Take in a line; what it ends is logged."""
@@ -78,8 +82,17 @@ class ForeignOutput:
             KAFKA.warning(KAFKA_EVENT, extra=facts)
             return
         facts = _facts(lines)
-        level = logging.DEBUG if HARMLESS.match(str(facts.get("cause") or facts["text"])) else logging.WARNING
-        self._log.log(level, EVENT, extra=facts)
+        is_quiet = HARMLESS.match(str(facts.get("cause") or facts["text"])) or self._is_repeated(facts)
+        self._log.log(logging.DEBUG if is_quiet else logging.WARNING, EVENT, extra=facts)
+
+    def _is_repeated(self, facts: dict[str, Any]) -> bool:
+        """Whether the same was logged a moment ago, but for numbers: Spark says it for each task, directory and attempt."""
+        now, said = time.monotonic(), VARYING.sub("#", f"{facts.get('source')} {facts['text']}")
+        self._said = {text: at for text, at in self._said.items() if now - at < REPETITION_S}
+        if said in self._said:
+            return True
+        self._said[said] = now
+        return False
 
 
 def _facts(lines: list[str]) -> dict[str, Any]:

@@ -109,6 +109,11 @@ def is_not_of_py4j(record: logging.LogRecord) -> bool:
     return not (record.name == "root" and record.module in PY4J_MODULES)
 
 
+def is_no_interrupt(record: logging.LogRecord) -> bool:
+    """Leave out the tracebacks of Ctrl-C that a library logs where it has come in between: the command says what it means."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], KeyboardInterrupt)
+
+
 def configure_logging(level: int = UNASKED) -> None:
     """Send the program's log lines of at least ``level`` to standard error, and reduce the log of verbose libraries. May be repeated."""
     root = logging.getLogger()
@@ -119,6 +124,7 @@ def configure_logging(level: int = UNASKED) -> None:
     handler.setFormatter(FactFormatter())
     handler.addFilter(RepetitionFilter())
     handler.addFilter(is_not_of_py4j)
+    handler.addFilter(is_no_interrupt)
     handler.addFilter(in_log_form)  # after the filter of repetitions, which compares whole lines
     root.addHandler(handler)
     logging.getLogger(LOGGER_NAME).setLevel(level)

@@ -41,6 +41,15 @@ def test_a_stack_is_one_entry_with_its_cause_and_the_next_line_of_log4j_begins_a
     assert (second.message, second.text) == ("foreign_output", "Task 0 in stage 0.0 failed 1 times; aborting job")
 
 
+def test_what_spark_says_of_each_task_is_shown_once_in_a_while(caplog):
+    line = "26/11/22 23:00:00 ERROR TaskSetManager: Task {} in stage 0.{} failed 1 times\n"
+    assert [entry.levelno for entry in logged(caplog, line.format(0, 0) + line.format(17, 1) + "another\n")] == [
+        logging.WARNING,
+        logging.DEBUG,
+        logging.WARNING,
+    ]
+
+
 @pytest.mark.parametrize(
     ("error", "level"),
     [("ValueError: no such column", logging.WARNING), ("BrokenPipeError: [Errno 32] Broken pipe", logging.DEBUG)],
