@@ -20,7 +20,6 @@ from applier.replica.recovery import Recovery
 from applier.replica.shutdown import Shutdown
 from applier.replica.state import ReplicaState
 from applier.sinks.progress import Progress
-from applier.telemetry.failing import Side
 from applier.telemetry.observer import Watcher
 
 
@@ -47,6 +46,16 @@ class Engine:
     def recovery(self) -> Recovery:
         """What has failed since the replica moved last."""
         return self._state.recovery
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything that Kafka holds is read, and nothing waits to be written."""
+        return self._lanes.is_idle and self.recovery.cause is None
+
+    @property
+    def waits_for_nothing(self) -> bool:
+        """Whether a sink that answers is all that could be asked of it: no step has failed, and none is under way."""
+        return self.is_idle or not (self.recovery.is_failing or self.recovery.cause or self._lanes.is_writing)
 
     def begin(self, listing: Listing, *, start_ts: Ts, accept_gap: bool) -> None:
         """Take the replica up at the sink's checkpoint, or create it at ``start_ts``. See ``StateLoader.begin``."""
@@ -127,8 +136,6 @@ class Engine:
             raise
         if not self._lanes.is_busy:
             if not is_begun:
-                if self._lanes.is_idle:
-                    self._run.watcher.worked(Side.REST)
                 self._run.shutdown.wait(self._lanes.idle_s)
             return is_begun
         # The lanes are not waited for at a shutdown: nothing of them is needed but the segment that is being written, and a listening job

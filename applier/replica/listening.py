@@ -110,6 +110,7 @@ class Listening:
             return self._state.recovery.after_listening(decisive)
         if sum(outcome.events for outcome in outcomes if not isinstance(outcome, RangeFailure)) > PACED_EVENTS:
             self._due_s = 0.0
+        self._run.watcher.worked(Side.SPARK)
         # Listed after the reports were taken: a window may close only then (DESIGN.md 3, "which streams count").
         self.list_partitions()
         return None

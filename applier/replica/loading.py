@@ -83,7 +83,7 @@ class StateLoader:
         watcher.note(LogEvent.STATE_RELOADED, checkpoint_ts=progress.checkpoint_ts, epoch=progress.fence.epoch)
         state.coordinator.list(listing)
         state.recovery.reloaded()
-        # Without a segment that has failed, the sink is all that has: it has just answered.
+        # If no step has failed, the sink itself has: it has just answered.
         if not state.recovery.is_failing:
             watcher.worked(Side.REST)
 

@@ -15,6 +15,7 @@ from applier.replica.engine import Engine
 from applier.replica.shutdown import Shutdown
 from applier.run.assembly import StartOptions, as_submitted, begin, engine_settings, open_components, warn_of_zone
 from applier.run.ending import end_stored, ending_on_sigterm
+from applier.telemetry.failing import Side
 from applier.telemetry.monitor import Monitor, MonitorSettings
 from applier.telemetry.observer import Observer
 from applier.telemetry.retries import retries_noted
@@ -94,6 +95,7 @@ class Catchup:
         # Exit code 0 must mean that the replica has caught up: scripts rely on it.
         self._check_moved(listing)
         engine.save_progress()
+        self._monitor.worked(*Side)
         self._components.sink.finish_ddls()
         return self._result()
 

@@ -23,6 +23,7 @@ from applier.run.pause import PauseGate
 from applier.run.retry import retrying
 from applier.status.http_endpoint import HttpEndpoint
 from applier.status.replica_access import SinkAccess
+from applier.telemetry.failing import Side
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor, MonitorSettings
 from applier.telemetry.observer import Observer
@@ -180,4 +181,9 @@ class Daemon:
         # As information only (DESIGN.md 4): a start reads the sink's positions, never the consumer group's.
         self._components.source.show_offsets({stream: position.next_offset for stream, position in self._engine.progress.positions.items()})
         self._monitor.quarantined(self._components.sink.quarantine.count())
+        # The sink has answered, if only this question. Looked at here, because an idle run asks it nothing else.
+        if self._engine.is_idle:
+            self._monitor.worked(*Side)
+        elif self._engine.waits_for_nothing:
+            self._monitor.worked(Side.REST)
         self._saved_at = time.monotonic()

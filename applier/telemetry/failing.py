@@ -21,8 +21,15 @@ class Side(StrEnum):
 
     SOURCE = "source"
     """Kafka: proved by a listing of the partitions."""
+    SPARK = "spark"
+    """A Spark that has ended: proved by a job."""
     REST = "rest"
-    """The sink or Spark: proved by a checkpoint that moves, a DDL that is done, or by having nothing left to do."""
+    """The sink, or a job: proved by a checkpoint that moves, a DDL that is done, or by a sink that answers while nothing waits for it."""
+
+    @classmethod
+    def of(cls, error_class: str) -> "Side":
+        """Return the side on which an error of this class happens."""
+        return {"SourceError": cls.SOURCE, "SparkSessionLost": cls.SPARK}.get(error_class, cls.REST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import Any, Final
 
-from applier.model.errors import SourceError
 from applier.model.position import NO_TS, Ts
 from applier.telemetry.activity import Activity, Hindrance
 from applier.telemetry.failing import Failed, FailureLog, Side, sentence
@@ -140,7 +139,7 @@ class Monitor:
         failed = Failed(
             error=sentence(facts),
             error_class=str(facts.get("error")),
-            side=Side.SOURCE if facts.get("error") == SourceError.__name__ else Side.REST,
+            side=Side.of(str(facts.get("error"))),
             # Where a number of attempts counts and not a time, each of them is one that a person would count.
             is_inner=bool(facts.pop("is_inner", False)) and settings.retry_for_s is not None,
             gives_up_in_s=settings.retry_for_s,

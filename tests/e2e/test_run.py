@@ -1,6 +1,8 @@
 """The daemon as a process: it follows a feed, shows its offsets, refuses a second one beside it, and ends when it is asked to."""
 
+import json
 import signal
+import time
 from uuid import uuid4
 
 import pytest
@@ -11,9 +13,10 @@ from applier.demo.simulator.kafka_log import produce_log
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
 from tests.integration.tcp_proxy import proxy_to
+from tests.rig.http_client import get
 from tests.rig.port import free_port
 from tests.rig.process_tree import Role, processes
-from tests.rig.program import daemon, write_config
+from tests.rig.program import APPLIER, ROOT, Program, daemon, write_config
 from tests.rig.upstream import NAME, clear_sink, fence_of, small_upstream
 
 pytestmark = [
@@ -23,6 +26,10 @@ pytestmark = [
 
 FENCED = 5
 RETRY = "error=RetryableSinkError"
+RECOVERED = "applier: recovered after_s="
+FAILING = {"failing_since", "error", "attempt", "gives_up_at"}
+QUIET_S = 10
+MOST_LINES = 6
 LEASE_S = 60
 
 
@@ -95,23 +102,42 @@ def test_a_daemon_follows_a_feed_beside_which_no_other_runs_and_ends_when_it_is_
     assert committed(servers, world.topics) == {(s.topic, s.partition): p.next_offset for s, p in positions.items()}
 
 
-def test_a_daemon_waits_for_its_database_at_the_start_and_ends_in_good_order_while_it_waits_again(
+def status_shown(config):
+    with Program([*APPLIER, "status", "--config", config, "--json"], config.parent, PYTHONPATH=str(ROOT)) as asking:
+        ended = asking.wait()
+    return ended.code, json.loads(ended.stdout) if ended.stdout else ended.stderr
+
+
+def test_a_daemon_waits_for_its_database_says_so_everywhere_and_ends_in_good_order_while_it_waits_again(
     tmp_path, mock_kafka, mysql_url, least_privileged_url
 ):
     clear_sink(mysql_url)
     world = small_upstream(63, f"waited-{uuid4().hex[:8]}", transactions=10)
     world.produce(mock_kafka)
-    server, port = make_url(least_privileged_url), free_port()
+    server, port, http = make_url(least_privileged_url), free_port(), f"127.0.0.1:{free_port()}"
     url = server.set(host="127.0.0.1", port=port).render_as_string(hide_password=False)
     config = write_config(tmp_path, servers=mock_kafka, url=url, topics=list(world.topics))
+    with config.open("a", encoding="utf-8") as file:
+        file.write(f'[http]\nlisten = "{http}"\n')
     with daemon(config) as program:
         assert program.reaches(lambda: RETRY in program.said())
         with proxy_to(server.host, server.port or 3306, own_port=port):
             assert program.reaches(lambda: fence_of(mysql_url)[1] > 0)
             assert program.reaches(lambda: checkpoint_of(mysql_url) == world.final_ts)
+            assert program.reaches(lambda: get(http, "/readyz")[0] == 200)
+            assert program.said().count(RECOVERED) == 1
         heard = program.said().count(RETRY)
         assert program.reaches(lambda: program.said().count(RETRY) > heard)
+        assert (get(http, "/readyz")[0], get(http, "/healthz")[0]) == (503, 200)
+        code, shown = status_shown(config)
+        assert (code, shown["health"], shown["checkpoint_ts"]) == (3, "hindered", world.final_ts)
+        assert {name for name in ("failing_since", "error", "attempt", "gives_up_at") if shown["daemon"][name]} == FAILING
+        time.sleep(QUIET_S)
+        # Lines come at growing intervals: after 0, 1, 2, 4, 8 seconds.
+        assert program.said().count(RETRY) - heard <= MOST_LINES
+        assert program.said().count(RECOVERED) == 1, "nothing has recovered"
         ended = program.stop()
         assert ended.code == 0, ended.stderr
         assert program.orphans() == []
+    assert "Traceback" not in ended.stderr
     assert world.wrong_in(mysql_url) == []
