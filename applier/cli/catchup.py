@@ -11,6 +11,7 @@ from applier.model.errors import ConfigError
 from applier.model.position import MAX_TS, Ts
 from applier.model.segment import is_ahead
 from applier.run.catchup import CatchupOptions, CatchupResult, catch_up
+from applier.run.preflight import refuse_wrong_setup
 from applier.telemetry.wording import count, duration, one_line, time_text
 
 
@@ -35,6 +36,7 @@ def catchup(  # noqa: PLR0913 - one parameter per option of the command line
         take_over=take_over,
         accept_gap=accept_gap,
     )
+    refuse_wrong_setup(settings)
     with observer_for(stderr_console(), silent=as_json) as observer:
         result = catch_up(settings, options, observer)
     if as_json:

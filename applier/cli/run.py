@@ -29,7 +29,9 @@ def run(
     with shutdown_on_signals(shutdown, timeout_s=settings.run.shutdown_timeout_s), _observer(settings.log) as observer:
         # Signals are handled before the daemon is imported: Spark's Python side takes a second, and a SIGTERM in it ends with exit code 0.
         from applier.run.daemon import follow  # noqa: PLC0415 - after the signal handlers, see above
+        from applier.run.preflight import refuse_wrong_setup  # noqa: PLC0415 - as above
 
+        refuse_wrong_setup(settings)
         follow(settings, take_over=take_over, observer=observer, shutdown=shutdown)
 
 

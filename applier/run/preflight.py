@@ -1,0 +1,44 @@
+"""What a run examines before it opens anything: what a second is enough for (``applier.check``), all at the same time.
+
+An error ends the run before Spark starts. A server that does not answer is no error here: a run retries that, and a catch-up
+says it itself.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from applier.check.everything import examine_quickly
+from applier.check.finding import CheckFinding, Severity
+from applier.config import Config
+from applier.model.errors import ApplierError, ConfigError, FatalSinkError
+from applier.replica.recovery import is_transient
+from applier.run.assembly import as_submitted
+
+WITHIN_S: Final = 1.0
+SINK: Final = "sink"
+
+
+def refuse_wrong_setup(config: Config, *, within_s: float = WITHIN_S) -> None:
+    """Raise the error of the first finding that stops a run; its fact ``also`` names the others."""
+    errors = stopping(examine_quickly(as_submitted(config), within_s=within_s))
+    if not errors:
+        return
+    first, *others = errors
+    error = error_of(first)
+    if others:
+        error.facts["also"] = "; ".join(f"{finding.check}: {finding.detail}" for finding in others)
+    raise error
+
+
+def stopping(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
+    """Return the findings that stop a run: errors that a retry cannot help."""
+    errors = [finding for finding in findings if finding.level is Severity.ERROR]
+    return [finding for finding in errors if finding.error is None or not is_transient(finding.error)]
+
+
+def error_of(finding: CheckFinding) -> ApplierError:
+    """Return the error of a finding: the one that a run would raise, if it would raise one."""
+    if finding.error is not None:
+        return finding.error
+    kind = FatalSinkError if finding.check.startswith(SINK) else ConfigError
+    return kind(f"{finding.check}: {finding.detail}", remedy=finding.remedy)
