@@ -210,3 +210,13 @@ VALUES (:name, :epoch, :run_id, :command, :exit_code, :error_class, :message, :f
 
 -- run_end_read: how the last run has ended
 SELECT epoch, command, exit_code, error_class, message, facts, remedy, ended_at FROM applier.run_end WHERE name = :name;
+
+-- loaded_dump_read: the dump that the sink was loaded from
+SELECT start_ts, directory, loader, state, loaded_by, began_at, ended_at FROM applier.loaded_dump WHERE name = :name;
+
+-- loaded_dump_begin: a load begins; until it has ended well, no run starts
+REPLACE INTO applier.loaded_dump (name, start_ts, directory, loader, state, loaded_by, began_at, ended_at)
+VALUES (:name, :start_ts, :directory, :loader, 'loading', :loaded_by, UTC_TIMESTAMP(6), NULL);
+
+-- loaded_dump_end: it has ended well
+UPDATE applier.loaded_dump SET state = 'done', ended_at = UTC_TIMESTAMP(6) WHERE name = :name;

@@ -9,14 +9,14 @@ from applier.config import Config
 from applier.config.choice import Consistency, DeclaredDispatcher, Keyless, OnRejectedEvent
 from applier.coordinator import Policy
 from applier.coordinator.policy import RowPolicy
-from applier.model.errors import ConfigError
 from applier.model.listing import Listing
-from applier.model.position import NO_TS, Ts
+from applier.model.position import Ts
 from applier.planner import QuarantinePolicy
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
 from applier.run.decoding import decoder_for
 from applier.run.pause import refuse_paused
+from applier.run.starting_ts import starting_ts
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.factory import open_source
@@ -122,13 +122,7 @@ def begin(components: Components, engine: Engine, watcher: Watcher, options: Sta
     components.sink.acquire(take_over=options.take_over)
     watcher.enter(LOADING)
     progress = components.sink.load()
-    if progress is not None and options.start_ts not in {NO_TS, progress.start_ts}:
-        raise ConfigError(
-            "start_ts differs from the one that the replica was created with",
-            remedy="Restore the old start_ts, or give a new replica another name",
-            configured=options.start_ts,
-            recorded=progress.start_ts,
-        )
-    engine.begin(listing, start_ts=options.start_ts, accept_gap=options.accept_gap)
+    start_ts = starting_ts(options.start_ts, progress, components.sink.loaded_dump.read())
+    engine.begin(listing, start_ts=start_ts, accept_gap=options.accept_gap)
     watcher.worked(*Side)
     return listing

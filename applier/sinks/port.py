@@ -14,6 +14,7 @@ from applier.planner.port import Dialect
 from applier.planner.statement import Statement
 from applier.planner.table_check import SinkTable
 from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
+from applier.sinks.loaded_dump import LoadedDumpStore
 from applier.sinks.overview import Overview
 from applier.sinks.pause import PauseStore
 from applier.sinks.progress import Fence, Progress, ProgressCommit
@@ -173,6 +174,11 @@ class Sink(Protocol):
     @property
     def pauses(self) -> PauseStore:
         """Whether the operator has paused the replica. Needs no ownership."""
+        ...
+
+    @property
+    def loaded_dump(self) -> LoadedDumpStore:
+        """The dump that the sink was loaded from. Needs no ownership."""
         ...
 
     def overview(self) -> Overview:

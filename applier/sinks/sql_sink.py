@@ -14,6 +14,7 @@ from applier.model.position import Ts
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.epochs import Epochs
 from applier.sinks.bookkeeping.ledger import Ledger
+from applier.sinks.bookkeeping.loaded_dump_table import LoadedDumpTable
 from applier.sinks.bookkeeping.migration import check
 from applier.sinks.bookkeeping.other_schema import refuse_other_schema
 from applier.sinks.bookkeeping.overview import read_overview
@@ -24,6 +25,7 @@ from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.bookkeeping.quarantine_store import SqlQuarantineStore
 from applier.sinks.bookkeeping.run_end_table import RunEndTable
 from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
+from applier.sinks.loaded_dump import LoadedDumpStore
 from applier.sinks.overview import Overview, OwnerView
 from applier.sinks.pause import PauseStore
 from applier.sinks.port import Writer
@@ -148,6 +150,18 @@ class SqlSink(ABC):
             return self._change(work, "pausing or resuming the replica")
 
         return SqlPauseStore(self._bookkeeping, read, change)
+
+    @property
+    def loaded_dump(self) -> LoadedDumpStore:
+        """The dump that the sink was loaded from."""
+
+        def read(work: Callable[[Connection], T]) -> T:
+            return self._read(work, "reading about the loaded dump")
+
+        def change(work: Callable[[Connection], T]) -> T:
+            return self._change(work, "writing about the loaded dump")
+
+        return LoadedDumpTable(self._bookkeeping, read, change)
 
     def overview(self) -> Overview:
         """Look at the replica from outside."""

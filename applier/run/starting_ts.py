@@ -1,0 +1,37 @@
+"""From which timestamp a replica begins: what the operator says, what the sink was loaded from, and what the replica was created with."""
+
+from applier.model.errors import ConfigError, NeedsOperator
+from applier.model.position import NO_TS, Ts
+from applier.sinks.loaded_dump import LoadedDump
+from applier.sinks.progress import Progress
+
+
+def starting_ts(configured: Ts, progress: Progress | None, dump: LoadedDump | None) -> Ts:
+    """Return the start_ts. ConfigError or NeedsOperator if they contradict one another, or if the dump is not loaded whole."""
+    if progress is not None:
+        if configured not in {NO_TS, progress.start_ts}:
+            raise ConfigError(
+                "start_ts differs from the one that the replica was created with",
+                remedy="Restore the old start_ts, or give a new replica another name",
+                configured=configured,
+                recorded=progress.start_ts,
+            )
+        return progress.start_ts
+    if dump is None:
+        return configured
+    if not dump.is_whole:
+        raise NeedsOperator(
+            "the sink holds a part of a dump only: its load runs, or has failed",
+            remedy=f"Wait for `applier load`, or load the dump again: applier load {dump.directory} --overwrite",
+            start_ts=dump.start_ts,
+            loaded_by=dump.loaded_by,
+        )
+    if configured not in {NO_TS, dump.start_ts}:
+        raise ConfigError(
+            "start_ts differs from that of the dump that the sink was loaded from",
+            remedy="Remove source.start_ts (and --start-ts): the replica then begins at the dump",
+            configured=configured,
+            dump=dump.start_ts,
+            directory=dump.directory,
+        )
+    return dump.start_ts

@@ -1,0 +1,40 @@
+"""The dump that a sink was loaded from, as the bookkeeping knows it: ``applier load`` writes it, runs read it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from applier.model.position import Ts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedDump:
+    """A dump of upstream at ``start_ts``. ``ended_at`` is None while it is being loaded, and after a load that failed."""
+
+    start_ts: Ts
+    directory: str
+    loader: str
+    loaded_by: str
+    began_at: datetime | None = None
+    ended_at: datetime | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the load has ended well."""
+        return self.ended_at is not None
+
+
+class LoadedDumpStore(Protocol):
+    """Each call is a transaction of its own; none needs ownership."""
+
+    def read(self) -> LoadedDump | None:
+        """Return the dump that this replica begins from; None: there is none."""
+        ...
+
+    def begin(self, dump: LoadedDump) -> None:
+        """Store that a load begins, in place of an earlier one."""
+        ...
+
+    def end(self) -> None:
+        """Store that the load has ended well."""
+        ...
