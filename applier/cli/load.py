@@ -1,0 +1,48 @@
+"""``applier load``: load a dump of upstream into the sink, and remember its timestamp for the first run."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
+from applier.cli.output import print_json, print_line, stderr_console
+from applier.dump.into_sink import LoadOptions, load_dump
+from applier.dump.loader import AUTO, PROGRAMS
+from applier.model.errors import ConfigError
+from applier.model.position import MAX_TS, Ts
+from applier.telemetry.wording import count, time_text
+
+Directory = Annotated[Path, typer.Argument(metavar="DUMP_DIR", help="Directory of Dumpling, mydumper, mysqldump or mariadb-dump.")]
+
+
+def load(  # noqa: PLR0913 - one parameter per option of the command line
+    directory: Directory,
+    config: ConfigPath = DEFAULT_CONFIG,
+    *,
+    start_ts: Annotated[int | None, typer.Option(metavar="TSO", min=1, max=MAX_TS, help="TSO of a dump that does not say it.")] = None,
+    loader: Annotated[str, typer.Option(metavar="PROGRAM", help=f"One of {', '.join(PROGRAMS)}.")] = AUTO,
+    threads: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Load so many files at once.")] = 4,
+    time_zone: Annotated[str, typer.Option(metavar="ZONE", help="Zone of TIMESTAMP values in files that do not name one.")] = "+00:00",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Drop the tables of the dump first.")] = False,
+    accept_file_times: Annotated[bool, typer.Option("--accept-file-times", help="Load files that look older than the dump.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Load a dump into the sink; the first run begins there."""
+    if "'" in time_zone or "\\" in time_zone:
+        raise ConfigError(f"--time-zone is not a time zone: {time_zone!r}", remedy='Give an offset such as "+08:00", or a name')
+    options = LoadOptions(
+        start_ts=None if start_ts is None else Ts(start_ts),
+        loader=loader,
+        threads=threads,
+        time_zone=time_zone,
+        overwrite=overwrite,
+        accept_file_times=accept_file_times,
+    )
+    console = stderr_console()
+    result = load_dump(read_config(config), directory, options, lambda line: console.print(line, highlight=False, markup=False))
+    if as_json:
+        print_json({"start_ts": result.start_ts, "tables": result.tables, "files": result.files, "loader": result.loader})
+        return
+    print_line(f"loaded {count(result.tables, 'table')} from {count(result.files, 'file')}, by {result.loader}")
+    print_line(f"the replica begins at {time_text(result.start_ts)} (ts {result.start_ts}): applier catchup --config {config}")

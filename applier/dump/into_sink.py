@@ -1,0 +1,150 @@
+"""Loads a dump into the sink of a replica that has not begun, and tells the bookkeeping from which timestamp the replica begins.
+
+Refused before anything is changed: a dump of no or of another moment, files of two dumps, tables that are there already, a replica that
+has begun. While the load runs, and after one that failed, the bookkeeping says so, and no run starts.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from applier.config import Config
+from applier.dump.commands import commands_of
+from applier.dump.inventory import FileKind, Inventory, inventory_of
+from applier.dump.loader import AUTO, LoadTarget, find_loader, version_of
+from applier.dump.loading import DumpLoad
+from applier.dump.moment import METADATA, moment_of
+from applier.dump.target_tables import TargetTables
+from applier.model.errors import ConfigError, NeedsOperator
+from applier.model.position import MAX_TS, NO_TS, Ts
+from applier.sinks.factory import open_sink
+from applier.sinks.loaded_dump import LoadedDump
+from applier.sinks.port import Sink
+from applier.telemetry.wording import operator
+
+SLACK_S: Final = 60.0
+_TIMES: Final = re.compile(r"(Started|Finished) dump at: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadOptions:
+    """What the command line says. ``start_ts`` of None: the dump's own."""
+
+    start_ts: Ts | None = None
+    loader: str = AUTO
+    threads: int = 4
+    time_zone: str = "+00:00"
+    overwrite: bool = False
+    accept_file_times: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadResult:
+    """What was loaded."""
+
+    start_ts: Ts
+    tables: int
+    files: int
+    loader: str
+
+
+def load_dump(config: Config, directory: Path, options: LoadOptions, note: Callable[[str], None]) -> LoadResult:
+    """Load the dump. ConfigError, NeedsOperator or SinkError with a remedy; after a SinkError the sink may hold a part of it."""
+    if config.sink.is_sqlite:
+        raise ConfigError(
+            "a dump of TiDB cannot be loaded into SQLite", remedy="Use a MariaDB or MySQL sink, or begin with an empty upstream"
+        )
+    if config.source.route:
+        remedy = "Load the dump by hand under the sink's names, and set source.start_ts to its TSO"
+        raise ConfigError("applier load cannot rename tables, and the configuration has routes", remedy=remedy)
+    directory = directory.resolve()
+    inventory, start_ts = _chosen(config, inventory_of(directory)), starting_ts_of(config, directory, options.start_ts)
+    if not options.accept_file_times:
+        check_file_times(directory, inventory)
+    target = LoadTarget(config.sink_settings(), options.time_zone)
+    program = find_loader(options.loader, needs_client=inventory.is_whole_file or inventory != inventory_of(directory))
+    if program is None:
+        remedy = "Install mydumper (for myloader), or the client of MariaDB or MySQL. Or load it by hand:\n" + "\n".join(
+            commands_of(directory, inventory, target, start_ts)
+        )
+        raise ConfigError("there is no program on this machine that loads a dump", remedy=remedy)
+    with open_sink(config.sink_settings(retries=2)) as sink:
+        tables = TargetTables(config.sink_settings(), inventory)
+        _check_replica(sink, directory, overwrite=options.overwrite)
+        tables.check_absent(overwrite=options.overwrite)
+        loader = version_of(program)
+        sink.loaded_dump.begin(LoadedDump(start_ts=start_ts, directory=str(directory), loader=loader, loaded_by=operator()))
+        tables.prepare(overwrite=options.overwrite)
+        DumpLoad(directory, inventory, program, target, options.threads, note).run()
+        tables.check_loaded()
+        sink.loaded_dump.end()
+    return LoadResult(start_ts=start_ts, tables=len(inventory.tables), files=len(inventory.files), loader=loader)
+
+
+def starting_ts_of(config: Config, directory: Path, given: Ts | None) -> Ts:
+    """Return the timestamp of the dump. ConfigError: nobody tells it, or two tell different ones."""
+    moment = moment_of(directory) if given is None else None
+    start_ts = given if given is not None else None if moment is None else moment.start_ts
+    if start_ts is None:
+        raise ConfigError(
+            "the dump does not say its timestamp",
+            remedy="Give it with --start-ts TSO: the `Pos` of Dumpling's file metadata, or tidb_snapshot if you dumped with it",
+            directory=directory,
+        )
+    if config.source.start_ts not in {NO_TS, start_ts}:
+        raise ConfigError(
+            "source.start_ts is not the timestamp of the dump",
+            remedy="Remove source.start_ts: the dump's is used",
+            configured=config.source.start_ts,
+            dump=start_ts,
+        )
+    if not 0 < start_ts <= MAX_TS:
+        raise ConfigError(f"this is no TSO: {start_ts}", remedy="Give the `Pos` of Dumpling's file metadata")
+    return start_ts
+
+
+def check_file_times(directory: Path, inventory: Inventory) -> None:
+    """Refuse files that are older than the dump: an earlier dump in the same directory has left them. ConfigError names them."""
+    metadata = directory / METADATA[0]
+    if not metadata.is_file():
+        return
+    times = dict(_TIMES.findall(metadata.read_text(encoding="utf-8", errors="replace")))
+    if len(times) != 2:
+        return
+    lasted_s = (datetime.fromisoformat(times["Finished"]) - datetime.fromisoformat(times["Started"])).total_seconds()
+    # By the times of files alone: the metadata's clock has no zone, and may be another machine's.
+    oldest = metadata.stat().st_mtime - lasted_s - SLACK_S
+    old = [file.path.name for file in inventory.files if file.path.stat().st_mtime < oldest]
+    if old:
+        raise ConfigError(
+            "files are older than the dump: they may be of another dump",
+            remedy="Dump into an empty directory. If a copy has changed the times of the files, use --accept-file-times",
+            files=", ".join(old[:5]),
+            count=len(old),
+        )
+
+
+def _chosen(config: Config, inventory: Inventory) -> Inventory:
+    """Leave out the tables that the table filter leaves out. A file with everything cannot be divided."""
+    selection = config.source.selection()
+    if not config.source.tables:
+        return inventory
+    if inventory.is_whole_file:
+        raise ConfigError("source.tables cannot be applied to a dump in one file", remedy="Dump with Dumpling and its --filter")
+    files = [file for file in inventory.files if file.kind is FileKind.SCHEMA or selection.has(file.table)]
+    return Inventory(tuple(files))
+
+
+def _check_replica(sink: Sink, directory: Path, *, overwrite: bool) -> None:
+    sink.migrate()
+    if sink.load() is not None:
+        remedy = "Give the new replica another name, and its tables another sink or remove them; docs/operations.md"
+        raise NeedsOperator("the replica has begun: a dump would put its tables back in time", remedy=remedy)
+    dump = sink.loaded_dump.read()
+    if dump is not None and not overwrite:
+        state = "holds a dump already" if dump.is_whole else "holds a part of a dump: its load runs, or has failed"
+        remedy = f"To load it again, which drops its tables: applier load {directory} --overwrite"
+        raise NeedsOperator(f"the sink {state}", remedy=remedy, directory=dump.directory, start_ts=dump.start_ts, loaded_by=dump.loaded_by)

@@ -1,0 +1,137 @@
+"""What a dump consists of: its files by kind, in the order in which they are loaded. No file is passed over.
+
+Dumpling and mydumper name them alike: ``shop-schema-create.sql``, ``shop.orders-schema.sql``, ``shop.orders.000000000.sql`` (rows),
+``shop.v-schema-view.sql``, ``shop.s-schema-sequence.sql``, ``shop.orders-schema-triggers.sql``, ``shop-schema-post.sql`` (routines).
+mysqldump and mariadb-dump write one file with everything.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+from applier.dump.compressed import GZIP, OTHERS
+from applier.model.errors import ConfigError
+from applier.model.events import TableName
+
+IGNORED: Final = re.compile(r"metadata(\..*)?|.*-metadata|.*-checksum|checkpoint.*|\..*|README.*|.*\.log", re.IGNORECASE)
+"""Files about a dump, which hold none of its rows."""
+
+
+class FileKind(IntEnum):
+    """What a file holds; the numbers are the order of loading."""
+
+    SCHEMA = 1
+    TABLE = 2
+    SEQUENCE = 3
+    ROWS = 4
+    WHOLE = 5
+    """Everything, as mysqldump writes it."""
+    VIEW = 6
+
+
+_KINDS: Final = (
+    (re.compile(r"(?P<schema>.+)-schema-create"), FileKind.SCHEMA),
+    (re.compile(r"(?P<schema>[^.]+)\.(?P<table>.+)-schema-view"), FileKind.VIEW),
+    (re.compile(r"(?P<schema>[^.]+)\.(?P<table>.+)-schema-sequence"), FileKind.SEQUENCE),
+    (re.compile(r"(?P<schema>[^.]+)\.(?P<table>.+)-schema"), FileKind.TABLE),
+    (re.compile(r"(?P<schema>[^.]+)\.(?P<table>.+?)(?:\.\d+)*"), FileKind.ROWS),
+)
+_UNWANTED: Final = re.compile(r".+-schema-(triggers|post)")
+"""Triggers would change rows that upstream's triggers have changed already; TiDB has neither triggers nor routines."""
+
+
+@dataclass(frozen=True, slots=True)
+class DumpFile:
+    """One file. ``table``: what it is of; a schema has no table, and a file with everything has neither."""
+
+    path: Path
+    kind: FileKind
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """All files of a dump, in the order of loading."""
+
+    files: tuple[DumpFile, ...]
+
+    @property
+    def is_whole_file(self) -> bool:
+        """Whether the dump is one file with everything (or several of them)."""
+        return any(file.kind is FileKind.WHOLE for file in self.files)
+
+    @property
+    def tables(self) -> list[TableName]:
+        """The tables that the dump makes, without views."""
+        views = {file.table for file in self.of(FileKind.VIEW)}
+        return [file.table for file in self.of(FileKind.TABLE) if file.table not in views]
+
+    def of(self, kind: FileKind) -> list[DumpFile]:
+        """Return the files of one kind."""
+        return [file for file in self.files if file.kind is kind]
+
+
+def inventory_of(directory: Path) -> Inventory:
+    """Return the files of a dump. ConfigError: a file cannot be loaded, or nothing is there."""
+    try:
+        paths = sorted(path for path in directory.iterdir() if not IGNORED.fullmatch(path.name))
+    except OSError as error:
+        message = f"the dump's directory cannot be read: {error.strerror}"
+        raise ConfigError(message, remedy="Give the directory that Dumpling wrote", directory=directory) from error
+    files = [_file(path) for path in paths]
+    refused = [path.name for path, file in zip(paths, files, strict=True) if file is None]
+    if refused:
+        raise _refused(directory, refused)
+    if not any(file is not None and file.kind in {FileKind.SCHEMA, FileKind.TABLE} for file in files):
+        # backup.2026-11-22.sql looks like rows of a table.
+        files = [None if file is None else replace(file, kind=FileKind.WHOLE, table=TableName("", "")) for file in files]
+    found = sorted((file for file in files if file is not None), key=lambda file: (file.kind, file.path.name))
+    if not found:
+        raise ConfigError("the directory holds no dump", remedy="Give the directory that Dumpling wrote", directory=directory)
+    _check_whole(found)
+    return Inventory(tuple(found))
+
+
+def _file(path: Path) -> DumpFile | None:
+    """Return what a file is; None: it cannot be loaded."""
+    name = path.name.removesuffix(GZIP)
+    if not path.is_file() or not name.endswith(".sql"):
+        return None
+    stem = name.removesuffix(".sql")
+    if _UNWANTED.fullmatch(stem):
+        return None
+    for pattern, kind in _KINDS:
+        if match := pattern.fullmatch(stem):
+            parts = match.groupdict(default="")
+            return DumpFile(path, kind, TableName(unquote(parts["schema"]), unquote(parts.get("table", ""))))
+    return DumpFile(path, FileKind.WHOLE, TableName("", ""))
+
+
+def _refused(directory: Path, names: list[str]) -> ConfigError:
+    compressed = [name for name in names if name.endswith(OTHERS)]
+    remedy = (
+        "Decompress the files first (zstd -d --rm DIR/*.zst)"
+        if compressed
+        else "Dump with `--filetype sql` into an empty directory, without triggers and routines. Remove files that are not of the dump"
+    )
+    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return ConfigError("the directory holds files that cannot be loaded", remedy=remedy, directory=directory, files=shown)
+
+
+def _check_whole(files: Iterable[DumpFile]) -> None:
+    """Refuse rows of a table that no file makes, and files with everything beside files of tables: they are of two dumps."""
+    made = {file.table for file in files if file.kind is FileKind.TABLE}
+    kinds = {file.kind for file in files}
+    if FileKind.WHOLE in kinds and len(kinds) > 1:
+        raise ConfigError("the directory holds two kinds of dumps", remedy="Put each dump into a directory of its own")
+    for file in files:
+        if file.kind is FileKind.ROWS and file.table not in made:
+            raise ConfigError(
+                f"the dump has rows of {file.table}, and no file that makes the table",
+                remedy="Dump again, into an empty directory",
+                file=file.path,
+            )
