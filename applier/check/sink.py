@@ -63,7 +63,7 @@ def sqlite_finding(config: Config) -> CheckFinding | None:
     """Examine the file and its directory, without making either; None: all is well."""
     path = database_path(config.sink.full_url())
     if not path.parent.is_dir():
-        return problem(REACHED, f"the directory of the SQLite file does not exist: {path.parent}", f"Make it: mkdir -p {path.parent}")
+        return problem(REACHED, f"the directory of the SQLite file does not exist: {path}", f"Make it: mkdir -p {path.parent}")
     place = path if path.exists() else path.parent
     if path.is_dir():
         return problem(REACHED, f"the SQLite file is a directory: {path}", "Give a file in [sink] url")

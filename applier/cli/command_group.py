@@ -16,7 +16,9 @@ from applier.cli.interrupt import let_interrupts_raise
 
 COMMANDS: Final[Mapping[str, str]] = {
     "demo": "Run the whole pipeline on this machine. No server is needed.",
+    "init": "Write a commented configuration file from a few answers.",
     "check": "Check whether a replica can run, before it runs.",
+    "load": "Load a dump into the sink; the first run begins there.",
     "run": "Follow the topics until SIGTERM or Ctrl-C.",
     "catchup": "Apply what the topics hold now, then stop.",
     "status": "Show the checkpoint, the owner and the lag of each stream.",

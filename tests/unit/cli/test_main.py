@@ -178,7 +178,9 @@ def test_help_advertises_what_there_is_and_nothing_else(capsys, monkeypatch):
     commands = capsys.readouterr().out.partition("Commands:")[2].splitlines()[1:]
     assert [line.split()[0] for line in commands] == [
         "demo",
+        "init",
         "check",
+        "load",
         "run",
         "catchup",
         "status",

@@ -1,0 +1,84 @@
+"""Writes a commented ``applier.toml`` from a few answers: what a first replica needs, and the names of the rest as comments."""
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from applier.model.position import NO_TS, Ts
+from applier.sinks.address import sink_url
+
+DEFAULT_NAME: Final = "replica"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigDraft:
+    """The answers. ``url`` has no password: ``password_file`` names its file."""
+
+    name: str
+    servers: str
+    topics: tuple[str, ...]
+    url: str
+    password_file: str = ""
+    time_zone: str = "UTC"
+    start_ts: Ts = NO_TS
+    start_ts_from: str = ""
+    """What has told ``start_ts``."""
+
+    def text(self) -> str:
+        """Return the file."""
+        return "".join(line + "\n" for line in self._lines())
+
+    def _lines(self) -> list[str]:
+        start = f"start_ts = {self.start_ts}" if self.start_ts else "# start_ts = 420747102018863124"
+        told = (
+            f"from {self.start_ts_from}"
+            if self.start_ts_from
+            else "TSO of the dump that the sink was loaded from; `applier load` records it"
+        )
+        return [
+            "# Settings of the applier. All settings: docs/configuration.md. The environment can set every key: APPLIER_SINK__PASSWORD, …",
+            "",
+            f"name = {_quoted(self.name)}  # one progress row per name",
+            "",
+            "[source]",
+            f"bootstrap_servers = {_quoted(self.servers)}",
+            f'topics = {json.dumps(list(self.topics), ensure_ascii=False)}  # a name, or a pattern such as "^cdc_.*"',
+            f"time_zone = {_quoted(self.time_zone)}  # that of the TiCDC server (--tz)",
+            f"{start}  # {told}",
+            '# tables = ["shop.*", "!shop.log_*"]  # only these tables; the last rule that matches counts',
+            '# on_unreadable = "stop"  # a record that cannot be read; "quarantine": store it and continue',
+            "",
+            "[source.kafka]  # properties of librdkafka, for TLS and SASL",
+            '# "security.protocol" = "SASL_SSL"',
+            '# "sasl.mechanism" = "SCRAM-SHA-512"',
+            '# "sasl.username" = "applier"',
+            '# "sasl.password.file" = "/run/secrets/kafka-password"',
+            "",
+            "[sink]",
+            f"url = {_quoted(self.url)}  # without its password",
+            *self._password(),
+            '# tls_ca = "/etc/applier/sink-ca.pem"  # trust only this authority',
+            '# on_rejected_row = "stop"  # a row that the sink rejects; "quarantine": store it and continue',
+            "",
+            "[run]",
+            '# memory = "2GiB"  # rows that are read ahead; twice as much free disk',
+            "# retry_for_s = 600  # a daemon retries a transient failure for so long",
+            "",
+            "[spark]",
+            'master = "local[*]"  # all cores of this machine',
+            "",
+            "[http]",
+            '# listen = "127.0.0.1:9464"  # the page, /metrics, /healthz, /readyz, /status',
+        ]
+
+    def _password(self) -> list[str]:
+        if sink_url(self.url).drivername.startswith("sqlite"):
+            return []
+        if self.password_file:
+            return [f"password_file = {_quoted(self.password_file)}"]
+        return ['# password_file = "/run/secrets/sink-password"  # or APPLIER_SINK__PASSWORD in the environment']
+
+
+def _quoted(value: str) -> str:
+    """Write a text as TOML does: as JSON, of which TOML's basic strings take every escape but surrogate pairs."""
+    return json.dumps(value, ensure_ascii=False)

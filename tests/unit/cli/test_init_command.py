@@ -1,0 +1,63 @@
+"""``applier init`` writes a configuration that is read again, and never overwrites one."""
+
+import stat
+
+import pytest
+
+from applier.cli import init as init_command
+from applier.cli.main import run
+from applier.config import load_config
+from tests.rig.dump_directory import TS, dumpling
+
+ANSWERS = ["--servers", "kafka:9092", "--topic", "cdc", "--topic", "^more_.*"]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "applier.toml"
+
+
+def init(path, *options):
+    return run(["init", "--config", str(path), "--no-check", *options])
+
+
+def test_the_file_is_a_configuration_and_private(path, tmp_path, capsys):
+    dump = dumpling(tmp_path / "dump")
+    url = "mysql+pymysql://applier:h%40ush-9@db:3306/"
+    assert init(path, *ANSWERS, "--sink", url, "--name", "shop", "--dump", str(dump), "--time-zone", "+08:00") == 0
+    shown = capsys.readouterr()
+    settings = load_config(path, environment={})
+    assert (settings.name, settings.source.bootstrap_servers, settings.source.topics) == ("shop", "kafka:9092", ("cdc", "^more_.*"))
+    assert (settings.source.start_ts, settings.source.time_zone) == (TS, "+08:00")
+    assert settings.sink.full_url() == "mysql+pymysql://applier@db:3306/"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert "ush-9" not in path.read_text() + shown.out + shown.err
+    assert f"ts {TS}" in shown.out
+    assert list(tmp_path.glob(".applier*")) == []
+
+
+def test_a_file_that_exists_stays_as_it_is(path, capsys):
+    path.write_text("mine")
+    assert init(path, *ANSWERS, "--sink", "sqlite:///x.db") == 2
+    assert path.read_text() == "mine"
+    assert "is not overwritten" in capsys.readouterr().err
+
+
+def test_a_wrong_answer_leaves_no_file(path, capsys):
+    assert init(path, *ANSWERS, "--sink", "sqlite:///x.db", "--name", "a b") == 2
+    assert "name must be 1 to 48 letters" in capsys.readouterr().err
+    assert list(path.parent.iterdir()) == []
+
+
+def test_without_a_terminal_a_missing_answer_is_named(path, capsys):
+    assert init(path, "--servers", "kafka:9092", "--sink", "sqlite:///x.db") == 2
+    assert "--topic is missing" in capsys.readouterr().err
+
+
+def test_a_terminal_is_asked(path, monkeypatch):
+    answers = {"Kafka's brokers": "kafka:9092", "Topics, divided by commas": "a, b", "Name of the replica": "shop"}
+    monkeypatch.setattr(init_command.sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(init_command.typer, "prompt", lambda question, default, **_: answers.get(question, default))
+    assert init(path) == 0
+    settings = load_config(path, environment={})
+    assert (settings.source.topics, settings.name, settings.sink.address) == (("a", "b"), "shop", init_command.URL)
