@@ -38,7 +38,7 @@ def examine_kafka(config: Config, shared: SharedFacts, *, patience_s: float, wai
                 yield from _permissions(settings, listing)
                 if wait_s is not None:
                     progress = shared.progress(patience_s)
-                    yield from position_findings(config, source, listing, progress)
+                    yield from position_findings(config, source, listing, progress, shared.start_ts)
                     yield from examine_events(config, source, shared, listing, progress, wait_s)
     finally:
         shared.set_tables(frozenset())
@@ -98,10 +98,10 @@ def _permissions(settings: KafkaSettings, listing: Listing) -> Iterator[CheckFin
         yield ok(AUTHORISED, "the user may read each topic")
 
 
-def position_findings(config: Config, source: Source, listing: Listing, progress: Progress | None) -> Iterator[CheckFinding]:
+def position_findings(config: Config, source: Source, listing: Listing, progress: Progress | None, start_ts: Ts) -> Iterator[CheckFinding]:
     """Examine whether the topics still hold what the replica reads next, with the checks of a start."""
     count = 0
-    for error in _position_errors(config, source, listing, progress):
+    for error in _position_errors(config, source, listing, progress, start_ts):
         count += 1
         if count <= MOST_NAMED:
             yield of_error(POSITIONS, error)
@@ -110,7 +110,7 @@ def position_findings(config: Config, source: Source, listing: Listing, progress
         yield ok(POSITIONS, f"the topics hold {where}")
 
 
-def _position_errors(config: Config, source: Source, listing: Listing, progress: Progress | None) -> Iterator[ApplierError]:
+def _position_errors(config: Config, source: Source, listing: Listing, progress: Progress | None, start_ts: Ts) -> Iterator[ApplierError]:
     limits = config.source.required_partitions()
     positions = {} if progress is None else progress.positions
     required = {stream: extent for stream, extent in listing.extents.items() if is_required(stream, limits)}
@@ -121,7 +121,7 @@ def _position_errors(config: Config, source: Source, listing: Listing, progress:
             yield from _raised(partial(check_known, stream, required[stream], position.next_offset, position.next_offset))
         elif stream not in listing.extents:
             yield missing(stream)
-    start_ts = Ts(config.source.start_ts) if progress is None else progress.start_ts
+    start_ts = start_ts if progress is None else progress.start_ts
     late = streams_that_begin_late(Listing(required), positions)
     times = {stream: source.record_time_ms(stream, required[stream].earliest) for stream in late} if start_ts else {}
     for stream in late:

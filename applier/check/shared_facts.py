@@ -5,6 +5,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field
 
 from applier.model.events import TableName
+from applier.model.position import NO_TS, Ts
 from applier.sinks.progress import Progress
 
 
@@ -12,6 +13,8 @@ from applier.sinks.progress import Progress
 class SharedFacts:
     """Each fact is set once, by the group that finds it out; None or nothing where it could not."""
 
+    start_ts: Ts = NO_TS
+    """Where a new replica begins. Known when the progress is."""
     _progress: "Future[Progress | None]" = field(default_factory=Future)
     _tables: "Future[frozenset[TableName]]" = field(default_factory=Future)
 

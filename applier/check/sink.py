@@ -8,10 +8,13 @@ from applier.check.finding import CheckFinding, of_error, ok, problem, warning
 from applier.check.mysql_server import examine_mysql
 from applier.check.shared_facts import SharedFacts
 from applier.config import Config
-from applier.model.errors import FatalSinkError, NeedsOperator, SinkError
+from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator, SinkError
 from applier.model.events import TableName
+from applier.model.position import Ts
+from applier.replica.starting_ts import starting_ts
 from applier.replica.table_guard import TableGuard
 from applier.sinks.factory import open_sink
+from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.overview import Overview, OwnerState
 from applier.sinks.port import Sink
 from applier.sinks.sqlite.session import database_path
@@ -20,6 +23,7 @@ from applier.telemetry.wording import count, one_line, time_text
 REACHED: Final = "sink"
 BOOKKEEPING: Final = "sink: bookkeeping"
 REPLICA: Final = "sink: replica"
+BEGINNING: Final = "sink: start_ts"
 TABLES: Final = "sink: tables"
 NEWER: Final = "revision"
 """The fact of the error about bookkeeping tables of a newer applier."""
@@ -47,7 +51,10 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
                 if MISSING not in error.facts:
                     yield of_error(BOOKKEEPING if NEWER in error.facts else REACHED, error)
                     return
-            shared.set_progress(overview.progress if overview is not None else None)
+            # At the beginning of a run only its command line tells the start.
+            if patience_s is not None:
+                dump = sink.loaded_dump.read() if overview is not None else None
+                yield from _beginning(config, shared, overview, dump)
             if not config.sink.is_sqlite:
                 yield from examine_mysql(config, shared, patience_s=patience_s, is_new=overview is None)
             yield from _replica(config, overview)
@@ -72,6 +79,19 @@ def sqlite_finding(config: Config) -> CheckFinding | None:
     return None
 
 
+def _beginning(config: Config, shared: SharedFacts, overview: Overview | None, dump: LoadedDump | None) -> Iterator[CheckFinding]:
+    """Tell where the replica begins, as its first run will decide."""
+    progress = overview.progress if overview is not None else None
+    shared.start_ts = Ts(config.source.start_ts)
+    try:
+        shared.start_ts = starting_ts(shared.start_ts, progress, dump)
+        if progress is None and dump is not None:
+            yield ok(BEGINNING, f"at the dump of {dump.directory}: {time_text(shared.start_ts)} (ts {shared.start_ts})")
+    except ApplierError as error:
+        yield of_error(BEGINNING, error)
+    shared.set_progress(progress)
+
+
 def _replica(config: Config, overview: Overview | None) -> Iterator[CheckFinding]:
     if overview is None:
         yield ok(BOOKKEEPING, "is missing or older; the next run makes it")
@@ -81,10 +101,6 @@ def _replica(config: Config, overview: Overview | None) -> Iterator[CheckFinding
     if progress is None:
         yield ok(REPLICA, f"{config.name!r} has not begun")
         return
-    configured = config.source.start_ts
-    if configured not in {0, progress.start_ts}:
-        remedy = "Restore the old start_ts, or give a new replica another name"
-        yield problem(REPLICA, f"source.start_ts is {configured}, and the replica was created with {progress.start_ts}", remedy)
     yield ok(REPLICA, f"{config.name!r} is at {time_text(progress.checkpoint_ts)} (ts {progress.checkpoint_ts})")
     owner = overview.owner
     if owner is not None and owner.state is OwnerState.ALIVE:

@@ -10,13 +10,13 @@ from applier.config.choice import Consistency, DeclaredDispatcher, Keyless, OnRe
 from applier.coordinator import Policy
 from applier.coordinator.policy import RowPolicy
 from applier.model.listing import Listing
-from applier.model.position import Ts
+from applier.model.position import NO_TS, Ts
 from applier.planner import QuarantinePolicy
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
+from applier.replica.starting_ts import starting_ts
 from applier.run.decoding import decoder_for
 from applier.run.pause import refuse_paused
-from applier.run.starting_ts import starting_ts
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.factory import open_source

@@ -4,7 +4,7 @@ import pytest
 
 from applier.model.errors import ConfigError, NeedsOperator
 from applier.model.position import Ts
-from applier.run.starting_ts import starting_ts
+from applier.replica.starting_ts import starting_ts
 from applier.sinks.factory import open_sink
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.progress import Fence, Progress
