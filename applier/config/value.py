@@ -82,7 +82,7 @@ def check_servers(value: str) -> str:
 def check_topics(topics: tuple[str, ...]) -> tuple[str, ...]:
     """Accept names that Kafka accepts, each once."""
     if not topics:
-        raise refuse("is empty", 'Name at least one topic: topics = ["changefeed"]')
+        raise refuse("is empty", 'Name at least one topic: [source] topics = ["changefeed"]')
     for topic in topics:
         if is_pattern(topic):
             _check_pattern(topic)

@@ -82,7 +82,8 @@ class StepRunner:
             # The intent may be written or not, the statement may run or not: a reload settles it from the ledger.
             return error
         except ApplierError as error:
-            error.facts |= step.place.facts
+            # The place of the DDL, and what names it in the ledger: the remedy's commands need both.
+            error.facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts} | error.facts | step.place.facts
             raise
         # `before` holds the known tables, and a skipped DDL records none: it has touched nothing.
         state.progress = state.load(commit := after if is_skipped else before)

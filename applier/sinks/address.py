@@ -31,6 +31,7 @@ HARMLESS: Final = frozenset({"bind_address", CONNECT_TIMEOUT, "program_name", "u
 """How the server is reached, and what it shows of the session."""
 
 _IN_THE_URL: Final = "Write it before the '?': mysql+pymysql://user@host:3306/"
+_NO_DATABASE: Final = "Remove it: mysql+pymysql://user@host:3306/ reaches the server. Each table is in the schema that it has upstream; source.route chooses others"
 _SECRET: Final = "Give the sink's password as password or password_file. Use a tls_key that has no password"  # noqa: S105 - a remedy
 _SETTINGS: Final = "Remove it: the applier sets the variables of its sessions itself"
 _TIMEOUTS: Final = "Remove it: the applier sets the timeouts of its sessions itself"
@@ -127,6 +128,8 @@ def _check_server(url: URL, options: Options) -> None:
             raise BadAddress(f"must give its option {option!r} exactly one value", "Give it once with a value, or remove it")
         if option == CONNECT_TIMEOUT and not (_SECONDS.fullmatch(value) and 1 <= int(value) <= MAX_CONNECT_TIMEOUT_S):
             raise BadAddress(f"has a wrong value of {option!r}", f"Give whole seconds, from 1 to {MAX_CONNECT_TIMEOUT_S}")
+    if url.database:
+        raise BadAddress("names a database", _NO_DATABASE)
     if not url.host and "unix_socket" not in names:
         raise BadAddress("names no host", URL_FORM)
 

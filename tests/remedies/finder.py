@@ -69,7 +69,9 @@ def _assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 @cache
 def remedies() -> frozenset[Remedy]:
     """Return every remedy of the package."""
-    return frozenset(remedy for module in modules().values() for remedy in _of_module(module))
+    found = (remedy for module in modules().values() for remedy in _of_module(module))
+    # What only joins remedies has no words of its own.
+    return frozenset(remedy for remedy in found if any(map(str.isalpha, remedy.text)))
 
 
 def _of_module(module: Module) -> Iterator[Remedy]:

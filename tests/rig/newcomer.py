@@ -43,6 +43,10 @@ class Said:
         """The commands of the remedy."""
         return COMMAND.findall(self.remedy)
 
+    def shell(self, program: str) -> list[str]:
+        """Return the remedy's commands of another program."""
+        return [command for command in re.findall(r"`([^`]+)`", self.remedy) if command.split()[0] == program]
+
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of the remedy, by their names in the configuration."""
@@ -67,7 +71,7 @@ class Newcomer:
     def __post_init__(self) -> None:
         self.patch.chdir(self.directory)
         # Everything is the program's own, except that the runner needs no JVM.
-        self.patch.setattr("applier.run.assembly._start_spark", lambda _config, source: LocalRunner(source.reader, source.decoder))
+        self.patch.setattr("applier.run.assembly._start_spark", lambda _config, source, *_: LocalRunner(source.reader, source.decoder))
 
     def configure(self, **settings: Any) -> None:
         """Write ``applier.toml``: a SQLite file, the mock cluster, and ``settings`` (``sink__url``)."""
@@ -75,15 +79,10 @@ class Newcomer:
         self.settings |= usual | {name.replace("__", "."): value for name, value in settings.items()}
         self._write()
 
-    def set(self, settings: Mapping[str, Any]) -> None:
-        """Write settings into ``applier.toml``."""
+    def change(self, settings: Mapping[str, Any]) -> None:
+        """Write settings into ``applier.toml``; one that is None is removed."""
         assert settings, "the remedy names no setting"
-        self.settings |= settings
-        self._write()
-
-    def remove(self, name: str) -> None:
-        """Remove a setting."""
-        del self.settings[name]
+        self.settings = {name: value for name, value in (self.settings | settings).items() if value is not None}
         self._write()
 
     def _write(self) -> None:
@@ -101,8 +100,9 @@ class Newcomer:
         code = run(shlex.split(command))
         out, err = self.capture.readouterr()
         said = Said(code, out, err)
-        if "  remedy: " in err:
-            self.met.append(said.remedy)
+        if "error: " in err:
+            # All of it: several errors of the configuration have each their remedy in its line.
+            self.met.append(" ".join(err.split()))
         return said
 
     def fails(self, command: str, code: int, *words: str) -> Said:

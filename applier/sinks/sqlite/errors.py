@@ -9,7 +9,7 @@ from applier.model.errors import ApplierError, FatalSinkError, RetryableSinkErro
 
 _RETRY: Final = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL", "SQLITE_INTERRUPT", "SQLITE_SCHEMA"})
 _FATAL: Final = {
-    "SQLITE_CANTOPEN": ("the database file cannot be opened", "Create its directory and make file and directory writable for this user"),
+    "SQLITE_CANTOPEN": ("the database file cannot be opened", "Make the file and its directory writable for this user"),
     "SQLITE_READONLY": ("the database file cannot be written", "Make the file and its directory writable for this user"),
     "SQLITE_PERM": ("access to the database file is denied", "Make the file and its directory writable for this user"),
     "SQLITE_AUTH": ("access to the database file is denied", "Make the file and its directory writable for this user"),

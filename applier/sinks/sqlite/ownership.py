@@ -131,7 +131,7 @@ class FileLock:
         except OSError as error:
             raise FatalSinkError(
                 "the lock file beside the database cannot be written",
-                remedy="Create the directory, and make it writable for this user",
+                remedy="Make the directory and this file writable for this user",
                 path=str(self.path),
                 reason=error.strerror,
             ) from error

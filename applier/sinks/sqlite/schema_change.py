@@ -9,7 +9,7 @@ from typing import Any, Final, assert_never
 
 from applier.ddl.alteration import alter, changes_partitioned_rows
 from applier.ddl.parser import parse
-from applier.ddl.remedy import BY_HAND
+from applier.ddl.remedy import BY_HAND, OTHER_ROWS
 from applier.ddl.table import TableDefinition
 from applier.ddl.table_draft import TableDraft
 from applier.ddl.table_parser import parse_index, parse_table
@@ -36,7 +36,6 @@ from applier.sinks.sqlite.rebuild import DdlTime, change_columns
 from applier.sinks.sqlite.view import create_view
 
 MAKE_TABLE: Final = "Create the table in the sink with upstream's definition and rows, or start again from a dump (README)"
-SAME_ROWS: Final = "Compare the sink's rows with upstream's and correct them, or start again from a dump (README)"
 SAME_COLUMNS: Final = (
     "Compare their definitions, and the values in old rows, with upstream's; then skip the DDL with `applier ddl skip --ts … --table …`"
 )
@@ -64,7 +63,7 @@ def _refusal(error: sqlite3.Error | UnicodeError, facts: dict[str, Any]) -> Exce
     """Return what SQLite's refusal of a translated statement means; busy files and full disks stay what they are."""
     if isinstance(error, sqlite3.IntegrityError):
         return FatalSinkError(
-            "the DDL fails on the sink's rows, although it ran on upstream's", remedy=SAME_ROWS, reason=str(error), **facts
+            "the DDL fails on the sink's rows, although it ran on upstream's", remedy=OTHER_ROWS, reason=str(error), **facts
         )
     # A busy file, a full disk, damaged pages have their own codes, and are retried. SQLITE_ERROR is about the statement.
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)

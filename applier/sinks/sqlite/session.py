@@ -4,6 +4,7 @@ With WAL, readers do not wait while the applier writes; ``synchronous = FULL`` m
 ``BEGIN IMMEDIATE`` takes the write lock before the fence is read, so two writers never decide on the same progress row.
 """
 
+import shlex
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -48,6 +49,16 @@ def open_engine(path: Path, lock_wait_timeout_s: int) -> Engine:
     event.listen(engine, "connect", _set_up)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def require_directory(path: Path) -> None:
+    """FatalSinkError if the file's directory is missing. It is not made: a misspelt path would begin a second replica there."""
+    if not path.parent.is_dir():
+        raise FatalSinkError(
+            "the directory of the database file does not exist",
+            remedy=f"Create it: `mkdir -p {shlex.quote(str(path.parent))}`. Or correct [sink] url",
+            path=str(path),
+        )
 
 
 def _set_up(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
@@ -113,6 +124,7 @@ def glancing(url: str, *, changes: bool) -> Iterator[Connection]:
 @contextmanager
 def snapshot(engine: Engine, path: Path, **facts: Any) -> Iterator[Connection]:
     """Run a block of reads on one state of the file, without waiting for a writer. FatalSinkError if there is no file."""
+    require_directory(path)
     # To connect would create an empty file, which the next reader takes for a replica without tables.
     if not path.exists():
         raise FatalSinkError("there is no database file yet", remedy="Run `applier migrate`", path=str(path))

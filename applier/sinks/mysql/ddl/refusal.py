@@ -4,12 +4,13 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from applier.ddl.remedy import OTHER_ROWS
 from applier.model.errors import FatalSinkError, SinkError
 from applier.sinks.mysql.ddl.intents import Intent
 from applier.sinks.mysql.ddl.sessions import blockers
 from applier.sinks.mysql.errors import code_of, is_known, translate
 
-LOCK_WAIT_TIMEOUT, NO_TABLE = 1205, 1146
+LOCK_WAIT_TIMEOUT, NO_TABLE, DUPLICATE_ENTRY = 1205, 1146, 1062
 _OTHER_RESULT: Final = (
     "Give the object in the sink upstream's definition and rows, then run `applier ddl done`. Or drop it, and start the applier again"
 )
@@ -27,6 +28,8 @@ def refused(connection: Connection, intent: Intent, error: BaseException, *, rea
     # The text of a DDL is in the message already, so the server's words about it give away nothing more.
     ours = translate(error, "running a DDL", shows_text=True, **facts)
     # 1146 has its own remedy (create the table): "drop it" would be nonsense for a table that does not exist.
+    if code_of(error) == DUPLICATE_ENTRY:
+        return FatalSinkError(ours.message, remedy=OTHER_ROWS, **ours.facts)
     remedy = _OTHER_RESULT if reason and code_of(error) != NO_TABLE else ours.remedy if is_known(error) else _BY_HAND
     return type(ours)(ours.message, remedy=remedy, **ours.facts)
 

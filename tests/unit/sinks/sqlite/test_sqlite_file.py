@@ -23,7 +23,7 @@ def test_a_directory_that_does_not_exist_is_named_with_a_remedy(tmp_path):
     path = tmp_path / "nowhere" / "replica.db"
     with SqliteSink(settings(path)) as sink:
         for failing in (sink.migrate, sink.acquire):
-            with pytest.raises(FatalSinkError, match="cannot be") as raised:
+            with pytest.raises(FatalSinkError, match="directory of the database file does not exist") as raised:
                 failing()
             assert raised.value.remedy
 
