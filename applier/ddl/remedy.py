@@ -3,7 +3,7 @@
 from typing import Final
 
 OTHER_ROWS: Final = (
-    "Upstream's rows allow this DDL: `applier verify` finds those that differ. Correct them in the sink, and start the applier again, which "
+    "Upstream's rows allow this DDL: `applier verify` finds those that differ. Correct them in the sink, and start the applier again: it "
     "runs the DDL again. If the sink can do without it: `applier ddl skip --ts … --table …`"
 )
 BY_HAND: Final = "Make the same change in the sink by hand (schema and rows). Then skip the DDL with `applier ddl skip --ts … --table …`"

@@ -31,7 +31,10 @@ HARMLESS: Final = frozenset({"bind_address", CONNECT_TIMEOUT, "program_name", "u
 """How the server is reached, and what it shows of the session."""
 
 _IN_THE_URL: Final = "Write it before the '?': mysql+pymysql://user@host:3306/"
-_NO_DATABASE: Final = "Remove it: mysql+pymysql://user@host:3306/ reaches the server. Each table is in the schema that it has upstream; source.route chooses others"
+_NO_DATABASE: Final = (
+    "Remove it: mysql+pymysql://user@host:3306/ reaches the server. "
+    "Each table is in the schema that it has upstream; source.route chooses others"
+)
 _SECRET: Final = "Give the sink's password as password or password_file. Use a tls_key that has no password"  # noqa: S105 - a remedy
 _SETTINGS: Final = "Remove it: the applier sets the variables of its sessions itself"
 _TIMEOUTS: Final = "Remove it: the applier sets the timeouts of its sessions itself"
