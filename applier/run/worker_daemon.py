@@ -47,7 +47,7 @@ def ending_quietly(worker: Callable[[Any, bool], int]) -> Callable[[Any, bool], 
     def run(connection: Any, authenticated: bool) -> int:  # noqa: FBT001 - PySpark's signature
         try:
             return worker(connection, authenticated)
-        except BrokenPipeError:
+        except (BrokenPipeError, ConnectionResetError):
             return 1
 
     return run

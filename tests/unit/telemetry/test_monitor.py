@@ -229,3 +229,43 @@ def test_no_progress_is_reported_with_what_the_run_was_about_to_do(world):
     assert world.book.notes == [("no_progress", {"phase": "ddl", "silent_s": 75.0, "ddl": "ALTER TABLE t ADD c INT"})]
     (record,) = logged(world, "no_progress")
     assert record.levelno == logging.WARNING
+
+
+def test_a_failure_is_one_line_with_its_count_and_its_end_and_one_when_it_is_over(world):
+    monitor = Monitor(world.book, MonitorSettings(retry_for_s=600), Clock(now_s=lambda: world.time.now_s, unix_s=lambda: world.time.unix_s))
+    for _ in range(30):
+        monitor.note(LogEvent.RETRY, error="RetryableSinkError", reason="the database failed", attempt=1)
+        world.time.passes(1)
+    retries = logged(world, "retry")
+    assert [(record.levelno, record.attempt, record.failing_for_s) for record in retries] == [
+        (logging.WARNING, attempt, attempt - 1.0) for attempt in (1, 2, 4, 8, 16)
+    ]
+    assert {record.gives_up_at for record in retries} == {"2023-11-14 22:23:20.000Z"}
+    assert (monitor.state().phase, monitor.state().failing.attempt, monitor.state().is_ready) == ("failing", 30, False)
+    monitor.worked(Side.SOURCE)
+    assert logged(world, "recovered") == []
+    monitor.worked(Side.REST)
+    monitor.worked(Side.REST)
+    assert [(record.levelno, record.after_s) for record in logged(world, "recovered")] == [(logging.INFO, 30.0)]
+    assert monitor.state().failing is None
+
+
+def test_a_pause_is_no_recovery(world):
+    world.monitor.note(LogEvent.RETRY, error="RetryableSinkError", reason="the database failed")
+    world.monitor.pause("anna@box", 5.0)
+    assert (world.monitor.state().phase, world.monitor.state().paused.said_by) == ("paused", "anna@box")
+    world.monitor.worked(*Side)
+    world.monitor.resume()
+    assert logged(world, "recovered") == []
+    assert world.monitor.state().phase == "starting"
+
+
+def test_spark_that_starts_is_a_phase_with_its_own_clock(world):
+    world.monitor.enter("listening")
+    world.time.passes(10)
+    with world.monitor.starting_spark():
+        assert (world.monitor.state().phase, world.monitor.state().phase_since_s) == ("starting Spark", world.time.unix_s)
+        world.monitor.enter("writing")
+        assert world.monitor.state().phase == "writing"
+    world.monitor.enter("listening")
+    assert world.monitor.state().phase == "listening"
