@@ -1,7 +1,10 @@
 """When a run answers over HTTP: from its start if the address is free, else as soon as it becomes free."""
 
+import json
 import socket
+import time
 from dataclasses import dataclass
+from threading import Thread
 
 import pytest
 
@@ -103,6 +106,32 @@ def test_an_address_that_became_free_is_taken_when_the_replica_is_owned(taken):
         free.close()
         endpoint.keep_open()
         assert [message for message, _ in book.notes] == ["http_listening"]
+
+
+def status_of(address):
+    return json.loads(get(address, "/status")[2])
+
+
+def test_the_end_of_a_run_is_told_to_a_page_that_asks_and_only_the_first_reason_counts():
+    book, told = NoteBook(), []
+    error = ConfigError("the cause", remedy="mend it")
+    with HttpEndpoint(Settings(Address(LOOPBACK, 0)), Monitor(book)) as endpoint:
+        endpoint.open()
+        address = book.notes[0][1]["address"]
+        assert status_of(address)["end"] is None
+        asking = Thread(target=lambda: told.append(tell(address)))
+        asking.start()
+        endpoint.report_end(ConfigError, error, None)
+        endpoint.report_end(OSError, OSError("while closing"), None)
+    asking.join()
+    assert (told[0]["error"], told[0]["exit_code"], told[0]["remedy"]) == ("the cause", 2, "mend it")
+
+
+def tell(address):
+    """Ask as a page does, until the run has ended."""
+    while (end := status_of(address)["end"]) is None:
+        time.sleep(0.01)
+    return end
 
 
 def test_the_endpoint_can_be_switched_off():
