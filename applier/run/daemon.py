@@ -68,12 +68,12 @@ def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shu
     )
     with (
         end_stored("run", config.sink_settings(), shutdown),
-        outlasting_retries(),
         retries_noted(monitor),
-        ignoring_retries_at_shutdown(shutdown, monitor),
         ExitStack() as stack,
     ):
         endpoint = stack.enter_context(HttpEndpoint(config.http, monitor, SinkAccess(config.sink_settings())))
+        # Inside of the endpoint, which says how the run ends, to pages that are open.
+        stack.enter_context(_as_it_ends(shutdown, monitor))
         stack.callback(monitor.finish)
         # From here on: opening may hang too (a database that accepts connections and does not answer).
         stack.enter_context(Watchdog(monitor))
@@ -89,9 +89,15 @@ def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shu
                 # A failed attempt closes what it has opened; the first that owns the replica stays open until the end.
                 stack.push(trial.pop_all())
         stack.push(endpoint.report_end)
-        # Inside: an error that is ignored is not shown as the end of the run either.
-        with ignoring_retries_at_shutdown(shutdown, monitor):
+        with _as_it_ends(shutdown, monitor):
             daemon.follow(options.retry_for_s, meanwhile=endpoint.keep_open)
+
+
+@contextmanager
+def _as_it_ends(shutdown: Shutdown, monitor: Monitor) -> Iterator[None]:
+    """Give an error of the block the exit code of the run; none if it is ignored at a shutdown."""
+    with outlasting_retries(), ignoring_retries_at_shutdown(shutdown, monitor):
+        yield
 
 
 @contextmanager

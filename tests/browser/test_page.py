@@ -147,6 +147,20 @@ def test_a_paused_run_says_who_paused_it_and_can_be_resumed(browser):
             assert violations(tab) == []
 
 
+def test_partitions_without_a_resolved_event_have_no_place_on_the_axis_and_no_watermark(browser):
+    def unresolved():
+        state = idle()
+        each = tuple(replace(view, status=replace(view.status, resolved_ts=0)) for view in state.streams.each)
+        return replace(state, watermark=0, checkpoint_ts=0, is_ready=False, streams=replace(state.streams, each=each))
+
+    with page_of() as shown:
+        shown.make = unresolved
+        with opened(browser, shown.address) as tab:
+            expect(tab.locator("#streams-caption")).to_have_text("6 partitions: none with a resolved event yet")
+            expect(tab.locator("#stream-rows tr").first).to_contain_text("not resolved")
+            expect(tab.locator("#stream-rows .late")).to_have_count(0)
+
+
 def test_how_the_run_before_this_one_ended_is_said_after_a_restart(browser):
     with page_of() as shown:
         shown.records.end = {

@@ -2,6 +2,7 @@
 // The two charts of the last hour, drawn by uPlot.
 
 const HOUR_S = 3600;
+const LEAST_S = 300;
 const LAG_STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
 
 const ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -36,7 +37,7 @@ class Chart {
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
       scales: {
-        x: { time: true, range: () => [this.end - HOUR_S, this.end] },
+        x: { time: true, range: () => [this.begin, this.end] },
         y: { range: (_, __, most) => [0, Math.max(this.least, (most ?? 0) * 1.1)] },
       },
       axes: [
@@ -50,6 +51,8 @@ class Chart {
 
   show(history, now) {
     this.end = now / 1000;
+    // A run that has just begun has no hour yet: its minutes fill the chart.
+    this.begin = Math.max(this.end - HOUR_S, Math.min(history.unix_s?.[0] ?? this.end, this.end - LEAST_S));
     this.data = [history.unix_s ?? [], history[this.label] ?? []];
     if (this.plot === null) this.rebuild();
     else this.plot.setData(this.data);
@@ -69,7 +72,7 @@ class Chart {
     const [times, values] = this.data;
     let most = -1;
     values.forEach((value, index) => { if (value !== null && (most < 0 || value > values[most])) most = index; });
-    const text = most < 0 ? "no figures yet" : `most ${this.full(values[most])} at ${clock(times[most] * 1000).slice(0, 5)}`;
+    const text = most < 0 ? "no figures yet" : values[most] === 0 ? "none" : `most ${this.full(values[most])} at ${clock(times[most] * 1000).slice(0, 5)}`;
     this.summary = text;
     if (!this.plot?.cursor.idx) write(this.caption, text);
     this.place.setAttribute("aria-label", `${this.place.dataset.name} over the last hour: ${text}`);

@@ -19,20 +19,22 @@ function showStreams(status, now) {
   const streams = Object.entries(status.streams).map(([name, stream]) => ({ name, ...stream }));
   const known = streams.filter((stream) => stream.lag_s !== null);
   const span = axisSpan(known.map((stream) => stream.lag_s));
-  const watermarkLag = known.length ? Math.max(...known.map((stream) => stream.lag_s)) : 0;
+  // Without a resolved time of each partition there is no watermark.
+  const watermarkLag = streams.length > 0 && known.length === streams.length ? Math.max(...known.map((stream) => stream.lag_s)) : null;
   const at = (lag) => (lag === null ? 0 : Math.max(0, 1 - lag / span));
+  const line = watermarkLag === null ? -1 : at(watermarkLag);
   const many = streams.length > MANY;
   const first = Math.min(...known.map((stream) => stream.lag_s));
-  for (const stream of streams) stream.isLate = stream.lag_s === null || stream.lag_s > first * 1.25 + LATE_S || (streams.length === 1 && stream.lag_s > LATE_S);
+  for (const stream of streams) stream.isLate = stream.lag_s === null ? known.length > 0 : stream.lag_s > first * 1.25 + LATE_S || (streams.length === 1 && stream.lag_s > LATE_S);
   streams.sort(many && !showsAll ? byLag : byName);
   const shown = many && !showsAll ? streams.slice(0, SHOWN_OF_MANY) : streams;
 
   describeStreams(streams, watermarkLag, many);
   showAxis(span);
-  showOverview(many ? [...streams].sort(byName) : [], at, watermarkLag, span);
+  showOverview(many ? [...streams].sort(byName) : [], at, line, span);
   const body = byId("stream-rows");
-  body.style.setProperty("--w", at(watermarkLag));
-  const rows = shown.map((stream) => streamRow(stream, status, now, at, watermarkLag));
+  body.style.setProperty("--w", line);
+  const rows = shown.map((stream) => streamRow(stream, status, now, at));
   if (rows.length !== body.children.length || rows.some((row, index) => body.children[index] !== row)) body.replaceChildren(...rows);
   byId("streams-scroll").classList.toggle("tall", many && showsAll);
 }
@@ -42,14 +44,16 @@ const byName = (one, other) => one.name.localeCompare(other.name, "en", { numeri
 
 // Late: more than a minute behind the partition that is furthest. While a replica catches up, all of them are old, and none is late.
 function summary(streams) {
-  const number = several(streams.length, "partition"), late = streams.filter((stream) => stream.isLate).length;
-  const lags = streams.map((stream) => stream.lag_s ?? 0), most = Math.max(...lags);
+  const number = several(streams.length, "partition"), late = streams.filter((stream) => stream.isLate && stream.lag_s !== null).length;
+  const waiting = streams.filter((stream) => stream.lag_s === null).length;
+  if (waiting) return `${number}: ${waiting === streams.length ? "none" : count(streams.length - waiting)} with a resolved event yet`;
+  const lags = streams.map((stream) => stream.lag_s), most = Math.max(...lags), least = Math.min(...lags);
   if (late) return `${number}: ${count(late)} more than a minute behind the others`;
-  return most <= LATE_S ? `${number}: all within a minute of now` : `${number}: ${duration(Math.min(...lags))} to ${duration(most)} behind`;
+  return most <= LATE_S ? `${number}: all within a minute of now` : duration(least) === duration(most) ? `${number}: ${duration(most)} behind` : `${number}: ${duration(least)} to ${duration(most)} behind`;
 }
 
 function describeStreams(streams, watermarkLag, many) {
-  write(byId("streams-caption"), streams.length ? `${summary(streams)}. Watermark (line): ${duration(watermarkLag)} ago` : "none is known yet");
+  write(byId("streams-caption"), streams.length ? `${summary(streams)}${watermarkLag === null ? "" : `. Watermark (line): ${duration(watermarkLag)} ago`}` : "none is known yet");
   const button = byId("all-streams");
   button.hidden = !many;
   write(button, showsAll ? `Show only the ${SHOWN_OF_MANY} furthest behind` : `Show all ${count(streams.length)} partitions`);
@@ -63,7 +67,7 @@ function showAxis(span) {
   axis.replaceChildren(...text.split("|").map((label) => element("span", {}, label)));
 }
 
-function streamRow(stream, status, now, at, watermarkLag) {
+function streamRow(stream, status, now, at) {
   let row = streamRows.get(stream.name);
   if (!row) {
     const name = element("th", { scope: "row" }), reach = element("span", { class: "reach" });
@@ -89,7 +93,7 @@ function streamRow(stream, status, now, at, watermarkLag) {
   return row;
 }
 
-function showOverview(streams, at, watermarkLag, span) {
+function showOverview(streams, at, line, span) {
   const place = byId("overview");
   place.hidden = streams.length === 0;
   if (place.hidden) return;
@@ -110,8 +114,8 @@ function showOverview(streams, at, watermarkLag, span) {
     for (const [key, value] of Object.entries(place_)) bar.setAttribute(key, value.toFixed(2));
     bar.classList.toggle("is-late", stream.isLate);
   });
-  const line = picture.lastElementChild, level = (100 - at(watermarkLag) * 100).toFixed(2);
-  for (const [key, value] of Object.entries({ x1: 0, x2: streams.length, y1: level, y2: level })) line.setAttribute(key, value);
+  const level = (100 - line * 100).toFixed(2);
+  for (const [key, value] of Object.entries({ x1: 0, x2: streams.length, y1: level, y2: level })) picture.lastElementChild.setAttribute(key, value);
   const [left, right] = place.querySelectorAll("p span");
   write(left, `Each column is one partition, in the order of their names. Top: now. Bottom: ${shortDuration(span)} ago.`);
   write(right, "");

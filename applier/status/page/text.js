@@ -18,6 +18,7 @@ function write(node, text) {
 function duration(seconds) {
   if (seconds === null || seconds === undefined || Number.isNaN(seconds)) return "unknown";
   const s = Math.max(0, seconds);
+  if (s > 0 && s < 0.0995) return `${Math.max(1, Math.round(s * 1000))} ms`;
   if (s < 9.95) return `${s.toFixed(1)} s`;
   if (s < 99.5) return `${Math.round(s)} s`;
   const minutes = Math.floor(s / 60), hours = Math.floor(s / 3600), days = Math.floor(s / 86400);

@@ -32,8 +32,7 @@ function unreachable(status, seen, now) {
       : `No answer for ${duration((now - seen.silentSince) / 1000)}.`,
     text: last ? `It said last: ${last.title}. ${last.detail}${last.text ? `\n${last.text}` : ""}` : "",
     facts: last ? last.facts : [],
-    remedy: last ? seen.last.advice : "",
-    advice: "Is the process running? `applier status` asks the database itself, and says how the last run ended.",
+    advice: `${last && seen.last.level === "bad" && seen.last.advice ? `${sentence(seen.last.advice)} ` : ""}Is the process running? \`applier status\` asks the database itself, and says how the last run ended.`,
   };
 }
 
@@ -135,6 +134,8 @@ function well(status) {
     facts: [], advice: "",
   };
 }
+
+const sentence = (text) => (/[.?!]$/.test(text) ? text : `${text}.`);
 
 function facts(...pairs) {
   return pairs.filter(([, value]) => value !== null && value !== undefined && value !== "");
