@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Event
 from typing import Annotated, Final
 
+import pymysql
 import typer
 
 from applier.demo.live_upstream.comparison import compare_live
@@ -14,7 +15,7 @@ from applier.demo.live_upstream.feed import FeedPace, UpstreamFeed
 from applier.demo.live_upstream.upstream_copy import UpstreamCopy
 from applier.demo.simulator.kafka_log import create_topic
 from applier.demo.simulator.live_log import LiveLog
-from applier.model.errors import ApplierError
+from applier.model.errors import ApplierError, FatalSinkError
 from applier.sinks.settings import SinkSettings
 
 RETENTION_MS: Final = 24 * 3600 * 1000
@@ -72,6 +73,9 @@ def main() -> None:
     except ApplierError as error:
         typer.echo(f"{error}", err=True)
         sys.exit(error.exit_code)
+    except pymysql.MySQLError as error:
+        typer.echo(f"upstream's database: {error}", err=True)
+        sys.exit(FatalSinkError.exit_code)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def compare_live(copy_url: str, replica: SinkSettings, *, within_s: float) -> Co
         return Compared(
             tables=len(expected.tables),
             rows=sum(len(table.rows) for table in expected.tables.values()),
-            problems=tuple(differences(expected, actual, _tables_after(state))),
+            problems=tuple(differences(expected, actual, tables_after(state))),
         )
 
 
@@ -63,7 +63,7 @@ def _wait_for(replica: SinkSettings, state: FeedState, within_s: float) -> None:
             time.sleep(POLL_S)
 
 
-def _tables_after(state: FeedState) -> dict[TableName, Table]:
+def tables_after(state: FeedState) -> dict[TableName, Table]:
     """Return upstream's definitions after so many steps."""
     catalogue = Catalogue()
     for step in islice(history_of(state.seed), state.steps):

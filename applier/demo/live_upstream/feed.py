@@ -26,7 +26,7 @@ TICK_S: Final = 0.2
 ENDLESS: Final = 10**12
 DDL_SHARE: Final = 0.004
 """Some DDLs a minute at the usual pace."""
-NO_EXPIRY: Final = {"message.timeout.ms": 0}
+NO_EXPIRY: Final = {"message.timeout.ms": 0, "log_level": 0}
 """A broker that is away is waited for: a record that is dropped would be missing in the replica for ever."""
 
 

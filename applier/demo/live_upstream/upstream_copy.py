@@ -30,10 +30,14 @@ class FeedState:
 
 
 class UpstreamCopy:
-    """The database in which upstream's transactions are executed. ``url`` is an SQLAlchemy URL of the MySQL family."""
+    """The database in which upstream's transactions are executed. ``url`` is an SQLAlchemy URL of the MySQL family.
 
-    def __init__(self, url: str) -> None:
-        self._oracle = MysqlOracle(url, prefix="")
+    ``prefix``: of its schemas; with "" all of the server are upstream's, and a new feed drops them.
+    """
+
+    def __init__(self, url: str, prefix: str = "") -> None:
+        self._prefix = prefix
+        self._oracle = MysqlOracle(url, prefix)
         self._connection = connect(url)
         self._connection.autocommit(True)
 
@@ -80,11 +84,11 @@ class UpstreamCopy:
 
     def schemas(self) -> list[str]:
         """Return upstream's schemas."""
-        return read_schemas(self._connection, "")
+        return read_schemas(self._connection, self._prefix)
 
     def drop(self, schema: str) -> None:
         """Drop a schema that an earlier feed has left."""
-        self._run(f"DROP DATABASE {quote_name(schema)}")
+        self._run(f"DROP DATABASE {quote_name(self._prefix + schema)}")
 
     def _run(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         with self._connection.cursor() as cursor:

@@ -1,0 +1,70 @@
+"""The simulated upstream of the containers: its database holds what it has sent, a comparison holds it, a new start leaves nothing."""
+
+from contextlib import closing
+from threading import Event, Thread
+
+import pytest
+
+from applier.demo.live_upstream.comparison import tables_after
+from applier.demo.live_upstream.feed import FeedPace, UpstreamFeed
+from applier.demo.live_upstream.upstream_copy import UpstreamCopy
+from applier.demo.simulator.live_log import LiveLog
+from applier.demo.simulator.mysql_oracle import STATE_SCHEMA, MysqlOracle, connect
+
+PREFIX = "oracle_live_"
+ONE_SERVER = "the feed knows no dialect of its own: one server shows all"
+
+
+@pytest.fixture
+def copy(mysql_url):
+    with UpstreamCopy(mysql_url, PREFIX) as opened:
+        opened.prepare()
+        yield opened
+        for schema in opened.schemas():
+            opened.drop(schema)
+    with closing(connect(mysql_url)) as connection, connection.cursor() as cursor:
+        cursor.execute(f"DROP DATABASE {STATE_SCHEMA}")
+
+
+def a_feed(copy, servers, topic):
+    log = LiveLog(topic, 4)
+    feed = UpstreamFeed(copy, log, servers, FeedPace(rows_per_s=300, resolved_every_s=0.2))
+    feed.start_over()
+    return feed, log
+
+
+def run_for(feed, seconds):
+    stopped = Event()
+    thread = Thread(target=feed.run, args=(stopped,))
+    thread.start()
+    thread.join(seconds)
+    stopped.set()
+    thread.join()
+
+
+@pytest.mark.on_one_server("mariadb", reason=ONE_SERVER)
+def test_the_database_holds_what_was_sent_and_a_new_start_drops_it(copy, mysql_url, mock_kafka):
+    feed, log = a_feed(copy, mock_kafka, "live-upstream-1")
+    run_for(feed, 1.5)
+    state = copy.state()
+    assert state.steps > 0
+    assert log.promised > state.last_ts
+    with MysqlOracle(mysql_url, PREFIX) as oracle:
+        assert set(oracle.facts().tables) == set(tables_after(state))
+
+    _, newer = a_feed(copy, mock_kafka, "live-upstream-1")
+    assert copy.schemas() == []
+    assert copy.state().seed == state.seed + 1
+    assert newer.promised > log.promised
+
+
+@pytest.mark.on_one_server("mariadb", reason=ONE_SERVER)
+def test_while_a_comparison_holds_it_nothing_happens_but_its_promises_go_on(copy, mysql_url, mock_kafka):
+    feed, log = a_feed(copy, mock_kafka, "live-upstream-2")
+    before, promised = copy.state(), log.promised
+    with UpstreamCopy(mysql_url, PREFIX) as holder:
+        assert holder.hold(5)
+        run_for(feed, 1.0)
+        assert copy.state() == before
+    assert log.promised > promised
+    assert copy.hold(0), "the lock ends with its session"
