@@ -84,6 +84,7 @@ def _facts(status: ReplicaStatus) -> Iterator[Fact]:
         yield from _end(status)
     if live is not None:
         yield from _live(live, status.asked_at_s)
+    yield from _pause(status)
     for entry in overview.undecided:
         yield Fact("DDL", one_line(f"{_state_of(entry, overview.owner)}: {entry.ddl.query}"), "yellow")
         # A live run settles it, and holds the lock that the command needs.
@@ -140,6 +141,15 @@ def _stored(stored: StoredEnd, asked_at_s: float) -> Iterator[Fact]:
         yield Fact("remedy", " ".join(end.remedy.split()), "green")
 
 
+def _pause(status: ReplicaStatus) -> Iterator[Fact]:
+    # The sink's, which a run follows within seconds; while it is away, what the run last knew.
+    pause, live = status.overview.pause, status.live or {}
+    since = pause.said_at.isoformat() if pause is not None else live.get("paused_since")
+    if since:
+        said_by = pause.said_by if pause is not None else live["paused_by"]
+        yield Fact("paused", one_line(f"for {_ago(since, status.asked_at_s)}, by {said_by}: applier resume"), "yellow")
+
+
 def _state_of(entry: LedgerEntry, view: OwnerView | None) -> str:
     since = f"since {entry.began_at:%Y-%m-%d %H:%M:%S}Z"
     if entry.error:
@@ -163,8 +173,6 @@ def _live(live: Any, now_s: float) -> Iterator[Fact]:
         text += f", gives up at {_clock(live['gives_up_at'])}" if live.get("gives_up_at") else ""
         yield Fact("failing", text, "bold red")
         yield Fact("", one_line(live["error"]), "red")
-    if live.get("paused_since"):
-        yield Fact("paused", f"for {_ago(live['paused_since'], now_s)}, by {live['paused_by']}", "yellow")
     if live["current_ddl"]:
         ran = _ago(live.get("ddl_since"), now_s)
         yield Fact("running", (f"for {ran}: " if ran else "") + one_line(live["current_ddl"]))

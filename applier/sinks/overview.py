@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from applier.sinks.ledger_entry import LedgerEntry
+from applier.sinks.pause import Pause
 from applier.sinks.progress import Progress
 from applier.sinks.run_end import StoredEnd
 
@@ -53,3 +54,5 @@ class Overview:
     """Events in quarantine that wait for the operator."""
     last_end: StoredEnd | None = None
     """How the replica's last run has ended; None while one runs, or if it died without a word."""
+    pause: Pause | None = None
+    """None: the replica is not paused."""

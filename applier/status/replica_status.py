@@ -176,6 +176,8 @@ def as_object(status: ReplicaStatus) -> dict[str, Any]:
         ],
         "quarantined": overview.quarantined,
         "last_end": _end(overview.last_end),
+        "paused_since": overview.pause.said_at.isoformat(timespec="milliseconds") if overview.pause else None,
+        "paused_by": overview.pause.said_by if overview.pause else None,
         "kafka_problem": status.kafka_problem or None,
         "sink_problem": status.sink_problem or None,
         "daemon": status.live,

@@ -124,7 +124,10 @@ class Monitor:
             self._pass_on(LogEvent.RECOVERED, {"after_s": round(lasted_s, 1)})
 
     def pause(self, said_by: str, since_s: float) -> None:
-        """Show that the run is paused. What failed before is neither failing nor recovered: it is not tried."""
+        """Show that the run is paused; called again while it is. What failed before is neither failing nor recovered: it is not tried."""
+        if self._state.paused is not None:
+            # The sink was asked whether it still is.
+            self.worked(*Side)
         with self._updating:
             self._failures.forget(self._clock.unix_s())
         self._update(paused=Paused(since_s=since_s, said_by=said_by))

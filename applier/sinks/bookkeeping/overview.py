@@ -8,6 +8,7 @@ from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.bookkeeping import as_datetime
 from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable
+from applier.sinks.bookkeeping.pause_table import read_pause
 from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.bookkeeping.run_end_table import RunEndTable
@@ -30,4 +31,5 @@ def read_overview(connection: Connection, ledger: Ledger, judge: Callable[[Owner
         undecided=tuple(ledger.intents(connection)),
         quarantined=Quarantine(books).count(connection),
         last_end=RunEndTable(books).read(connection),
+        pause=read_pause(connection, books),
     )

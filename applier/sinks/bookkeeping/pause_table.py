@@ -19,13 +19,13 @@ class SqlPauseStore:
 
     def read(self) -> Pause | None:
         """Return the pause; None if the replica is not paused."""
-        return self.reading(self._read)
+        return self.reading(lambda connection: read_pause(connection, self.bookkeeping))
 
     def begin(self, said_by: str) -> Pause | None:
         """Pause the replica; return the pause that was there before."""
 
         def work(connection: Connection) -> Pause | None:
-            before = self._read(connection)
+            before = read_pause(connection, self.bookkeeping)
             if before is None:
                 self.bookkeeping.run(connection, "pause_begin", said_by=said_by)
             return before
@@ -36,12 +36,14 @@ class SqlPauseStore:
         """Resume the replica; return the pause that has ended."""
 
         def work(connection: Connection) -> Pause | None:
-            before = self._read(connection)
+            before = read_pause(connection, self.bookkeeping)
             self.bookkeeping.run(connection, "pause_end")
             return before
 
         return self.writing(work)
 
-    def _read(self, connection: Connection) -> Pause | None:
-        row = self.bookkeeping.run(connection, "pause_read").one_or_none()
-        return None if row is None else Pause(row.said_by, as_datetime(row.said_at))
+
+def read_pause(connection: Connection, bookkeeping: Bookkeeping) -> Pause | None:
+    """Return the pause of the replica that ``bookkeeping`` is of."""
+    row = bookkeeping.run(connection, "pause_read").one_or_none()
+    return None if row is None else Pause(row.said_by, as_datetime(row.said_at))

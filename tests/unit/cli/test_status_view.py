@@ -9,6 +9,7 @@ from applier.cli.status_view import View, as_lines
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.sinks.overview import Overview, OwnerState
+from applier.sinks.pause import Pause
 from applier.sinks.run_end import RunEnd, StoredEnd
 from applier.status.health import Health, verdict_of
 from applier.status.replica_status import Findings, build_status, status_of_run
@@ -89,6 +90,12 @@ def test_a_sink_that_is_away_is_shown_with_what_the_run_says_and_until_when_it_t
     assert "failing for 93 s, since 2023-11-14 22:11:51Z; attempt 12, gives up at 2023-11-14 22:21:51Z" in text
     assert "Connection refused" in text
     assert "orders-changefeed/12" in text
+
+
+def test_a_pause_is_shown_whether_or_not_a_run_answers():
+    paused = replace(OVERVIEW, pause=Pause("anna@box", datetime(2023, 11, 14, 22, 13, 14, tzinfo=UTC)))
+    assert "paused      for 10 s, by anna@box: applier resume" in as_lines(replica_status(paused))
+    assert as_lines(replica_status(paused))[0] == "health      paused: applier resume lets it go on"
 
 
 @pytest.mark.parametrize("width", WIDTHS)
