@@ -5,10 +5,10 @@ from typing import Annotated, Any
 import typer
 
 from applier.cli.display import observer_for
-from applier.cli.option import DEFAULT_CONFIG, TAKE_OVER_HELP, AsJson, ConfigPath, read_config, ts_of_time
+from applier.cli.option import DEFAULT_CONFIG, TAKE_OVER_HELP, AsJson, ConfigPath, read_config, ts_of_time, tso
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.model.errors import ConfigError
-from applier.model.position import MAX_TS, Ts
+from applier.model.position import Ts
 from applier.model.segment import is_ahead
 from applier.run.catchup import CatchupOptions, CatchupResult, catch_up
 from applier.run.preflight import refuse_wrong_setup
@@ -19,15 +19,18 @@ def catchup(  # noqa: PLR0913 - one parameter per option of the command line
     config: ConfigPath = DEFAULT_CONFIG,
     *,
     start_ts: Annotated[
-        int | None, typer.Option(metavar="TSO", min=0, max=MAX_TS, help="TSO of the snapshot that the sink was loaded from.")
+        int | None, typer.Option(metavar="TSO", parser=tso, help="TSO of the snapshot that the sink was loaded from.")
     ] = None,
-    until_ts: Annotated[int | None, typer.Option(metavar="TSO", min=1, max=MAX_TS, help="Stop at this commit timestamp.")] = None,
+    until_ts: Annotated[int | None, typer.Option(metavar="TSO", parser=tso, help="Stop at this commit timestamp.")] = None,
     until_time: Annotated[str | None, typer.Option(metavar="ISO8601", help="Stop at this time, for instance 2025-06-01T12:00:00Z.")] = None,
     take_over: Annotated[bool, typer.Option("--take-over", help=TAKE_OVER_HELP)] = False,
     accept_gap: Annotated[bool, typer.Option("--accept-gap", help="Start even if the topics may have lost their first records.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Apply what the topics hold now, then stop. Run it again to continue."""
+    """Apply what the topics hold now, then stop. Run it again to continue.
+
+    Exit code 0: each stream has reached the end that it had at the start, or the limit.
+    """
     limit = _limit(until_ts, until_time)
     settings = read_config(config)
     options = CatchupOptions(

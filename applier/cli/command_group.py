@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
+from applier.cli.example import add_examples
 from applier.cli.interrupt import let_interrupts_raise
 
 COMMANDS: Final[Mapping[str, str]] = {
@@ -60,4 +61,6 @@ def _imported(name: str) -> TyperCommand | TyperGroup:
         parent.add_typer(command, name=name)
     else:
         parent.command(name)(command)
-    return get_group(parent).commands[name]  # type: ignore[return-value] # the library's type of a command is private
+    found = get_group(parent).commands[name]
+    add_examples(found, name)
+    return found  # type: ignore[return-value] # the library's type of a command is private

@@ -7,12 +7,12 @@ import typer
 
 from applier.cli.command_group import COMMANDS
 from applier.cli.event_option import AcceptFuture, parse_table, refuse_future
-from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
+from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config, tso
 from applier.cli.output import print_entries, print_line
 from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity
-from applier.model.position import MAX_TS, Ts
+from applier.model.position import Ts
 from applier.sinks.factory import open_sink
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.port import Sink
@@ -21,7 +21,7 @@ from applier.telemetry.wording import count, one_line, operator, time_text
 
 ddl = typer.Typer(help=COMMANDS["ddl"])
 
-DdlTs = Annotated[int | None, typer.Option("--ts", metavar="TSO", min=0, max=MAX_TS, help="Commit timestamp of the DDL.")]
+DdlTs = Annotated[int | None, typer.Option("--ts", metavar="TSO", parser=tso, help="Commit timestamp of the DDL.")]
 TABLE_HELP: Final = "Table that the DDL's event names; SCHEMA. for a DDL of a schema."
 DdlTable = Annotated[str | None, typer.Option("--table", metavar="SCHEMA.TABLE", help=TABLE_HELP)]
 SKIPPED_BY: Final = "skipped by the operator "

@@ -18,6 +18,7 @@ from typer.exceptions import TyperException
 from applier import __version__
 from applier.cli.command_group import COMMANDS, CommandGroup
 from applier.cli.completion import InstallCompletion, ShowCompletion, answer_shells
+from applier.cli.example import ALL
 from applier.cli.interrupt import INTERRUPTED
 from applier.cli.output import fact, stderr_console
 from applier.cli.remedy import remedy_line
@@ -40,8 +41,12 @@ INTERRUPTED_COMMAND: Final = {
 app = typer.Typer(
     name="applier",
     cls=CommandGroup,
-    help="Apply a TiCDC Open Protocol change stream from Kafka to a database, transaction-consistently and exactly once.",
+    help=(
+        "Keep a database (MySQL, MariaDB or SQLite) equal to a TiDB cluster. TiCDC writes the changes to Kafka in its Open Protocol, and "
+        "applier applies them: transaction by transaction, each exactly once."
+    ),
     # Plain text, because help and errors go to logs too. The library's own tracebacks may show variables, and so secrets.
+    epilog=ALL,
     add_completion=False,  # the options are in `completion`: the library guesses the shell, and fails in a container
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,

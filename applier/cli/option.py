@@ -9,7 +9,7 @@ import typer
 
 from applier.config import Config, load_config, remove_from_environment
 from applier.model.errors import ConfigError
-from applier.model.position import Ts, ts_at
+from applier.model.position import MAX_TS, Ts, ts_at
 from applier.telemetry.foreign_text import capture_stderr
 from applier.telemetry.log import use_format
 
@@ -23,6 +23,13 @@ ConfigPath: TypeAlias = Annotated[
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Write JSON to standard output, for programs.")]
 TAKE_OVER_HELP: Final = "Take over from the run that owns the replica, even if that run is alive."
+
+
+def tso(text: str) -> int:
+    """Read a TSO of the command line. A parser, not a range: the library would show its 20 digits in each help."""
+    if not text.isascii() or not text.isdecimal() or int(text) > MAX_TS:
+        raise typer.BadParameter(f"{text!r} is not a TSO: a whole number such as 458173202432000001")
+    return int(text)
 
 
 def read_config(path: Path) -> Config:

@@ -22,6 +22,8 @@ def run(
 ) -> None:
     """Follow the topics until SIGTERM or Ctrl-C.
 
+    What is read, and where it is written, is in the configuration file. A failure that may pass is retried for run.retry_for_s.
+
     The first signal ends the run after the current segment or DDL, with a checkpoint and exit code 0. A second signal ends it at once.
     """
     settings = read_config(config)

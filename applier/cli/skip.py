@@ -11,13 +11,13 @@ import typer
 from applier.cli import inspect, skip_list
 from applier.cli.ddl import SKIPPED_UNREAD, is_unfinished, open_sink_of, skip_by_time, write_skipped
 from applier.cli.event_option import AcceptFuture, EventIndex, parse_stream, parse_table, refuse_future
-from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
+from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config, tso
 from applier.cli.output import print_entries, print_line
 from applier.config import Config
 from applier.ddl import identity, same_ddl
 from applier.model.errors import ConfigError
 from applier.model.events import DdlEvent, DdlIdentity
-from applier.model.position import MAX_TS, Offset, Place, Stream, Ts
+from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace
 from applier.model.segment import is_past
 from applier.model.topic_name import is_named
@@ -33,7 +33,7 @@ skip = typer.Typer(invoke_without_command=True)
 
 OfStream = Annotated[str | None, typer.Option("--stream", metavar="TOPIC/PARTITION", help="Stream of the record.")]
 AtOffset = Annotated[int | None, typer.Option("--offset", metavar="N", min=0, help="Offset of the record.")]
-AtTs = Annotated[int | None, typer.Option("--ts", metavar="TSO", min=1, max=MAX_TS, help="Commit timestamp, instead of a record.")]
+AtTs = Annotated[int | None, typer.Option("--ts", metavar="TSO", parser=tso, help="Commit timestamp, instead of a record.")]
 OfTable = Annotated[
     str | None, typer.Option("--table", metavar="SCHEMA.TABLE", help="With --ts: only this table; SCHEMA. for a DDL of a schema.")
 ]
@@ -65,8 +65,6 @@ def add(  # noqa: PLR0913 - one parameter per option of the command line
 
     A place is --stream with --offset, and --event for one event of the record. The quarantine stores what was skipped. applier inspect
     shows places and timestamps.
-
-    For instance: applier skip --stream changefeed/0 --offset 157
     """
     if context.invoked_subcommand is not None:
         _refuse_given(context, context.invoked_subcommand)
@@ -121,7 +119,7 @@ def undo(
 ) -> None:
     """Undo a skip that the replica has not passed yet.
 
-    Give the options that applier skip list shows. For instance: applier skip undo --ts 470625449688432640 --table shop.orders
+    Give the options that applier skip list shows.
     """
     choice = _choice(stream, offset, event, ts, table)
     with open_sink_of(read_config(config)) as sink:

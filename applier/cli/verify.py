@@ -31,16 +31,20 @@ def verify(  # noqa: PLR0913 - one parameter per option of the command line
     config: ConfigPath = DEFAULT_CONFIG,
     *,
     upstream: Annotated[str | None, typer.Option(metavar="URL", help=UPSTREAM_HELP)] = None,
-    password_file: Annotated[Path | None, typer.Option("--upstream-password-file", metavar="FILE", help="Holds the password.")] = None,
+    password_file: Annotated[
+        Path | None, typer.Option("--upstream-password-file", metavar="FILE", help="File that holds upstream's password.")
+    ] = None,
     tls_ca: Annotated[
         str | None, typer.Option("--upstream-tls-ca", metavar="FILE", help="CA of upstream's certificate. The host's name is verified.")
     ] = None,
-    tables: Annotated[list[str] | None, typer.Option(metavar="RULE", help="'shop.*', '!shop.log_*'. May be repeated.")] = None,
+    tables: Annotated[
+        list[str] | None, typer.Option(metavar="RULE", help="Compare only these: 'shop.*', '!shop.log_*'. Repeatable.")
+    ] = None,
     fix_sql: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the statements that repair the sink. They hold rows.")] = None,
-    rows_in_flight: Annotated[bool, typer.Option("--rows-in-flight", help="Wait for rows on their way, and compare them again.")] = False,
-    jobs: Annotated[int, typer.Option(min=1, max=64, help="Ranges that are compared at once.")] = 4,
-    chunk_rows: Annotated[int, typer.Option(min=1, help="Rows of a range.")] = 50_000,
-    max_rows_per_second: Annotated[int, typer.Option(min=0, help="Limit on the load of both databases. 0: no limit.")] = 0,
+    rows_in_flight: Annotated[bool, typer.Option("--rows-in-flight", help="Wait for rows that the replica has not applied yet.")] = False,
+    jobs: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="How many ranges of rows to compare at once.")] = 4,
+    chunk_rows: Annotated[int, typer.Option(metavar="N", min=1, help="Rows in one range.")] = 50_000,
+    max_rows_per_second: Annotated[int, typer.Option(metavar="N", min=0, help="Limit on the load of both databases. 0: no limit.")] = 0,
     statement_timeout: Annotated[int, typer.Option(metavar="SECONDS", min=1, max=86_400, help="How long a query may run.")] = 600,
     state: Annotated[Path | None, typer.Option(metavar="FILE", help="Continue an interrupted verification. Holds keys of rows.")] = None,
     as_json: AsJson = False,

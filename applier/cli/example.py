@@ -1,0 +1,74 @@
+"""Examples that each command's ``--help`` ends with: what people type most often, as it stands."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+UNWRAPPED: Final = "\b\n"
+"""What tells the library to leave the lines of a paragraph as they are."""
+
+ALL: Final = f"""{UNWRAPPED}Begin with:
+  applier demo       try it: no server is needed
+  applier init       write a configuration file
+  applier check      see whether a replica can run
+  applier run        keep the replica up to date
+
+{UNWRAPPED}Exit codes:
+  0   done
+  1   an unexpected error
+  2   the command line or the configuration is wrong
+  3   Kafka failed, or its records are wrong
+  4   the database failed or refused
+  5   another run owns the replica
+  6   an operator must decide; the message names the choices
+  75  a failure that may pass lasted longer than run.retry_for_s
+  130 Ctrl-C
+"""
+
+EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "demo": ("applier demo", "applier demo --dir /tmp/demo --transactions 8000"),
+    "init": ("applier init", "applier init --config orders.toml"),
+    "check": ("applier check", "applier check --config orders.toml --json"),
+    "load": ("applier load /backup/dump",),
+    "run": ("applier run", "applier run --config orders.toml", "applier --verbose run"),
+    "catchup": ("applier catchup", "applier catchup --until-time 2025-06-01T12:00:00Z"),
+    "status": ("applier status", "applier status --watch", "applier status --max-lag 60 --json"),
+    "inspect": (
+        "applier inspect --table shop.orders --key 42",
+        "applier inspect --since 2025-06-01T12:00:00Z --limit 100",
+        "applier inspect --follow",
+    ),
+    "migrate": ("applier migrate --config orders.toml",),
+    "verify": ("applier verify", "applier verify --tables 'shop.*' --fix-sql repair.sql"),
+    "pause": ("applier pause", "applier pause --config orders.toml"),
+    "resume": ("applier resume", "applier resume --config orders.toml"),
+    "skip": (
+        "applier skip --stream changefeed/0 --offset 157",
+        "applier skip --ts 458173202432000001 --table shop.orders",
+        "applier skip list",
+    ),
+    "skip list": ("applier skip list", "applier skip list --json"),
+    "skip undo": ("applier skip undo --stream changefeed/0 --offset 157", "applier skip undo --ts 458173202432000001 --table shop.orders"),
+    "ddl": ("applier ddl list", "applier ddl done --ts 458173202432000001"),
+    "ddl list": ("applier ddl list", "applier ddl list --table shop.orders --json"),
+    "ddl done": ("applier ddl done", "applier ddl done --ts 458173202432000001 --table shop.orders"),
+    "ddl retry": ("applier ddl retry", "applier ddl retry --ts 458173202432000001 --table shop.orders"),
+    "ddl skip": ("applier ddl skip", "applier ddl skip --ts 458173202432000001 --table shop.orders"),
+    "quarantine": ("applier quarantine list", "applier quarantine show --stream changefeed/0 --offset 157"),
+    "quarantine list": ("applier quarantine list", "applier quarantine list --all --json"),
+    "quarantine show": (
+        "applier quarantine show --stream changefeed/0 --offset 157",
+        "applier quarantine show --stream changefeed/0 --offset 157 --raw record.bin",
+    ),
+    "quarantine drop": ("applier quarantine drop --stream changefeed/0 --offset 157",),
+    "quarantine retry": ("applier quarantine retry --stream changefeed/0 --offset 157 --event 3",),
+}
+"""Command, with its subcommand -> lines that a shell takes."""
+
+
+def add_examples(command: Any, name: str) -> None:
+    """Let the help of a command, and of its subcommands, end with their examples."""
+    lines = EXAMPLES.get(name, ())
+    if lines:
+        command.epilog = f"{UNWRAPPED}{'Example' if len(lines) == 1 else 'Examples'}:\n" + "\n".join(f"  {line}" for line in lines)
+    for part, inner in getattr(command, "commands", {}).items():
+        add_examples(inner, f"{name} {part}")
