@@ -22,14 +22,14 @@ COMMANDS: Final[Mapping[str, str]] = {
     "load": "Load a dump into the sink; the first run begins there.",
     "run": "Follow the topics until SIGTERM or Ctrl-C.",
     "catchup": "Apply what the topics hold now, then stop.",
-    "status": "Show the checkpoint, the owner and the lag of each stream.",
+    "status": "Show whether the replica is well, its owner and its lag.",
+    "pause": "Pause the replica: a run keeps it, and applies nothing more.",
+    "resume": "End a pause: the daemon continues from the checkpoint.",
     "inspect": "Show the events in the topics without applying them.",
     "migrate": "Create or upgrade the bookkeeping tables.",
     "verify": "Compare the sink with upstream.",
     "skip": "Skip an event by its place or its commit timestamp.",
     "ddl": "Show the ledger of DDLs, or settle an unfinished DDL.",
-    "pause": "Pause the replica: a run keeps it, and applies nothing more.",
-    "resume": "End a pause: the daemon continues from the checkpoint.",
     "quarantine": "Show the quarantined events, or settle them.",
 }
 """Name of a command -> the first sentence of its help. Command ``x`` is ``applier.cli.x.x``: a function, or a Typer with subcommands."""

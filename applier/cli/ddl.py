@@ -53,7 +53,7 @@ def retry(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTa
 
 @ddl.command("skip")
 def skip(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTable = None, accept_future: AcceptFuture = False) -> None:
-    """Skip an unfinished DDL or, by --ts and --table, one that was not read yet."""
+    """Skip an unfinished DDL or, by --ts and --table, an unread one."""
     if ts is not None and not accept_future:
         refuse_future(Ts(ts))
     with open_sink_of(read_config(config)) as sink:

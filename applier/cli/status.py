@@ -29,7 +29,7 @@ def status(
     shows_all: Annotated[bool, typer.Option("--all", help="Show every stream, also if there are many.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Show whether the replica is well, its checkpoint, its owner and the lag of each stream.
+    """Show whether the replica is well, its owner and its lag.
 
     Exit codes, for monitoring: 0 healthy, 1 lagging (--max-lag), 2 stopped, 3 failing, paused or waiting for an operator, 4 cannot be told:
     neither the sink nor the run answers.
