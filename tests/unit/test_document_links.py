@@ -38,3 +38,7 @@ def test_messages_name_only_sections_that_exist():
     for document, section in named:
         path = ROOT / (f"{document}.md" if document != "README" else "README.md")
         assert re.search(rf"^#+ {re.escape(section)}$", path.read_text(encoding="utf-8"), re.MULTILINE), (document, section)
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 150
