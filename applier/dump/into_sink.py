@@ -65,7 +65,9 @@ def load_dump(config: Config, directory: Path, options: LoadOptions, note: Calla
     if not options.accept_file_times:
         check_file_times(directory, inventory)
     target = LoadTarget(config.sink_settings(), options.time_zone)
-    program = find_loader(options.loader, needs_client=inventory.is_whole_file or inventory != inventory_of(directory))
+    # myloader loads whole directories, and none without its metadata.
+    is_cut = inventory.is_whole_file or inventory != inventory_of(directory) or not (directory / METADATA[0]).is_file()
+    program = find_loader(options.loader, needs_client=is_cut)
     if program is None:
         remedy = "Install mydumper (for myloader), or the client of MariaDB or MySQL. Or load it by hand:\n" + "\n".join(
             commands_of(directory, inventory, target, start_ts)

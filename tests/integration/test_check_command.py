@@ -1,6 +1,8 @@
 """``applier check`` against real servers: what is right, and what is missing."""
 
 import json
+import subprocess
+from contextlib import closing
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -9,6 +11,7 @@ from confluent_kafka import Producer
 
 from applier.check import everything
 from applier.cli.main import run
+from applier.demo.simulator.mysql_oracle import connect
 from applier.model.position import ts_at
 from tests.builders import wire
 from tests.rig.least_privilege import make_user
@@ -81,12 +84,20 @@ def test_missing_privileges_are_named_with_their_grant(tmp_path, capsys, kafka, 
     line = lines["sink: privileges", "error"]
     assert "lacks SELECT, INSERT, DELETE on applier_test_shop.*" in line["detail"]
     assert line["remedy"].startswith("GRANT SELECT, INSERT, DELETE ON `applier\\_test\\_shop`.* TO 'applier_lacks'@")
+    with closing(connect(mysql_url)) as connection, connection.cursor() as cursor:
+        cursor.execute(line["remedy"])
+    code, lines = found(tmp_path, capsys, kafka.bootstrap_servers, [filled], lacking)
+    assert code == 0
+    assert "CREATE VIEW" in lines["sink: privileges", "warning"]["detail"]
 
 
 def test_a_server_that_does_not_answer_is_told_with_everything_else(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(everything, "PATIENCE_S", 0.5)
-    code, lines = found(tmp_path, capsys, "127.0.0.1:1", ["cdc"], "sqlite:////no/such/directory/x.db")
+    code, lines = found(tmp_path, capsys, "127.0.0.1:1", ["cdc"], f"sqlite:///{tmp_path}/no/such/x.db")
     assert code == 2
-    assert "mkdir -p /no/such/directory" in lines["sink", "error"]["remedy"]
+    assert lines["sink", "error"]["remedy"] == f"Make it: mkdir -p {tmp_path}/no/such"
     assert ("Kafka", "error") in lines
     assert ("Java", "ok") in lines
+    subprocess.run(lines["sink", "error"]["remedy"].removeprefix("Make it: ").split(), check=True)
+    _, lines = found(tmp_path, capsys, "127.0.0.1:1", ["cdc"], f"sqlite:///{tmp_path}/no/such/x.db")
+    assert ("sink", "ok") in lines

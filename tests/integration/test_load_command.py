@@ -88,6 +88,28 @@ def test_tables_of_others_are_not_touched(load, tmp_path, mysql_url, schema):
     assert code == 6
     assert f"{schema}.orders" in text
     assert execute(mysql_url, f"SELECT state FROM applier.loaded_dump WHERE name = '{schema}'") == []
+    # One half of the remedy, as it stands.
+    assert load(tmp_path / "dump", "--overwrite")[0] == 0
+    assert rows(mysql_url, schema) == WHOLE
+
+
+def test_a_dump_without_a_timestamp_is_loaded_with_the_one_that_is_given(load, tmp_path, mysql_url, schema):
+    directory = dumpling(tmp_path / "dump", schema)
+    (directory / "metadata").unlink()
+    code, text = load(directory)
+    assert (code, "Give it with --start-ts TSO" in text) == (2, True)
+    assert load(directory, "--start-ts", str(TS + 7))[0] == 0
+    assert execute(mysql_url, f"SELECT start_ts FROM applier.loaded_dump WHERE name = '{schema}'") == [(TS + 7,)]
+
+
+def test_a_start_that_is_not_the_dumps_is_removed(load, tmp_path, schema):
+    directory, path = dumpling(tmp_path / "dump", schema), tmp_path / "applier.toml"
+    right = path.read_text()
+    path.write_text(right.replace("[sink]", "start_ts = 7\n[sink]"))
+    code, text = load(directory)
+    assert (code, "Remove source.start_ts: the dump's is used" in text) == (2, True)
+    path.write_text(right)
+    assert load(directory)[0] == 0
 
 
 def test_files_of_an_earlier_dump_are_refused(load, tmp_path, schema):

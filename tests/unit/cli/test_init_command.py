@@ -41,6 +41,8 @@ def test_a_file_that_exists_stays_as_it_is(path, capsys):
     assert init(path, *ANSWERS, "--sink", "sqlite:///x.db") == 2
     assert path.read_text() == "mine"
     assert "is not overwritten" in capsys.readouterr().err
+    path.unlink()
+    assert init(path, *ANSWERS, "--sink", "sqlite:///x.db") == 0
 
 
 def test_a_wrong_answer_leaves_no_file(path, capsys):
