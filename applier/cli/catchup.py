@@ -39,7 +39,7 @@ def catchup(  # noqa: PLR0913 - one parameter per option of the command line
         take_over=take_over,
         accept_gap=accept_gap,
     )
-    refuse_wrong_setup(settings)
+    refuse_wrong_setup(settings, command="catchup")
     with observer_for(stderr_console(), silent=as_json) as observer:
         result = catch_up(settings, options, observer)
     if as_json:

@@ -33,7 +33,7 @@ def run(
         from applier.run.daemon import follow  # noqa: PLC0415 - after the signal handlers, see above
         from applier.run.preflight import refuse_wrong_setup  # noqa: PLC0415 - as above
 
-        refuse_wrong_setup(settings)
+        refuse_wrong_setup(settings, command="run")
         follow(settings, take_over=take_over, observer=observer, shutdown=shutdown)
 
 

@@ -28,15 +28,19 @@ PAUSED: Final = "paused"
 @contextmanager
 def end_stored(command: str, settings: SinkSettings, shutdown: Shutdown | None = None) -> Iterator[None]:
     """Store how the block ends, unless another process owns the replica by then, or the sink does not answer."""
-    settings = replace(settings, retries=0, lock_wait_timeout_s=PATIENCE_S, silence_s=0)
     try:
         yield
     except BaseException as error:
-        if not (isinstance(error, ApplierError) and error.facts.get("kind") == PAUSED):
-            _store(settings, _of(command, error))
+        store_error(command, settings, error)
         raise
     signal_name = shutdown.signal if shutdown is not None else ""
     _store(settings, RunEnd(command=command, exit_code=0, message=f"stopped by {signal_name}" if signal_name else "it has done its work"))
+
+
+def store_error(command: str, settings: SinkSettings, error: BaseException) -> None:
+    """Store that a run has ended with ``error``. As of ``end_stored``."""
+    if not (isinstance(error, ApplierError) and error.facts.get("kind") == PAUSED):
+        _store(settings, _of(command, error))
 
 
 @contextmanager
@@ -89,6 +93,7 @@ def _of(command: str, error: BaseException) -> RunEnd:
 
 
 def _store(settings: SinkSettings, end: RunEnd) -> None:
+    settings = replace(settings, retries=0, lock_wait_timeout_s=PATIENCE_S, silence_s=0)
     # What ended the run is reported anyway, and matters more than that it could not be stored.
     with suppress(ApplierError), open_sink(settings) as sink:
         sink.store_end(end, socket.gethostname(), os.getpid())

@@ -13,13 +13,14 @@ from applier.config import Config
 from applier.model.errors import ApplierError, ConfigError, FatalSinkError
 from applier.replica.recovery import is_transient
 from applier.run.assembly import as_submitted
+from applier.run.ending import store_error
 
 WITHIN_S: Final = 1.0
 SINK: Final = "sink"
 
 
-def refuse_wrong_setup(config: Config, *, within_s: float = WITHIN_S) -> None:
-    """Raise the error of the first finding that stops a run; its fact ``also`` names the others."""
+def refuse_wrong_setup(config: Config, *, within_s: float = WITHIN_S, command: str) -> None:
+    """Raise the error of the first finding that stops a run; its fact ``also`` names the others. It is stored as the end of ``command``."""
     errors = stopping(examine_quickly(as_submitted(config), within_s=within_s))
     if not errors:
         return
@@ -27,6 +28,7 @@ def refuse_wrong_setup(config: Config, *, within_s: float = WITHIN_S) -> None:
     error = error_of(first)
     if others:
         error.facts["also"] = "; ".join(f"{finding.check}: {finding.detail}" for finding in others)
+    store_error(command, config.sink_settings(), error)
     raise error
 
 

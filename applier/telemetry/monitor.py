@@ -139,6 +139,8 @@ class Monitor:
     def _count_failure(self, facts: dict[str, Any]) -> bool:
         """Count a failure, and add what is known of it to its facts; return whether it is logged."""
         settings, unix_s = self._settings, self._clock.unix_s()
+        # Of one of several nested waits: it says nothing about the next attempt that a person would count.
+        facts.pop("wait_s", None)
         failed = Failed(
             error=sentence(facts),
             error_class=str(facts.get("error")),

@@ -1,16 +1,20 @@
 """How a run ends is stored in the sink: at a signal, at an error, at a defect, and never over the end of another run."""
 
+import json
 import signal
 import socket
 
 import pytest
 
+from applier.cli.main import run
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator, RetryableSinkError, SourceError
 from applier.model.position import Ts
 from applier.replica.shutdown import Shutdown
+from applier.run import daemon
 from applier.run.ending import TRY_AGAIN, end_stored, ending_on_sigterm, outlasting_retries
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
+from applier.status import query
 
 
 @pytest.fixture
@@ -95,3 +99,19 @@ def test_what_may_pass_ends_a_run_with_a_code_that_says_so(error, code):
     with pytest.raises(type(error)), outlasting_retries():
         raise error
     assert error.exit_code == code
+
+
+def test_a_broker_that_stays_away_ends_a_run_with_75_and_status_says_why_though_the_run_has_never_owned_the_replica(
+    tmp_path, settings, capsys, monkeypatch
+):
+    monkeypatch.setattr(daemon, "KAFKA_PATIENCE_S", 0.3)
+    monkeypatch.setattr(query, "KAFKA_PATIENCE_S", 0.3)
+    config = tmp_path / "applier.toml"
+    sections = f'[source]\nbootstrap_servers = "127.0.0.1:1"\ntopics = ["t"]\n[sink]\nurl = "{settings.url}"\n[http]\nlisten = "off"\n'
+    config.write_text(sections + "[run]\nretry_for_s = 0.1\n", encoding="utf-8")
+    assert run(["run", "--config", str(config)]) == TRY_AGAIN
+    assert "Kafka does not answer" in capsys.readouterr().err
+    assert run(["status", "--config", str(config), "--json"]) == 2
+    end = json.loads(capsys.readouterr().out)["last_end"]
+    assert (end["command"], end["exit_code"], end["error_class"]) == ("run", TRY_AGAIN, "SourceError")
+    assert end["remedy"]

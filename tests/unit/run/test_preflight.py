@@ -31,7 +31,7 @@ def test_all_errors_are_told_at_once_and_within_the_time(tmp_path, monkeypatch):
     given = {"source": {"bootstrap_servers": "127.0.0.1:1", "topics": ["cdc"]}, "sink": {"url": f"sqlite:///{tmp_path}/absent/x.db"}}
     began = time.monotonic()
     with pytest.raises(FatalSinkError) as caught:
-        refuse_wrong_setup(load_config(None, given, environment={}), within_s=2.0)
+        refuse_wrong_setup(load_config(None, given, environment={}), within_s=2.0, command="run")
     assert time.monotonic() - began < 10
     assert f"mkdir -p {tmp_path}/absent" in caught.value.remedy
     assert "executors' Python: PYSPARK_PYTHON names no program" in caught.value.facts["also"]
