@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import Any, Final
 
-from applier.model.position import NO_TS, Ts
 from applier.telemetry.activity import Activity, Hindrance
+from applier.telemetry.checkpoint_log import CheckpointLog
 from applier.telemetry.failing import Failed, FailureLog, Side, sentence
 from applier.telemetry.log import LOGGER_NAME, extra_of, utc_text
 from applier.telemetry.log_event import LogEvent
@@ -61,7 +61,7 @@ class Monitor:
         self._replica: Watched | None = None
         self._collector = StreamCollector(settings.stall_after_s)
         self._retries: Counter[str] = Counter()
-        self._checkpoint_log = _CheckpointLog()
+        self._checkpoint_log = CheckpointLog()
         now_s = self._clock.now_s()
         self._activity, self._failures = Activity(), FailureLog()
         self._held_since_s = math.inf
@@ -283,19 +283,3 @@ class Monitor:
         if stall is not None:
             facts = {"stream": str(stall.stream), "resolved_ts": stall.resolved_ts, "silent_s": round(stall.silent_s, 1)}
             self._pass_on(LogEvent.WATERMARK_STALLED, facts)
-
-
-class _CheckpointLog:
-    """Which checkpoints get a line: the newest, each once."""
-
-    def __init__(self) -> None:
-        self._ts: Ts | None = None
-        self._at_s: float | None = None
-
-    def is_due(self, checkpoint_ts: Ts, now_s: float, *, at_least_s: float) -> bool:
-        """Return whether a line about ``checkpoint_ts`` is due: the last one is ``at_least_s`` old, and about another."""
-        is_old = self._at_s is None or now_s - self._at_s >= at_least_s
-        if checkpoint_ts in {NO_TS, self._ts} or not is_old:
-            return False
-        self._ts, self._at_s = checkpoint_ts, now_s
-        return True
