@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import sys
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -186,9 +187,12 @@ def test_what_cannot_be_read_stops_with_its_place_or_is_kept_as_a_row(spark, kaf
     assert (kept.partition, kept.offset, bool(kept.error)) == (1, 1, True)
 
 
-def test_a_value_that_its_column_cannot_hold_stops_with_its_place(spark, filled):
-    with pytest.raises(Exception, match=r"does not fit the type of its column.*column=name.*offset=1"):
+def test_a_value_that_its_column_cannot_hold_stops_with_its_place_and_the_columns_that_would_hold_it(spark, filled):
+    with pytest.raises(Exception, match=r"does not fit the type of its column.*column=name.*offset=1") as caught:
         changes(spark, filled, table="shop.orders", columns="id INT, name INT").collect()
+    columns = re.search(r'option columns="([^"]*)"', str(caught.value))[1]
+    assert columns == "`id` INT, `name` STRING"
+    assert changes(spark, filled, table="shop.orders", columns=columns).where("after.name = 'a'").count() == 1
 
 
 def test_columns_by_name_spare_the_search_and_leave_others_out(spark, filled):
@@ -241,3 +245,5 @@ def test_a_batch_that_is_repeated_has_the_same_rows_and_a_topic_that_was_created
     send(kafka, filled["topics"], *history(), *history())
     with pytest.raises(Exception, match="deleted and created again"):
         example().land(spark, filled, str(tmp_path))
+    example().land(spark, filled, str(tmp_path / "new"))
+    assert spark.read.parquet(str(tmp_path / "new" / "rows")).count() == 12

@@ -30,8 +30,15 @@ def whole_events(record: Record, place: Place, claims: ClaimCheckStore | None) -
 
 
 def _read(announced: Sequence[RowEvent], claims: ClaimCheckStore, place: Place) -> Iterator[RowEvent]:
-    contents = claims.read([object_name(row.claim_check or "") for row in announced])
+    contents = claims.read([_name(row, place) for row in announced])
     for row, content in zip(announced, contents, strict=True):
         if isinstance(content, SourceError):
             raise type(content)(content.message, remedy=content.remedy, **(content.facts | place.facts)) from content
         yield read_claim_check(content, row, place).row
+
+
+def _name(row: RowEvent, place: Place) -> str:
+    try:
+        return object_name(row.claim_check or "")
+    except ProtocolError as error:
+        raise ProtocolError(error.message, remedy=error.remedy, **(error.facts | place.facts)) from error

@@ -119,3 +119,31 @@ def test_what_is_missing_is_named_as_an_option():
         read_options({"topics": "feed"})
     assert "bootstrap_servers" in str(caught.value)
     assert '.option("bootstrap_servers"' in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ({"topic": "feed"}, {"topics": "feed"}),
+        ({"start_ts": "5"}, {"table": "shop.orders"}),
+        ({"start": "yesterday"}, {"start": "2025-06-01T12:00:00Z"}),
+        ({"start": '{"feed": {"0": 2}}'}, {"start": '{"feed": {"0": 3}}'}),
+        ({"start": '{"feed": {"7": 2}}'}, {"start": '{"feed": {"1": 2}}'}),
+        ({"table": "orders"}, {"table": "shop.orders"}),
+        ({"columns": "id INT"}, {"columns": "id INT", "table": "shop.orders"}),
+        ({"partition": "x"}, {"partition": "0,1"}),
+        ({"partition": "5"}, {"partition": "1"}),
+        ({"on_unreadable": "quarantine"}, {"on_unreadable": "keep"}),
+        ({"max_records_per_batch": "0"}, {"max_records_per_batch": "1"}),
+    ],
+)
+def test_after_what_the_remedy_says_the_ranges_are_read(wrong, right):
+    with pytest.raises(ApplierError):
+        ranges(**wrong)
+    assert ranges(**right)
+
+
+def test_a_missing_option_is_given_as_the_remedy_says():
+    with pytest.raises(ApplierError):
+        read_options({"topics": "feed"})
+    assert read_options({"topics": "feed", "bootstrap_servers": "kafka:9092"})
