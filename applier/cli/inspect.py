@@ -110,7 +110,9 @@ def _show(settings: Config, inspection: Inspection, as_json: bool) -> None:  # n
         # Not on standard output, which holds events only: it may be piped into another program.
         problems = f", {unreadable:,} unreadable" if unreadable else ""
         more = f" (the first {inspection.limit} of each partition; --limit 0 shows all)" if any(left_out.values()) else ""
-        stderr_console().print(f"{count(records, 'record')}{problems}{more}", highlight=False, soft_wrap=True)
+        # A topic that is quiet holds resolved events alone.
+        hidden = "" if records or inspection.shown.resolved or inspection.shown.is_search else "; --resolved shows resolved events too"
+        stderr_console().print(f"{count(records, 'record')}{problems}{more}{hidden}", highlight=False, soft_wrap=True)
 
 
 def _write_objects(inspected: Inspected) -> None:

@@ -15,6 +15,8 @@ from applier.model.errors import SourceError
 from applier.model.events import Flag, Image, Value
 
 _ENCODER: Final = msgspec.json.Encoder()
+_HANDLE_KEY: Final = int(Flag.HANDLE_KEY)
+"""A plain number: an operation on a Flag takes a microsecond, and this is asked for each column of each row."""
 
 
 class ImageForm(Protocol):
@@ -43,7 +45,7 @@ def key_object(image: Image | None) -> str | None:
 
 def handle_key(image: Image | None) -> dict[str, Value]:
     """Return the values of the handle key."""
-    return {name: column.value for name, column in (image or {}).items() if column.flags & Flag.HANDLE_KEY}
+    return {name: column.value for name, column in (image or {}).items() if column.flags & _HANDLE_KEY}
 
 
 class JsonImages:
