@@ -12,7 +12,7 @@ from applier.cli.event_option import parse_table
 from applier.cli.inspect_choice import ShownEvents
 from applier.cli.inspect_table import EventTable
 from applier.cli.inspected import Inspected, as_lines, as_objects, decode
-from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config, ts_of_time
+from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config, ts_of_time, tso
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.config import Config
 from applier.model.errors import ConfigError, ProtocolError
@@ -52,7 +52,7 @@ def inspect(  # noqa: PLR0913 - one option each
     key: Annotated[
         list[str] | None, typer.Option(metavar="[COLUMN=]VALUE", help="Show only rows with this key; once for each column of the key.")
     ] = None,
-    ts: Annotated[int | None, typer.Option(metavar="TSO", min=0, help="Show only events of this commit timestamp.")] = None,
+    ts: Annotated[int | None, typer.Option(metavar="TSO", parser=tso, help="Show only events of this commit timestamp.")] = None,
     since: Annotated[str | None, typer.Option(metavar="TIME", help="Show only events from this time on, as 2025-06-01T12:00:00Z.")] = None,
     until: Annotated[str | None, typer.Option(metavar="TIME", help="Show only events up to this time.")] = None,
     resolved: Annotated[bool, typer.Option("--resolved", help="Show resolved events too. With --json they are always shown.")] = False,
