@@ -32,7 +32,7 @@ def init(  # noqa: PLR0913 - one parameter per option of the command line
     sink: Annotated[str | None, typer.Option(metavar="URL", help="Database to write, without its password.")] = None,
     password_file: Annotated[str, typer.Option(metavar="FILE", help="File that holds the sink's password.")] = "",
     time_zone: Annotated[str, typer.Option(metavar="ZONE", help="Zone of the TiCDC server (--tz).")] = "UTC",
-    dump: Annotated[Path | None, typer.Option(metavar="DIR", help="Read start_ts from this dump's metadata.")] = None,
+    dump: Annotated[Path | None, typer.Option("--from-dump", metavar="DIR", help="Read start_ts from this dump's metadata.")] = None,
     start_ts: Annotated[int | None, typer.Option(metavar="TSO", min=0, max=MAX_TS, help="TSO of the dump.")] = None,
     run_check: Annotated[bool | None, typer.Option("--check/--no-check", help="Run `applier check` afterwards.")] = None,
 ) -> None:
@@ -101,7 +101,7 @@ def _start(dump: Path | None, given: int | None) -> tuple[Ts, str]:
         return Ts(given or NO_TS), "--start-ts" if given else ""
     moment = moment_of(dump)
     if moment is None:
-        raise ConfigError("the dump does not say its timestamp", remedy="Give it with --start-ts instead of --dump", directory=dump)
+        raise ConfigError("the dump does not say its timestamp", remedy="Give it with --start-ts instead of --from-dump", directory=dump)
     if given not in {None, moment.start_ts}:
         raise ConfigError("--start-ts is not the timestamp of the dump", remedy="Use one of them", dump=moment.start_ts, given=given)
     return moment.start_ts, str(moment.source)

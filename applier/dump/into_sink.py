@@ -143,7 +143,7 @@ def _chosen(config: Config, inventory: Inventory) -> Inventory:
 def _check_replica(sink: Sink, directory: Path, *, overwrite: bool) -> None:
     sink.migrate()
     if sink.load() is not None:
-        remedy = "Give the new replica another name, and its tables another sink or remove them; docs/operations.md"
+        remedy = "Give the new replica another name, and its tables another sink or remove them (docs/setting_up.md)"
         raise NeedsOperator("the replica has begun: a dump would put its tables back in time", remedy=remedy)
     dump = sink.loaded_dump.read()
     if dump is not None and not overwrite:

@@ -24,7 +24,7 @@ def init(path, *options):
 def test_the_file_is_a_configuration_and_private(path, tmp_path, capsys):
     dump = dumpling(tmp_path / "dump")
     url = "mysql+pymysql://applier:h%40ush-9@db:3306/"
-    assert init(path, *ANSWERS, "--sink", url, "--name", "shop", "--dump", str(dump), "--time-zone", "+08:00") == 0
+    assert init(path, *ANSWERS, "--sink", url, "--name", "shop", "--from-dump", str(dump), "--time-zone", "+08:00") == 0
     shown = capsys.readouterr()
     settings = load_config(path, environment={})
     assert (settings.name, settings.source.bootstrap_servers, settings.source.topics) == ("shop", "kafka:9092", ("cdc", "^more_.*"))
