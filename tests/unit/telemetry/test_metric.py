@@ -1,6 +1,7 @@
 """The metrics as Prometheus reads them, and as the document describes them."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,9 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from applier.telemetry.activity import PHASES
+from applier.telemetry.failing import Failing
 from applier.telemetry.metric import COUNTERS, DURATION, DURATION_LABELS, DURATION_MEANING, GAUGES, StateCollector, registry_of
-from applier.telemetry.run_state import RunState
+from applier.telemetry.run_state import Paused, RunState
 from applier.telemetry.stall import Stall
 from applier.telemetry.tally import ACTIVITIES, Durations
 from tests.builders.run_state import FIRST, NOON_S, SECOND, STATE, A, with_streams
@@ -112,3 +114,11 @@ def test_the_document_names_no_other_metric():
     documented = set(re.findall(r"\bapplier_\w+", DOCUMENT.read_text(encoding="utf-8")))
     reported = {f"{metric.name}_total" for metric in COUNTERS} | {metric.name for metric in GAUGES} | {DURATION}
     assert documented == reported
+
+
+def test_what_keeps_a_run_from_going_on_is_a_gauge_each():
+    names = ("applier_failing", "applier_paused", "applier_fenced")
+    assert [samples(STATE)[(name,)] for name in names] == [0, 0, 0]
+    failing = Failing(since_s=NOON_S, error="away", error_class="RetryableSinkError", attempt=1)
+    state = replace(STATE, failing=failing, paused=Paused(since_s=NOON_S, said_by="anna"), is_fenced=True)
+    assert [samples(state)[(name,)] for name in names] == [1, 1, 1]

@@ -269,3 +269,9 @@ def test_spark_that_starts_is_a_phase_with_its_own_clock(world):
         assert world.monitor.state().phase == "writing"
     world.monitor.enter("listening")
     assert world.monitor.state().phase == "listening"
+
+
+def test_a_run_that_has_lost_its_replica_stays_fenced(world):
+    world.monitor.unready(is_fenced=True)
+    world.monitor.unready()
+    assert world.monitor.state().is_fenced
