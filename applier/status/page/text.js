@@ -12,7 +12,10 @@ function element(name, attributes = {}, ...children) {
 
 // A node that does not change is left alone: a screen reader would read it again, and a selection would be lost.
 function write(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+  if (node.textContent === text) return;
+  const only = node.childNodes.length === 1 && node.firstChild.nodeType === Node.TEXT_NODE;
+  if (only) node.firstChild.data = text;
+  else node.textContent = text;
 }
 
 function duration(seconds) {
