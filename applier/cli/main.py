@@ -31,10 +31,13 @@ UNEXPECTED: Final = 1
 USAGE: Final = 2
 DEFECT: Final = "unexpected error: this is a defect of applier. Please report it with its traceback"
 INTERRUPTED_COMMAND: Final = {
+    "demo": "the demo did not finish. applier demo begins anew",
     "catchup": "the sink holds whole transactions up to its checkpoint. Run applier catchup again to continue",
     "verify": "the comparison did not finish. Nothing was changed",
     "inspect": "nothing was changed",
     "status": "nothing was changed",
+    "check": "nothing was changed",
+    "load": "the dump may be loaded in part. applier load --overwrite loads it again",
 }
 """Command -> what its end by Ctrl-C means. Where nothing is said here, the command did not finish."""
 

@@ -39,7 +39,14 @@ class MockBroker:
     def start(self) -> str:
         """Start the process and return its bootstrap address; RuntimeError if it ends at once."""
         command = [sys.executable, "-m", "applier.demo.simulator.broker"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our own module
+        self._process = subprocess.Popen(  # noqa: S603 - our own module
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            # The terminal's Ctrl-C reaches only the program that has started it, whose end closes the standard input.
+            start_new_session=True,
+        )
         line = self._process.stdout.readline() if self._process.stdout else ""
         if not line.strip():
             code = self._process.wait(_STOP_TIMEOUT_S)
