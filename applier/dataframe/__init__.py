@@ -4,20 +4,33 @@ The engine's decoder reads the records; nothing is applied, and no offset is sto
 Read ``changelog`` first: the columns of a row.
 """
 
+import sys
 from importlib.util import find_spec
 
 from pyspark.sql import SparkSession
 
 from applier.dataframe.source import ChangelogSource
 from applier.model.errors import ConfigError
+from applier.spark.python_check import probe
 
 __all__ = ["ChangelogSource", "register"]
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format ``ticdc`` known to a session. ConfigError if pyarrow is not installed."""
+    """Make the format ``ticdc`` known to a session. ConfigError: pyarrow is missing, or Spark's workers have another Python."""
     if find_spec("pyarrow") is None:
         raise ConfigError(
             "the format ticdc needs pyarrow", remedy='Install it on the driver and the executors: pip install "applier[dataframe]"'
         )
+    # A session of Spark Connect has no context here: its server has the Python.
+    context = getattr(spark, "sparkContext", None)
+    if context is not None:
+        _check_python(context.pythonExec)
     spark.dataSource.register(ChangelogSource)
+
+
+def _check_python(path: str) -> None:
+    # Spark plans the reading in this Python too, and would report it as a stack of Java.
+    if path != sys.executable and (found := probe(path)).problem:
+        remedy = f"Set PYSPARK_PYTHON={sys.executable} in the environment before the session starts"
+        raise ConfigError("the Python of Spark's workers cannot read the format ticdc", remedy=remedy, python=path, cause=found.problem)
