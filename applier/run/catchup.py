@@ -111,7 +111,7 @@ class Catchup:
         holding = engine.coordinator.holding_stream
         raise SourceError(
             "the watermark cannot advance: a stream has records but no resolved event after the start",
-            remedy="Check that the changefeed runs. If it no longer uses a partition without records, exclude it with source.partitions",
+            remedy="Check that the changefeed runs: it writes resolved events to each partition that it uses, about one a second",
             kind="no_resolved_event",
             stream=holding,
             checkpoint_ts=engine.progress.checkpoint_ts,

@@ -31,8 +31,8 @@ class WalkedFeed:
     def write_raw(self, key, value):
         self._newcomer.produce([self._record(Stream(self.topic, 0), key, value)])
 
-    def everywhere(self, *events):
-        streams = [Stream(self.topic, number) for number in range(PARTITIONS)]
+    def everywhere(self, *events, partitions=PARTITIONS):
+        streams = [Stream(self.topic, number) for number in range(partitions)]
         self._newcomer.produce(self._record(stream, *record(event)) for event in events for stream in streams)
 
     @staticmethod
