@@ -1,6 +1,7 @@
 """Examines the sink: whether it is reached, its bookkeeping, the replica and its tables. ``mysql_server`` examines the server."""
 
 import os
+import shlex
 from collections.abc import Iterator
 from typing import Final
 
@@ -70,7 +71,9 @@ def sqlite_finding(config: Config) -> CheckFinding | None:
     """Examine the file and its directory, without making either; None: all is well."""
     path = database_path(config.sink.full_url())
     if not path.parent.is_dir():
-        return problem(REACHED, f"the directory of the SQLite file does not exist: {path}", f"Make it: mkdir -p {path.parent}")
+        # Quoted: the command is copied as it stands.
+        remedy = f"Create it: `mkdir -p {shlex.quote(str(path.parent))}`. Or correct [sink] url"
+        return problem(REACHED, f"the directory of the database file does not exist: {path}", remedy)
     place = path if path.exists() else path.parent
     if path.is_dir():
         return problem(REACHED, f"the SQLite file is a directory: {path}", "Give a file in [sink] url")
