@@ -111,6 +111,9 @@ class Monitor:
         is_logged = event is not LogEvent.RETRY or self._count_failure(facts)
         self._update(progress_s=self._clock.now_s())
         self._pass_on(event, facts, is_logged=is_logged)
+        # A run that waits makes no step, after which it would be shown.
+        if event is LogEvent.RETRY:
+            self._observer.update(self._state)
 
     def worked(self, *sides: Side) -> None:
         """Take that these sides work: what failed there is over."""

@@ -242,6 +242,7 @@ def test_a_failure_is_one_line_with_its_count_and_its_end_and_one_when_it_is_ove
     ]
     assert {record.gives_up_at for record in retries} == {"2023-11-14 22:23:20.000Z"}
     assert (monitor.state().phase, monitor.state().failing.attempt, monitor.state().is_ready) == ("failing", 30, False)
+    assert world.book.states[-1].failing.attempt == 30
     monitor.worked(Side.SOURCE)
     assert logged(world, "recovered") == []
     monitor.worked(Side.REST)
