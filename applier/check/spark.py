@@ -11,8 +11,10 @@ from typing import Final
 
 from pyspark import SparkConf
 
-from applier.check.finding import CheckFinding, ok, problem, warning
+from applier.check.finding import CheckFinding, of_error, ok, problem, warning
 from applier.config import Config
+from applier.model.errors import ConfigError
+from applier.spark.python_check import VERSION, check_local_python
 from applier.spark.session import is_submitted
 
 OLDEST_JAVA: Final = 17
@@ -20,13 +22,6 @@ PATIENCE_S: Final = 20.0
 JAVA_REMEDY: Final = f"Install Java {OLDEST_JAVA} or newer, and set JAVA_HOME to it (here, or in Spark's conf/spark-env.sh)"
 JAVA_SCRIPT: Final = '. "$SPARK_HOME/bin/load-spark-env.sh" >/dev/null 2>&1; exec "${JAVA_HOME:+$JAVA_HOME/bin/}java" -version'
 """Spark's own way to its Java: spark-env.sh may set JAVA_HOME."""
-MODULES: Final = ("applier", "pyspark", "msgspec", "confluent_kafka", "pymysql", "sqlalchemy", "sqlglot")
-"""What tasks import; each distribution brings the rest."""
-PYTHON_SCRIPT: Final = f"""
-import sys, importlib.util
-missing = [name for name in {MODULES!r} if importlib.util.find_spec(name) is None]
-print("%d.%d" % sys.version_info[:2], *missing)
-"""
 _VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
 
 
@@ -43,7 +38,7 @@ def examine_spark(config: Config) -> Iterator[CheckFinding]:
     """Examine Java and the workers' Python."""
     yield java_finding(is_running=is_submitted())
     if config.spark.master.startswith("local"):
-        yield python_finding(os.environ.get("PYSPARK_PYTHON", sys.executable))
+        yield python_finding(config.spark.conf)
     else:
         yield ok("executors' Python", "on a cluster a run compares it with the driver's when Spark has started")
 
@@ -68,25 +63,15 @@ def java_finding(environment: Mapping[str, str] | None = None, *, is_running: bo
     return ok(check, f"version {version[1]}")
 
 
-def python_finding(python: str, environment: Mapping[str, str] | None = None) -> CheckFinding:
-    """Compare the Python of Spark's workers with this one."""
-    check, own = "executors' Python", ".".join(map(str, sys.version_info[:2]))
-    remedy = f"Unset PYSPARK_PYTHON, or set it to a Python {own} with applier installed: {sys.executable}"
-    if python == sys.executable:
-        return ok(check, f"version {own}, the driver's own")
+def python_finding(properties: Mapping[str, str]) -> CheckFinding:
+    """Compare the Python of Spark's workers with this one, as a run does before it starts Spark."""
+    check = "executors' Python"
+    path = properties.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
     try:
-        answer = _output([python, "-c", PYTHON_SCRIPT], os.environ if environment is None else environment).split()
-    except FileNotFoundError:
-        return problem(check, f"PYSPARK_PYTHON names no program: {python}", remedy)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return problem(check, f"PYSPARK_PYTHON cannot be run: {python}: {error}", remedy)
-    if not answer or answer[0] != own:
-        return problem(
-            check, f"PYSPARK_PYTHON is version {answer[0] if answer else 'unknown'}, and the driver's is {own}: {python}", remedy
-        )
-    if answer[1:]:
-        return problem(check, f"PYSPARK_PYTHON lacks {', '.join(answer[1:])}: {python}", remedy)
-    return ok(check, f"version {own}: {python}")
+        check_local_python(path)
+    except ConfigError as error:
+        return of_error(check, error)
+    return ok(check, f"version {VERSION}: {path}")
 
 
 def _output(command: list[str], environment: Mapping[str, str]) -> str:

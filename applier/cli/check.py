@@ -1,6 +1,8 @@
 """``applier check``: examine whether a replica can run, a line per check. Changes nothing."""
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -12,6 +14,7 @@ from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line
 from applier.config import Config
 from applier.run.assembly import as_submitted
+from applier.sources.kafka.settings import LOGGER as KAFKA_LOGGER
 from applier.telemetry.wording import count
 
 FAILED: Final = 2
@@ -32,15 +35,27 @@ def check(
 def show(settings: Config, *, wait_s: float, as_json: bool = False, path: Path = DEFAULT_CONFIG) -> int:
     """Examine everything, print what is found, and return the exit code."""
     findings = []
-    for finding in examine_everything(as_submitted(settings), wait_s=wait_s):
-        findings.append(finding)
-        if as_json:
-            print_json(finding.as_object())
-        else:
-            _print(finding)
+    with _kafka_is_quiet():
+        for finding in examine_everything(as_submitted(settings), wait_s=wait_s):
+            findings.append(finding)
+            if as_json:
+                print_json(finding.as_object())
+            else:
+                _print(finding)
     if not as_json:
         print_line(summary(findings, path))
     return FAILED if any(finding.level is Severity.ERROR for finding in findings) else 0
+
+
+@contextmanager
+def _kafka_is_quiet() -> Iterator[None]:
+    """Keep Kafka's client from logging again and again what a finding says once."""
+    level = KAFKA_LOGGER.level
+    KAFKA_LOGGER.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        KAFKA_LOGGER.setLevel(level)
 
 
 def summary(findings: Iterable[CheckFinding], path: Path) -> str:

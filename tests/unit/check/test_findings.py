@@ -121,16 +121,12 @@ def test_a_missing_java_is_an_error():
     assert java_finding({**os.environ, "JAVA_HOME": "/nowhere"}).level is Severity.ERROR
 
 
-def test_another_python_is_named_before_spark_starts(tmp_path):
-    other = tmp_path / "python"
-    other.write_text("#!/bin/sh\necho 3.8\n")
-    other.chmod(0o755)
-    for python in (str(other), "/no/python"):
-        finding = python_finding(python)
-        assert finding.level is Severity.ERROR
-        assert "PYSPARK_PYTHON" in finding.detail
-        assert sys.executable in finding.remedy
-    assert python_finding(sys.executable).level is Severity.OK
+def test_another_python_is_named_before_spark_starts():
+    finding = python_finding({"spark.pyspark.python": "/no/python"})
+    assert finding.level is Severity.ERROR
+    assert "python=/no/python" in finding.detail
+    assert "PYSPARK_PYTHON" in finding.remedy
+    assert python_finding({"spark.pyspark.python": sys.executable}).level is Severity.OK
 
 
 # --- events

@@ -34,4 +34,4 @@ def test_all_errors_are_told_at_once_and_within_the_time(tmp_path, monkeypatch):
         refuse_wrong_setup(load_config(None, given, environment={}), within_s=2.0, command="run")
     assert time.monotonic() - began < 10
     assert f"mkdir -p {tmp_path}/absent" in caught.value.remedy
-    assert "executors' Python: PYSPARK_PYTHON names no program" in caught.value.facts["also"]
+    assert "executors' Python: the Python of Spark's workers cannot run applier" in caught.value.facts["also"]
