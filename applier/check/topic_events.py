@@ -24,9 +24,7 @@ LARGE: Final = "topics: large messages"
 POLL_S: Final = 0.3
 MOST_NAMED: Final = 5
 CHANGEFEED_REMEDY: Final = "Check that the changefeed runs (cdc cli changefeed query), and that it writes to these topics"
-STALLED_REMEDY: Final = (
-    "Check that the changefeed runs. If it no longer uses a partition without records, exclude it with source.partitions"
-)
+STALLED_REMEDY: Final = "Check that the changefeed runs: it writes resolved events to each partition that it uses, about one a second"
 """The same as a catch-up says that cannot go on."""
 
 

@@ -95,9 +95,9 @@ def test_a_server_that_does_not_answer_is_told_with_everything_else(tmp_path, ca
     monkeypatch.setattr(everything, "PATIENCE_S", 0.5)
     code, lines = found(tmp_path, capsys, "127.0.0.1:1", ["cdc"], f"sqlite:///{tmp_path}/no/such/x.db")
     assert code == 2
-    assert lines["sink", "error"]["remedy"] == f"Make it: mkdir -p {tmp_path}/no/such"
+    assert lines["sink", "error"]["remedy"] == f"Create it: `mkdir -p {tmp_path}/no/such`. Or correct [sink] url"
     assert ("Kafka", "error") in lines
     assert ("Java", "ok") in lines
-    subprocess.run(lines["sink", "error"]["remedy"].removeprefix("Make it: ").split(), check=True)
+    subprocess.run(lines["sink", "error"]["remedy"].split("`")[1].split(), check=True)
     _, lines = found(tmp_path, capsys, "127.0.0.1:1", ["cdc"], f"sqlite:///{tmp_path}/no/such/x.db")
     assert ("sink", "ok") in lines
