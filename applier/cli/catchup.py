@@ -12,6 +12,7 @@ from applier.model.position import Ts
 from applier.model.segment import is_ahead
 from applier.run.catchup import CatchupOptions, CatchupResult, catch_up
 from applier.run.preflight import refuse_wrong_setup
+from applier.telemetry.log import level_of, use_level
 from applier.telemetry.wording import count, duration, one_line, time_text
 
 
@@ -40,7 +41,11 @@ def catchup(  # noqa: PLR0913 - one parameter per option of the command line
         accept_gap=accept_gap,
     )
     refuse_wrong_setup(settings, command="catchup")
-    with observer_for(stderr_console(), silent=as_json) as observer:
+    # JSON is for a collector: the log says what the lines on a terminal would.
+    is_json_log = settings.log.format == "json"
+    if is_json_log:
+        use_level(level_of(settings.log.level))
+    with observer_for(stderr_console(), silent=as_json or is_json_log) as observer:
         result = catch_up(settings, options, observer)
     if as_json:
         print_json(as_object(result))

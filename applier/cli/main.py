@@ -31,7 +31,7 @@ UNEXPECTED: Final = 1
 USAGE: Final = 2
 DEFECT: Final = "unexpected error: this is a defect of applier. Please report it with its traceback"
 INTERRUPTED_COMMAND: Final = {
-    "demo": "the demo did not finish. applier demo begins anew",
+    "demo": "the demo did not finish. Run applier demo again",
     "catchup": "the sink holds whole transactions up to its checkpoint. Run applier catchup again to continue",
     "verify": "the comparison did not finish. Nothing was changed",
     "inspect": "nothing was changed",

@@ -10,6 +10,7 @@ blocks). Code that stops one mutes the JVM before: an operator must not take the
 
 import atexit
 import os
+import time
 from contextlib import suppress
 from threading import Event, Thread
 from typing import IO, Any, Final
@@ -21,7 +22,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
 from applier.model.errors import ConfigError
-from applier.spark.foreign_output import ForeignOutput
+from applier.spark.foreign_output import QUIET_S, ForeignOutput
 
 NOISE: Final = ("WARNING: Using incubator modules: ",)
 REMEDY: Final = "The lines above say why. Spark needs Java 17 or newer: set JAVA_HOME to it. [spark.conf] may also ask for too much memory"
@@ -29,6 +30,7 @@ DRAIN_S: Final = 10.0
 """How long the JVM may take to end at exit; it deletes its temporary files."""
 
 _muted: Final = Event()
+_entries: Final = ForeignOutput("spark")
 
 
 def start_jvm(conf: SparkConf, plain: SparkConf | None = None) -> None:
@@ -96,12 +98,17 @@ def _launch(conf: SparkConf, output: int) -> JavaGateway:
 
 def forward(output: IO[str]) -> None:
     """Pass the lines of ``output`` on to the log until its end, without the noise, and without those of a muted JVM."""
-    entries = ForeignOutput("spark")
     with output:
         for line in output:
             if not line.startswith(NOISE) and not _muted.is_set():
-                entries.feed(line)
-    entries.flush()
+                _entries.feed(line)
+    _entries.flush()
+
+
+def show_output() -> None:
+    """Log what the JVM has said so far: an error that refers to it comes after it."""
+    time.sleep(QUIET_S)
+    _entries.flush()
 
 
 def _end(process: Any, forwarder: Thread) -> None:

@@ -17,7 +17,7 @@ from applier.model.errors import ApplierError
 from applier.spark import java_options
 from applier.spark.class_archive import archive_options
 from applier.spark.failure import UNANSWERED
-from applier.spark.jvm import drop_dead_jvm, start_jvm
+from applier.spark.jvm import drop_dead_jvm, show_output, start_jvm
 from applier.spark.python_check import check_executors, check_local_python
 
 LOGGER: Final = logging.getLogger("applier")
@@ -79,7 +79,11 @@ def start_context(app_name: str, master: str, conf: Mapping[str, str], worker_da
     ``worker_daemon``: the module that Python workers are forked from in local mode, where it is certain to be installed.
     """
     began = time.monotonic()
-    context = _start_context(app_name, master, conf, worker_daemon)
+    try:
+        context = _start_context(app_name, master, conf, worker_daemon)
+    except UNANSWERED:
+        show_output()
+        raise
     # Local workers of a Spark of our own have the Python that was checked before.
     if is_submitted() or not is_local(master):
         try:
