@@ -138,6 +138,18 @@ def test_a_run_that_fails_says_since_when_why_and_until_when_it_tries(browser):
             assert violations(tab) == []
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"is_fenced": True}, "Another run has taken the replica over"), ({"progress_s": time.monotonic() - 700}, "No progress")],
+)
+def test_a_run_that_lost_its_replica_and_one_that_hangs_are_told_from_one_that_works(browser, changes, words):
+    with page_of() as shown:
+        shown.make = lambda: replace(idle(), **changes)
+        with opened(browser, shown.address) as tab:
+            expect(title(tab)).to_have_text(words)
+            assert tab.locator("#now").get_attribute("data-level") == "bad"
+
+
 def test_a_paused_run_says_who_paused_it_and_can_be_resumed(browser):
     with page_of(token=TOKEN) as shown:
         shown.make = lambda: replace(idle(), paused=Paused(since_s=time.time() - 60, said_by="ann@host"))

@@ -100,7 +100,7 @@ def test_a_daemon_between_encrypted_servers_shows_its_secrets_to_no_process_and_
         commands = [seen(process, "cmdline") for process in (driver, *others)]
         environments = [seen(process, "environ") for process in others]
         assert place.password in seen(driver, "environ"), "this is how a secret would be seen"
-        answers = [answer(place.port, path) for path in ("/status", "/metrics")]
+        answers = [answer(place.port, path) for path in ("/status", "/metrics", "/", "/ddls", "/quarantine", "/last-end", "/history")]
         with Program([*APPLIER, "status", "--config", config, "--json"], config.parent, APPLIER_SINK__PASSWORD=place.password) as asking:
             status = asking.wait()
         assert status.result["checkpoint_ts"] == place.world.final_ts

@@ -70,6 +70,10 @@ def test_a_daemon_is_seen_while_it_runs_and_after_its_end(tmp_path, mock_kafka, 
         assert program.reaches(lambda: get(port, "/readyz")[0] == 200)
         produce_log(world.log[middle:], mock_kafka)
         assert program.reaches(lambda: json.loads(get(port, "/status")[1])["checkpoint_ts"] == world.final_ts)
+        # What the page asks: of the sink too, beside the sessions of the run.
+        assert get(port, "/")[0] == get(port, "/quarantine")[0] == 200
+        assert {each["state"] for each in json.loads(get(port, "/ddls")[1])["ddls"]} == {"done"}
+        assert json.loads(get(port, "/history")[1])["unix_s"]
 
         found = metrics(port)
         assert found["applier_checkpoint_timestamp_seconds", ""] == (world.final_ts >> 18) / 1000

@@ -14,7 +14,7 @@ const STARTING = {
 
 function verdict(status, seen) {
   const { now } = seen;
-  const kinds = [unreachable, stopped, failing, paused, runningDdl, stalled, starting, behind];
+  const kinds = [unreachable, stopped, fenced, failing, paused, runningDdl, hanging, stalled, starting, behind];
   for (const kind of kinds) {
     const found = kind(status, seen, now);
     if (found) return found;
@@ -48,6 +48,15 @@ function stopped(status, seen, now) {
     text: end.error,
     facts: facts(["Exit code", end.exit_code], ["Error", end.error_class]),
     advice: end.remedy || "`applier status` shows the whole error and what to do.",
+  };
+}
+
+function fenced(status) {
+  if (!status.is_fenced) return null;
+  return {
+    level: "bad", title: "Another run has taken the replica over", announce: "Another run has taken the replica over",
+    detail: "This run writes nothing more, and ends.", facts: facts(["Process", status.process], ["Epoch", status.epoch]),
+    advice: "`applier status` names the run that owns the replica now.",
   };
 }
 
@@ -89,6 +98,16 @@ function runningDdl(status, seen, now) {
     text: status.current_ddl,
     facts: facts(["Since", moment(since, now)], ["More DDLs wait", status.pending_ddls || null]),
     advice: "In the database, SHOW PROCESSLIST shows whether it works or waits for a lock.",
+  };
+}
+
+function hanging(status, seen, now) {
+  if (status.is_alive !== false) return null;
+  return {
+    level: "bad", title: "No progress", announce: "No progress",
+    detail: `The run has made no step for longer than [http] unhealthy_after_s. It was ${status.phase}.`,
+    facts: facts(["Since", status.phase_since && moment(status.phase_since, now)]),
+    advice: "The log says what it waits for (`no_progress`). A supervisor that asks /healthz starts it again.",
   };
 }
 
