@@ -2,8 +2,9 @@
 
 import json
 import subprocess
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from threading import Event, Thread
 from uuid import uuid4
 
 import pytest
@@ -61,6 +62,38 @@ def test_a_replica_that_can_run_passes_and_a_wrong_zone_is_told(tmp_path, capsys
         assert (check, "ok") in lines
     assert "UTC+08:00" in lines["time zone", "warning"]["detail"]
     assert "no partition got one" in lines["topics: resolved events", "warning"]["detail"]
+
+
+@contextmanager
+def resolving(kafka, topic, partitions):
+    """Send resolved events to some partitions, as a changefeed does, until the end of the block."""
+    producer, ended = Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 0} | kafka.properties), Event()
+
+    def send():
+        while not ended.wait(0.2):
+            for partition in partitions:
+                key, value = wire.record(({"ts": ts_at(datetime.now(UTC)), "t": 3}, b""))
+                producer.produce(topic, value, key, partition=partition)
+            producer.flush(30)
+
+    sender = Thread(target=send)
+    sender.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        sender.join()
+
+
+def test_a_partition_without_resolved_events_is_found_beside_those_that_get_them(tmp_path, capsys, kafka, filled):
+    url = f"sqlite:///{tmp_path}/replica.db"
+    with resolving(kafka, filled, (0, 1)):
+        code, lines = found(tmp_path, capsys, kafka.bootstrap_servers, [filled], url, wait="2")
+    assert code == 2
+    assert f"1 of 3 partitions got none within 2 s, and others did: {filled}/2" in lines["topics: resolved events", "error"]["detail"]
+    with resolving(kafka, filled, (0, 1, 2)):
+        code, lines = found(tmp_path, capsys, kafka.bootstrap_servers, [filled], url, wait="10")
+    assert (code, ("topics: resolved events", "ok") in lines) == (0, True)
 
 
 @pytest.mark.on_one_server("mariadb", reason="the checks of Kafka do not depend on the sink")
