@@ -3,6 +3,7 @@
 import os
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from applier.check.finding import CheckFinding, of_error, ok, problem, warning
@@ -42,8 +43,8 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
             if not database_path(config.sink.full_url()).exists():
                 yield ok(BOOKKEEPING, "is missing, as is the file; the next run makes both")
                 return
-        # Without retries: somebody waits for the answer.
-        settings = config.sink_settings(retries=0)
+        # Without retries: somebody waits for the answer. In UTC: whether the server knows the zone is a finding of its own.
+        settings = replace(config.sink_settings(retries=0), time_zone="UTC")
         with open_sink(settings) as sink:
             overview = None
             try:
