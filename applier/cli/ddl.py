@@ -110,7 +110,7 @@ def unfinished(entries: Sequence[LedgerEntry], ts: int | None, table: str | None
     matching = chosen(intents, ts, table)
     if not matching:
         if not intents:
-            raise ConfigError("the ledger has no unfinished DDL", remedy="See: applier ddl list", ts=ts, table=table)
+            raise ConfigError("the ledger has no unfinished DDL", remedy="See `applier ddl list`", ts=ts, table=table)
         remedy = "The unfinished ones are: " + "; ".join(map(_named, intents))
         raise ConfigError("no unfinished DDL has this timestamp and table", remedy=remedy, ts=ts, table=table)
     if len(matching) > 1:
@@ -133,7 +133,7 @@ def _ledger(sink: Sink) -> Sequence[LedgerEntry]:
     try:
         return sink.ledger()
     except FatalSinkError as error:
-        remedy = f"{error.remedy.rstrip('.')}. If no run has used this sink yet, create the ledger with: applier migrate"
+        remedy = f"{error.remedy.rstrip('.')}. If no run has used this sink yet, create the ledger with `applier migrate`"
         raise FatalSinkError(error.message, remedy=remedy, **error.facts) from error
 
 
@@ -152,7 +152,7 @@ def write_skipped(sink: Sink, ddl: DdlEvent, key: DdlIdentity) -> None:
     # Loaded as the owner: until then another run could have moved the progress.
     progress = sink.load()
     if progress is None:
-        raise ConfigError("the replica has no checkpoint yet, so no DDL can be skipped", remedy="Run applier catchup first")
+        raise ConfigError("the replica has no checkpoint yet, so no DDL can be skipped", remedy="Run `applier catchup` first")
     sink.skip_ddl(progress.fence, key, ddl, after=ProgressCommit(checkpoint_ts=progress.checkpoint_ts, positions={}))
     sink.note_skipped_ddl(key, f"{SKIPPED_BY}{operator()}")
 
@@ -166,7 +166,7 @@ def _resolve(sink: Sink, ts: int | None, table: str | None, state: DdlState | No
     matched = sink.resolve_ddl(Ts(ddl.commit_ts), ddl.schema, ddl.table, state)
     # The update names the state that it expects: a run that ended just now may have settled the DDL itself.
     if not matched:
-        raise NeedsOperator("another run settled the DDL first", remedy="See: applier ddl list", ts=ddl.commit_ts, table=str(ddl.name))
+        raise NeedsOperator("another run settled the DDL first", remedy="See `applier ddl list`", ts=ddl.commit_ts, table=str(ddl.name))
     if state is DdlState.SKIPPED:
         sink.note_skipped_ddl(entry.identity, f"{SKIPPED_BY}{operator()}{AFTER_BEGIN}")
     print_line(f"{'will run again' if state is None else state}: {one_line(ddl.query)} (ts {ddl.commit_ts})")

@@ -164,7 +164,7 @@ def _chosen(entries: Sequence[QuarantineEntry], stream: str, offset: int, event:
     wanted = parse_stream(stream)
     chosen = [entry for entry in entries if entry.event.place[:2] == (wanted, offset) and event in {None, entry.event.place.event}]
     if not chosen:
-        raise ConfigError("this event is not in the quarantine", remedy="See: applier quarantine list --all", stream=stream, offset=offset)
+        raise ConfigError("this event is not in the quarantine", remedy="See `applier quarantine list --all`", stream=stream, offset=offset)
     return chosen
 
 
@@ -173,7 +173,7 @@ def _undecided(entries: Sequence[QuarantineEntry]) -> list[QuarantineEntry]:
     if not undecided:
         event = entries[0].event
         raise ConfigError(
-            f"the event is settled already: it was {event.state}", remedy="See: applier quarantine list --all", place=event.place
+            f"the event is settled already: it was {event.state}", remedy="See `applier quarantine list --all`", place=event.place
         )
     return undecided
 
@@ -183,5 +183,5 @@ def _entries(sink: Sink) -> Sequence[QuarantineEntry]:
     try:
         return sink.quarantine.entries()
     except FatalSinkError as error:
-        remedy = f"{error.remedy.rstrip('.')}. If no run of this version has used this sink yet, create the tables with: applier migrate"
+        remedy = f"{error.remedy.rstrip('.')}. If no run of this version has used this sink yet, create the tables with `applier migrate`"
         raise FatalSinkError(error.message, remedy=remedy, **error.facts) from error

@@ -83,7 +83,7 @@ def _refuse_given(context: typer.Context, command: str) -> None:
     for name in context.params:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            remedy = f"Write it behind {command}. See: applier skip {command} --help"
+            remedy = f"Write it behind {command}. See `applier skip {command} --help`"
             raise ConfigError(f"--{name.replace('_', '-')} stands before {command}", remedy=remedy)
 
 
@@ -229,7 +229,7 @@ def _record(source: Source, stream: Stream, offset: Offset) -> Record:
     choice = PeekChoice(topic=stream.topic, partition=stream.partition, start=offset, limit=1)
     found = next((record for _, record in peek(source, choice) if record.offset == offset), None)
     if found is None:
-        raise ConfigError("there is no record at this offset", remedy="See: applier inspect", stream=str(stream), offset=offset)
+        raise ConfigError("there is no record at this offset", remedy="See `applier inspect`", stream=str(stream), offset=offset)
     return found
 
 

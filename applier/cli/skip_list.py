@@ -16,7 +16,7 @@ from applier.sinks.quarantine import SkipRule
 from applier.telemetry.log import utc_text
 from applier.telemetry.wording import one_line, printable, time_text
 
-SEE: str = "See: applier skip list"
+SEE: str = "See `applier skip list`"
 
 
 class Skipped(NamedTuple):

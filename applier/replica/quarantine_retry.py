@@ -89,7 +89,7 @@ class QuarantineRetry:
         for (ts, _, touches), _ in self._sink.ledger_since(Ts(min(since.values()))):
             for name, row_ts in since.items():
                 if may_follow(ts, row_ts) and (touches is None or name.is_covered(touches)):
-                    remedy = f"{CORRECT_BY_HAND}. The DDL: applier ddl list --ts {ts}"
+                    remedy = f"{CORRECT_BY_HAND}. The DDL: `applier ddl list --ts {ts}`"
                     raise NeedsOperator("a DDL has touched the table since", remedy=remedy, place=place, table=str(name), ddl_ts=ts)
 
     def _write(self, place: EventPlace, rows: Sequence[QuarantinedRow], progress: Progress) -> int:

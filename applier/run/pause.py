@@ -61,7 +61,7 @@ def refuse_paused(sink: Sink) -> None:
     if pause is not None:
         raise NeedsOperator(
             "the replica is paused",
-            remedy="Resume it first: applier resume",
+            remedy="Resume it first: `applier resume`",
             kind="paused",
             paused_by=pause.said_by,
             paused_at=utc_text(pause.said_at),

@@ -93,6 +93,6 @@ def test_a_catch_up_refuses_a_paused_replica_and_names_who_has_paused_it(tmp_pat
         sink.pauses.begin(ME)
     with pytest.raises(NeedsOperator, match="paused") as caught:
         replica.catch_up()
-    assert (caught.value.facts["paused_by"], caught.value.remedy) == (ME, "Resume it first: applier resume")
+    assert (caught.value.facts["paused_by"], caught.value.remedy) == (ME, "Resume it first: `applier resume`")
     with closing(sqlite3.connect(replica.url.removeprefix("sqlite:///"))) as file:
         assert file.execute("SELECT COUNT(*) FROM applier_owner").fetchall() == [(0,)]

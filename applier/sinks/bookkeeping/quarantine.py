@@ -53,7 +53,7 @@ class Quarantine:
             if not self.settle(connection, *settlement):
                 raise FatalSinkError(
                     "another operator has settled the entry",
-                    remedy="See: applier quarantine list --all",
+                    remedy="See `applier quarantine list --all`",
                     place=settlement.place,
                 )
         # An event that the planner quarantines replaces the same one refused by the database: it names the cause.
@@ -109,7 +109,7 @@ class Quarantine:
         """Return the record of an entry. FatalSinkError if there is none."""
         pieces = connection.execute(self.bookkeeping.query("quarantine_record"), self._key(place)).scalars().all()
         if not pieces:
-            raise FatalSinkError("the quarantine does not hold this record", remedy="See: applier quarantine list --all", place=str(place))
+            raise FatalSinkError("the quarantine does not hold this record", remedy="See `applier quarantine list --all`", place=str(place))
         return _decode(b"".join(pieces))
 
     def count(self, connection: Connection) -> int:
