@@ -77,7 +77,12 @@ def test_a_size_is_read_as_spark_writes_it(text, size):
 
 @pytest.mark.parametrize(
     ("heap", "machine", "level"),
-    [("1g", 4 * GIB, Severity.OK), ("1g", 3 * GIB // 2, Severity.WARNING), ("8g", 4 * GIB, Severity.ERROR), ("much", GIB, Severity.ERROR)],
+    [
+        ("1g", 4 * GIB, Severity.OK),
+        ("1g", 3 * GIB // 2, Severity.WARNING),
+        ("8g", 4 * GIB, Severity.WARNING),
+        ("much", GIB, Severity.ERROR),
+    ],
 )
 def test_the_heap_is_compared_with_the_machine(heap, machine, level):
     assert memory_finding(heap, machine, is_local=True, cores=2).level is level
