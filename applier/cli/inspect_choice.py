@@ -8,6 +8,7 @@ from applier.cli.inspected import Inspected, handle_key, plain_text
 from applier.model.errors import ProtocolError
 from applier.model.events import AdminEvent, DdlEvent, Event, Image, ResolvedEvent, RowEvent, TableName
 from applier.model.position import Ts
+from applier.model.segment import is_asked_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ class ShownEvents:
                 assert_never(event)
 
     def _is_at(self, ts: Ts) -> bool:
-        return self.ts in {None, ts} and (self.since is None or ts >= self.since) and (self.until is None or ts <= self.until)
+        return self.ts in {None, ts} and is_asked_for(ts, self.since, self.until)
 
     def _is_of(self, table: TableName) -> bool:
         return self.table is None or table.fold() == self.table.fold()

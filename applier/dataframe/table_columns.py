@@ -52,7 +52,7 @@ class TableColumns:
             )
         newest = max(found.ts for found in self._columns.values())
         # Columns that the newest rows do not have any more stand at the end.
-        ordered = sorted(self._columns.values(), key=lambda found: found.ts < newest)
+        ordered = sorted(self._columns.values(), key=lambda found: found.ts != newest)
         return ", ".join(f"`{found.name.replace('`', '``')}` {_type_of(found)}" for found in ordered)
 
     def _note(self, column: ColumnShape, ts: int) -> None:

@@ -133,6 +133,11 @@ def has_reached(ts: Ts, until_ts: int) -> bool:
     return ts >= until_ts
 
 
+def is_asked_for(ts: Ts, since: Ts | None, until: Ts | None) -> bool:
+    """Whether an operator who looks at events from ``since`` to ``until``, both included, asks for this one. None: no limit."""
+    return (since is None or ts >= since) and (until is None or ts <= until)
+
+
 # --- the checkpoint ----------------------------------------------------------------------------------------------------
 
 
