@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from applier.check.finding import CheckFinding, of_error, ok, problem
+from applier.check.finding import CheckFinding, of_error, ok
 from applier.check.shared_facts import SharedFacts
 from applier.check.topic_events import examine_events
 from applier.config import Config
@@ -57,9 +57,6 @@ def _listed(settings: KafkaSettings, source: Source) -> Generator[CheckFinding, 
     yield ok(REACHED, f"{settings.bootstrap_servers} answers")
     topics = sorted({stream.topic for stream in listing.extents})
     shown = ", ".join(topics[:MOST_NAMED]) + (f" and {len(topics) - MOST_NAMED} more" if len(topics) > MOST_NAMED else "")
-    if not topics:
-        yield problem(TOPICS, "no topic matches source.topics", "Check source.topics, and that the user may describe the topics")
-        return None
     yield ok(TOPICS, f"{shown}: {len(listing.extents)} partitions")
     return listing
 

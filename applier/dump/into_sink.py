@@ -19,7 +19,7 @@ from applier.dump.loading import DumpLoad
 from applier.dump.moment import METADATA, moment_of
 from applier.dump.target_tables import TargetTables
 from applier.model.errors import ConfigError, NeedsOperator
-from applier.model.position import MAX_TS, NO_TS, Ts
+from applier.model.position import NO_TS, Ts
 from applier.sinks.factory import open_sink
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.port import Sink
@@ -103,8 +103,6 @@ def starting_ts_of(config: Config, directory: Path, given: Ts | None) -> Ts:
             configured=config.source.start_ts,
             dump=start_ts,
         )
-    if not 0 < start_ts <= MAX_TS:
-        raise ConfigError(f"this is no TSO: {start_ts}", remedy="Give the `Pos` of Dumpling's file metadata")
     return start_ts
 
 

@@ -128,6 +128,23 @@ class Newcomer:
             assert "…" not in command, command
             self.succeeds(command)
 
+    def finds(self, check: str, *, level: str = "") -> list[Said]:
+        """Run ``applier check``; return what it says of ``check`` with a remedy, at least once, at ``level`` if one is given."""
+        found = [line for line in self._examined() if line["check"] == check and line["level"] != "ok"]
+        assert found, check
+        assert not level or {line["level"] for line in found} == {level}, found
+        self.met += [line["remedy"] for line in found]
+        return [Said(2, "", f"  remedy: {line['remedy']}") for line in found]
+
+    def finds_nothing(self, check: str, *, beside: str = "") -> None:
+        """Run ``applier check``: all is well with ``check``, which it has examined. ``beside``: the next check of one that says no "ok"."""
+        lines = self._examined()
+        assert {line["level"] for line in lines if line["check"] == check} <= {"ok"}, lines
+        assert (beside or check) in {line["check"] for line in lines}, lines
+
+    def _examined(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.applier("check --wait 0 --json").stdout.splitlines()]
+
     def produce(self, records: Iterable[LogRecord]) -> None:
         """Let upstream write records."""
         produce_log(tuple(records), self.servers)
