@@ -13,6 +13,7 @@ from typing import Final
 
 from applier.config import Config
 from applier.dump.commands import commands_of
+from applier.dump.completeness import check_complete
 from applier.dump.inventory import FileKind, Inventory, inventory_of
 from applier.dump.loader import AUTO, LoadTarget, find_loader, version_of
 from applier.dump.loading import DumpLoad
@@ -61,20 +62,24 @@ def load_dump(config: Config, directory: Path, options: LoadOptions, note: Calla
         remedy = "Load the dump by hand under the sink's names, and set source.start_ts to its TSO"
         raise ConfigError("applier load cannot rename tables, and the configuration has routes", remedy=remedy)
     directory = directory.resolve()
-    inventory, start_ts = _chosen(config, inventory_of(directory)), starting_ts_of(config, directory, options.start_ts)
+    everything = inventory_of(directory)
+    inventory, start_ts = _chosen(config, everything), starting_ts_of(config, directory, options.start_ts)
+    check_complete(inventory, options.threads)
     if not options.accept_file_times:
         check_file_times(directory, inventory)
     target = LoadTarget(config.sink_settings(), options.time_zone)
     # myloader loads whole directories, and none without its metadata.
-    is_cut = inventory.is_whole_file or inventory != inventory_of(directory) or not (directory / METADATA[0]).is_file()
+    is_cut = inventory.is_whole_file or inventory != everything or not (directory / METADATA[0]).is_file()
     program = find_loader(options.loader, needs_client=is_cut)
     if program is None:
-        remedy = "Install mydumper (for myloader), or the client of MariaDB or MySQL. Or load it by hand:\n" + "\n".join(
+        remedy = "Install the client of MariaDB or MySQL, or mydumper (for myloader). Or load it by hand:\n" + "\n".join(
             commands_of(directory, inventory, target, start_ts)
         )
         raise ConfigError("there is no program on this machine that loads a dump", remedy=remedy)
     with open_sink(config.sink_settings(retries=2)) as sink:
         tables = TargetTables(config.sink_settings(), inventory)
+        if not program.is_client:
+            tables.check_zone(options.time_zone)
         _check_replica(sink, directory, overwrite=options.overwrite)
         tables.check_absent(overwrite=options.overwrite)
         loader = version_of(program)

@@ -14,6 +14,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from applier.dump.compressed import GZIP, OTHERS
+from applier.dump.whole_file import tables_of
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
 
@@ -51,6 +52,8 @@ class DumpFile:
     path: Path
     kind: FileKind
     table: TableName
+    holds: tuple[TableName, ...] = ()
+    """The tables that a file with everything makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,8 @@ class Inventory:
     def tables(self) -> list[TableName]:
         """The tables that the dump makes, without views."""
         views = {file.table for file in self.of(FileKind.VIEW)}
-        return [file.table for file in self.of(FileKind.TABLE) if file.table not in views]
+        held = [table for file in self.files for table in file.holds]
+        return [*(file.table for file in self.of(FileKind.TABLE) if file.table not in views), *held]
 
     def of(self, kind: FileKind) -> list[DumpFile]:
         """Return the files of one kind."""
@@ -93,7 +97,7 @@ def inventory_of(directory: Path) -> Inventory:
     if not found:
         raise ConfigError("the directory holds no dump", remedy="Give the directory that Dumpling wrote", directory=directory)
     _check_whole(found)
-    return Inventory(tuple(found))
+    return Inventory(tuple(replace(file, holds=tuple(tables_of(file.path))) if file.kind is FileKind.WHOLE else file for file in found))
 
 
 def _file(path: Path) -> DumpFile | None:

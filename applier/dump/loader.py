@@ -1,4 +1,4 @@
-"""The programs that load a dump: myloader, or the client of MariaDB or MySQL. Found on this machine; run without a shell.
+"""The programs that load a dump: the client of MariaDB or MySQL, or myloader. Found on this machine; run without a shell.
 
 The password is in a file that only this user can read, never on a command line. Other option files of the user do not count: they may
 name another server.
@@ -20,7 +20,7 @@ from applier.sinks.settings import SinkSettings, TlsMode
 MYLOADER: Final = "myloader"
 CLIENTS: Final = ("mariadb", "mysql")
 AUTO: Final = "auto"
-PROGRAMS: Final = (AUTO, MYLOADER, *CLIENTS)
+PROGRAMS: Final = (AUTO, *CLIENTS, MYLOADER)
 PORT: Final = 3306
 
 
@@ -93,7 +93,8 @@ def find_loader(wanted: str, *, needs_client: bool) -> LoaderProgram | None:
         raise ConfigError(f"--loader {wanted} is not on this machine", remedy=f"Install it, or use one of {', '.join(PROGRAMS)}")
     if wanted == MYLOADER and needs_client:
         raise ConfigError("myloader cannot load this dump, or not the chosen tables of it alone", remedy="Use --loader mariadb or mysql")
-    names: Sequence[str] = (wanted,) if wanted != AUTO else CLIENTS if needs_client else (MYLOADER, *CLIENTS)
+    # A client before myloader: it takes the zone and the sql_mode that the applier gives it, and says of each statement whether it failed.
+    names: Sequence[str] = (wanted,) if wanted != AUTO else CLIENTS if needs_client else (*CLIENTS, MYLOADER)
     return next((LoaderProgram(name, path) for name in names if (path := shutil.which(name)) is not None), None)
 
 
@@ -126,10 +127,14 @@ def myloader_command(program: LoaderProgram, target: LoadTarget, options: Path, 
     ]
 
 
-def client_command(program: LoaderProgram, target: LoadTarget, options: Path, schema: str) -> list[str]:
-    """Return the call of a client that reads statements. In binary mode it takes no commands of its own from a file."""
+def client_command(program: LoaderProgram, target: LoadTarget, options: Path, schema: str, *, is_strict: bool = False) -> list[str]:
+    """Return the call of a client that reads statements. In binary mode it takes no commands of its own from a file.
+
+    ``is_strict``: a value that does not fit is an error, and not stored cut.
+    """
+    strict = ",STRICT_ALL_TABLES" if is_strict else ""
     session = (
-        "SET SESSION sql_mode='NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES', foreign_key_checks=0, unique_checks=0, "
+        f"SET SESSION sql_mode='NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES{strict}', foreign_key_checks=0, unique_checks=0, "
         f"time_zone='{target.time_zone}', collation_server=utf8mb4_bin"
     )
     command = [program.path, f"--defaults-file={options}", "--batch", "--binary-mode", "--default-character-set=utf8mb4"]

@@ -56,7 +56,7 @@ class DumpLoad:
 
     def _one(self, file: DumpFile, options: Path) -> None:
         _run(
-            client_command(self.program, self.target, options, file.table.schema),
+            client_command(self.program, self.target, options, file.table.schema, is_strict=file.kind is FileKind.ROWS),
             file.path,
             file.path,
             shows_text=file.kind is not FileKind.ROWS,

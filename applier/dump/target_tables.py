@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from applier.dump.compressed import open_text
 from applier.dump.inventory import FileKind, Inventory
-from applier.model.errors import FatalSinkError, NeedsOperator
+from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
 from applier.model.events import TableName
 from applier.sinks.mysql.catalogue import tables_with_rows
 from applier.sinks.mysql.errors import translate
@@ -23,6 +23,8 @@ from applier.sinks.settings import SinkSettings
 MOST_NAMED: Final = 5
 _COLLATION: Final = re.compile(r"\bCOLLATE\b\s*=?\s*(\w+)", re.IGNORECASE)
 _ROWS: Final = re.compile(r"^\s*(?:INSERT|REPLACE)\b", re.IGNORECASE)
+_ZONE: Final = text("SELECT IF(@@global.time_zone = 'SYSTEM', @@system_time_zone, @@global.time_zone)")
+_UTC: Final = frozenset({"+00:00", "-00:00", "UTC", "ETC/UTC", "GMT"})
 _PRESENT: Final = text("SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema = :schema_name")
 
 
@@ -32,6 +34,16 @@ class TargetTables:
 
     settings: SinkSettings
     inventory: Inventory
+
+    def check_zone(self, wanted: str) -> None:
+        """Refuse a loader that takes TIMESTAMP texts in the server's zone, if it is another than ``wanted``. ConfigError."""
+        zones: list[str] = []
+        self._do(lambda connection: zones.append(str(connection.scalar(_ZONE))), "reading the server's time zone")
+        if zones[0] != wanted and not {zones[0].upper(), wanted.upper()} <= _UTC:
+            raise ConfigError(
+                f"myloader takes TIMESTAMP values in the server's zone, {zones[0]}, and the dump's are in {wanted}",
+                remedy="Install the client of MariaDB or MySQL, and use --loader mariadb (or mysql)",
+            )
 
     def check_absent(self, *, overwrite: bool) -> None:
         """Refuse tables that are there already. NeedsOperator."""

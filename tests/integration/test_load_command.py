@@ -98,7 +98,8 @@ def test_a_dump_without_a_timestamp_is_loaded_with_the_one_that_is_given(load, t
     (directory / "metadata").unlink()
     code, text = load(directory)
     assert (code, "Give it with --start-ts TSO" in text) == (2, True)
-    assert load(directory, "--start-ts", str(TS + 7))[0] == 0
+    code, text = load(directory, "--start-ts", str(TS + 7))
+    assert code == 0, text
     assert execute(mysql_url, f"SELECT start_ts FROM applier.loaded_dump WHERE name = '{schema}'") == [(TS + 7,)]
 
 
@@ -124,10 +125,35 @@ def test_a_file_of_mysqldump_is_loaded_by_the_client(load, tmp_path, mysql_url, 
     directory = tmp_path / "dump"
     directory.mkdir()
     made = f"CREATE DATABASE `{schema}`;\nUSE `{schema}`;\nCREATE TABLE orders (id INT PRIMARY KEY);\nINSERT INTO orders VALUES (1);\n"
-    (directory / "backup.2026-11-22.sql").write_text(HEADER.format(ts=TS) + made)
+    (directory / "backup.2026-11-22.sql").write_text(f"{HEADER.format(ts=TS)}{made}-- Dump completed\n")
     code, text = load(directory)
-    assert code == 0, text
+    assert (code, "loaded 1 table" in text) == (0, True), text
     assert execute(mysql_url, f"SELECT id FROM {schema}.orders") == [(1,)]
+
+
+def test_a_file_of_mysqldump_does_not_drop_tables_of_others(load, tmp_path, mysql_url, schema):
+    execute(mysql_url, f"CREATE SCHEMA {schema}", f"CREATE TABLE {schema}.orders (id INT)")
+    (tmp_path / "dump").mkdir()
+    made = f"USE `{schema}`;\nDROP TABLE IF EXISTS `orders`;\nCREATE TABLE `orders` (id INT PRIMARY KEY);\n-- Dump completed\n"
+    (tmp_path / "dump/all.sql").write_text(HEADER.format(ts=TS) + made)
+    code, text = load(tmp_path / "dump")
+    assert (code, f"{schema}.orders" in text) == (6, True), text
+
+
+def test_timestamps_are_read_in_the_zone_that_is_given_or_not_at_all(load, tmp_path, mysql_url, schema):
+    directory = dumpling(tmp_path / "dump", schema)
+    code, text = load(directory, "--loader", "myloader", "--time-zone", "+08:00")
+    assert (code, "myloader takes TIMESTAMP values in the server's zone" in text) == (2, True)
+    # The remedy, as it stands.
+    assert load(directory, "--loader", "mariadb", "--time-zone", "+08:00")[0] == 0
+    assert execute(mysql_url, f"SELECT UNIX_TIMESTAMP(at) FROM {schema}.orders WHERE id = 0") == [(1767196800,)]
+
+
+def test_a_value_that_does_not_fit_is_not_stored_cut(load, tmp_path, schema):
+    directory = dumpling(tmp_path / "dump", schema)
+    (directory / f"{schema}.orders.000000002.sql").write_text(f"INSERT INTO `orders` VALUES (3,'{'x' * 65}',NULL);\n")
+    code, text = load(directory)
+    assert (code, "ERROR 1406 (22001) at line" in text, "xxx" in text) == (4, True, False), text
 
 
 def test_without_a_loader_the_commands_are_shown(load, tmp_path, schema, monkeypatch):

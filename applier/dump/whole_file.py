@@ -1,0 +1,28 @@
+"""The tables that a file of mysqldump or mariadb-dump makes. Its values hold no line ends, so a line that begins a statement is one."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from applier.dump.compressed import open_text
+from applier.model.events import TableName
+
+_NAME: Final = r"(?:`((?:[^`]|``)+)`|(\w+))"
+_USE: Final = re.compile(rf"USE\s+{_NAME}\s*;", re.IGNORECASE)
+_TABLE: Final = re.compile(rf"CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?:{_NAME}\.)?{_NAME}", re.IGNORECASE)
+
+
+def tables_of(file: Path) -> Iterator[TableName]:
+    """Yield the tables. One whose schema no line names is left out: the client refuses such a file."""
+    schema = ""
+    with open_text(file) as lines:
+        for line in lines:
+            if match := _USE.match(line):
+                schema = _name(match[1], match[2])
+            elif (match := _TABLE.match(line)) and (owner := _name(match[1], match[2]) or schema):
+                yield TableName(owner, _name(match[3], match[4]))
+
+
+def _name(quoted: str | None, plain: str | None) -> str:
+    return quoted.replace("``", "`") if quoted else plain or ""

@@ -1,0 +1,45 @@
+"""A file of a dump that was cut is refused: a loader would leave out its last rows without a word."""
+
+import gzip
+
+import pytest
+
+from applier.dump.completeness import check_complete
+from applier.dump.inventory import inventory_of
+from applier.model.errors import ConfigError
+from applier.model.events import TableName
+from tests.rig.dump_directory import HEADER, TS, dumpling
+
+ROWS = "shop.orders.000000001.sql"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_whole_dump_is_complete(tmp_path, packed):
+    check_complete(inventory_of(dumpling(tmp_path, packed=packed)), 2)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n", "INSERT INTO `orders` VALUES\n(2,'x',NULL)", "INSERT INTO `orders` VALUES\n(2,'x',NULL),\n(3,'a;b"]
+)
+def test_a_file_that_ends_inside_of_a_statement_is_cut(tmp_path, text):
+    (dumpling(tmp_path) / ROWS).write_text(text)
+    with pytest.raises(ConfigError, match="files of the dump are cut") as caught:
+        check_complete(inventory_of(tmp_path), 2)
+    assert caught.value.facts["files"] == ROWS
+
+
+def test_a_compressed_file_that_ends_early_is_cut(tmp_path):
+    path = dumpling(tmp_path, packed=True) / f"{ROWS}.gz"
+    path.write_bytes(gzip.compress(b"INSERT INTO `orders` VALUES (2,'x',NULL);\n")[:-9])
+    with pytest.raises(ConfigError, match="files of the dump are cut"):
+        check_complete(inventory_of(tmp_path), 2)
+
+
+def test_a_file_of_mysqldump_says_that_it_is_complete_and_which_tables_it_makes(tmp_path):
+    text = HEADER.format(ts=TS) + "USE `shop`;\nCREATE TABLE `or``ders` (\n  id INT);\nINSERT INTO `a` VALUES ('x\\nCREATE TABLE b');\n"
+    (tmp_path / "all.sql").write_text(text)
+    with pytest.raises(ConfigError, match="files of the dump are cut"):
+        check_complete(inventory_of(tmp_path), 1)
+    (tmp_path / "all.sql").write_text(text + "-- Dump completed on 2026-11-22\n")
+    check_complete(inventory_of(tmp_path), 1)
+    assert inventory_of(tmp_path).tables == [TableName("shop", "or`ders")]
