@@ -9,7 +9,7 @@ import sys
 from ipaddress import ip_address
 from socket import AF_INET6
 from socketserver import TCPServer, ThreadingMixIn
-from threading import Thread
+from threading import BoundedSemaphore, Thread
 from types import TracebackType
 from typing import Any, Final, Self
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
@@ -22,10 +22,34 @@ from applier.telemetry.log_event import LogEvent
 LOGGER: Final = logging.getLogger(LOGGER_NAME)
 REQUEST_TIMEOUT_S: Final = 10.0
 """The connection of a client that sends nothing for so long is closed."""
+MOST_CONNECTIONS: Final = 200
+"""More at once are closed unanswered: each takes a thread and a file descriptor of the run, which needs its own."""
 
 
 class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._free = BoundedSemaphore(MOST_CONNECTIONS)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread, unless there are too many."""
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:  # no thread can be started
+            self._free.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer, and make room for the next one."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
 
     def server_bind(self) -> None:
         """Bind without a look-up of our own name, which the library would make: where DNS is slow that takes half a minute."""

@@ -5,7 +5,7 @@ import logging
 import socket
 import struct
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from socketserver import TCPServer
 from threading import Event
@@ -15,6 +15,7 @@ import pytest
 
 from applier.model.errors import ConfigError
 from applier.model.position import Stream, Ts
+from applier.status import server
 from applier.status.app import StatusApp
 from applier.status.server import StatusServer
 from applier.telemetry.run_state import RunState
@@ -27,9 +28,9 @@ LOOPBACK = "127.0.0.1"
 
 @contextmanager
 def serving(state, *, unhealthy_after_s=600.0):
-    with StatusServer(LOOPBACK, 0, StatusApp(lambda: state, unhealthy_after_s)) as server:
-        server.start()
-        yield server.address
+    with StatusServer(LOOPBACK, 0, StatusApp(lambda: state, unhealthy_after_s)) as served:
+        served.start()
+        yield served.address
 
 
 def ask(state, path, **more):
@@ -173,3 +174,24 @@ def test_an_address_of_another_machine_is_an_error_of_the_configuration():
     with pytest.raises(ConfigError) as caught:
         StatusServer("203.0.113.77", 9464, StatusApp(lambda: STATE, 600)).start()
     assert (caught.value.facts["kind"], caught.value.facts["key"]) == ("address", "http.listen")
+
+
+def test_connections_beyond_a_limit_are_closed_and_take_no_more_of_the_run(monkeypatch):
+    monkeypatch.setattr(server, "MOST_CONNECTIONS", 2)
+    with serving(alive()) as address, ExitStack() as opened:
+        idle = [opened.enter_context(closing(socket.create_connection((LOOPBACK, int(address.rpartition(":")[2]))))) for _ in range(3)]
+        idle[2].settimeout(PATIENCE_S)
+        assert idle[2].recv(1) == b""
+        for each in idle:
+            each.close()
+        until = time.monotonic() + PATIENCE_S
+        while not answers(address):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+
+def answers(address):
+    try:
+        return get(address, "/healthz")[0] == 200
+    except OSError:
+        return False
