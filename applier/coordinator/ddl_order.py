@@ -189,7 +189,10 @@ def _perform_on_schema(statement: DdlStatement, names: dict[FoldedName, Mark]) -
     return names
 
 
-_REMEDY = "Run them on the sink by hand in the right order. Mark each with `applier ddl done`. Or put their tables into one topic"
+_REMEDY = (
+    "Run them on the sink by hand in the right order, then skip each with `applier ddl skip --ts … --table …`. For later ones, let the "
+    "changefeed write their tables to one topic"
+)
 
 
 def _undecidable(why: str, ddls: Mapping[DdlIdentity, DdlEvent], keys: Iterable[DdlIdentity]) -> NeedsOperator:

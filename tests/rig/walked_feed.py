@@ -25,8 +25,8 @@ class WalkedFeed:
         """Write a schema and a table, and promise that nothing more comes below 20."""
         self.everywhere(CREATE_SCHEMA, CREATE, resolved(20))
 
-    def write(self, *events):
-        self._newcomer.produce(self._record(Stream(self.topic, 0), *record(event)) for event in events)
+    def write(self, *events, partition=0):
+        self._newcomer.produce(self._record(Stream(self.topic, partition), *record(event)) for event in events)
 
     def write_raw(self, key, value):
         self._newcomer.produce([self._record(Stream(self.topic, 0), key, value)])
