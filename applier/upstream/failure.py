@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from applier.model.errors import ApplierError, ConfigError, NeedsOperator, SinkError, SourceError
+from applier.model.remedy import SKIP_RECORD
 from applier.sinks.mysql.error_table import ErrorVerdict
 from applier.sinks.mysql.errors import code_of, meaning_of, translate
 
@@ -12,8 +13,9 @@ _NO_TABLE: Final = frozenset({1049, 1146})
 _DENIED: Final = frozenset({1044, 1045, 1142, 1143, 1227, 1698})
 
 GC_REMEDY: Final = (
-    "Upstream has removed the row's version. Load the row as it is now from upstream into the sink and skip the record, or create the "
-    "replica again from a dump (README). Set tidb_gc_life_time longer than the applier may lag. Or use claim-check messages"
+    "Upstream has removed the row's version. Load the row as it is now from upstream into the sink, and skip the record: "
+    f"`{SKIP_RECORD}`. Or create the replica again from a dump (README). "
+    "Set tidb_gc_life_time longer than the applier may lag. Or use claim-check messages"
 )
 _ADDRESS: Final = "Set source.upstream to the TiDB cluster that the changefeed reads"
 

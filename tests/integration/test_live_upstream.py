@@ -5,11 +5,15 @@ from threading import Event, Thread
 
 import pytest
 
+from applier.demo.live_upstream import comparison
 from applier.demo.live_upstream.comparison import tables_after
 from applier.demo.live_upstream.feed import FeedPace, UpstreamFeed
 from applier.demo.live_upstream.upstream_copy import UpstreamCopy
 from applier.demo.simulator.live_log import LiveLog
 from applier.demo.simulator.mysql_oracle import STATE_SCHEMA, MysqlOracle, connect
+from applier.model.errors import ApplierError
+from applier.sinks.factory import open_sink
+from applier.sinks.settings import SinkSettings
 
 PREFIX = "oracle_live_"
 ONE_SERVER = "the feed knows no dialect of its own: one server shows all"
@@ -59,7 +63,7 @@ def test_the_database_holds_what_was_sent_and_a_new_start_drops_it(copy, mysql_u
 
 
 @pytest.mark.on_one_server("mariadb", reason=ONE_SERVER)
-def test_while_a_comparison_holds_it_nothing_happens_but_its_promises_go_on(copy, mysql_url, mock_kafka):
+def test_while_a_comparison_holds_it_nothing_happens_but_its_promises_go_on(copy, mysql_url, mock_kafka, tmp_path, monkeypatch):
     feed, log = a_feed(copy, mock_kafka, "live-upstream-2")
     before, promised = copy.state(), log.promised
     with UpstreamCopy(mysql_url, PREFIX) as holder:
@@ -68,3 +72,15 @@ def test_while_a_comparison_holds_it_nothing_happens_but_its_promises_go_on(copy
         assert copy.state() == before
     assert log.promised > promised
     assert copy.hold(5), "the lock ends with its session, as soon as the server has seen that end"
+
+    # Another comparison waits for the end of this one, then for the replica.
+    monkeypatch.setattr(comparison, "HOLD_TIMEOUT_S", 0)
+    monkeypatch.setattr(comparison, "UpstreamCopy", lambda url: UpstreamCopy(url, PREFIX))
+    replica = SinkSettings(url=f"sqlite:///{tmp_path}/replica.db")
+    with open_sink(replica) as sink:
+        sink.migrate()
+    with pytest.raises(ApplierError, match="cannot be held"):
+        comparison.compare_live(mysql_url, replica, within_s=0.1)
+    copy.release()
+    with pytest.raises(ApplierError, match="the replica has not caught up in time"):
+        comparison.compare_live(mysql_url, replica, within_s=0.1)

@@ -187,3 +187,17 @@ def test_tables_that_are_missing_too_many_or_of_other_columns_are_named(verify, 
     assert "column b is too many" in out
     assert "column a has types that cannot be compared" in out
     assert verify("--tables", f"{UP}.orders")[0] == 0
+
+
+def test_a_file_that_cannot_be_used_is_deleted_or_named_elsewhere(verify, url, tmp_path):
+    state = tmp_path / "state"
+    state.write_text("{}")
+    code, _, err = verify("--state", str(state))
+    assert (code, "Name another file, or delete this one" in err) == (2, True)
+    state.unlink()
+    assert verify("--state", str(state))[0] == 0
+    run(url, f"DELETE FROM {DOWN}.orders WHERE id = 2")
+    code, _, err = verify("--fix-sql", str(tmp_path / "absent" / "fix.sql"))
+    assert (code, "Check the path, and the free space" in err) == (2, True)
+    assert verify("--fix-sql", str(tmp_path / "fix.sql"))[0] == 6
+    assert (tmp_path / "fix.sql").exists()

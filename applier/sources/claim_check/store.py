@@ -17,6 +17,7 @@ import stamina
 from fsspec.asyn import AsyncFileSystem
 
 from applier.model.errors import ConfigError, ProtocolError, SourceError
+from applier.model.remedy import SKIP_RECORD
 from applier.sources.claim_check.failure import StorageFailure, failure_of
 from applier.sources.claim_check.settings import EXTRAS, LOCAL, ClaimCheckSettings
 
@@ -36,7 +37,7 @@ S3_CLIENT: Final[Mapping[str, Any]] = MappingProxyType(
 STORAGE_REMEDY: Final = "Check source.claim_check: the storage, and its options"
 OBJECT_REMEDY: Final = (
     "The producer writes an object before its record: it was deleted, or source.claim_check.storage names another place. Restore it there "
-    "under this name. Or load the row from upstream and skip the record with `applier skip`. Keep objects longer than the topic's records"
+    f"under this name. Or load the row from upstream, and skip the record: `{SKIP_RECORD}`. Keep objects longer than the topic's records"
 )
 LARGE_REMEDY: Final = "Raise source.claim_check.max_object_size, and the memory of the executors"
 

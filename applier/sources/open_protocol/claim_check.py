@@ -10,12 +10,13 @@ from typing import Any, Final, NamedTuple, Protocol
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import Image, RowEvent, RowOperation
 from applier.model.position import Place
+from applier.model.remedy import SKIP_RECORD
 from applier.sources.open_protocol.document import parse_object
 from applier.sources.open_protocol.event import read_row_event
 from applier.sources.open_protocol.framing import split_record
 from applier.sources.open_protocol.head import ROW, Head, read_head
 
-RESTORE: Final = "Restore the object in the claim-check storage, or load the row from upstream and skip the record"
+RESTORE: Final = f"Restore the object in the claim-check storage. Or load the row from upstream, and skip the record: `{SKIP_RECORD}`"
 
 
 class ClaimCheckStore(Protocol):

@@ -13,6 +13,7 @@ from typing import Final
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import Flag, Image, PlacedRow, RowKind, RowOperation
 from applier.model.position import Offset, Place, Stream
+from applier.model.remedy import SKIP_RECORD
 from applier.planner.port import RowLookup
 from applier.sources.open_protocol.body import read_row
 from applier.sources.open_protocol.claim_check import ClaimCheckStore, object_name, read_claim_check
@@ -25,7 +26,7 @@ from applier.sources.port import Record
 
 OTHERWISE: Final = (
     "Or raise max-message-bytes of changefeed and topic, set large-message-handle-option to none and let it send the row again. "
-    "Or load the row from upstream and skip the record"
+    f"Or load the row from upstream, and skip the record: `{SKIP_RECORD}`"
 )
 STORAGE_REMEDY: Final = f"Set source.claim_check.storage to the claim-check-storage-uri of the changefeed. {OTHERWISE}"
 UPSTREAM_REMEDY: Final = f"Set source.upstream to the address of upstream's TiDB, where such rows are read. {OTHERWISE}"

@@ -11,9 +11,13 @@ from typing import Any, Final
 
 from applier.model.errors import ProtocolError
 from applier.model.events import Column, Flag, Value
+from applier.model.remedy import SKIP_RECORD
 from applier.sources.open_protocol.escape import unquote
 
 GEOMETRY: Final = 255
+GEOMETRY_REMEDY: Final = (
+    f"Leave the column out of the changefeed (column-selectors), or the table (filter). Then skip the record: `{SKIP_RECORD}`"
+)
 _SIGNED_ZERO: Final = re.compile(rb'("t":[45],(?:"h":true,)?(?:"f":\d+,)?"v":-0)(?=[},])')
 MAX_FLAGS = 2**63 - 1
 
@@ -68,7 +72,7 @@ def read_column(name: str, members: Any, known_flags: int | None = None) -> Colu
     mysql_type = members.get("t")
     if mysql_type == GEOMETRY:
         error = _refuse("column_type", name, "a column is of the type GEOMETRY, which TiDB does not have", mysql_type=mysql_type)
-        error.remedy = "Leave the column out of the changefeed (column-selectors), or the table (filter)"
+        error.remedy = GEOMETRY_REMEDY
         raise error
     if type(mysql_type) is not int or mysql_type not in VALUE_CLASSES:
         raise _refuse("column_type", name, "a column has no type or an unknown one", mysql_type=mysql_type)
