@@ -3,6 +3,7 @@
 import pytest
 
 from tests.builders.handwritten import resolved
+from tests.builders.wire import record
 from tests.rig.walked_feed import begun, order
 
 
@@ -33,3 +34,16 @@ def test_garbage_records_are_quarantined_by_the_setting_of_their_remedy(newcomer
     assert "1 event in quarantine, not applied: `applier quarantine list` names them" in ended.stdout
     assert f"{feed.topic}/0" in newcomer.succeeds("quarantine list").stdout
     assert newcomer.rows() == [(1, "new"), (2, "new")]
+
+
+def test_a_damaged_record_is_skipped_whole_by_the_command_of_its_remedy(newcomer, feed):
+    key, _ = record(order(21, 1))
+    feed.write_raw(key, b"damaged")
+    feed.write(order(22, 2))
+    feed.everywhere(resolved(30))
+    said = newcomer.fails("catchup", 3)
+    (skip,) = [command for command in said.commands if command.startswith("skip")]
+    newcomer.fails(f"{skip} --event 0", 2)
+    newcomer.succeeds(skip)
+    newcomer.succeeds("catchup")
+    assert newcomer.rows() == [(2, "new")]

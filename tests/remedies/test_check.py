@@ -123,3 +123,12 @@ def test_what_an_operator_must_decide_is_shown_by_the_commands_of_the_remedies(n
     newcomer.succeeds("ddl done")
     newcomer.succeeds(f"quarantine drop --stream {feed.topic}/0 --offset 3")
     newcomer.finds_nothing("sink: replica")
+
+
+def test_brokers_that_do_not_answer_are_corrected(newcomer, feed, monkeypatch):
+    monkeypatch.setattr(everything, "PATIENCE_S", 0.5)
+    newcomer.change({"source.bootstrap_servers": "127.0.0.1:1"})
+    newcomer.finds("Kafka", level="error")
+    newcomer.change({"source.bootstrap_servers": newcomer.servers})
+    feed.begin()
+    newcomer.finds_nothing("Kafka")

@@ -1,9 +1,12 @@
 """What stops a replica as a whole: its file, its bookkeeping, its start, its quarantine, its selection."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from applier.sinks.factory import open_sink
+from applier.sinks.settings import SinkSettings
 from tests.builders.handwritten import ddl, resolved
 from tests.rig.walked_feed import WalkedFeed, begun, order
 
@@ -74,3 +77,22 @@ def test_an_unfinished_ddl_is_needed_for_done(newcomer):
     WalkedFeed(newcomer)
     newcomer.succeeds("migrate")
     newcomer.fails("ddl skip --ts 5 --table shop.", 2)
+
+
+def test_unfinished_ddls_are_settled_one_by_one_as_the_remedy_names_them(newcomer, feed):
+    # As a run leaves them that was killed in the middle of each.
+    newcomer.sql("UPDATE applier_ddl_ledger SET state = 'intent', ended_at = NULL")
+    several = re.findall(r"--ts \d+ --table [^\s;]+", newcomer.fails("ddl done", 6).remedy.rstrip("."))
+    assert len(several) == 2
+    newcomer.succeeds(f"ddl done {several[0]}")
+    (left,) = re.findall(r"--ts \d+ --table [^\s;]+", newcomer.fails("ddl done --ts 99", 2).remedy.rstrip("."))
+    newcomer.succeeds(f"ddl done {left}")
+
+
+def test_a_replica_of_another_run_is_free_after_its_end(newcomer, feed):
+    newcomer.change({"run.lock_timeout_s": 0.1})
+    with open_sink(SinkSettings(name="walk", url="sqlite:///replica.db", lock_timeout_s=0.1)) as sink:
+        sink.acquire()
+        newcomer.fails("catchup", 5)
+        assert "owner" in newcomer.applier("status").stdout
+    newcomer.succeeds("catchup")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from applier.config import load_config
+from applier.config import load_config, origin
 
 SERVER = "mysql+pymysql://root@127.0.0.1:1/"
 REMOVED = None
@@ -55,6 +55,7 @@ CASES = {
     "tls of a file": ({"sink.tls_mode": "required"}, {"sink.tls_mode": REMOVED}),
     "tls key alone": (MYSQL | {"sink.tls_key": "secret.txt"}, {"sink.tls_cert": "secret.txt"}),
     "tls ca that is ignored": (MYSQL | {"sink.tls_ca": "secret.txt", "sink.tls_mode": "required"}, {"sink.tls_mode": "verify_identity"}),
+    "tls ca is missing": (MYSQL | {"sink.tls_ca": "nowhere.txt"}, {"sink.tls_ca": "secret.txt"}),
     "tls cert without tls": (MYSQL | {"sink.tls_cert": "secret.txt", "sink.tls_mode": "preferred"}, {"sink.tls_mode": "required"}),
     "a remote master of a file": ({"spark.master": "spark://h:7077"}, None),
     "spark.master as property": ({"spark.conf": {"spark.master": "local"}}, {"spark.conf": REMOVED, "spark.master": "local"}),
@@ -139,3 +140,20 @@ def test_the_configuration_is_read_after_its_remedy(name, files):
     said = files.fails("migrate", 2)
     files.change(said.settings if right is None else right)
     load_config(Path("applier.toml"), environment={})
+
+
+def test_a_configuration_that_may_not_be_read_gets_its_permissions(newcomer, monkeypatch):
+    # The user of the tests may be root, who may read anything.
+    read = origin.TomlConfigSettingsSource
+
+    def source(settings, path):
+        if path.stat().st_mode & 0o400:
+            return read(settings, path)
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(origin, "TomlConfigSettingsSource", source)
+    newcomer.configure()
+    Path("applier.toml").chmod(0)
+    newcomer.fails("migrate", 2, "Permission denied")
+    Path("applier.toml").chmod(0o600)
+    newcomer.succeeds("migrate")

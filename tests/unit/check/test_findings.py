@@ -82,6 +82,7 @@ def test_a_size_is_read_as_spark_writes_it(text, size):
         ("1g", 3 * GIB // 2, Severity.WARNING),
         ("8g", 4 * GIB, Severity.WARNING),
         ("much", GIB, Severity.ERROR),
+        ("1g", None, Severity.WARNING),
     ],
 )
 def test_the_heap_is_compared_with_the_machine(heap, machine, level):
@@ -112,7 +113,7 @@ def test_little_disk_is_a_warning(tmp_path):
 
 
 def test_java_is_found_where_spark_env_names_it(tmp_path):
-    for version, level in (("17.0.1", Severity.OK), ("1.8.0_202", Severity.ERROR)):
+    for version, level in (("1.8.0_202", Severity.ERROR), ("17.0.1", Severity.OK)):
         java = tmp_path / version / "bin" / "java"
         java.parent.mkdir(parents=True)
         java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")

@@ -34,3 +34,6 @@ def test_a_directory_of_somebody_else_is_left_alone(tmp_path):
     with pytest.raises(ConfigError, match="not empty"):
         DemoDirectory(tmp_path).clear()
     assert (tmp_path / "replica.db").read_text() == "mine"
+    # With another one, as the remedy says, the demo begins.
+    DemoDirectory(tmp_path / "other").clear()
+    assert (tmp_path / "other").is_dir()

@@ -5,7 +5,7 @@ import pytest
 from applier.model.errors import SourceError
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, Stream
-from applier.sources.peek import PeekChoice, peek
+from applier.sources.peek import PeekChoice, follow, peek
 from applier.sources.port import Record
 
 ONE, TWO, OTHER = Stream("feed", 0), Stream("feed", 1), Stream("other", 0)
@@ -62,6 +62,14 @@ def test_an_offset_that_is_gone_is_named_with_the_one_where_the_partition_begins
         places(start=Offset(1), topic="feed", partition=0)
     assert caught.value.facts == {"kind": "retention", "topic": "feed", "partition": 0, "offset": 1}
     assert "offset 3" in caught.value.remedy
+    assert places(start=Offset(3), topic="feed", partition=0) == [(ONE, o) for o in HELD[ONE]]
+
+
+def test_a_partition_that_was_made_again_is_followed_by_a_new_command():
+    with pytest.raises(SourceError, match="ends before what was read of it") as caught:
+        next(follow(ListedSource(), PeekChoice(), {ONE: Offset(99)}))
+    assert caught.value.remedy.startswith("Start the command again")
+    assert next(follow(ListedSource(), PeekChoice(), {}))[1].offset == HELD[ONE][0]
 
 
 def test_for_an_unknown_partition_the_error_names_the_known_ones():
