@@ -8,13 +8,13 @@ from typing import Annotated, Final
 import typer
 
 from applier.cli.check import WAIT_S, show
-from applier.cli.option import DEFAULT_CONFIG, ConfigPath, read_config
+from applier.cli.option import DEFAULT_CONFIG, ConfigPath, read_config, tso
 from applier.cli.output import print_line, stderr_console
 from applier.config.draft import DEFAULT_NAME, ConfigDraft
 from applier.config.load import load_config
 from applier.dump.moment import moment_of
 from applier.model.errors import ConfigError
-from applier.model.position import MAX_TS, NO_TS, Ts
+from applier.model.position import NO_TS, Ts
 from applier.sinks.address import sink_url
 from applier.telemetry.wording import time_text
 
@@ -33,7 +33,7 @@ def init(  # noqa: PLR0913 - one parameter per option of the command line
     password_file: Annotated[str, typer.Option(metavar="FILE", help="File that holds the sink's password.")] = "",
     time_zone: Annotated[str, typer.Option(metavar="ZONE", help="Zone of the TiCDC server (--tz).")] = "UTC",
     dump: Annotated[Path | None, typer.Option("--from-dump", metavar="DIR", help="Read start_ts from this dump's metadata.")] = None,
-    start_ts: Annotated[int | None, typer.Option(metavar="TSO", min=0, max=MAX_TS, help="TSO of the dump.")] = None,
+    start_ts: Annotated[int | None, typer.Option(metavar="TSO", parser=tso, help="TSO of the dump.")] = None,
     run_check: Annotated[bool | None, typer.Option("--check/--no-check", help="Run `applier check` afterwards.")] = None,
 ) -> None:
     """Write a commented configuration file from a few answers."""

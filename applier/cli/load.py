@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
+from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config, tso
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.dump.into_sink import LoadOptions, load_dump
 from applier.dump.loader import AUTO, PROGRAMS
 from applier.model.errors import ConfigError
-from applier.model.position import MAX_TS, Ts
+from applier.model.position import Ts
 from applier.telemetry.wording import count, time_text
 
 Directory = Annotated[Path, typer.Argument(metavar="DUMP_DIR", help="Directory of Dumpling, mydumper, mysqldump or mariadb-dump.")]
@@ -20,7 +20,7 @@ def load(  # noqa: PLR0913 - one parameter per option of the command line
     directory: Directory,
     config: ConfigPath = DEFAULT_CONFIG,
     *,
-    start_ts: Annotated[int | None, typer.Option(metavar="TSO", min=1, max=MAX_TS, help="TSO of a dump that does not say it.")] = None,
+    start_ts: Annotated[int | None, typer.Option(metavar="TSO", parser=tso, help="TSO of a dump that does not say it.")] = None,
     loader: Annotated[str, typer.Option(metavar="PROGRAM", help=f"One of {', '.join(PROGRAMS)}.")] = AUTO,
     threads: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Load so many files at once.")] = 4,
     time_zone: Annotated[str, typer.Option(metavar="ZONE", help="Zone of TIMESTAMP values in files that do not name one.")] = "+00:00",
