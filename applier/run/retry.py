@@ -3,6 +3,7 @@
 Every other error stops it at once: it would happen again, or an operator must decide.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, sleep_using_event, stop_any, stop_when_event_set, wait_exponential_jitter
@@ -34,7 +35,7 @@ def retrying(shutdown: Shutdown, retry_for_s: float, notes: Notes) -> Retrying:
     return Retrying(
         retry=retry_if_exception(is_transient),
         stop=stop_any(failing, stop_when_event_set(shutdown.event)),
-        wait=wait_exponential_jitter(multiplier=FIRST_WAIT_S, jitter=JITTER_S, max=LONGEST_WAIT_S),
+        wait=_until_the_end(failing),
         # A plain sleep would delay a shutdown by up to the longest wait.
         sleep=sleep_using_event(shutdown.event),
         before_sleep=note,
@@ -48,15 +49,23 @@ class _FailingFor(stop_base):
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
         self._since: float | None = None
-        self.failing_for_s = 0.0
 
     def __call__(self, retry_state: RetryCallState) -> bool:
-        # The monotonic time of the attempt's end: tenacity sets it before it asks whether to stop.
+        return self.left_s(retry_state) <= 0
+
+    def left_s(self, retry_state: RetryCallState) -> float:
+        """Return the seconds until the attempts end."""
+        # The monotonic time of the attempt's end: tenacity sets it before it asks how long to wait, and whether to stop.
         now = retry_state.outcome_timestamp or 0.0
         if self._since is None:
             self._since = now
-        self.failing_for_s = now - self._since
-        return self.failing_for_s >= self._limit_s
+        return self._since + self._limit_s - now
+
+
+def _until_the_end(failing: _FailingFor) -> Callable[[RetryCallState], float]:
+    """Return the waits between attempts. The last one ends at the deadline, which the log and ``/status`` name."""
+    growing = wait_exponential_jitter(multiplier=FIRST_WAIT_S, jitter=JITTER_S, max=LONGEST_WAIT_S)
+    return lambda state: max(0.0, min(growing(state), failing.left_s(state)))
 
 
 def _facts(state: RetryCallState) -> dict[str, Any]:

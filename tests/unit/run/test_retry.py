@@ -1,5 +1,7 @@
 """What a daemon tries again: transient errors, as long as nothing succeeds, and not after a shutdown was requested."""
 
+import time
+
 import pytest
 
 from applier.model.errors import (
@@ -102,6 +104,13 @@ def test_an_error_that_would_happen_again_is_raised_at_once():
 def test_the_last_error_is_raised_when_the_time_is_over(quickly):
     assert failing(Shutdown(), 0, RetryableSinkError("m")) == 1
     assert failing(Shutdown(), 0.05, RetryableSinkError("m")) > 1
+
+
+def test_the_last_wait_ends_at_the_deadline_that_the_log_names(monkeypatch):
+    monkeypatch.setattr(module, "FIRST_WAIT_S", 60.0)
+    began = time.monotonic()
+    assert failing(Shutdown(), 0.1, RetryableSinkError("m")) == 2
+    assert time.monotonic() - began < 30
 
 
 def test_nothing_is_retried_after_a_shutdown_request():
