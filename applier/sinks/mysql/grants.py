@@ -16,6 +16,7 @@ _GRANT: Final = re.compile(
 )
 """TiDB writes names without quotes, and no blank after a comma."""
 _QUOTED: Final = re.compile("`(?:[^`]|``)*`")
+_ANY: Final = ".*"
 _ALL: Final = frozenset({"ALL PRIVILEGES", "ALL"})
 
 
@@ -45,6 +46,16 @@ class Grants:
         }
         return True in found and False not in found
 
+    def allows_on_a_table(self, privilege: str, schema: str) -> bool:
+        """Return whether the user was granted a privilege on a single table of the schema."""
+        return any(
+            is_grant
+            and (privilege in names or names & _ALL)
+            and not pattern.pattern.endswith(f"\0{_ANY}")
+            and re.fullmatch(pattern.pattern.partition("\0")[0], schema.casefold())
+            for is_grant, names, pattern in self._entries
+        )
+
 
 class TriggerVisibility:
     """Whether triggers of a table can be seen: that takes the privilege TRIGGER (TiDB has neither triggers nor a need to look)."""
@@ -68,7 +79,7 @@ def _pattern(place: str) -> re.Pattern[str]:
     r"""Compile ``*.*``, ```sch\_ema`.*`` or ```schema`.`table```. In a schema's name ``_`` and ``%`` are wild unless escaped."""
     schema, table = _parts(place)
     schema_text = ".*" if schema == "*" else _wild(_unquoted(schema).casefold())
-    table_text = ".*" if table == "*" else re.escape(_unquoted(table).casefold())
+    table_text = _ANY if table == "*" else re.escape(_unquoted(table).casefold())
     return re.compile(f"{schema_text}\0{table_text}", re.DOTALL)
 
 

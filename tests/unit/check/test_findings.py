@@ -10,6 +10,7 @@ from applier.check.examination import examine
 from applier.check.finding import Severity, of_error, ok
 from applier.check.machine import disk_findings, machine_memory, memory_finding, size_of
 from applier.check.mysql_server import version_finding
+from applier.check.privilege import BOOKKEEPING, MIGRATION, _of_schema
 from applier.check.spark import java_finding, python_finding
 from applier.check.time_zone import zone_findings
 from applier.check.topic_events import resolved_findings
@@ -189,3 +190,16 @@ def test_the_version_of_a_server_is_judged(version, level):
 def test_grants_are_read_as_tidb_writes_them(grant):
     assert Grants([grant]).allows("INSERT", TableName("shop", "orders"))
     assert not Grants([grant]).allows("DELETE", TableName("shop", "orders"))
+
+
+@pytest.mark.parametrize(
+    ("grants", "level"),
+    [
+        (["GRANT SELECT, INSERT, UPDATE, DELETE ON `applier`.`progress` TO `u`@`%`"], Severity.WARNING),
+        (["GRANT SELECT ON `applier`.`progress` TO `u`@`%`"], Severity.ERROR),
+        (["GRANT ALL PRIVILEGES ON *.* TO `u`@`%`", "REVOKE INSERT ON `applier`.* FROM `u`@`%`"], Severity.ERROR),
+        (["GRANT ALL PRIVILEGES ON `other`.`progress` TO `u`@`%`"], Severity.ERROR),
+    ],
+)
+def test_privileges_that_were_granted_table_by_table_refuse_no_replica_that_runs(grants, level):
+    assert _of_schema(Grants(grants), "u@%", "applier", BOOKKEEPING, MIGRATION).level is level
