@@ -2,6 +2,8 @@
 
 import os
 import signal
+import sys
+from contextlib import suppress
 from typing import Final
 
 INTERRUPTED: Final = 130  # as shells report SIGINT: 128 + 2
@@ -19,6 +21,21 @@ def let_interrupts_raise() -> None:
     """Let Ctrl-C raise KeyboardInterrupt again: a command begins, which may have something to close."""
     if signal.getsignal(signal.SIGINT) is _end:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def end_as(code: int) -> None:
+    """From now on, end the process at once on Ctrl-C, with the exit code of the command that has ended."""
+
+    def end(_number: int, _frame: object) -> None:
+        # Without a lock of the streams: the main thread may hold it.
+        os._exit(code)
+
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    # Not where the caller ignores SIGINT.
+    if signal.getsignal(signal.SIGINT) in {signal.default_int_handler, _end}:
+        signal.signal(signal.SIGINT, end)
 
 
 def _end(_number: int, _frame: object) -> None:

@@ -19,7 +19,7 @@ from applier import __version__
 from applier.cli.command_group import COMMANDS, CommandGroup
 from applier.cli.completion import InstallCompletion, ShowCompletion, answer_shells
 from applier.cli.example import ALL
-from applier.cli.interrupt import INTERRUPTED
+from applier.cli.interrupt import INTERRUPTED, end_as
 from applier.cli.output import fact, stderr_console
 from applier.cli.remedy import remedy_line
 from applier.model.errors import ApplierError
@@ -87,7 +87,10 @@ def _every_command(
 
 def main() -> None:
     """Run the program and exit with its code. Programs start at ``applier.__main__``, which is imported sooner."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    # Nothing is left to interrupt: the command has said its result, and its code must not become another while the interpreter ends.
+    end_as(code)
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str], commands: typer.Typer = app) -> int:
