@@ -26,6 +26,9 @@ STYLES: Final = {OwnerState.ALIVE: "green", OwnerState.FROZEN: "bold red", Owner
 HEALTH_STYLES: Final = {Health.HEALTHY: "green", Health.LAGGING: "yellow", Health.STOPPED: "bold red", Health.HINDERED: "bold red"}
 
 
+DIED: Final = "it did not store how it ended: it was killed, or could not reach the sink. See its log, or the system's"
+
+
 class View(NamedTuple):
     """How a status is shown. ``width``: of the terminal (None: lines as long as they are); ``shows_all``: every stream of many."""
 
@@ -125,7 +128,7 @@ def _end(status: ReplicaStatus) -> Iterator[Fact]:
         return
     stored = overview.last_end
     if stored is None:
-        yield Fact("last run", "it died without a word: its log, or the system's, may say why", "yellow")
+        yield Fact("last run", DIED, "yellow")
         return
     yield from _stored(stored, status.asked_at_s)
 

@@ -26,7 +26,7 @@ from applier.sinks.bookkeeping.quarantine_store import SqlQuarantineStore
 from applier.sinks.bookkeeping.run_end_table import RunEndTable
 from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
 from applier.sinks.loaded_dump import LoadedDumpStore
-from applier.sinks.overview import Overview, OwnerView
+from applier.sinks.overview import Overview, OwnerState, OwnerView
 from applier.sinks.pause import PauseStore
 from applier.sinks.port import Writer
 from applier.sinks.progress import Fence, Progress, ProgressCommit
@@ -174,11 +174,15 @@ class SqlSink(ABC):
     # End
 
     def store_end(self, end: RunEnd, host: str, process: int) -> None:
-        """Store how a run of this process has ended, unless another process owns the replica. Needs no ownership."""
+        """Store how a run of this process has ended, unless a living process owns the replica. Needs no ownership."""
         # Read first: where there is no bookkeeping, nothing may be made.
         self._read(lambda connection: check(connection, self._bookkeeping.schema), "reading the version of the bookkeeping tables")
         table = RunEndTable(self._bookkeeping)
-        self._change(lambda connection: table.store(connection, end, host, process), "storing how the run has ended")
+
+        def work(connection: Connection) -> bool:
+            return table.store(connection, end, (host, process), lambda row: self._judge(connection, row).state is OwnerState.DEAD)
+
+        self._change(work, "storing how the run has ended")
 
     def __enter__(self) -> Self:
         """Return itself."""

@@ -161,6 +161,17 @@ def test_a_run_that_dies_without_a_word_has_not_ended_as_the_one_before_it(world
     assert world.look().last_end is None
 
 
+def test_a_start_that_is_refused_after_the_owner_died_is_the_last_end(world: World, books: Bookkeeping) -> None:
+    with world.engine.begin() as connection:
+        Epochs(books).claim(connection, "dead", "elsewhere", 77)
+        world.beat_long_ago(connection)
+    with world.sink(lease_s=60) as outsider:
+        outsider.store_end(END, *HERE)
+    seen = world.look(lease_s=60).last_end
+    assert seen is not None
+    assert seen.end == END
+
+
 def test_no_end_is_stored_while_another_process_owns_the_replica(world: World) -> None:
     with world.owned() as sink, world.sink() as outsider:
         sink.begin(Ts(5))

@@ -1,12 +1,13 @@
 """How the last run of a replica has ended: the table ``run_end``, one row per replica."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, as_datetime
-from applier.sinks.bookkeeping.owner_table import OwnerTable
+from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable
 from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.run_end import RunEnd, StoredEnd
 
@@ -17,10 +18,11 @@ class RunEndTable:
 
     bookkeeping: Bookkeeping
 
-    def store(self, connection: Connection, end: RunEnd, host: str, process: int) -> bool:
-        """Store the end of a run of this process; False, with nothing stored, if another process owns the replica."""
+    def store(self, connection: Connection, end: RunEnd, process: tuple[str, int], is_dead: Callable[[OwnerRow], bool]) -> bool:
+        """Store the end of a run of this process (host and number); False, with nothing stored, if another one owns the replica."""
         row = OwnerTable(self.bookkeeping).read(connection, locked=True)
-        if row is not None and (row.owner.host, row.owner.process) != (host, process):
+        # Of a dead owner nothing is known; why the start after it was refused is what an operator looks for.
+        if row is not None and (row.owner.host, row.owner.process) != process and not is_dead(row):
             return False
         progress = ProgressTable(self.bookkeeping).row(connection, "progress_read")
         epoch = row.owner.epoch if row is not None else progress.fence.epoch if progress is not None else 0

@@ -114,7 +114,10 @@ def test_a_stopped_run_is_shown_with_its_end_and_its_remedy(width):
 
 def test_a_run_that_has_died_is_not_shown_with_the_end_of_another():
     dead = replace(OVERVIEW, owner=replace(OWNER, state=OwnerState.DEAD))
-    assert "last run    it died without a word: its log, or the system's, may say why" in as_lines(replica_status(dead))
+    assert (
+        "last run    it did not store how it ended: it was killed, or could not reach the sink. See its log, or the system's"
+        in as_lines(replica_status(dead))
+    )
 
 
 NOTHING = Overview(progress=None, updated_at=None, owner=None, undecided=(), quarantined=0)
