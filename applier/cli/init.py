@@ -68,8 +68,7 @@ def write(path: Path, draft: ConfigDraft) -> None:
         _create(temporary, text)
         # Before it gets its name: a wrong answer must not leave a file that the next call refuses to overwrite.
         load_config(temporary)
-        # Unlike rename, link fails if the name has been taken meanwhile.
-        path.hardlink_to(temporary)
+        _publish(temporary, path, text)
     except FileExistsError:
         _refuse_existing(path)
     except OSError as error:
@@ -80,6 +79,16 @@ def write(path: Path, draft: ConfigDraft) -> None:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _publish(temporary: Path, path: Path, text: str) -> None:
+    try:
+        # Unlike rename, link fails if the name has been taken meanwhile.
+        path.hardlink_to(temporary)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links: FAT, some network and container mounts
+        _create(path, text)
 
 
 def _create(path: Path, text: str) -> None:

@@ -1,12 +1,11 @@
 """Whether the files of a dump are whole. A copy that broke off leaves a file that a loader takes without a word: its last rows are lost."""
 
-import zlib
 from concurrent.futures import ThreadPoolExecutor
 from os import SEEK_END
 from pathlib import Path
 from typing import Final
 
-from applier.dump.compressed import GZIP, open_bytes
+from applier.dump.compressed import GZIP, UNREADABLE, open_bytes
 from applier.dump.inventory import DumpFile, FileKind, Inventory
 from applier.model.errors import ConfigError
 
@@ -36,7 +35,7 @@ def check_complete(inventory: Inventory, threads: int) -> None:
 def _is_whole(file: DumpFile) -> bool:
     try:
         head, tail = _ends(file.path)
-    except (EOFError, zlib.error, OSError):  # a compressed file that is cut, or is none
+    except UNREADABLE:
         return False
     return _ends_a_statement(tail) and (_COMPLETED in tail or not any(dumper in head for dumper in _DUMPERS))
 

@@ -39,6 +39,8 @@ class DumpMoment:
 
 def moment_of(directory: Path) -> DumpMoment | None:
     """Return the timestamp of the dump in ``directory``; None if no file tells it. ConfigError: it is wrong, or there are several."""
+    if not directory.is_dir():
+        raise ConfigError("there is no such directory", remedy="Give the directory that Dumpling wrote", directory=directory)
     file = directory / METADATA[0]
     if file.is_file():
         return _of_metadata(file)

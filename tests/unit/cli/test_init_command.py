@@ -63,3 +63,17 @@ def test_a_terminal_is_asked(path, monkeypatch):
     assert init(path) == 0
     settings = load_config(path, environment={})
     assert (settings.source.topics, settings.name, settings.sink.address) == (("a", "b"), "shop", init_command.URL)
+
+
+def test_a_file_system_without_links_is_no_hindrance(path, monkeypatch):
+    def refused(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(type(path), "hardlink_to", refused)
+    assert init(path, *ANSWERS, "--sink", "sqlite:///replica.db") == 0
+    assert (stat.S_IMODE(path.stat().st_mode), [each.name for each in path.parent.iterdir()]) == (0o600, [path.name])
+
+
+def test_a_dump_that_is_not_there_is_said(path, tmp_path, capsys):
+    assert init(path, *ANSWERS, "--sink", "sqlite:///replica.db", "--from-dump", str(tmp_path / "none")) == 2
+    assert "there is no such directory" in capsys.readouterr().err

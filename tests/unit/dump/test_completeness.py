@@ -6,6 +6,7 @@ import pytest
 
 from applier.dump.completeness import check_complete
 from applier.dump.inventory import inventory_of
+from applier.dump.moment import moment_of
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
 from tests.rig.dump_directory import HEADER, TS, dumpling
@@ -43,3 +44,11 @@ def test_a_file_of_mysqldump_says_that_it_is_complete_and_which_tables_it_makes(
     (tmp_path / "all.sql").write_text(text + "-- Dump completed on 2026-11-22\n")
     check_complete(inventory_of(tmp_path), 1)
     assert inventory_of(tmp_path).tables == [TableName("shop", "or`ders")]
+
+
+def test_a_damaged_file_is_named_without_a_traceback(tmp_path):
+    (tmp_path / "all.sql.gz").write_bytes(b"no gzip")
+    for read in (moment_of, inventory_of):
+        with pytest.raises(ConfigError, match="a file of the dump cannot be read") as caught:
+            read(tmp_path)
+        assert caught.value.facts["file"] == tmp_path / "all.sql.gz"
