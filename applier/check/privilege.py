@@ -16,7 +16,6 @@ ROWS: Final = ("SELECT", "INSERT", "DELETE")
 DDLS: Final = ("CREATE", "ALTER", "INDEX", "DROP", "REFERENCES", "CREATE VIEW", "SHOW VIEW", "TRIGGER")
 BOOKKEEPING: Final = (*ROWS, "UPDATE")
 MIGRATION: Final = ("CREATE", "ALTER", "INDEX", "DROP", "REFERENCES")
-PROCESS_REMEDY: Final = "GRANT PROCESS ON *.* TO the user: it shows which session blocks a DDL"
 ANYWHERE: Final = TableName("", "")
 
 
@@ -31,7 +30,8 @@ def privilege_findings(
     for schema in target_schemas(config, shared, patience_s):
         yield _of_schema(grants, user, schema, ROWS, DDLS)
     if not grants.allows("PROCESS", ANYWHERE):
-        yield warning("sink: privileges", "PROCESS is missing; it is optional", PROCESS_REMEDY)
+        missing = "PROCESS is missing; it is optional, and shows which session blocks a DDL"
+        yield warning("sink: privileges", missing, f"GRANT PROCESS ON *.* TO {_account(user)}")
 
 
 def target_schemas(config: Config, shared: SharedFacts, patience_s: float) -> list[str]:
@@ -61,6 +61,10 @@ def _of_schema(
 
 
 def _remedy(privileges: list[str], schema: str, user: str) -> str:
-    name, _, host = user.rpartition("@")
     pattern = schema.replace("`", "``").replace("_", "\\_")
-    return f"GRANT {', '.join(privileges)} ON `{pattern}`.* TO '{name}'@'{host}'"
+    return f"GRANT {', '.join(privileges)} ON `{pattern}`.* TO {_account(user)}"
+
+
+def _account(user: str) -> str:
+    name, _, host = user.rpartition("@")
+    return f"'{name}'@'{host}'"

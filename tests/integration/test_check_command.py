@@ -124,6 +124,35 @@ def test_missing_privileges_are_named_with_their_grant(tmp_path, capsys, kafka, 
     assert "CREATE VIEW" in lines["sink: privileges", "warning"]["detail"]
 
 
+SETTINGS = {"read_only": "ON", "local_infile": "OFF", "max_allowed_packet": "1048576"}
+
+
+@pytest.mark.on_one_server("mariadb", reason="MySQL has the same settings")
+def test_settings_of_the_server_are_right_after_the_statements_of_the_remedies(tmp_path, capsys, kafka, filled, mysql_url):
+    url = make_user(mysql_url, user="applier_lacks", without="PROCESS")
+    with closing(connect(mysql_url)) as connection, connection.cursor() as cursor:
+        cursor.execute(f"SELECT {', '.join(f'@@GLOBAL.{name}' for name in SETTINGS)}")
+        before = dict(zip(SETTINGS, cursor.fetchone(), strict=True))
+        try:
+            for name, value in SETTINGS.items():
+                cursor.execute(f"SET GLOBAL {name} = {value}")
+            _, lines = found(tmp_path, capsys, kafka.bootstrap_servers, [filled], url)
+            for level, check in [
+                ("error", "read_only"),
+                ("warning", "local_infile"),
+                ("warning", "max_allowed_packet"),
+                ("warning", "privileges"),
+            ]:
+                # Word by word, as far as it is a statement.
+                cursor.execute(lines[f"sink: {check}", level]["remedy"].partition(",")[0])
+            code, lines = found(tmp_path, capsys, kafka.bootstrap_servers, [filled], url)
+        finally:
+            for name, value in before.items():
+                cursor.execute(f"SET GLOBAL {name} = {value}")
+    assert code == 0, lines
+    assert [check for check, level in lines if check.startswith("sink: ") and level != "ok"] == []
+
+
 def test_a_server_that_does_not_answer_is_told_with_everything_else(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(everything, "PATIENCE_S", 0.5)
     code, lines = found(tmp_path, capsys, "127.0.0.1:1", ["cdc"], f"sqlite:///{tmp_path}/no/such/x.db")

@@ -5,7 +5,9 @@ import sys
 import time
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
+from applier.check import mysql_server
 from applier.check.examination import examine
 from applier.check.finding import Severity, of_error, ok
 from applier.check.machine import disk_findings, machine_memory, memory_finding, size_of
@@ -181,6 +183,24 @@ def test_few_rows_or_odd_times_say_nothing_of_the_zone():
 )
 def test_the_version_of_a_server_is_judged(version, level):
     assert version_finding(version).level is level
+
+
+class ZonelessServer:
+    """A server without zone tables: it knows offsets alone."""
+
+    def execute(self, statement, values):
+        if not values["zone"].startswith(("+", "-")):
+            raise OperationalError(str(statement), values, Exception(1298))
+
+    def rollback(self):
+        pass
+
+
+def test_a_server_without_zone_tables_knows_the_zone_as_an_offset():
+    found = mysql_server._zone(ZonelessServer(), "Asia/Singapore")
+    assert found.level is Severity.ERROR
+    assert "give source.time_zone as an offset" in found.remedy
+    assert mysql_server._zone(ZonelessServer(), "+08:00").level is Severity.OK
 
 
 @pytest.mark.parametrize(
