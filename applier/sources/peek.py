@@ -61,7 +61,7 @@ def follow(source: Source, choice: PeekChoice, begun: Mapping[Stream, Offset]) -
         extents = source.listing().extents
         is_quiet = True
         for stream in _chosen(extents, choice):
-            range_id = _new_range(stream, extents[stream], positions.get(stream))
+            range_id = _new_range(stream, extents[stream], positions.get(stream), choice.start)
             for found in read_range(source, range_id):
                 is_quiet = False
                 yield found
@@ -70,8 +70,9 @@ def follow(source: Source, choice: PeekChoice, begun: Mapping[Stream, Offset]) -
             time.sleep(POLL_S)
 
 
-def _new_range(stream: Stream, extent: PartitionExtent, position: Offset | None) -> RangeId:
-    if position is not None and extent.end < position:
+def _new_range(stream: Stream, extent: PartitionExtent, position: Offset | None, start: Offset | None) -> RangeId:
+    # At ``start`` nothing was read yet: an offset that the partition has not reached is waited for.
+    if position is not None and position != start and extent.end < position:
         remedy = "Start the command again: the topic was created again, or its records were deleted"
         raise SourceError("the partition ends before what was read of it", remedy=remedy, kind="recreated", **stream._asdict())
     return _range(stream, extent, position)

@@ -1,10 +1,14 @@
 """Peeking: the present records, stream by stream; no offset changes."""
 
+from contextlib import suppress
+from types import SimpleNamespace
+
 import pytest
 
 from applier.model.errors import SourceError
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, Stream
+from applier.sources import peek as peek_module
 from applier.sources.peek import PeekChoice, follow, peek
 from applier.sources.port import Record
 
@@ -76,3 +80,38 @@ def test_for_an_unknown_partition_the_error_names_the_known_ones():
     with pytest.raises(SourceError) as caught:
         places(topic="feed", partition=7)
     assert caught.value.remedy == "The partitions are: feed/0, feed/1, other/0"
+
+
+def followed(monkeypatch, choice, begun, change):
+    """What comes until it is quiet for the second time. ``change`` is called when it is quiet for the first time."""
+    waits = []
+
+    def wait(_):
+        if waits:
+            raise KeyboardInterrupt
+        waits.append(change())
+
+    monkeypatch.setattr(peek_module, "time", SimpleNamespace(sleep=wait))
+    found = []
+    with suppress(KeyboardInterrupt):
+        for stream, record in follow(ListedSource(), choice, begun):
+            found.append((stream, record.offset))
+    return found
+
+
+def test_an_offset_that_a_partition_has_not_reached_is_waited_for(monkeypatch):
+    begun = {ONE: Offset(12), TWO: Offset(12)}
+
+    def grow():
+        monkeypatch.setitem(HELD, ONE, [3, 4, 7, 8, 11, 12, 13])
+        monkeypatch.setitem(ENDS, ONE, 14)
+
+    assert followed(monkeypatch, PeekChoice(topic="feed", start=Offset(12)), begun, grow) == [(ONE, 12), (ONE, 13)]
+
+
+def test_a_partition_that_ends_before_what_was_read_of_it_stops_the_following(monkeypatch):
+    def shrink():
+        monkeypatch.setitem(ENDS, ONE, 5)
+
+    with pytest.raises(SourceError, match="ends before what was read"):
+        followed(monkeypatch, PeekChoice(topic="feed", start=Offset(3)), {ONE: Offset(9), TWO: Offset(2)}, shrink)
