@@ -4,6 +4,7 @@ The engine's decoder reads the records; nothing is applied, and no offset is sto
 Read ``changelog`` first: the columns of a row.
 """
 
+import logging
 import sys
 from importlib.util import find_spec
 
@@ -11,9 +12,14 @@ from pyspark.sql import SparkSession
 
 from applier.dataframe.source import ChangelogSource
 from applier.model.errors import ConfigError
+from applier.sources.kafka.settings import LOGGER as KAFKA_LOGGER
 from applier.spark.python_check import probe
 
 __all__ = ["ChangelogSource", "register"]
+
+# Spark's planning process configures no logging: Python would print each of librdkafka's lines, hundreds while a broker is away. The
+# error that ends the reading has the cause.
+KAFKA_LOGGER.addHandler(logging.NullHandler())
 
 
 def register(spark: SparkSession) -> None:

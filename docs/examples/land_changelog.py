@@ -28,13 +28,21 @@ def land(spark: SparkSession, options: dict[str, str], directory: str) -> None:
     query.awaitTermination()
 
 
+EMPTIED = r"(?i)^\s*(truncate|drop\s+table)\b"
+
+
 def row_at(changes: DataFrame, key: str, time: str) -> dict[str, object] | None:
-    """Return the row of a key as it was at a time; None: there was none. ``key``: the JSON object of the column ``key``."""
+    """Return the row of a key as it was at a time; None: there was none. ``key``: the JSON object of the column ``key``.
+
+    ``changes``: of one table. TRUNCATE and DROP TABLE are seen; DDLs that remove rows of a partition, or a schema, are not.
+    """
+    changes = changes.where(F.col("commit_time") <= F.lit(time).cast("timestamp"))
+    emptied = changes.where((F.col("op") == "ddl") & F.col("query").rlike(EMPTIED)).agg(F.max("commit_ts")).first()
     is_left = (F.col("op") == "delete") | (F.col("key") != key)  # or an update gave the row another key
     version = (
         changes.where(F.col("op").isin("insert", "update", "delete"))
         .where((F.col("key") == key) | (F.col("old_key") == key))
-        .where(F.col("commit_time") <= F.lit(time).cast("timestamp"))
+        .where(F.col("commit_ts") > (emptied[0] if emptied and emptied[0] else 0))
         # In one transaction a row may be deleted and written again: then it is there.
         .orderBy(F.col("commit_ts").desc(), is_left)
         .select(F.when(~is_left, F.col("after")).alias("row"))
