@@ -59,13 +59,13 @@ def spark_type(column: ColumnShape, digits: Digits | None = None) -> str:
 
 
 def wider(one: str, other: str) -> str:
-    """Return the type of a column that had both: the wider integer, or STRING."""
+    """Return the type of a column that had both: the wider integer; BINARY, which holds texts too; or STRING."""
     if one == other:
         return one
     ranks = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL(20,0)")
     if one in ranks and other in ranks:
         return max(one, other, key=ranks.index)
-    return "DOUBLE" if {one, other} == {"FLOAT", "DOUBLE"} else "STRING"
+    return {frozenset({"FLOAT", "DOUBLE"}): "DOUBLE", frozenset({"STRING", "BINARY"}): "BINARY"}.get(frozenset({one, other}), "STRING")
 
 
 def _decimal_type(digits: Digits) -> str:

@@ -93,7 +93,7 @@ class TableImages:
             try:
                 members[member] = None if column.value is None else convert(column.value)
             except ValueError as error:
-                raise self._misfit(member, error) from error
+                raise self._misfit(member, "BINARY" if isinstance(column.value, bytes) else "STRING", error) from error
         return members
 
     def _unknown(self, name: str) -> SourceError:
@@ -102,8 +102,8 @@ class TableImages:
             "a row has a column that the table did not have when its columns were read", remedy=remedy, kind="unknown_column", column=name
         )
 
-    def _misfit(self, name: str, cause: ValueError) -> SourceError:
-        wanted = ", ".join(f"`{each}` {'STRING' if each == name else kind.simpleString().upper()}" for each, kind in self.columns)
+    def _misfit(self, name: str, fitting: str, cause: ValueError) -> SourceError:
+        wanted = ", ".join(f"`{each}` {fitting if each == name else kind.simpleString().upper()}" for each, kind in self.columns)
         return SourceError(
             f"a value does not fit the type of its column: {cause}",
             remedy=f'Give the column a type that holds it, for instance by the option columns="{wanted}"',

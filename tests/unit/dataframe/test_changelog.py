@@ -125,6 +125,14 @@ def test_a_column_that_nobody_knows_stops_unless_the_columns_were_named():
     assert row["after"] == {"ID": 1}
 
 
+@pytest.mark.parametrize(("value", "fitting"), [(column(252, 1, "/wA="), "BINARY"), (column(8, 0, 2**40), "STRING")])
+def test_a_value_that_does_not_fit_names_a_type_that_holds_it(value, fitting):
+    struct = StructType([StructField("a", IntegerType())])
+    with pytest.raises(SourceError, match="does not fit") as caught:
+        rows((head(), {"u": {"a": value}}), images=TableImages.of_struct(struct, "UTC", is_strict=True))
+    assert f'columns="`a` {fitting}"' in caught.value.remedy
+
+
 def schema(image, names=NAMES):
     return StructType([StructField(name, image if name in {"before", "after"} else StringType()) for name in names])
 

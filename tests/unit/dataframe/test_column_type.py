@@ -51,6 +51,7 @@ def test_a_decimal_has_the_scale_of_its_values(values, wanted):
         ("INT", "STRING", "STRING"),
         ("FLOAT", "DOUBLE", "DOUBLE"),
         ("DATE", "INT", "STRING"),
+        ("BINARY", "STRING", "BINARY"),
     ],
 )
 def test_a_column_that_was_modified_has_the_type_that_holds_both(one, other, wanted):
