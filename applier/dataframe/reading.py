@@ -30,6 +30,8 @@ RETENTION_REMEDY: Final = (
     "A streaming query needs a new checkpoint directory, and misses what was deleted"
 )
 
+RECREATED_REMEDY: Final = "Make the DataFrame again: it has the records of the new topic"
+
 
 class RangePartition(InputPartition):
     """One task's range. ``value`` is the ``RangeId``."""
@@ -77,17 +79,45 @@ class RangeRows:
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
+@dataclass(frozen=True)
+class FixedRange:
+    """The records of a DataFrame, by their offsets and the ids of their topics."""
+
+    ranges: tuple[RangeId, ...]
+    topic_ids: Mapping[str, str]
+
+    @classmethod
+    def of_present(cls, options: ChangelogOptions) -> "FixedRange":
+        """Choose from what is there now. SourceError: Kafka does not answer, or an offset is gone."""
+        with open_source(options.kafka) as source:
+            ranges = tuple(range_of(options, source))
+            return cls(ranges, source.topic_ids())
+
+    def check(self, options: ChangelogOptions) -> None:
+        """SourceError if a topic was created again since: it has other records at these offsets."""
+        with open_source(options.kafka) as source:
+            extents = source.listing().extents
+            ends = position_document({one.stream: one.end for one in self.ranges}, self.topic_ids)
+            try:
+                check_topics(ends, source.topic_ids(), extents)
+            except SourceError as error:
+                raise SourceError(error.message, remedy=RECREATED_REMEDY, **error.facts) from error
+
+
 @dataclass
 class BatchReader(DataSourceReader):
-    """Reads ``ranges``, which are those of the DataFrame: each action reads the same records."""
+    """Reads the records of a DataFrame: each action reads the same ones. ``fixed`` None: those of now."""
 
     rows: RangeRows
-    ranges: tuple[RangeId, ...]
-    per_task: int
+    options: ChangelogOptions
+    fixed: FixedRange | None
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return the tasks."""
-        return [RangePartition(one) for one in divided(self.ranges, self.per_task)]
+        """Return the tasks. SourceError if they would read other records."""
+        if self.fixed is not None:
+            self.fixed.check(self.options)
+        fixed = self.fixed or FixedRange.of_present(self.options)
+        return [RangePartition(one) for one in divided(fixed.ranges, self.options.records_per_task)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield the rows of one task."""
@@ -142,7 +172,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target = {stream: extent.end for stream, extent in extents.items()}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return the tasks of a batch."""
+        """Return the tasks of a batch. SourceError as ``latestOffset``."""
+        # A batch that is repeated after a crash comes here first: its offsets are those of a topic that may have gone since.
+        source = self._opened()
+        extents = chosen_extents(self._options, source.listing())
+        check_topics(end, source.topic_ids(), extents)
         return [RangePartition(one) for one in divided(ranges_between(start, end), self._options.records_per_task)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
@@ -158,9 +192,3 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._source is None:
             self._source = open_source(self._options.kafka)
         return self._source
-
-
-def present_ranges(options: ChangelogOptions) -> tuple[RangeId, ...]:
-    """Return what a DataFrame reads. SourceError: Kafka does not answer, or an offset is gone."""
-    with open_source(options.kafka) as source:
-        return tuple(range_of(options, source))

@@ -8,7 +8,7 @@ from pyspark.sql.types import StructType
 from applier.dataframe.changelog import ChangelogRows, schema_text, table_columns_of
 from applier.dataframe.image import JsonImages, TableImages
 from applier.dataframe.options import ChangelogOptions, read_options
-from applier.dataframe.reading import BatchReader, RangeRows, StreamReader, present_ranges
+from applier.dataframe.reading import BatchReader, FixedRange, RangeRows, StreamReader
 from applier.dataframe.table_columns import columns_of
 from applier.model.errors import ConfigError
 from applier.model.range_report import RangeId
@@ -21,7 +21,7 @@ FORMAT = "ticdc"
 class ChangelogSource(DataSource):
     """Gives the changelog's schema and its readers. Its range is fixed by ``schema``, when the DataFrame is made."""
 
-    _ranges: tuple[RangeId, ...] | None = None
+    _fixed: FixedRange | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -32,18 +32,17 @@ class ChangelogSource(DataSource):
         """Return the columns; those of the images, with the option ``table``, are found in the records."""
         options = self._read()
         # Kept with this object, which Spark pickles now: each action on the DataFrame reads the same records.
-        self._ranges = present_ranges(options)
+        self._fixed = FixedRange.of_present(options)
         if options.table is None:
             return schema_text()
-        columns = options.columns or self._found_columns(options, self._ranges)
+        columns = options.columns or self._found_columns(options, self._fixed.ranges)
         return schema_text(columns)
 
     def reader(self, schema: StructType) -> BatchReader:
         """Return the reader of a DataFrame."""
         options = self._read()
-        # Without a range, the schema was given by the caller.
-        ranges = present_ranges(options) if self._ranges is None else self._ranges
-        return BatchReader(_rows(options, schema), ranges, options.records_per_task)
+        # Without a range the schema was given by the caller.
+        return BatchReader(_rows(options, schema), options, self._fixed)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - PySpark's name
         """Return the reader of a streaming query."""

@@ -200,6 +200,12 @@ def test_columns_by_name_spare_the_search_and_leave_others_out(spark, filled):
     assert frame.where("op = 'insert'").orderBy("offset").select("after.*").collect() == [(1, "a"), (2, None)]
 
 
+def test_a_column_that_held_texts_and_bytes_is_binary(spark, kafka, topic):
+    send(kafka, topic, changed(1, image(1, b=column(252, BINARY, "/wA="))), changed(2, image(2, b=text("x"))))
+    frame = changes(spark, {"bootstrap_servers": kafka.bootstrap_servers, "topics": topic}, table="shop.orders")
+    assert [bytes(r.b) for r in frame.orderBy("offset").select("after.b").collect()] == [b"\xff\x00", b"x"]
+
+
 def example():
     spec = importlib.util.spec_from_file_location("land_changelog", ROOT / "docs" / "examples" / "land_changelog.py")
     module = importlib.util.module_from_spec(spec)
@@ -210,11 +216,12 @@ def example():
 def test_the_example_lands_a_table_in_parquet_by_and_by_and_shows_a_row_as_it_was(spark, kafka, filled, tmp_path):
     options = {**filled, "table": "shop.orders", "max_records_per_batch": "5"}
     example().land(spark, options, str(tmp_path))
-    send(kafka, filled["topics"], changed(60, image(2, "again")))
+    truncation = record((head(ts(90), t=2), {"q": "TRUNCATE TABLE `orders`", "t": 11}))
+    send(kafka, filled["topics"], changed(60, image(2, "again")), truncation)
     example().land(spark, options, str(tmp_path))
 
     landed = spark.read.parquet(str(tmp_path / "rows"))
-    assert sorted((r.partition, r.offset) for r in landed.collect()) == [(0, n) for n in [0, 1, 2, 3, 4, 5, 7]]
+    assert sorted((r.partition, r.offset) for r in landed.collect()) == [(0, n) for n in [0, 1, 2, 3, 4, 5, 7, 8]]
 
     def name_at(key, second):
         row = example().row_at(landed, json.dumps({"id": key}, separators=(",", ":")), f"2025-06-01T12:00:{second:02}Z")
@@ -222,28 +229,39 @@ def test_the_example_lands_a_table_in_parquet_by_and_by_and_shows_a_row_as_it_wa
 
     assert [name_at(1, second) for second in (0, 2, 3, 4)] == [None, "a", "b", None], "the key was changed at 4"
     assert name_at(9, 4) == "b"
-    versions = [example().row_at(landed, '{"id":2}', f"2025-06-01T12:{minute}Z") for minute in ("00:02", "00:05", "01:00")]
-    assert [None if v is None else v["name"] for v in versions] == [None, None, "again"]
+    versions = [example().row_at(landed, '{"id":2}', f"2025-06-01T12:{minute}Z") for minute in ("00:02", "00:05", "01:00", "01:30")]
+    assert [None if v is None else v["name"] for v in versions] == [None, None, "again", None], "the table was emptied at 01:30"
     assert versions[0] == {"id": 2, "name": None, "amount": None}
+
+
+def forget_the_end_of_batches(directory):
+    # As after a death between the offsets and the commit of a batch: Spark runs the batch again, with the offsets it has noted.
+    for part in ("checkpoint/commits", "rows/_spark_metadata"):
+        for file in (directory / part).iterdir():
+            file.unlink()
 
 
 def test_a_batch_that_is_repeated_has_the_same_rows_and_a_topic_that_was_created_again_stops_the_query(spark, kafka, filled, tmp_path):
     example().land(spark, filled, str(tmp_path))
     before = sorted(r.offset for r in spark.read.parquet(str(tmp_path / "rows")).where("partition = 0").collect())
-    # As after a death between the offsets and the commit of a batch: Spark runs the batch again, with the offsets it has noted.
-    for file in (tmp_path / "checkpoint" / "commits").iterdir():
-        file.unlink()
-    for file in (tmp_path / "rows" / "_spark_metadata").iterdir():
-        file.unlink()
+    forget_the_end_of_batches(tmp_path)
     send(kafka, filled["topics"], changed(60, image(2, "again")))
     example().land(spark, filled, str(tmp_path))
     after = sorted(r.offset for r in spark.read.parquet(str(tmp_path / "rows")).where("partition = 0").collect())
     assert after == [*before, 7]
 
+    frame = changes(spark, filled)
     kafka.delete_topic(filled["topics"])
     kafka.create_topic(filled["topics"], 2, retention_ms="-1")
     send(kafka, filled["topics"], *history(), *history())
     with pytest.raises(Exception, match="deleted and created again"):
         example().land(spark, filled, str(tmp_path))
+    with pytest.raises(Exception, match=r"deleted and created again.*Make the DataFrame again"):
+        frame.collect()
+    assert changes(spark, filled).count() == 12
+    forget_the_end_of_batches(tmp_path)
+    with pytest.raises(Exception, match="deleted and created again"):
+        example().land(spark, filled, str(tmp_path))
+    assert not list((tmp_path / "rows" / "_spark_metadata").glob("[0-9]*")), "the batch is not repeated with other records"
     example().land(spark, filled, str(tmp_path / "new"))
     assert spark.read.parquet(str(tmp_path / "new" / "rows")).count() == 12
