@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from textwrap import wrap
 from types import MappingProxyType
 from typing import Final, assert_never
 
@@ -24,6 +25,9 @@ OPERATION_WIDTH: Final = 8
 MAX_TABLE_WIDTH: Final = 40
 WIDE: Final = 120
 """From this width on each line has the date. On a narrower terminal the date has a line of its own, where it changes."""
+WHOLE: Final = frozenset({"error", "ddl"})
+"""What is never cut: a text that does not fit stands below its line. Of a row, the first part of its key tells enough."""
+INDENT: Final = " " * 4
 DATE_LENGTH: Final = len("2025-01-01 ")
 
 
@@ -50,7 +54,7 @@ class EventTable:
 
     def header(self) -> str:
         """Return the names of the columns."""
-        return self._joined("TIME (UTC)", "TSO", "OP", "PLACE", "TABLE", "KEY")
+        return self._cut(self._joined("TIME (UTC)", "TSO", "OP", "PLACE", "TABLE", "KEY"))
 
     def lines(self, inspected: Inspected) -> Iterator[str]:
         """Yield the lines of one record."""
@@ -73,16 +77,22 @@ class EventTable:
             if date != self._date:
                 self._date = date
                 yield date
-        line = self._joined(time, "" if ts is None else str(ts), operation, place, table, text)
+        head = time, "" if ts is None else str(ts), operation, place, table
+        lines = [self._joined(*head, text)]
+        if self.width is not None and operation in WHOLE and len(lines[0]) > self.width:
+            lines = [self._joined(*head, ""), *wrap(text, self.width, initial_indent=INDENT, subsequent_indent=INDENT)]
         colour = COLOURS.get(operation)
-        yield typer.style(line, fg=colour) if self._colours and colour else line
+        for line in map(self._cut, lines):
+            yield typer.style(line, fg=colour) if self._colours and colour else line
 
     def _joined(self, time: str, ts: str, operation: str, place: str, table: str, text: str) -> str:
         time_width = TIME_WIDTH - DATE_LENGTH if self._is_narrow else TIME_WIDTH
         self.place_width = max(self.place_width, len(place))
         self._table_width = max(self._table_width, min(len(table), MAX_TABLE_WIDTH))
         head = f"{time:{time_width}} {ts:{TS_WIDTH}} {operation:{OPERATION_WIDTH}} {place:{self.place_width}}"
-        line = f"{head} {table:{self._table_width}} {text}".rstrip()
+        return f"{head} {table:{self._table_width}} {text}".rstrip()
+
+    def _cut(self, line: str) -> str:
         return line if self.width is None or len(line) <= self.width else line[: self.width - 1] + "…"
 
 

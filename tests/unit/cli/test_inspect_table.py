@@ -79,6 +79,14 @@ def test_at_80_columns_the_date_has_a_line_where_it_changes():
     assert sum(line.startswith("2023-") for line in lines) == 2
 
 
+def test_why_a_record_cannot_be_read_is_never_cut():
+    why = "the record's key does not begin with protocol version 1"
+    lines = list(EventTable(80).lines(Inspected(Place(Stream("feed", 2), Offset(1)), ProtocolError(why, kind="version"))))
+    assert max(map(len, lines)) <= 80
+    assert lines[0].split() == ["error", "feed/2@1"]
+    assert " ".join(line.strip() for line in lines[1:]) == f"unreadable (version): {why}"
+
+
 @pytest.mark.parametrize("content", [[row(HOSTILE)], [row(1, table=HOSTILE)], ProtocolError(HOSTILE, kind="json")])
 def test_control_characters_of_upstream_do_not_reach_the_terminal(content):
     for line in EventTable().lines(Inspected(Place(Stream("feed", 2), Offset(1)), content)):
