@@ -65,7 +65,7 @@ def summary(findings: Iterable[CheckFinding], path: Path) -> str:
     if errors:
         return f"{count(errors, 'error')}, {count(warnings, 'warning')}: correct the errors, then run this command again"
     hint = f"start the replica with: applier run --config {path}"
-    return f"{count(len(levels), 'check')} passed, {count(warnings, 'warning')}: {hint}"
+    return f"{count(levels.count(Severity.OK), 'check')} passed, {count(warnings, 'warning')}: {hint}"
 
 
 def _print(finding: CheckFinding) -> None:

@@ -66,6 +66,12 @@ class LoadTarget:
         """The socket that the URL names; empty: none."""
         return str(sink_url(self.settings.url).query.get("unix_socket", ""))
 
+    @property
+    def arguments(self) -> list[str]:
+        """The address and the user for a command line. MySQL's client reads a login file (.mylogin.cnf) after every option file."""
+        reached = ["--socket", self.socket] if self.socket else ["--host", self.host, "--port", str(self.port)]
+        return [*reached, "--user", self.user]
+
     def options(self, program: LoaderProgram) -> list[str]:
         """Return the lines of an option file."""
         password = sink_url(self.settings.url).password
@@ -110,13 +116,10 @@ def option_file(target: LoadTarget, program: LoaderProgram) -> Iterator[Path]:
 
 def myloader_command(program: LoaderProgram, target: LoadTarget, options: Path, directory: Path, threads: int) -> list[str]:
     """Return the call of myloader. It writes no binary log unless it is told to, and the sink's own replicas need it."""
-    reached = ["--socket", target.socket] if target.socket else ["--host", target.host, "--port", str(target.port)]
     return [
         program.path,
         f"--defaults-file={options}",
-        *reached,
-        "--user",
-        target.user,
+        *target.arguments,
         "--threads",
         str(threads),
         "--directory",
@@ -137,7 +140,7 @@ def client_command(program: LoaderProgram, target: LoadTarget, options: Path, sc
         f"SET SESSION sql_mode='NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES{strict}', foreign_key_checks=0, unique_checks=0, "
         f"time_zone='{target.time_zone}', collation_server=utf8mb4_bin"
     )
-    command = [program.path, f"--defaults-file={options}", "--batch", "--binary-mode", "--default-character-set=utf8mb4"]
+    command = [program.path, f"--defaults-file={options}", *target.arguments, "--batch", "--binary-mode", "--default-character-set=utf8mb4"]
     return [*command, "--max-allowed-packet=1G", f"--init-command={session}", *([f"--database={schema}"] if schema else [])]
 
 

@@ -62,6 +62,12 @@ def test_the_configuration_is_one_that_the_program_reads(tmp_path, monkeypatch):
     assert config.sink.password_file is not None
 
 
+def test_there_are_as_many_tasks_as_requested_cores():
+    (container,) = of_kind("Deployment")["spec"]["template"]["spec"]["containers"]
+    # Without a limit, local[*] would start a task per core of the node, in the memory of a few.
+    assert f'master = "local[{container["resources"]["requests"]["cpu"]}]"' in of_kind("ConfigMap")["data"]["applier.toml"]
+
+
 def test_every_secret_file_of_the_configuration_is_in_the_secret():
     config = of_kind("ConfigMap")["data"]["applier.toml"]
     assert set(re.findall(r"/run/secrets/applier/([\w-]+)", config)) == set(of_kind("Secret")["stringData"])

@@ -1,9 +1,11 @@
 """What is read of a dump's directory: its timestamp, its files, and what cannot be loaded."""
 
+from pathlib import Path
+
 import pytest
 
 from applier.dump.inventory import FileKind, inventory_of
-from applier.dump.loader import LoaderProgram, LoadTarget, find_loader, option_file
+from applier.dump.loader import LoaderProgram, LoadTarget, client_command, find_loader, option_file
 from applier.dump.moment import moment_of
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
@@ -92,6 +94,13 @@ def test_the_programs_reach_the_server_of_the_url_and_no_socket():
         'password="p\\\\w\\""',
     ]
     assert not path.exists()
+
+
+def test_the_client_is_told_its_server_on_the_command_line_which_no_login_file_overrides():
+    target = LoadTarget(SinkSettings(url="mysql+pymysql://u:secret@localhost:3307/"))
+    command = client_command(LoaderProgram("mysql", "mysql"), target, Path("options.cnf"), "shop")
+    assert command[1:8] == ["--defaults-file=options.cnf", "--host", "127.0.0.1", "--port", "3307", "--user", "u"]
+    assert not any("secret" in part for part in command)
 
 
 def test_a_loader_that_is_not_there_is_refused(monkeypatch):
