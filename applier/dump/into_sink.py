@@ -112,7 +112,7 @@ def starting_ts_of(config: Config, directory: Path, given: Ts | None) -> Ts:
 
 
 def check_file_times(directory: Path, inventory: Inventory) -> None:
-    """Refuse files that are older than the dump: an earlier dump in the same directory has left them. ConfigError names them."""
+    """Refuse files from before or after the dump: another dump into the same directory has left them. ConfigError names them."""
     metadata = directory / METADATA[0]
     if not metadata.is_file():
         return
@@ -121,14 +121,17 @@ def check_file_times(directory: Path, inventory: Inventory) -> None:
         return
     lasted_s = (datetime.fromisoformat(times["Finished"]) - datetime.fromisoformat(times["Started"])).total_seconds()
     # By the times of files alone: the metadata's clock has no zone, and may be another machine's.
-    oldest = metadata.stat().st_mtime - lasted_s - SLACK_S
-    old = [file.path.name for file in inventory.files if file.path.stat().st_mtime < oldest]
-    if old:
+    newest = metadata.stat().st_mtime + SLACK_S
+    times_of = {file.path.name: file.path.stat().st_mtime for file in inventory.files}
+    old = [name for name, at in times_of.items() if at < newest - lasted_s - 2 * SLACK_S]
+    # Dumpling writes the metadata last: a dump that failed later has left newer files beside them.
+    foreign = old or [name for name, at in times_of.items() if at > newest]
+    if foreign:
         raise ConfigError(
-            "files are older than the dump: they may be of another dump",
+            f"files are {'older' if old else 'newer'} than the dump: they may be of another dump",
             remedy="Dump into an empty directory. If a copy has changed the times of the files, use --accept-file-times",
-            files=", ".join(old[:5]),
-            count=len(old),
+            files=", ".join(foreign[:5]),
+            count=len(foreign),
         )
 
 

@@ -18,8 +18,10 @@ from applier.dump.whole_file import tables_of
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
 
-IGNORED: Final = re.compile(r"metadata(\..*)?|.*-metadata|.*-checksum|checkpoint.*|\..*|README.*|.*\.log", re.IGNORECASE)
-"""Files about a dump, which hold none of its rows."""
+IGNORED: Final = re.compile(
+    r"\..*|(?!.*\.sql(\.\w+)?$)(metadata(\..*)?|.*-metadata|.*-checksum|checkpoint.*|README.*|.*\.log)", re.IGNORECASE
+)
+"""Files about a dump, which hold none of its rows. A schema may be called ``checkpoint`` or ``metadata``, too."""
 
 
 class FileKind(IntEnum):

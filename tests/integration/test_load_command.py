@@ -119,11 +119,12 @@ def test_a_start_that_is_not_the_dumps_is_removed(load, tmp_path, schema):
     assert load(directory)[0] == 0
 
 
-def test_files_of_an_earlier_dump_are_refused(load, tmp_path, schema):
+@pytest.mark.parametrize(("by_s", "word"), [(3600, "older"), (-3600, "newer")])
+def test_files_of_another_dump_are_refused(load, tmp_path, schema, by_s, word):
     directory = dumpling(tmp_path / "dump", schema)
-    age(directory / f"{schema}.orders.000000001.sql", 3600)
+    age(directory / f"{schema}.orders.000000001.sql", by_s)
     code, text = load(directory)
-    assert (code, "files are older than the dump" in text, f"{schema}.orders.000000001.sql" in text) == (2, True, True)
+    assert (code, f"files are {word} than the dump" in text, f"{schema}.orders.000000001.sql" in text) == (2, True, True)
     assert load(directory, "--accept-file-times")[0] == 0
 
 

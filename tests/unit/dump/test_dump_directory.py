@@ -71,6 +71,13 @@ def test_a_file_that_cannot_be_loaded_is_named_and_never_passed_over(tmp_path, n
     assert caught.value.facts["files"] == name
 
 
+@pytest.mark.parametrize("schema", ["checkpoint", "metadata", "readme"])
+def test_no_schema_is_taken_for_files_about_the_dump(tmp_path, schema):
+    for name in ("metadata.partial.1", "README.md", "checkpoint.json", "shop.orders-checksum"):
+        (tmp_path / name).touch()
+    assert TableName(schema, "orders") in inventory_of(dumpling(tmp_path, schema)).tables
+
+
 def test_rows_without_their_table_are_of_another_dump(tmp_path):
     (dumpling(tmp_path) / "shop.old.000000000.sql").touch()
     with pytest.raises(ConfigError, match=r"rows of shop\.old"):
