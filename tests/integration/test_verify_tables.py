@@ -240,6 +240,7 @@ def test_a_query_that_takes_too_long_ends_with_a_remedy(url):
         with pytest.raises(FatalSinkError, match="ran for too long") as caught:
             compare(url, statement_timeout_s=1)
     assert "--chunk-rows" in caught.value.remedy
+    assert wrong(compare(url, statement_timeout_s=60)) == {}
 
 
 # --- rows on their way ---------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import json
 from base64 import b64encode
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -93,16 +94,73 @@ def test_the_options_of_a_storage_are_corrected(newcomer, feed, goes_on):
         goes_on()
 
 
-def test_upstreams_tidb_is_set_where_large_rows_are_read(newcomer):
+@pytest.fixture
+def key_alone(newcomer):
+    """A replica whose next event is a row that upstream must be asked for."""
     feed = begun(newcomer)
     feed.write((head(21, ohk=True), {"u": {"id": integer_key(1)}}))
     feed.everywhere(resolved(30))
-    newcomer.fails("catchup", 3, "only its handle key was sent")
+
+
+@contextmanager
+def tidb(**types):
     with tidb_server() as server:
-        server.create(10, "shop", "orders", {"id": "int(11)", "note": "varchar(20)"}, ["id"])
+        server.create(10, "shop", "orders", types or {"id": "int(11)", "note": "varchar(20)"}, [next(iter(types), "id")])
+        yield server
+
+
+@pytest.fixture
+def upstream(key_alone):
+    with tidb() as server:
         server.write(21, "shop", "orders", id=1, note="large")
-        newcomer.change({"source.upstream": server.url})
-        newcomer.succeeds("catchup")
+        yield server
+
+
+def test_upstreams_tidb_is_set_where_large_rows_are_read(newcomer, upstream, goes_on):
+    newcomer.fails("catchup", 3, "only its handle key was sent")
+    newcomer.change({"source.upstream": upstream.url})
+    goes_on()
+
+
+def test_the_address_of_another_server_is_corrected(newcomer, upstream, goes_on):
+    newcomer.change({"source.upstream": "mysql+pymysql://reader@127.0.0.1:1/"})
+    newcomer.fails("catchup", 3, "upstream failed while")
+    with tidb() as other:
+        newcomer.change({"source.upstream": other.url})
+        # A proxy between, which gives the snapshot to another session.
+        other.before_each = lambda sql: setattr(other, "is_shared", "tidb_snapshot" in sql)
+        newcomer.fails("catchup", 3, "has not taken the snapshot")
+        other.before_each, other.is_shared = lambda _sql: None, False
+        del other.variables["tidb_snapshot"]
+        newcomer.fails("catchup", 2, "source.upstream is not a TiDB server")
+    for wrong, code in ((tidb_server(), 6), (tidb(other="int(11)"), 6)):
+        with wrong as other:
+            newcomer.change({"source.upstream": other.url})
+            newcomer.fails("catchup", code)
+    with tidb(id="varchar(9)", note="varchar(20)") as other:
+        other.write(21, "shop", "orders", id="x", note="large")
+        other.write(21, "shop", "orders", id="1", note="large")
+        newcomer.change({"source.upstream": other.url})
+        newcomer.fails("catchup", 3, "does not fit")
+    newcomer.change({"source.upstream": upstream.url})
+    goes_on()
+
+
+def test_the_user_of_upstream_is_granted_the_table(newcomer, upstream, goes_on):
+    newcomer.change({"source.upstream": upstream.url})
+    upstream.denied.add(("shop", "orders"))
+    newcomer.fails("catchup", 3, "upstream refuses access")
+    upstream.denied.clear()
+    goes_on()
+
+
+def test_a_row_that_upstream_has_no_longer_is_loaded_by_hand_and_skipped(newcomer, upstream):
+    newcomer.change({"source.upstream": upstream.url})
+    upstream.gc_below = 100
+    said = newcomer.fails("catchup", 6, "upstream no longer has the rows of this time")
+    newcomer.sql("INSERT INTO \"shop.orders\" VALUES (1, 'large')")
+    newcomer.follow(said, only="skip")
+    newcomer.succeeds("catchup")
     assert newcomer.rows() == [(1, "large")]
 
 
