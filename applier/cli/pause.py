@@ -1,5 +1,6 @@
 """``applier pause``: the daemon keeps the replica and reads nothing, until ``applier resume``."""
 
+import shlex
 from typing import Final
 
 from applier.cli.ddl import open_sink_of
@@ -23,8 +24,9 @@ def pause(config: ConfigPath = DEFAULT_CONFIG) -> None:
     with open_sink_of(settings) as sink:
         overview = sink.overview()  # refuses a sink without bookkeeping, or with that of another version
         before = sink.pauses.begin(operator())
+    way_on = "applier resume" if config == DEFAULT_CONFIG else f"applier resume --config {shlex.quote(str(config))}"
     if before is None:
         is_alive = overview.owner is not None and overview.owner.state is OwnerState.ALIVE
-        print_line(f"paused: {settings.name}. {OF_RUN if is_alive else OF_NONE}. To continue: applier resume")
+        print_line(f"paused: {settings.name}. {OF_RUN if is_alive else OF_NONE}. To continue: {way_on}")
     else:
-        print_line(f"already paused: {settings.name}, by {before.said_by} at {utc_text(before.said_at)}")
+        print_line(f"already paused: {settings.name}, by {before.said_by} at {utc_text(before.said_at)}. To continue: {way_on}")

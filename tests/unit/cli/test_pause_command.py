@@ -19,7 +19,9 @@ def test_a_pause_and_its_end_say_what_follows(config, capsys):
     run(["migrate", "-c", config])
     capsys.readouterr()
     assert run(["pause", "-c", config]) == 0
-    assert capsys.readouterr().out.startswith("paused: orders. No run is alive.")
+    said = capsys.readouterr().out
+    assert said.startswith("paused: orders. No run is alive.")
+    assert said.endswith(f"To continue: applier resume --config {config}\n")
     assert run(["pause", "-c", config]) == 0
     assert capsys.readouterr().out.startswith("already paused: orders, by ")
     assert run(["resume", "-c", config]) == 0
