@@ -16,11 +16,14 @@ FORMS: Final = 'Write earliest, latest, a time such as 2025-06-01T12:00:00Z, or 
 
 
 def chosen_extents(options: ChangelogOptions, listing: Listing) -> dict[Stream, PartitionExtent]:
-    """Return the partitions that the options choose. SourceError: there is none."""
+    """Return the partitions that the options choose. SourceError: one of them is in no topic."""
     chosen = {s: e for s, e in sorted(listing.extents.items()) if options.partitions is None or s.partition in options.partitions}
-    if not chosen:
-        names = ", ".join(map(str, sorted(listing.extents)))
-        raise SourceError("no partition is chosen", remedy=f"The partitions are: {names}", kind="unknown_partition")
+    # A partition that was left out in silence would be rows that nobody misses.
+    unknown = (options.partitions or frozenset()) - {stream.partition for stream in chosen}
+    if unknown or not chosen:
+        names, wanted = ", ".join(map(str, sorted(listing.extents))), ", ".join(map(str, sorted(unknown)))
+        message = f"the option partition names what no topic has: {wanted}" if unknown else "there is no partition to read"
+        raise SourceError(message, remedy=f"The partitions are: {names}", kind="unknown_partition")
     return chosen
 
 

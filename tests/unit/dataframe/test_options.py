@@ -103,6 +103,7 @@ def test_a_large_range_is_read_by_several_tasks_and_an_empty_one_by_none():
         ({"columns": "id INT"}, "Name the table too"),
         ({"partition": "x"}, "no list of numbers"),
         ({"partition": "5"}, "The partitions are: feed/0, feed/1"),
+        ({"partition": "0,5"}, "names what no topic has: 5"),
         ({"on_unreadable": "quarantine"}, "Write one of: stop, keep"),
         ({"max_records_per_batch": "0"}, "at least 1"),
         ({"kafka.enable.auto.commit": "true"}, "cannot set"),
