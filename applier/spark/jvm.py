@@ -10,7 +10,9 @@ blocks). Code that stops one mutes the JVM before: an operator must not take the
 
 import atexit
 import os
+import sys
 import time
+import traceback
 from contextlib import suppress
 from threading import Event, Thread
 from typing import IO, Any, Final
@@ -18,6 +20,7 @@ from typing import IO, Any, Final
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
+from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
@@ -39,6 +42,9 @@ def start_jvm(conf: SparkConf, plain: SparkConf | None = None) -> None:
     ``plain``: what it starts with the second time: without what may be damaged (a class archive crashes Java then).
     """
     _muted.clear()
+    for server in (AccumulatorTCPServer, AccumulatorUnixServer):
+        # Its own would write to standard error, whatever form the log has.
+        server.handle_error = report_server_error  # type: ignore[method-assign, assignment]
     if SparkContext._gateway is not None:  # noqa: SLF001 - a process has one JVM for all of its contexts, and this is where it is kept
         return
     with suppress(PySparkRuntimeError):
@@ -63,6 +69,13 @@ def _start(conf: SparkConf) -> None:
         raise
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - what SparkContext(gateway=…) itself begins with
     atexit.register(_end, gateway.proc, forwarder)
+
+
+def report_server_error(_server: object, _request: object, _client_address: object) -> None:
+    """Log what failed in PySpark's server for the JVM, which would print its traceback. The end of the JVM is reported by who needs it."""
+    if not isinstance(sys.exception(), EOFError | OSError):
+        for line in traceback.format_exc().splitlines(keepends=True):
+            _entries.feed(line)
 
 
 def mute_jvm() -> None:

@@ -72,6 +72,7 @@ def test_a_daemon_outlives_its_python_workers_and_its_java_process(tmp_path, moc
         ended = program.wait()
         assert ended.code == 0, ended.stderr
         assert "the Spark session ended during a job" in ended.stderr or "lost with the previous Spark session" in ended.stderr
+        assert "Exception occurred during processing of request" not in ended.stderr
         assert program.orphans() == []
     assert world.wrong_in(url) == []
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from applier.spark.jvm import forward
+from applier.spark.jvm import forward, report_server_error, show_output
 
 INCUBATOR = "WARNING: Using incubator modules: jdk.incubator.vector\n"
 PROGRAM = """
@@ -79,6 +79,20 @@ def test_output_is_read_to_its_end_even_if_standard_error_is_closed(monkeypatch)
     output = io.StringIO("one\ntwo\n")
     forward(output)
     assert output.closed
+
+
+@pytest.mark.parametrize(
+    ("error", "logged"), [(EOFError(), []), (ConnectionResetError("gone"), []), (ValueError("a defect"), ["ValueError: a defect"])]
+)
+def test_pyspark_prints_no_traceback_of_a_jvm_that_has_ended(error, logged, caplog, capsys):
+    with caplog.at_level("WARNING", logger="applier"):
+        try:
+            raise error
+        except (EOFError, OSError, ValueError):
+            report_server_error(None, None, None)
+        show_output()
+    assert [record.cause for record in caplog.records] == logged
+    assert capsys.readouterr().err == ""
 
 
 def test_without_java_the_error_says_what_spark_needs():
