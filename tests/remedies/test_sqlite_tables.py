@@ -132,3 +132,11 @@ def test_a_damaged_file_is_restored_from_a_backup(newcomer, feed):
     path.write_bytes(backup)
     newcomer.succeeds("catchup")
     assert newcomer.rows() == [(1, "new")]
+
+
+def test_a_table_whose_columns_take_all_names_of_the_rowid_is_written_by_its_key(newcomer, feed):
+    newcomer.sql(f"ALTER TABLE {TABLE} RENAME TO kept", f"CREATE TABLE {TABLE} (id INT, note TEXT, rowid INT, oid INT, _rowid_ INT)")
+    feed.write(order(24, 1))
+    feed.everywhere(resolved(30))
+    newcomer.succeeds("catchup")
+    assert newcomer.rows() == [(1, "new", None, None, None)]

@@ -42,7 +42,10 @@ class SqliteDialect:
                 single,
                 ")",
             )
-            rows = [["NULL"]] if nulls else []
+            # The rowid is needed for NULL only: a table whose columns take all its names has none.
+            if not nulls:
+                return
+            rows = [["NULL"]]
         yield from cut_rows(
             self.max_bytes,
             self.max_rows,
