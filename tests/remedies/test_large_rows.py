@@ -164,6 +164,14 @@ def test_a_row_that_upstream_has_no_longer_is_loaded_by_hand_and_skipped(newcome
     assert newcomer.rows() == [(1, "large")]
 
 
+def test_a_row_that_upstream_does_not_have_is_skipped(newcomer, key_alone):
+    with tidb() as server:
+        newcomer.change({"source.upstream": server.url})
+        newcomer.follow(newcomer.fails("catchup", 3, "upstream has no row with this key"), only="skip")
+        newcomer.succeeds("catchup")
+    assert newcomer.rows() == []
+
+
 def test_a_column_of_a_type_that_tidb_lacks_is_left_out_of_the_changefeed(newcomer):
     feed = begun(newcomer)
     feed.write(row(21, id=column(3, KEY, 1), note=text("x"), area=column(255, 0, "AAAA")))
