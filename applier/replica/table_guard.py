@@ -3,12 +3,11 @@
 Asks the sink, writes nothing. ``applier.planner.table_check`` defines what a difference is, and what explains one.
 """
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Protocol
 
 from applier.model.events import DdlEvent, FoldedName, TableName
-from applier.planner.table_check import Acceptance, Difference, DifferenceKind, Evidence, UniqueIndex, differences_of
-from applier.sinks.port import Sink
+from applier.planner.table_check import Acceptance, Difference, DifferenceKind, Evidence, SinkTable, UniqueIndex, differences_of
 from applier.telemetry.log_event import LogEvent
 
 Note = Callable[..., None]
@@ -16,10 +15,22 @@ MAX_NAMED = 10
 """Differences that one message names at most."""
 
 
+class ExaminedSink(Protocol):
+    """What the check asks of a ``Sink``."""
+
+    def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
+        """Examine the tables; missing ones are left out."""
+        ...
+
+    def statements(self) -> Sequence[DdlEvent]:
+        """Read upstream's statements that are done or skipped, by ts."""
+        ...
+
+
 class TableGuard:
     """Checks tables of one sink. Not thread-safe. ``note`` logs each accepted difference once per run."""
 
-    def __init__(self, sink: Sink, accept: Acceptance, note: Note) -> None:
+    def __init__(self, sink: ExaminedSink, accept: Acceptance, note: Note) -> None:
         self._sink, self._accept, self._note = sink, accept, note
         self._noted: set[tuple[FoldedName, str]] = set()
         self._evidence: Evidence | None = None

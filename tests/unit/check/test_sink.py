@@ -1,9 +1,13 @@
 """What ``applier check`` says about a sink that no run has seen yet."""
 
+import sqlite3
+from contextlib import closing
+
 from applier.check.finding import Severity
 from applier.check.shared_facts import SharedFacts
-from applier.check.sink import examine_sink
+from applier.check.sink import TABLES, examine_sink
 from applier.config import load_config
+from applier.model.events import TableName
 
 
 def test_a_file_that_does_not_exist_yet_is_no_error_and_is_not_made(tmp_path):
@@ -13,3 +17,21 @@ def test_a_file_that_does_not_exist_yet_is_no_error_and_is_not_made(tmp_path):
     found = list(examine_sink(config, SharedFacts()))
     assert [finding.level for finding in found] == [Severity.OK, Severity.OK]
     assert not file.exists()
+
+
+def test_tables_of_a_sink_without_bookkeeping_are_checked_and_absent_ones_are_counted(tmp_path):
+    file, shared = tmp_path / "replica.db", SharedFacts()
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute('CREATE TABLE "shop.a" (id INTEGER PRIMARY KEY)')
+        connection.execute("PRAGMA journal_mode = WAL")
+    source = {"bootstrap_servers": "127.0.0.1:1", "topics": ["cdc"]}
+    config = load_config(None, {"source": source, "sink": {"url": f"sqlite:///{file}"}}, environment={})
+    shared.set_tables(frozenset({TableName("shop", "a"), TableName("shop", "b")}))
+    assert "passes for 1 table; 1 other of the topics not there yet" in tables_line(config, shared).detail
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute('CREATE TRIGGER mine AFTER INSERT ON "shop.a" BEGIN DELETE FROM "shop.a"; END')
+    assert tables_line(config, shared).level is Severity.ERROR
+
+
+def tables_line(config, shared):
+    return next(finding for finding in examine_sink(config, shared, patience_s=1) if finding.check == TABLES)
