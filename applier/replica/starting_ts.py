@@ -1,5 +1,7 @@
 """From which timestamp a replica begins: what the operator says, what the sink was loaded from, and what the replica was created with."""
 
+from shlex import quote
+
 from applier.model.errors import ConfigError, NeedsOperator
 from applier.model.position import NO_TS, Ts
 from applier.sinks.loaded_dump import LoadedDump
@@ -22,7 +24,7 @@ def starting_ts(configured: Ts, progress: Progress | None, dump: LoadedDump | No
     if not dump.is_whole:
         raise NeedsOperator(
             "the sink holds a part of a dump only: its load runs, or has failed",
-            remedy=f"Wait for `applier load`, or load the dump again: applier load {dump.directory} --overwrite",
+            remedy=f"Wait for `applier load`, or load the dump again: `applier load {quote(dump.directory)} --overwrite`",
             start_ts=dump.start_ts,
             loaded_by=dump.loaded_by,
         )
