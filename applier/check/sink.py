@@ -31,6 +31,8 @@ TABLES: Final = "sink: tables"
 NEWER: Final = "revision"
 """The fact of the error about bookkeeping tables of a newer applier."""
 MISSING: Final = "missing_revisions"
+FIRST: Final = "0001"
+"""The revision that makes the bookkeeping."""
 
 
 def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | None = None) -> Iterator[CheckFinding]:
@@ -47,13 +49,14 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
         # Without retries: somebody waits for the answer. In UTC: whether the server knows the zone is a finding of its own.
         settings = replace(config.sink_settings(retries=0), time_zone="UTC")
         with open_sink(settings) as sink:
-            overview = None
+            overview, is_older = None, False
             try:
                 overview = sink.overview()
             except FatalSinkError as error:
                 if MISSING not in error.facts:
                     yield of_error(BOOKKEEPING if NEWER in error.facts else REACHED, error)
                     return
+                is_older = FIRST not in str(error.facts[MISSING]).split()
             # At the beginning of a run only its command line tells the start.
             if patience_s is not None:
                 dump = sink.loaded_dump.read() if overview is not None else None
@@ -61,7 +64,8 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
             if not config.sink.is_sqlite:
                 yield from examine_mysql(config, shared, patience_s=patience_s, is_new=overview is None)
             yield from _replica(config, overview)
-            if patience_s is not None:
+            # In older bookkeeping are statements that explain differences, and they cannot be read.
+            if patience_s is not None and not is_older:
                 yield from _tables(config, sink, overview, shared.tables(patience_s))
     except SinkError as error:
         yield of_error(REACHED, error)

@@ -8,6 +8,7 @@ from applier.check.shared_facts import SharedFacts
 from applier.check.sink import TABLES, examine_sink
 from applier.config import load_config
 from applier.model.events import TableName
+from tests.builders.first_version import text
 
 
 def test_a_file_that_does_not_exist_yet_is_no_error_and_is_not_made(tmp_path):
@@ -35,3 +36,15 @@ def test_tables_of_a_sink_without_bookkeeping_are_checked_and_absent_ones_are_co
 
 def tables_line(config, shared):
     return next(finding for finding in examine_sink(config, shared, patience_s=1) if finding.check == TABLES)
+
+
+def test_tables_beside_older_bookkeeping_are_left_to_the_run_that_upgrades_it(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "replica.db")) as connection:
+        connection.executescript(text("sqlite.sql"))
+    source = {"bootstrap_servers": "127.0.0.1:1", "topics": ["cdc"]}
+    config = load_config(None, {"source": source, "sink": {"url": f"sqlite:///{tmp_path}/replica.db"}}, environment={})
+    shared = SharedFacts()
+    shared.set_tables(frozenset({TableName("shop", "orders")}))
+    found = list(examine_sink(config, shared, patience_s=1))
+    assert [finding.level for finding in found if finding.check != TABLES] == [Severity.OK, Severity.OK]
+    assert TABLES not in {finding.check for finding in found}
