@@ -12,7 +12,7 @@ from applier.check.examination import examine
 from applier.check.finding import Severity, of_error, ok
 from applier.check.machine import disk_findings, machine_memory, memory_finding, size_of
 from applier.check.mysql_server import version_finding
-from applier.check.privilege import BOOKKEEPING, MIGRATION, _of_schema
+from applier.check.privilege import BOOKKEEPING, LATER, MIGRATION, _of_schema
 from applier.check.spark import java_finding, python_finding
 from applier.check.time_zone import zone_findings
 from applier.check.topic_events import resolved_findings
@@ -222,4 +222,9 @@ def test_grants_are_read_as_tidb_writes_them(grant):
     ],
 )
 def test_privileges_that_were_granted_table_by_table_refuse_no_replica_that_runs(grants, level):
-    assert _of_schema(Grants(grants), "u@%", "applier", BOOKKEEPING, MIGRATION).level is level
+    assert _of_schema(Grants(grants), "u@%", "applier", BOOKKEEPING, LATER).level is level
+
+
+def test_a_new_replica_needs_only_the_privileges_that_make_its_bookkeeping():
+    grants = ["GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX ON `applier`.* TO `u`@`%`"]
+    assert _of_schema(Grants(grants), "u@%", "applier", (*BOOKKEEPING, *MIGRATION), LATER).level is Severity.WARNING
