@@ -22,6 +22,15 @@ def test_a_missing_directory_is_made_by_the_command_of_the_remedy(newcomer, comm
     newcomer.succeeds("catchup")
 
 
+def test_a_directory_in_place_of_the_file_is_corrected_in_the_url(newcomer):
+    feed = WalkedFeed(newcomer)
+    feed.begin()
+    newcomer.configure(sink__url="sqlite:///.", source__topics=[feed.topic])
+    newcomer.fails("migrate", 4, "the SQLite file is a directory")
+    newcomer.configure(sink__url="sqlite:///replica.db", source__topics=[feed.topic])
+    newcomer.succeeds("catchup")
+
+
 @pytest.fixture
 def with_duplicates(newcomer):
     """A replica in which somebody has changed a row, so that a unique index of upstream cannot be made."""

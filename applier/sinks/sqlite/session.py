@@ -53,6 +53,8 @@ def open_engine(path: Path, lock_wait_timeout_s: int) -> Engine:
 
 def require_directory(path: Path) -> None:
     """FatalSinkError if the file's directory is missing. It is not made: a misspelt path would begin a second replica there."""
+    if path.is_dir():
+        raise FatalSinkError("the SQLite file is a directory", remedy="Give a file in [sink] url", path=str(path))
     if not path.parent.is_dir():
         raise FatalSinkError(
             "the directory of the database file does not exist",
