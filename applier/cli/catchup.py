@@ -1,10 +1,12 @@
 """``applier catchup``: apply what the topics hold now, stop, and print what was applied."""
 
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import typer
 
 from applier.cli.display import observer_for
+from applier.cli.interrupt import interrupts_announced
 from applier.cli.option import DEFAULT_CONFIG, TAKE_OVER_HELP, AsJson, ConfigPath, read_config, ts_of_time, tso
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.model.errors import ConfigError
@@ -45,7 +47,8 @@ def catchup(  # noqa: PLR0913 - one parameter per option of the command line
     is_json_log = settings.log.format == "json"
     if is_json_log:
         use_level(level_of(settings.log.level))
-    with observer_for(stderr_console(), silent=as_json or is_json_log) as observer:
+    announced = nullcontext() if is_json_log else interrupts_announced()
+    with observer_for(stderr_console(), silent=as_json or is_json_log) as observer, announced:
         result = catch_up(settings, options, observer)
     if as_json:
         print_json(as_object(result))

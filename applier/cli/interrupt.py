@@ -3,10 +3,13 @@
 import os
 import signal
 import sys
-from contextlib import suppress
-from typing import Final
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import current_thread, main_thread
+from typing import Final, NoReturn
 
 INTERRUPTED: Final = 130  # as shells report SIGINT: 128 + 2
+STOPPING: Final = b"\rstopping: what was applied stays. Ctrl-C again ends it at once\n"
 BEFORE_WORK: Final = b"interrupted: the command had not begun, so nothing has changed\n"
 
 
@@ -21,6 +24,28 @@ def let_interrupts_raise() -> None:
     """Let Ctrl-C raise KeyboardInterrupt again: a command begins, which may have something to close."""
     if signal.getsignal(signal.SIGINT) is _end:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def interrupts_announced() -> Iterator[None]:
+    """Say a sentence as soon as Ctrl-C arrives: to close what is open may take seconds, while Spark starts for instance."""
+    before = signal.getsignal(signal.SIGINT)
+    # Not where the caller ignores SIGINT; and only the main thread may set a handler.
+    if before is not signal.default_int_handler or current_thread() is not main_thread():
+        yield
+        return
+
+    def announce(_number: int, _frame: object) -> NoReturn:
+        signal.signal(signal.SIGINT, before)
+        # Without a lock of the streams: the main thread may hold it.
+        os.write(2, STOPPING)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, announce)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def end_as(code: int) -> None:

@@ -1,7 +1,13 @@
-"""Ctrl-C while the interpreter ends, after the command has said its result."""
+"""Ctrl-C while a command has something to close, and while the interpreter ends, after the command has said its result."""
 
+import signal
 import subprocess
 import sys
+from contextlib import contextmanager
+
+import pytest
+
+from applier.cli.interrupt import interrupts_announced
 
 ENDING = """
 import os, signal, sys
@@ -17,3 +23,20 @@ sys.exit(0)
 def test_ctrl_c_after_the_end_of_a_command_changes_neither_its_output_nor_its_exit_code():
     ended = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (3, "the result\n", "")
+
+
+def test_ctrl_c_is_answered_before_anything_is_closed(capfd):
+    before = signal.getsignal(signal.SIGINT)
+    said = []
+
+    @contextmanager
+    def open_until_read():
+        try:
+            yield
+        finally:
+            said.append(capfd.readouterr().err)
+
+    with pytest.raises(KeyboardInterrupt), interrupts_announced(), open_until_read():
+        signal.raise_signal(signal.SIGINT)
+    assert "Ctrl-C again ends it at once" in said[0]
+    assert signal.getsignal(signal.SIGINT) is before
