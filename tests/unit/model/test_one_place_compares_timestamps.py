@@ -20,7 +20,6 @@ ALLOWED = {
     ("dataframe/changelog.py", "ts <= MAX_TS"): "what a column of Spark can hold",
     ("dataframe/changelog.py", "ts > MAX_TS"): "what a column of Spark can hold",
     ("dataframe/table_columns.py", "ts >= found.ts"): "a running maximum: the newest description of a column",
-    ("dump/into_sink.py", "0 < start_ts <= MAX_TS"): "what a TSO can be",
     ("dump/moment.py", "len({moment.start_ts for moment in found}) > 1"): "how many there are",
     ("tasks/range_summary.py", "min_ts < self.min_ts"): "a running minimum",
     ("tasks/range_summary.py", "max_ts > self.max_ts"): "a running maximum",
