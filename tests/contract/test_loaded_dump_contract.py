@@ -71,7 +71,7 @@ def test_a_half_loaded_dump_stops_a_start(store):
     store.begin(DUMP)
     with pytest.raises(NeedsOperator) as caught:
         starting_ts(Ts(0), None, store.read())
-    assert "applier load /dumps/ä --overwrite" in caught.value.remedy
+    assert "applier load '/dumps/ä' --overwrite" in caught.value.remedy
 
 
 def test_a_replica_that_has_begun_keeps_its_start(store):
