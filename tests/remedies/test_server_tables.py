@@ -108,7 +108,7 @@ def test_the_default_of_a_schema_with_tables_is_changed_by_hand(newcomer, feed):
     feed.everywhere((CREATE_SCHEMA[0] | {"ts": 23, "scm": SCHEMA}, {"q": f"CREATE DATABASE {SCHEMA} COLLATE utf8mb4_unicode_ci", "t": 1}))
     feed.everywhere(resolved(30))
     said = newcomer.fails("catchup", 6, "holds tables")
-    feed.sql(said.remedy.partition("then run `")[2].partition("` in the sink")[0])
+    feed.sql(said.remedy.partition("this statement in the sink: ")[2].partition(";")[0])
     newcomer.succeeds("catchup")
 
 

@@ -45,9 +45,11 @@ _SHAPE = "Give the sink's table the definition that it has upstream"
 _SHAPE_AND_VALUES = f"{_SHAPE}. If a column was missing, give it upstream's values in existing rows"
 _MISSING_TABLE = "Create the table in the sink as upstream has it, with its rows, or restore the sink"
 _MISSING_SCHEMA = "Create the schema in the sink as upstream has it, with tables and rows. For the bookkeeping, run `applier migrate`"
-_OTHER_CHARSET = "Use a server that has the charset, or change the sink by hand, its rows included, then `applier ddl done`"
+_OTHER_CHARSET = (
+    "Use a server that has the charset, or change the sink by hand, its rows included, then `applier ddl done --ts … --table …`"
+)
 _WRITABLE = "Set [sink] url to a server that accepts writes"
-_ALREADY = "Compare the sink's table with upstream's, then `applier ddl done` or `applier ddl retry`"
+_ALREADY = "Compare the sink's table with upstream's, then `applier ddl done --ts … --table …` if it has the DDL's result, `applier ddl retry --ts … --table …` if not"
 
 _ROOM = (
     "Free space on the disks of the sink's server (data, logs, temporary files), or raise the limit of its tablespace: a daemon "
@@ -193,13 +195,17 @@ MEANINGS: Final[dict[int, ErrorMeaning]] = {
     4025: ErrorMeaning(ErrorVerdict.FATAL, "Drop the check that upstream does not have", shows_names=True, of_rows=True),
     # DDL that this server does not support.
     1115: ErrorMeaning(ErrorVerdict.FATAL, _OTHER_CHARSET, shows_names=True),
-    1235: ErrorMeaning(ErrorVerdict.FATAL, "Change the sink by hand, with its rows, then `applier ddl done`", shows_names=True),
+    1235: ErrorMeaning(
+        ErrorVerdict.FATAL, "Change the sink by hand, its rows included, then `applier ddl done --ts … --table …`", shows_names=True
+    ),
     1273: ErrorMeaning(
         ErrorVerdict.FATAL,
         "Name a collation of the server for it under [ddl.collations], and start the applier again",
         shows_names=True,
     ),
-    1286: ErrorMeaning(ErrorVerdict.FATAL, "Change the sink by hand, with its rows, then `applier ddl done`", shows_names=True),
+    1286: ErrorMeaning(
+        ErrorVerdict.FATAL, "Change the sink by hand, its rows included, then `applier ddl done --ts … --table …`", shows_names=True
+    ),
     6136: ErrorMeaning(ErrorVerdict.FATAL, "Make the sink's column a LONGTEXT: MySQL does not convert text to VECTOR", shows_names=True),
     3750: ErrorMeaning(
         ErrorVerdict.FATAL, "Set sql_require_primary_key = OFF on the server, or give the sink's user SESSION_VARIABLES_ADMIN"

@@ -30,7 +30,10 @@ class Comparison:
         )
         if found.outcome is Outcome.UNDECIDED:
             message = f"the outcome of the DDL is unknown after {cause}: {found.reason}"
-            remedy = "Look at the table in the sink. Run `applier ddl done` if the statement ran, `applier ddl retry` if it did not"
+            remedy = (
+                "Look at the table in the sink. Run `applier ddl done --ts … --table …` if the statement ran, "
+                "`applier ddl retry --ts … --table …` if it did not"
+            )
             raise NeedsOperator(message, remedy=remedy, **intent.facts)
         return found.outcome is Outcome.RAN
 

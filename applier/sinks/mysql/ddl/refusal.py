@@ -12,11 +12,12 @@ from applier.sinks.mysql.errors import code_of, is_known, translate
 
 LOCK_WAIT_TIMEOUT, NO_TABLE, DUPLICATE_ENTRY = 1205, 1146, 1062
 _OTHER_RESULT: Final = (
-    "Give the object in the sink upstream's definition and rows, then run `applier ddl done`. Or drop it, and start the applier again"
+    "Give the object in the sink upstream's definition and rows, then run `applier ddl done --ts … --table …`. "
+    "Or drop it, and start the applier again"
 )
 _BY_HAND: Final = (
-    "Change the sink by hand, its rows included, then run `applier ddl done`."
-    " Run `applier ddl skip` only if the sink does not need the statement"
+    "Change the sink by hand, its rows included, then run `applier ddl done --ts … --table …`."
+    " Run `applier ddl skip --ts … --table …` only if the sink does not need the statement"
 )
 
 

@@ -112,7 +112,7 @@ def _value(tokens: Sequence[Token], at: int) -> str:
 def _differs(ddl: DdlEvent, schema: str, found: SchemaDefault, change: str) -> NeedsOperator:
     return NeedsOperator(
         "the schema exists in the sink and holds tables, and its character set or collation differs from upstream's",
-        remedy=f"Correct the collations of its tables, then run `{change}` in the sink, and start the applier again",
+        remedy=f"Correct the collations of its tables, then run this statement in the sink: {change}; and start the applier again",
         schema=schema,
         found=f"{found.character_set} {found.collation}",
         commit_ts=ddl.commit_ts,
