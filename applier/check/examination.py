@@ -32,7 +32,7 @@ def _start(name: str, group: Group) -> "Queue[CheckFinding | None]":
         except ApplierError as error:
             queue.put(of_error(name, error))
         except Exception as error:  # noqa: BLE001 - a check that fails is no reason to stop a replica that may run well
-            queue.put(warning(name, f"could not be examined: {type(error).__name__}: {error}", DEFECT_REMEDY))
+            queue.put(warning(name, f"this check failed itself: {type(error).__name__}: {error}", DEFECT_REMEDY))
         finally:
             queue.put(None)
 
@@ -46,7 +46,7 @@ def _taken(name: str, queue: "Queue[CheckFinding | None]", until: float) -> Iter
         try:
             found = queue.get(timeout=max(0.0, until - time.monotonic()))
         except Empty:
-            yield warning(name, "was not examined in time", "Run `applier check` again")
+            yield warning(name, "no answer in time", "Run `applier check` again")
             return
         if found is None:
             return

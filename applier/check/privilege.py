@@ -1,7 +1,7 @@
 """Examines the privileges of the sink's user: on the bookkeeping and on the replicated schemas (sql/grants.sql)."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -12,12 +12,23 @@ from applier.model.events import TableName
 from applier.sinks.mysql.grants import Grants
 from applier.sinks.mysql.queries import QUERIES
 
+
+class Useful(NamedTuple):
+    """Privileges that a replica can run without, and what happens then."""
+
+    privileges: tuple[str, ...]
+    harm: str
+
+
 ROWS: Final = ("SELECT", "INSERT", "DELETE")
-DDLS: Final = ("CREATE", "ALTER", "INDEX", "DROP", "REFERENCES", "CREATE VIEW", "SHOW VIEW", "TRIGGER")
+DDLS: Final = Useful(
+    ("CREATE", "ALTER", "INDEX", "DROP", "REFERENCES", "CREATE VIEW", "SHOW VIEW", "TRIGGER"),
+    "a DDL that needs them will stop the replica",
+)
 BOOKKEEPING: Final = (*ROWS, "UPDATE")
 MIGRATION: Final = ("CREATE", "ALTER", "INDEX")
 """What making the tables of the bookkeeping takes. sql/grants.sql gives more, for migrations to come."""
-LATER: Final = (*MIGRATION, "DROP", "REFERENCES")
+LATER: Final = Useful((*MIGRATION, "DROP", "REFERENCES"), "an upgrade of the bookkeeping may need them")
 ANYWHERE: Final = TableName("", "")
 
 
@@ -46,16 +57,16 @@ def target_schemas(config: Config, shared: SharedFacts, patience_s: float) -> li
     return sorted(set({**known, **filtered, **seen}.values()))
 
 
-def _of_schema(grants: Grants, user: str, schema: str, needed: tuple[str, ...], useful: tuple[str, ...]) -> CheckFinding:
+def _of_schema(grants: Grants, user: str, schema: str, needed: tuple[str, ...], useful: Useful) -> CheckFinding:
     check, place = "sink: privileges", TableName(schema, "")
     missing = [name for name in needed if not grants.allows(name, place)]
     # Some servers are granted table by table. That is no reason to refuse a replica that runs: a table that is missing is named then.
     unknown = [name for name in missing if not grants.allows_on_a_table(name, schema)]
     if unknown:
         return problem(check, f"{user} lacks {', '.join(missing)} on {schema}.*", _remedy(missing, schema, user))
-    absent = [name for name in useful if not grants.allows(name, place)]
+    absent = [name for name in useful.privileges if not grants.allows(name, place)]
     if absent:
-        return warning(check, f"{user} lacks {', '.join(absent)} on {schema}.*: DDLs may stop the replica", _remedy(absent, schema, user))
+        return warning(check, f"{user} lacks {', '.join(absent)} on {schema}.*: {useful.harm}", _remedy(absent, schema, user))
     return ok(check, f"{user} has all on {schema}.*")
 
 

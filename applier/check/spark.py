@@ -54,12 +54,12 @@ def java_finding(environment: Mapping[str, str] | None = None, *, is_running: bo
     try:
         done = _output(["bash", "-c", JAVA_SCRIPT], {**inherited, "SPARK_HOME": home})
     except (OSError, subprocess.TimeoutExpired) as error:
-        return warning(check, f"could not be asked for its version: {error}", JAVA_REMEDY)
+        return warning(check, f"its version is not known: {error}", JAVA_REMEDY)
     version = _VERSION.search(done)
     if version is None:
-        return problem(check, "is not installed, or JAVA_HOME is wrong", JAVA_REMEDY)
+        return problem(check, "no Java was found: it is not installed, or JAVA_HOME names another directory", JAVA_REMEDY)
     if int(version[1]) < OLDEST_JAVA:
-        return problem(check, f"{version[1]} is too old for Spark", JAVA_REMEDY)
+        return problem(check, f"version {version[1]} is too old for Spark", JAVA_REMEDY)
     return ok(check, f"version {version[1]}")
 
 
