@@ -28,7 +28,7 @@ def refuse_future(ts: Ts) -> None:
     if datetime_of(ts).timestamp() > time.time() + CLOCK_S:
         raise ConfigError(
             "the timestamp is later than now: nothing was committed at it yet",
-            remedy="Check it: applier inspect shows the timestamp of each event. If you mean a later event, add --accept-future",
+            remedy="Check it: `applier inspect` shows the timestamp of each event. If you mean a later event, add --accept-future",
             ts=ts,
             time=time_text(ts),
         )

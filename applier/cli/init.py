@@ -112,7 +112,12 @@ def _start(dump: Path | None, given: int | None) -> tuple[Ts, str]:
     if moment is None:
         raise ConfigError("the dump does not say its timestamp", remedy="Give it with --start-ts instead of --from-dump", directory=dump)
     if given not in {None, moment.start_ts}:
-        raise ConfigError("--start-ts is not the timestamp of the dump", remedy="Use one of them", dump=moment.start_ts, given=given)
+        raise ConfigError(
+            "--start-ts is not the timestamp of the dump",
+            remedy="Leave out --start-ts: the dump says its own timestamp",
+            dump=moment.start_ts,
+            given=given,
+        )
     return moment.start_ts, str(moment.source)
 
 

@@ -229,7 +229,12 @@ def _record(source: Source, stream: Stream, offset: Offset) -> Record:
     choice = PeekChoice(topic=stream.topic, partition=stream.partition, start=offset, limit=1)
     found = next((record for _, record in peek(source, choice) if record.offset == offset), None)
     if found is None:
-        raise ConfigError("there is no record at this offset", remedy="See `applier inspect`", stream=str(stream), offset=offset)
+        raise ConfigError(
+            "there is no record at this offset",
+            remedy="`applier inspect` shows the records and their offsets",
+            stream=str(stream),
+            offset=offset,
+        )
     return found
 
 

@@ -139,6 +139,9 @@ def _still_open(found: Sequence[Skipped]) -> list[Skipped]:
     begun = [one for one in found if one.entry is not None and one.entry.error.endswith(AFTER_BEGIN)]
     passed = [one for one in found if one.is_passed]
     if begun or len(passed) == len(found):
-        remedy = "If it is in the quarantine, apply it with applier quarantine retry. A DDL must be run on the sink by hand"
+        remedy = (
+            "If it is in the quarantine, apply it: `applier quarantine list` shows its place, "
+            "`applier quarantine retry --stream … --offset …` applies it. A DDL must be run on the sink by hand"
+        )
         raise ConfigError("the replica has passed what was skipped: it cannot be undone", remedy=remedy)
     return [one for one in found if not one.is_passed]

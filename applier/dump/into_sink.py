@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import Final
 
 from applier.config import Config
@@ -154,5 +155,5 @@ def _check_replica(sink: Sink, directory: Path, *, overwrite: bool) -> None:
     dump = sink.loaded_dump.read()
     if dump is not None and not overwrite:
         state = "holds a dump already" if dump.is_whole else "holds a part of a dump: its load runs, or has failed"
-        remedy = f"To load it again, which drops its tables: applier load {directory} --overwrite"
+        remedy = f"To load it again, which drops its tables: `applier load {quote(str(directory))} --overwrite`"
         raise NeedsOperator(f"the sink {state}", remedy=remedy, directory=dump.directory, start_ts=dump.start_ts, loaded_by=dump.loaded_by)

@@ -57,6 +57,12 @@ class EventPlace(NamedTuple):
         whole = f"{self.stream}@{self.offset}"
         return whole if self.event == WHOLE_RECORD else f"{whole}#{self.event}"
 
+    @property
+    def options(self) -> str:
+        """The options of a command that name the place."""
+        whole = f"--stream {self.stream} --offset {self.offset}"
+        return whole if self.event == WHOLE_RECORD else f"{whole} --event {self.event}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectedEvent:

@@ -6,7 +6,6 @@ clock skew. What cannot be known (records that have expired, or cannot be read) 
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, PlacedRow
@@ -18,7 +17,10 @@ from applier.planner import key_names
 from applier.sources.port import Placed, Source, Unplaced
 from applier.sources.whole_range import read_whole
 
-CORRECT_BY_HAND: Final = "Correct the row in the sink by hand, then settle the entry with `applier quarantine drop`"
+
+def by_hand_remedy(place: EventPlace) -> str:
+    """Return what an operator does about a row that cannot be applied again."""
+    return f"Correct the row in the sink by hand, then settle the entry: `applier quarantine drop {place.options}`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ def refuse_later_events(source: Source, place: EventPlace, rows: Collection[Quar
         if extent.earliest > 0 and start <= extent.earliest:
             raise NeedsOperator(
                 "records since the event's commit have expired: the applier cannot check for later events",
-                remedy=CORRECT_BY_HAND,
+                remedy=by_hand_remedy(place),
                 place=place,
                 stream=str(stream),
             )
@@ -104,4 +106,4 @@ class _NewerRowSearch:
         return head.name.fold() in self._keys and may_follow(head.ts, self._since)
 
     def _refusal(self, message: str, stream: Stream, offset: Offset) -> NeedsOperator:
-        return NeedsOperator(message, remedy=CORRECT_BY_HAND, place=self._place, later=str(Place(stream, offset)))
+        return NeedsOperator(message, remedy=by_hand_remedy(self._place), place=self._place, later=str(Place(stream, offset)))

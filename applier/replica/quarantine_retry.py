@@ -18,7 +18,7 @@ from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import is_partial
 from applier.planner.statement import Statement
 from applier.planner.table_check import Acceptance
-from applier.replica.later_events import CORRECT_BY_HAND, QuarantinedRow, refuse_later_events
+from applier.replica.later_events import QuarantinedRow, by_hand_remedy, refuse_later_events
 from applier.replica.sink_tables import SinkTables, rekeyed_tables
 from applier.sinks.port import Sink
 from applier.sinks.progress import Progress, ProgressCommit
@@ -62,7 +62,8 @@ class QuarantineRetry:
             if isinstance(event, DdlEvent):
                 raise NeedsOperator(
                     f"the event holds a DDL: {event.query}",
-                    remedy="Run it on the sink by hand if it is missing there, then settle the entry with `applier quarantine drop`",
+                    remedy="Run it on the sink by hand if it is missing there, then settle the entry: "
+                    f"`applier quarantine drop {place.options}`",
                     place=place,
                 )
             if isinstance(event, PlacedRow):
@@ -78,7 +79,7 @@ class QuarantineRetry:
                 checkpoint_ts=progress.checkpoint_ts,
             )
         if is_in_dump(min(row.placed.commit_ts for row in rows), progress.start_ts):
-            raise NeedsOperator("the event is part of the dump that the sink was loaded from", remedy=CORRECT_BY_HAND, place=place)
+            raise NeedsOperator("the event is part of the dump that the sink was loaded from", remedy=by_hand_remedy(place), place=place)
 
     def _check_ledger(self, place: EventPlace, rows: Sequence[QuarantinedRow]) -> None:
         """Refuse a row whose table a DDL has touched since. The ledger is asked once, however many rows the record holds."""
@@ -89,7 +90,7 @@ class QuarantineRetry:
         for (ts, _, touches), _ in self._sink.ledger_since(Ts(min(since.values()))):
             for name, row_ts in since.items():
                 if may_follow(ts, row_ts) and (touches is None or name.is_covered(touches)):
-                    remedy = f"{CORRECT_BY_HAND}. The DDL: `applier ddl list --ts {ts}`"
+                    remedy = f"{by_hand_remedy(place)}. The DDL: `applier ddl list --ts {ts}`"
                     raise NeedsOperator("a DDL has touched the table since", remedy=remedy, place=place, table=str(name), ddl_ts=ts)
 
     def _write(self, place: EventPlace, rows: Sequence[QuarantinedRow], progress: Progress) -> int:
@@ -124,7 +125,7 @@ class QuarantineRetry:
             if is_same and event.state is QuarantineState.HELD and event.place != place:
                 raise NeedsOperator(
                     "the event holds some columns of its row, and another event of the row is quarantined too",
-                    remedy=CORRECT_BY_HAND,
+                    remedy=by_hand_remedy(place),
                     place=place,
                     other=event.place,
                 )
@@ -150,7 +151,7 @@ def _refuse_keyless(place: EventPlace, reported: Sequence[TableRows]) -> None:
     for table in reported:
         if not table.handle_key:
             # Later events may have added or taken away equal rows, and none of them says which row it means.
-            raise NeedsOperator("the event's table has no key", remedy=CORRECT_BY_HAND, place=place, table=str(table.name))
+            raise NeedsOperator("the event's table has no key", remedy=by_hand_remedy(place), place=place, table=str(table.name))
 
 
 def _reported(row: QuarantinedRow, stream: Stream) -> TableRows:

@@ -21,6 +21,7 @@ NO_SPACE: Final = ("No space left on device", "Disk quota exceeded")
 
 SPACE_REMEDY: Final = "Free space in spark.local.dir on each machine, or set a directory with more space under [spark.conf]"
 SESSION_REMEDY: Final = "See the output above and the system log. If Java ran out of memory, raise spark.driver.memory under [spark.conf]"
+PREPARED_AGAIN: Final = "The applier prepares them again by itself. If this repeats, the log above says why Spark ended"
 EXECUTORS_REMEDY: Final = "See the logs of the driver and of the executors"
 
 MAX_CAUSE: Final = 500
@@ -63,12 +64,12 @@ def named_task(error: Exception) -> int | None:
 
 def ranges_lost() -> JobAborted:
     """Return the error of segments whose ranges were cached by a Spark session that is gone."""
-    return JobAborted("the cached ranges were lost with the previous Spark session", remedy="See the output above")
+    return JobAborted("the cached ranges were lost with the previous Spark session", remedy=PREPARED_AGAIN)
 
 
 def segments_lost() -> JobAborted:
     """Return the error of prepared segments that were released, or that another Spark session has prepared."""
-    return JobAborted("the prepared segments are gone", remedy="They are prepared again")
+    return JobAborted("the prepared segments are gone", remedy=PREPARED_AGAIN)
 
 
 def _text(error: Exception) -> str:

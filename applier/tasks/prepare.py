@@ -22,6 +22,7 @@ Routed: TypeAlias = tuple[int, bytes | RoutedEnd | Failure]
 Planned: TypeAlias = tuple[int, Element]
 PlannedItem: TypeAlias = Statement | RejectedEvent | TransactionSet
 
+LATER: Final = "The applier writes it later by itself. If a run ends with this message, report it as a defect"
 ANNOUNCED: Final = 0
 """Where the announcements of all segments go, to be read by the driver; segment number n goes to n + 1."""
 
@@ -85,7 +86,7 @@ def _render_rows(plan: PreparePlan, reducer: int, items: Iterable[tuple[int, Pla
         for number, (_, item) in enumerate(items):
             if isinstance(item, Statement):
                 if item.phase is Phase.READ:
-                    raise NeedsOperator("a row without all of its columns waits for W", remedy="None is needed", table=item.table)
+                    raise NeedsOperator("a row that lacks columns cannot be written ahead", remedy=LATER, table=item.table)
                 # A bulk load is one statement per bucket: were each bucket dealt from the first writer on, the others would get none.
                 at = (reducer + number) % plan.writers + (0 if item.phase is Phase.DELETE else plan.writers)
                 yield parts[at].count(item)

@@ -148,7 +148,11 @@ class SqliteReader:
         if self._connection is None:
             # To connect would create an empty file, which the next reader takes for a replica without tables.
             if not self._path.exists():
-                raise FatalSinkError("there is no database file yet", remedy="Run the applier first", path=str(self._path))
+                raise FatalSinkError(
+                    "there is no database file yet",
+                    remedy="Run `applier catchup` first, which makes the file. Or correct [sink] url",
+                    path=str(self._path),
+                )
             connection = sqlite3.connect(
                 self._path, timeout=float(self._settings.lock_wait_timeout_s), isolation_level=None, check_same_thread=False
             )

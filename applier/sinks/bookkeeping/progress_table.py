@@ -200,6 +200,6 @@ def of_epoch(progress: Progress | None, epoch: int | None, name: str) -> Progres
             replica=name,
             epoch=progress.fence.epoch,
             own_epoch=epoch,
-            remedy="Look for a second applier with the same name",
+            remedy="`applier status` names that run. If two were started for one replica by mistake, stop one of them",
         )
     return progress

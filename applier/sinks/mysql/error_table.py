@@ -31,7 +31,7 @@ class ErrorMeaning(NamedTuple):
     of_rows: bool = False
 
 
-_GRANT = "Grant the privilege (sql/grants.sql)"
+_GRANT = "Grant the sink's user what the message says is denied: sql/grants.sql has all privileges"
 _LOGIN = (
     "Check user, password and host of [sink] url, and whether the server requires TLS for this user (tls_mode, tls_cert). The password may "
     "come from APPLIER_SINK__PASSWORD or password_file"
@@ -49,7 +49,10 @@ _OTHER_CHARSET = (
     "Use a server that has the charset, or change the sink by hand, its rows included, then `applier ddl done --ts … --table …`"
 )
 _WRITABLE = "Set [sink] url to a server that accepts writes"
-_ALREADY = "Compare the sink's table with upstream's, then `applier ddl done --ts … --table …` if it has the DDL's result, `applier ddl retry --ts … --table …` if not"
+_ALREADY = (
+    "Compare the sink's table with upstream's, then `applier ddl done --ts … --table …` if it has the DDL's result, "
+    "`applier ddl retry --ts … --table …` if not"
+)
 
 _ROOM = (
     "Free space on the disks of the sink's server (data, logs, temporary files), or raise the limit of its tablespace: a daemon "
@@ -129,12 +132,25 @@ MEANINGS: Final[dict[int, ErrorMeaning]] = {
         _MISSING_SCHEMA,
         shows_names=True,
     ),
-    1129: ErrorMeaning(ErrorVerdict.FATAL, "Run FLUSH HOSTS on the server", shows_names=True),
-    1130: ErrorMeaning(ErrorVerdict.FATAL, "Allow this host to connect", shows_names=True),
+    1129: ErrorMeaning(
+        ErrorVerdict.FATAL,
+        "Too many connections from this machine had failed. Run FLUSH HOSTS on the server "
+        "(MySQL 8.4: TRUNCATE TABLE performance_schema.host_cache)",
+        shows_names=True,
+    ),
+    1130: ErrorMeaning(
+        ErrorVerdict.FATAL,
+        "Give the sink's user an account for this machine's address: CREATE USER 'user'@'address', with the privileges of sql/grants.sql",
+        shows_names=True,
+    ),
     1142: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
     1143: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
     1227: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
-    1251: ErrorMeaning(ErrorVerdict.FATAL, "Use an authentication plugin that PyMySQL supports", shows_names=True),
+    1251: ErrorMeaning(
+        ErrorVerdict.FATAL,
+        "Give the sink's user an authentication plugin that PyMySQL supports: mysql_native_password or caching_sha2_password",
+        shows_names=True,
+    ),
     1298: ErrorMeaning(ErrorVerdict.FATAL, "Load the zone tables (mysql_tzinfo_to_sql), or give time_zone as an offset", shows_names=True),
     1370: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
     1410: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),

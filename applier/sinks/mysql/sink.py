@@ -83,7 +83,7 @@ class MysqlSink(SqlSink):
         def work(connection: Connection) -> Sequence[str]:
             if not take_lock(connection, MIGRATION_LOCK, self._settings.lock_timeout_s):
                 message = "another applier is migrating the bookkeeping tables"
-                raise RetryableSinkError(message, remedy="Try again in a moment")
+                raise RetryableSinkError(message, remedy="Wait until it has ended, then run the command again")
             try:
                 # Only where it is missing: the user may lack the privilege to create one.
                 schema = self._settings.schema

@@ -152,7 +152,9 @@ class FileLock:
 
     def _held(self) -> int:
         if self._descriptor is None:
-            raise Fenced("the lock of the database file is not held", remedy="Acquire the sink first", path=str(self.path))
+            raise Fenced(
+                "the lock of the database file is not held", remedy="This is a defect of applier: please report it", path=str(self.path)
+            )
         return self._descriptor
 
     def _beat(self) -> None:
