@@ -87,7 +87,7 @@ class ForeignOutput:
 
     def _is_repeated(self, facts: dict[str, Any]) -> bool:
         """Whether the same was logged a moment ago, but for numbers: Spark says it for each task, directory and attempt."""
-        now, said = time.monotonic(), VARYING.sub("#", f"{facts.get('source')} {facts['text']}")
+        now, said = time.monotonic(), VARYING.sub("#", f"{facts.get('source')} {facts['text']} {facts.get('cause')}")
         self._said = {text: at for text, at in self._said.items() if now - at < REPETITION_S}
         if said in self._said:
             return True

@@ -50,6 +50,18 @@ def test_what_spark_says_of_each_task_is_shown_once_in_a_while(caplog):
     ]
 
 
+def test_tracebacks_of_different_errors_are_not_one_that_repeats(caplog):
+    output = ForeignOutput("spark")
+    for error in ("ValueError: no such column", "KeyError: 'orders'", "KeyError: 'orders'"):
+        for line in WORKER_TRACEBACK.format(error=error).splitlines(keepends=True):
+            output.feed(line)
+        output.flush()
+    assert [entry.cause for entry in caplog.records if entry.levelno == logging.WARNING] == [
+        "ValueError: no such column",
+        "KeyError: 'orders'",
+    ]
+
+
 @pytest.mark.parametrize(
     ("error", "level"),
     [("ValueError: no such column", logging.WARNING), ("BrokenPipeError: [Errno 32] Broken pipe", logging.DEBUG)],
