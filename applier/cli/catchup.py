@@ -9,6 +9,7 @@ from applier.cli.display import observer_for
 from applier.cli.interrupt import interrupts_announced
 from applier.cli.option import DEFAULT_CONFIG, TAKE_OVER_HELP, AsJson, ConfigPath, read_config, ts_of_time, tso
 from applier.cli.output import print_json, print_line, stderr_console
+from applier.cli.remedy import remedy_for
 from applier.model.errors import ConfigError
 from applier.model.position import Ts
 from applier.model.segment import is_ahead
@@ -48,13 +49,13 @@ def catchup(  # noqa: PLR0913 - one parameter per option of the command line
     if is_json_log:
         use_level(level_of(settings.log.level))
     announced = nullcontext() if is_json_log else interrupts_announced()
-    with observer_for(stderr_console(), silent=as_json or is_json_log) as observer, announced:
+    with observer_for(stderr_console(), config, silent=as_json or is_json_log) as observer, announced:
         result = catch_up(settings, options, observer)
     if as_json:
         print_json(as_object(result))
     else:
         for line in as_lines(result, settings.sink.address):
-            print_line(line)
+            print_line(remedy_for(line, config))
 
 
 def _limit(until_ts: int | None, until_time: str | None) -> Ts | None:

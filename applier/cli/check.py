@@ -12,6 +12,7 @@ from applier.check.everything import examine_everything
 from applier.check.finding import CheckFinding, Severity
 from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line
+from applier.cli.remedy import remedy_for
 from applier.config import Config
 from applier.run.assembly import as_submitted
 from applier.sources.kafka.settings import LOGGER as KAFKA_LOGGER
@@ -41,7 +42,7 @@ def show(settings: Config, *, wait_s: float, as_json: bool = False, path: Path =
             if as_json:
                 print_json(finding.as_object())
             else:
-                _print(finding)
+                _print(finding, path)
     if not as_json:
         print_line(summary(findings, path))
     return FAILED if any(finding.level is Severity.ERROR for finding in findings) else 0
@@ -68,9 +69,10 @@ def summary(findings: Iterable[CheckFinding], path: Path) -> str:
     return f"{count(levels.count(Severity.OK), 'check')} passed, {count(warnings, 'warning')}: {hint}"
 
 
-def _print(finding: CheckFinding) -> None:
+def _print(finding: CheckFinding, path: Path) -> None:
     # click leaves the colours out where the output is no terminal.
     level = typer.style(f"{finding.level:<8}", fg=COLOURS[finding.level])
     typer.echo(f"{level} {finding.check}: {finding.detail}".encode("utf-8", "backslashreplace").decode())
     if finding.remedy:
-        print_line(f"         remedy: {finding.remedy}{'' if finding.remedy.endswith('.') else '.'}")
+        remedy = remedy_for(finding.remedy, path)
+        print_line(f"         remedy: {remedy}{'' if remedy.endswith('.') else '.'}")

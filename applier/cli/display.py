@@ -7,11 +7,13 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console, RenderableType
 from rich.live import Live
 
+from applier.cli.option import DEFAULT_CONFIG
 from applier.cli.output import fact
 from applier.cli.run_screen import progress_text, render_run
 from applier.telemetry.log import LOGGER_NAME
@@ -62,8 +64,8 @@ class PlainObserver:
 class LiveObserver:
     """Has the newest state drawn again and again, so that its clocks go on while nothing happens; notes scroll above it."""
 
-    def __init__(self, console: Console) -> None:
-        self._console, self._state = console, RunState()
+    def __init__(self, console: Console, config: Path = DEFAULT_CONFIG) -> None:
+        self._console, self._state, self._config = console, RunState(), config
 
     def update(self, state: RunState) -> None:
         """Take the newest state."""
@@ -76,17 +78,17 @@ class LiveObserver:
 
     def render(self) -> RenderableType:
         """Draw the newest state, as it is now."""
-        return render_run(self._state, time.time())
+        return render_run(self._state, time.time(), self._config)
 
 
 @contextmanager
-def observer_for(console: Console, *, silent: bool) -> Iterator[Observer]:
-    """Yield the observer for what standard error is: a terminal, or a file or pipe."""
+def observer_for(console: Console, config: Path = DEFAULT_CONFIG, *, silent: bool) -> Iterator[Observer]:
+    """Yield the observer for what standard error is: a terminal, or a file or pipe. ``config``: the file that shown commands name."""
     if silent:
         yield SilentObserver()
     elif console.is_terminal and not console.is_dumb_terminal:
         # transient: what remains on the screen is the result, not the last state.
-        observer = LiveObserver(console)
+        observer = LiveObserver(console, config)
         with Live(console=console, refresh_per_second=REFRESH_PER_S, transient=True, get_renderable=observer.render):
             yield observer
     else:

@@ -37,7 +37,7 @@ INTERRUPTED_COMMAND: Final = {
     "inspect": "nothing was changed",
     "status": "nothing was changed",
     "check": "nothing was changed",
-    "load": "the dump may be loaded in part. applier load --overwrite loads it again",
+    "load": "the dump may be loaded in part. The same command with --overwrite loads it again",
 }
 """Command -> what its end by Ctrl-C means. Where nothing is said here, the command did not finish."""
 

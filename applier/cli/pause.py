@@ -1,11 +1,11 @@
 """``applier pause``: the daemon keeps the replica and reads nothing, until ``applier resume``."""
 
-import shlex
 from typing import Final
 
 from applier.cli.ddl import open_sink_of
 from applier.cli.option import DEFAULT_CONFIG, ConfigPath, read_config
 from applier.cli.output import print_line
+from applier.cli.remedy import command_line
 from applier.sinks.overview import OwnerState
 from applier.telemetry.log import utc_text
 from applier.telemetry.wording import operator
@@ -24,7 +24,7 @@ def pause(config: ConfigPath = DEFAULT_CONFIG) -> None:
     with open_sink_of(settings) as sink:
         overview = sink.overview()  # refuses a sink without bookkeeping, or with that of another version
         before = sink.pauses.begin(operator())
-    way_on = "applier resume" if config == DEFAULT_CONFIG else f"applier resume --config {shlex.quote(str(config))}"
+    way_on = command_line("resume", config)
     if before is None:
         is_alive = overview.owner is not None and overview.owner.state is OwnerState.ALIVE
         print_line(f"paused: {settings.name}. {OF_RUN if is_alive else OF_NONE}. To continue: {way_on}")

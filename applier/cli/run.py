@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -28,7 +29,7 @@ def run(
     """
     settings = read_config(config)
     shutdown = Shutdown()
-    with shutdown_on_signals(shutdown, timeout_s=settings.run.shutdown_timeout_s), _observer(settings.log) as observer:
+    with shutdown_on_signals(shutdown, timeout_s=settings.run.shutdown_timeout_s), _observer(settings.log, config) as observer:
         # Signals are handled before the daemon is imported: Spark's Python side takes a second, and a SIGTERM in it ends with exit code 0.
         from applier.run.daemon import follow  # noqa: PLC0415 - after the signal handlers, see above
         from applier.run.preflight import refuse_wrong_setup  # noqa: PLC0415 - as above
@@ -38,12 +39,12 @@ def run(
 
 
 @contextmanager
-def _observer(log: LogConfig) -> Iterator[Observer]:
+def _observer(log: LogConfig, config: Path) -> Iterator[Observer]:
     """Show the run on a terminal. Elsewhere, and with JSON logs, the log is all there is."""
     console = stderr_console()
     # JSON is for a collector, also on the terminal that a container runtime may attach.
     is_drawn = log.format == "text" and console.is_terminal and not console.is_dumb_terminal
     if not is_drawn:
         use_level(level_of(log.level))
-    with observer_for(console, silent=not is_drawn) as observer:
+    with observer_for(console, config, silent=not is_drawn) as observer:
         yield observer

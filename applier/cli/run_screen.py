@@ -5,6 +5,7 @@ Two clocks: how long the run does what it does now (``writing for 12 s``), and h
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from rich.console import RenderableType
@@ -13,6 +14,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from applier.cli.option import DEFAULT_CONFIG
+from applier.cli.remedy import command_line
 from applier.telemetry.activity import DDL, FAILING, PAUSED, STREAM
 from applier.telemetry.failing import Failing
 from applier.telemetry.run_state import RunState
@@ -24,18 +27,18 @@ SPINNER: Final = Spinner("dots")
 STYLES: Final = {FAILING: "bold red", PAUSED: "yellow", STREAM: "yellow", DDL: "cyan"}
 
 
-def render_run(state: RunState, unix_s: float) -> RenderableType:
-    """Draw the state at ``unix_s``."""
+def render_run(state: RunState, unix_s: float, config: Path = DEFAULT_CONFIG) -> RenderableType:
+    """Draw the state at ``unix_s``. ``config`` is the file that the commands name which are shown."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     # Long texts continue in their own column; nothing is cut.
     table.add_column(overflow="fold")
-    for label, shown in _rows(state, unix_s):
+    for label, shown in _rows(state, unix_s, config):
         table.add_row(label, shown)
     return table
 
 
-def _rows(state: RunState, unix_s: float) -> Iterator[tuple[str, RenderableType]]:
+def _rows(state: RunState, unix_s: float, config: Path) -> Iterator[tuple[str, RenderableType]]:
     # A long segment changes no number for minutes; the spinner shows that the program is alive.
     SPINNER.update(text=Text(_doing(state, unix_s), style=STYLES.get(state.phase, "")))
     yield "now", SPINNER
@@ -43,10 +46,8 @@ def _rows(state: RunState, unix_s: float) -> Iterator[tuple[str, RenderableType]
         yield "failing", Text(_failing(state.failing, unix_s), style="bold red")
         yield "", Text(one_line(state.failing.error), style="red")
     if state.paused is not None:
-        yield (
-            "paused",
-            Text(f"for {duration(unix_s - state.paused.since_s)}, by {one_line(state.paused.said_by)}: applier resume", "yellow"),
-        )
+        since = f"for {duration(unix_s - state.paused.since_s)}, by {one_line(state.paused.said_by)}"
+        yield "paused", Text(f"{since}: {command_line('resume', config)}", "yellow")
     # Another run may own the replica until this one does: its numbers are not ours to show.
     if state.epoch is None:
         return
@@ -60,7 +61,7 @@ def _rows(state: RunState, unix_s: float) -> Iterator[tuple[str, RenderableType]
     if (stall := state.streams.stall) is not None:
         yield "stalled", Text(f"{stall.stream} shows no resolved event for {duration(stall.silent_s)}", "yellow")
     if state.quarantined:
-        yield "quarantine", Text(f"{count(state.quarantined, 'event')} to settle: applier quarantine list", "yellow")
+        yield "quarantine", Text(f"{count(state.quarantined, 'event')} to settle: {command_line('quarantine list', config)}", "yellow")
 
 
 def _doing(state: RunState, unix_s: float) -> str:

@@ -45,7 +45,7 @@ def status(
     )
     with StatusQuery(target) as query:
         first = query.ask()
-        with _screen(max_lag, as_json=as_json, watch=watch, shows_all=shows_all) as show:
+        with _screen(max_lag, View(shows_all=shows_all, config=config), as_json=as_json, watch=watch) as show:
             show(first)
             if watch:
                 keep_watching(query.ask, show, _pause)
@@ -73,7 +73,7 @@ def keep_watching(ask: Callable[[], ReplicaStatus], show: Show, pause: Callable[
 
 
 @contextmanager
-def _screen(max_lag: float | None, *, as_json: bool, watch: bool, shows_all: bool) -> Iterator[Show]:
+def _screen(max_lag: float | None, view: View, *, as_json: bool, watch: bool) -> Iterator[Show]:
     """Yield the function that shows a status, or a sentence that says why there is none now."""
     console = Console()
     is_drawn = not as_json and console.is_terminal and not console.is_dumb_terminal
@@ -84,13 +84,13 @@ def _screen(max_lag: float | None, *, as_json: bool, watch: bool, shows_all: boo
         if as_json:
             print_json({"problem": found} if isinstance(found, str) else _for_programs(found, max_lag))
         elif not is_drawn:
-            for line in [found] if isinstance(found, str) else as_lines(found, verdict_of(found, max_lag), View(shows_all=shows_all)):
+            for line in [found] if isinstance(found, str) else as_lines(found, verdict_of(found, max_lag), view):
                 print_line(line)
             if watch:
                 print_line("")
         else:
-            view = View(console.width, shows_all)
-            drawn = found if isinstance(found, str) else render_status(found, verdict_of(found, max_lag), view)
+            wide = view._replace(width=console.width)
+            drawn = found if isinstance(found, str) else render_status(found, verdict_of(found, max_lag), wide)
             if live is not None:
                 live.update(drawn, refresh=True)
             else:

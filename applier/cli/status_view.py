@@ -3,10 +3,13 @@
 import textwrap
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from rich.text import Text
 
+from applier.cli.option import DEFAULT_CONFIG
+from applier.cli.remedy import command_line, remedy_for
 from applier.cli.stream_lines import stream_lines
 from applier.model.position import NO_TS, Ts
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
@@ -30,10 +33,14 @@ DIED: Final = "it did not store how it ended: it was killed, or could not reach 
 
 
 class View(NamedTuple):
-    """How a status is shown. ``width``: of the terminal (None: lines as long as they are); ``shows_all``: every stream of many."""
+    """How a status is shown. ``width``: of the terminal (None: lines as long as they are); ``shows_all``: every stream of many.
+
+    ``config`` is the file that the commands name which are shown.
+    """
 
     width: int | None = None
     shows_all: bool = False
+    config: Path = DEFAULT_CONFIG
 
 
 class Fact(NamedTuple):
@@ -59,7 +66,7 @@ def render_status(status: ReplicaStatus, verdict: Verdict, view: View) -> Text:
 
 def _lines(status: ReplicaStatus, verdict: Verdict, view: View) -> Iterator[tuple[str, str, str]]:
     """Yield each line: what of it is a label, all of it, and its style."""
-    for fact in (Fact("health", verdict.reason, HEALTH_STYLES[verdict.health]), *_facts(status)):
+    for fact in (Fact("health", verdict.reason, HEALTH_STYLES[verdict.health]), *_facts(status, view.config)):
         first = f"{fact.label:{LABEL_WIDTH}}  "
         width = None if view.width is None else max(20, view.width - len(first))
         for number, text in enumerate([fact.text] if width is None else textwrap.wrap(fact.text, width) or [""]):
@@ -72,7 +79,7 @@ def _lines(status: ReplicaStatus, verdict: Verdict, view: View) -> Iterator[tupl
             yield "", row.text, "yellow" if row.is_holding else ""
 
 
-def _facts(status: ReplicaStatus) -> Iterator[Fact]:
+def _facts(status: ReplicaStatus, config: Path) -> Iterator[Fact]:
     """Yield what is known of the whole replica."""
     overview, live = status.overview, status.live
     yield Fact("replica", f"{status.replica} in {status.sink}")
@@ -84,18 +91,18 @@ def _facts(status: ReplicaStatus) -> Iterator[Fact]:
         yield Fact("watermark", f"{time_text(status.watermark)}{held}")
     if not status.sink_problem:
         yield _owner(overview.owner)
-        yield from _end(status)
+        yield from _end(status, config)
     if live is not None:
         yield from _live(live, status.asked_at_s)
-    yield from _pause(status)
+    yield from _pause(status, config)
     for entry in overview.undecided:
         yield Fact("DDL", one_line(f"{_state_of(entry, overview.owner)}: {entry.ddl.query}"), "yellow")
         # A live run settles it, and holds the lock that the command needs.
         if not _is_running(overview.owner):
-            table = one_line(str(entry.ddl.name))
-            yield Fact("", f"to settle it: applier ddl done|retry|skip --ts {entry.ddl.commit_ts} --table {table}", "yellow")
+            place = f" --ts {entry.ddl.commit_ts} --table {one_line(str(entry.ddl.name))}"
+            yield Fact("", f"to settle it: {command_line('ddl done|retry|skip', config, place)}", "yellow")
     if overview.quarantined:
-        yield Fact("quarantine", f"{count(overview.quarantined, 'event')} to settle: applier quarantine list", "yellow")
+        yield Fact("quarantine", f"{count(overview.quarantined, 'event')} to settle: {command_line('quarantine list', config)}", "yellow")
     if status.kafka_problem:
         yield Fact("kafka", one_line(f"{status.kafka_problem}: the end offsets are unknown"), "yellow")
 
@@ -119,7 +126,7 @@ def _owner(view: OwnerView | None) -> Fact:
     return Fact("owner", text, STYLES[view.state])
 
 
-def _end(status: ReplicaStatus) -> Iterator[Fact]:
+def _end(status: ReplicaStatus, config: Path) -> Iterator[Fact]:
     """Say why no run is there."""
     overview = status.overview
     if overview.progress is None and overview.last_end is None:
@@ -130,10 +137,10 @@ def _end(status: ReplicaStatus) -> Iterator[Fact]:
     if stored is None:
         yield Fact("last run", DIED, "yellow")
         return
-    yield from _stored(stored, status.asked_at_s)
+    yield from _stored(stored, status.asked_at_s, config)
 
 
-def _stored(stored: StoredEnd, asked_at_s: float) -> Iterator[Fact]:
+def _stored(stored: StoredEnd, asked_at_s: float, config: Path) -> Iterator[Fact]:
     end = stored.end
     ago = duration(max(0.0, asked_at_s - stored.ended_at.timestamp()))
     when = f"applier {end.command} ended {ago} ago, at {stored.ended_at:%Y-%m-%d %H:%M:%S}Z, with exit code {end.exit_code}"
@@ -141,16 +148,16 @@ def _stored(stored: StoredEnd, asked_at_s: float) -> Iterator[Fact]:
     facts = ", ".join(f"{name}={value}" for name, value in end.facts.items())
     yield Fact("", one_line(f"{end.message} [{facts}]" if facts else end.message), "red" if end.error_class else "")
     if end.remedy:
-        yield Fact("remedy", " ".join(end.remedy.split()), "green")
+        yield Fact("remedy", " ".join(remedy_for(end.remedy, config).split()), "green")
 
 
-def _pause(status: ReplicaStatus) -> Iterator[Fact]:
+def _pause(status: ReplicaStatus, config: Path) -> Iterator[Fact]:
     # The sink's, which a run follows within seconds; while it is away, what the run last knew.
     pause, live = status.overview.pause, status.live or {}
     since = pause.said_at.isoformat() if pause is not None else live.get("paused_since")
     if since:
         said_by = pause.said_by if pause is not None else live["paused_by"]
-        yield Fact("paused", one_line(f"for {_ago(since, status.asked_at_s)}, by {said_by}: applier resume"), "yellow")
+        yield Fact("paused", one_line(f"for {_ago(since, status.asked_at_s)}, by {said_by}: {command_line('resume', config)}"), "yellow")
 
 
 def _state_of(entry: LedgerEntry, view: OwnerView | None) -> str:

@@ -46,7 +46,7 @@ def _hindrance(status: ReplicaStatus) -> str | None:
     found = {
         "fenced: the run that answers has lost the replica": live.get("is_fenced"),
         "failing: something fails and is retried": live.get("failing_since"),
-        "paused: applier resume lets it go on": status.overview.pause or live.get("paused_since"),
+        "paused: nothing is applied until it is resumed": status.overview.pause or live.get("paused_since"),
         "hanging: the run that answers makes no progress": live.get("is_alive") is False,
         f"stalled: {stall.get('stream')} shows no resolved event": stall,
         "waiting: a DDL has failed, and its outcome is to be decided": any(entry.error for entry in status.overview.undecided),

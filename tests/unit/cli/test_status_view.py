@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -92,10 +93,17 @@ def test_a_sink_that_is_away_is_shown_with_what_the_run_says_and_until_when_it_t
     assert "orders-changefeed/12" in text
 
 
+def test_the_commands_that_are_shown_name_the_configuration_that_was_given():
+    paused = replace(OVERVIEW, pause=Pause("anna@box", datetime(2023, 11, 14, 22, 13, 14, tzinfo=UTC)), quarantined=2)
+    shown = "\n".join(as_lines(replica_status(paused), view=View(config=Path("orders.toml"))))
+    assert "by anna@box: applier resume --config orders.toml" in shown
+    assert "2 events to settle: applier quarantine list --config orders.toml" in shown
+
+
 def test_a_pause_is_shown_whether_or_not_a_run_answers():
     paused = replace(OVERVIEW, pause=Pause("anna@box", datetime(2023, 11, 14, 22, 13, 14, tzinfo=UTC)))
     assert "paused      for 10 s, by anna@box: applier resume" in as_lines(replica_status(paused))
-    assert as_lines(replica_status(paused))[0] == "health      paused: applier resume lets it go on"
+    assert as_lines(replica_status(paused))[0] == "health      paused: nothing is applied until it is resumed"
 
 
 @pytest.mark.parametrize("width", WIDTHS)
