@@ -36,7 +36,9 @@ def memory_finding(heap: str, machine: int | None, *, is_local: bool, cores: int
     if heap_bytes is None:
         return problem(check, f"spark.driver.memory is not a size: {heap!r}", 'Write it as Spark does, for instance "1g"')
     if machine is None:
-        return warning(check, "the memory of this machine is not known", f"It needs more than {_text(heap_bytes + JAVA_BESIDE_HEAP)}")
+        return warning(
+            check, "the memory of this machine is not known", f"Make sure that it has more than {_text(heap_bytes + JAVA_BESIDE_HEAP)}"
+        )
     # On a cluster the workers run elsewhere.
     workers = WORKER * (2 * (usable_cores() if cores is None else cores) + 1) if is_local else 0
     wanted = heap_bytes + JAVA_BESIDE_HEAP + workers

@@ -66,7 +66,7 @@ def inspect(  # noqa: PLR0913 - one option each
     """Show the events in the topics without applying them."""
     settings = read_config(config)
     if topic is not None and not is_named(topic, settings.source.topics):
-        raise ConfigError(f"--topic {topic} is not in source.topics", remedy=f"They are: {', '.join(settings.source.topics)}")
+        raise ConfigError(f"--topic {topic} is not in source.topics", remedy=f"The topics are: {', '.join(settings.source.topics)}")
     if follows and limit:
         raise ConfigError("--follow and --limit exclude one another", remedy="Remove one of them")
     shown = ShownEvents(

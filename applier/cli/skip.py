@@ -222,7 +222,7 @@ def _check_not_passed(settings: Config, stream: Stream, offset: Offset) -> None:
 
 def _check_topic(settings: Config, stream: Stream) -> None:
     if not is_named(stream.topic, settings.source.topics):
-        raise ConfigError(f"{stream.topic} is not in source.topics", remedy=f"They are: {', '.join(settings.source.topics)}")
+        raise ConfigError(f"{stream.topic} is not in source.topics", remedy=f"The topics are: {', '.join(settings.source.topics)}")
 
 
 def _record(source: Source, stream: Stream, offset: Offset) -> Record:

@@ -49,6 +49,9 @@ def _rebuild(kind: type[ApplierError], message: str, remedy: str, facts: dict[st
 class InvariantViolation(ApplierError):
     """The program contradicts itself: a defect of ours."""
 
+    def __init__(self, message: str, *, remedy: str = "", **facts: Any) -> None:
+        super().__init__(message, remedy=remedy or "This is a defect of applier: please report it with these lines and the log", **facts)
+
 
 class ConfigError(ApplierError):
     """The command line or the configuration is wrong."""

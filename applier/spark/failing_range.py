@@ -21,8 +21,8 @@ MAX_SINGLE_FAILURES: Final = 3
 """An accident kills a listener once (the kernel, an operator). A range that fails so often in a row, alone in its job, is the cause."""
 
 REMEDY: Final = (
-    "See the logs of the executors and of the system. If the kernel killed the listener for lack of memory, give Spark more under "
-    "[spark.conf], or fewer cores. `applier inspect` shows the records"
+    "See the logs of the executors and of the system. If the kernel killed that process for lack of memory, give Spark more under "
+    "[spark.conf], or fewer cores. `applier inspect --topic … --partition … --from …` shows the records"
 )
 
 
@@ -121,7 +121,7 @@ def _split(groups: list[list[ListenTask]], suspect: int | None) -> tuple[list[Li
 
 def _listener_died(range_id: RangeId, error: ApplierError) -> SourceError:
     return SourceError(
-        "the listener crashes each time it reads this range",
+        "the process that reads Kafka crashes each time it reads this range",
         remedy=REMEDY,
         kind="listener_died",
         topic=range_id.stream.topic,

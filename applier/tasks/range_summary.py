@@ -187,7 +187,7 @@ class RangeSummary:
         if self._held > MAX_QUARANTINED:
             raise SourceError(
                 f"more than {MAX_QUARANTINED} events of one range cannot be read",
-                remedy="Find the common cause: `applier inspect` shows the events of the partition",
+                remedy="Find the common cause: `applier inspect --topic … --partition … --from …` shows the events",
                 kind="too_many_bad_events",
                 topic=event.place.stream.topic,
                 partition=event.place.stream.partition,

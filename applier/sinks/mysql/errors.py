@@ -22,6 +22,7 @@ _OF_FILES: Final = frozenset({3, 1004, 1005, 1006, 1023, 1026, 1030})
 """Codes that say what failed, and why only in their text."""
 _OS_FULL: Final = re.compile(r"\b(?:errno:?|error:?) \"?(?:28|122)\b|No space left on device|Disk quota exceeded", re.IGNORECASE)
 _CUT_SHORT: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+PASSING: Final = "This may pass: run the command again. If it does not, see the log of the sink's server"
 _PLACE: Final = re.compile(
     r".*(?:for column|Column|Field|for key) (?P<name>\S+?)(?: at row \d+| cannot be null| doesn't have a default value)?", re.DOTALL
 )
@@ -77,7 +78,7 @@ def translate(error: BaseException, doing: str, *, shows_text: bool = False, **f
     # Errors reach logs and the ledger, where no row value may be: names only, unless the whole message is known to have none.
     words = _server_text(error) if shows_text or meaning.shows_names else _named_in(error)
     message = f"the database failed while {doing}" + (f": {words}" if words else "")
-    return kind(message, remedy=meaning.remedy, **({} if code is None else {"code": code}), **facts)
+    return kind(message, remedy=meaning.remedy or PASSING, **({} if code is None else {"code": code}), **facts)
 
 
 def _server_text(error: BaseException) -> str:

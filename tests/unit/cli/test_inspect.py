@@ -157,7 +157,7 @@ def test_a_time_without_an_offset_names_its_option(config, capsys):
 
 def test_a_topic_that_is_not_configured_is_2(config, capsys):
     assert run(["inspect", "--config", config, "--topic", "fed"]) == 2
-    assert "They are: feed" in capsys.readouterr().err
+    assert "The topics are: feed" in capsys.readouterr().err
 
 
 def test_a_partition_that_does_not_exist_is_3(config, capsys):

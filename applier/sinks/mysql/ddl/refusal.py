@@ -5,7 +5,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from applier.ddl.remedy import OTHER_ROWS
-from applier.model.errors import FatalSinkError, SinkError
+from applier.model.errors import FatalSinkError, RetryableSinkError, SinkError
 from applier.sinks.mysql.ddl.intents import Intent
 from applier.sinks.mysql.ddl.sessions import blockers
 from applier.sinks.mysql.errors import code_of, is_known, translate
@@ -15,6 +15,7 @@ _OTHER_RESULT: Final = (
     "Give the object in the sink upstream's definition and rows, then run `applier ddl done --ts … --table …`. "
     "Or drop it, and start the applier again"
 )
+_LOCKED: Final = "Another session holds a lock that the DDL needs: blocked_by names it. End that session, then start the applier again"
 _BY_HAND: Final = (
     "Change the sink by hand, its rows included, then run `applier ddl done --ts … --table …`."
     " Run `applier ddl skip --ts … --table …` only if the sink does not need the statement"
@@ -31,6 +32,9 @@ def refused(connection: Connection, intent: Intent, error: BaseException, *, rea
     # 1146 has its own remedy (create the table): "drop it" would be nonsense for a table that does not exist.
     if code_of(error) == DUPLICATE_ENTRY:
         return FatalSinkError(ours.message, remedy=OTHER_ROWS, **ours.facts)
+    if isinstance(ours, RetryableSinkError):
+        remedy = _LOCKED if code_of(error) == LOCK_WAIT_TIMEOUT else ours.remedy
+        return RetryableSinkError(ours.message, remedy=remedy, **ours.facts)
     remedy = _OTHER_RESULT if reason and code_of(error) != NO_TABLE else ours.remedy if is_known(error) else _BY_HAND
     return type(ours)(ours.message, remedy=remedy, **ours.facts)
 

@@ -19,7 +19,9 @@ def server(code: int, text: str) -> pymysql.err.OperationalError:
 
 @pytest.mark.parametrize("code", [1205, 1213, 2003, 2006, 2013, 1927, 9007, 8022])
 def test_what_a_repetition_may_heal_is_retryable(code: int) -> None:
-    assert type(translate(server(code, "x"), "y")) is RetryableSinkError
+    error = translate(server(code, "x"), "y")
+    assert type(error) is RetryableSinkError
+    assert error.remedy
 
 
 @pytest.mark.parametrize("code", [1045, 1049, 1142, 1146, 1136, 1290, 1792, 1064, 59999])
