@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Final
 
 import typer
@@ -65,7 +66,7 @@ def summary(findings: Iterable[CheckFinding], path: Path) -> str:
     errors, warnings = levels.count(Severity.ERROR), levels.count(Severity.WARNING)
     if errors:
         return f"{count(errors, 'error')}, {count(warnings, 'warning')}: correct the errors, then run this command again"
-    hint = f"start the replica with: applier run --config {path}"
+    hint = f"start the replica with: applier run --config {quote(str(path))}"
     return f"{count(levels.count(Severity.OK), 'check')} passed, {count(warnings, 'warning')}: {hint}"
 
 

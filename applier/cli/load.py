@@ -1,6 +1,7 @@
 """``applier load``: load a dump of upstream into the sink, and remember its timestamp for the first run."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -45,4 +46,4 @@ def load(  # noqa: PLR0913 - one parameter per option of the command line
         print_json({"start_ts": result.start_ts, "tables": result.tables, "files": result.files, "loader": result.loader})
         return
     print_line(f"loaded {count(result.tables, 'table')} from {count(result.files, 'file')}, by {result.loader}")
-    print_line(f"the replica begins at {time_text(result.start_ts)} (ts {result.start_ts}): applier catchup --config {config}")
+    print_line(f"the replica begins at {time_text(result.start_ts)} (ts {result.start_ts}): applier catchup --config {quote(str(config))}")

@@ -17,7 +17,7 @@ OF_NONE: Final = "No run is alive. The next daemon will wait, and applier catchu
 def pause(config: ConfigPath = DEFAULT_CONFIG) -> None:
     """Pause the replica: a run keeps it, and applies nothing more.
 
-    It holds within two seconds, after the segment or DDL that runs. The pause stays when the daemon is restarted. The sink may be
+    It takes effect within two seconds, after the segment or DDL that runs. The pause stays when the daemon is restarted. The sink may be
     changed meanwhile, and queried: it holds whole transactions. Kafka must keep the records until applier resume.
     """
     settings = read_config(config)
