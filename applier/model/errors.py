@@ -154,8 +154,8 @@ class UnknownOutcome(SinkError):
 
 
 _OWNED = (
-    "`applier status` names the run that owns the replica. Let it run, or stop it, or take over from it with --take-over "
-    "(`applier run`, `applier catchup`)"
+    "`applier status` names the run that owns the replica. Let it run, or stop it, or take over from it: "
+    "`applier run --take-over`, or `applier catchup --take-over`"
 )
 
 
