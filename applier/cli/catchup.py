@@ -5,9 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
+from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.display import observer_for
 from applier.cli.interrupt import interrupts_announced
-from applier.cli.option import DEFAULT_CONFIG, TAKE_OVER_HELP, AsJson, ConfigPath, read_config, ts_of_time, tso
+from applier.cli.option import TAKE_OVER_HELP, AsJson, ConfigPath, read_config, ts_of_time, tso
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.cli.remedy import remedy_for
 from applier.model.errors import ConfigError

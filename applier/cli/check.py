@@ -11,7 +11,8 @@ import typer
 
 from applier.check.everything import examine_everything
 from applier.check.finding import CheckFinding, Severity
-from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
+from applier.cli.default_config import DEFAULT_CONFIG
+from applier.cli.option import AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line
 from applier.cli.remedy import remedy_for
 from applier.config import Config

@@ -6,8 +6,9 @@ from typing import Annotated, Any, Final
 import typer
 
 from applier.cli.command_group import COMMANDS
+from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.event_option import AcceptFuture, parse_table, refuse_future
-from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config, tso
+from applier.cli.option import AsJson, ConfigPath, read_config, tso
 from applier.cli.output import print_entries, print_line
 from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator

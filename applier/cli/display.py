@@ -13,7 +13,7 @@ from typing import Any, Final
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from applier.cli.option import DEFAULT_CONFIG
+from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.output import fact
 from applier.cli.run_screen import progress_text, render_run
 from applier.telemetry.log import LOGGER_NAME

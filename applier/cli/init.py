@@ -8,7 +8,8 @@ from typing import Annotated, Final
 import typer
 
 from applier.cli.check import WAIT_S, show
-from applier.cli.option import DEFAULT_CONFIG, ConfigPath, read_config, tso
+from applier.cli.default_config import DEFAULT_CONFIG
+from applier.cli.option import ConfigPath, read_config, tso
 from applier.cli.output import print_line, stderr_console
 from applier.config.draft import DEFAULT_NAME, ConfigDraft
 from applier.config.load import load_config

@@ -8,11 +8,12 @@ from typing import Annotated, Final
 
 import typer
 
+from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.event_option import parse_table
 from applier.cli.inspect_choice import ShownEvents
 from applier.cli.inspect_table import EventTable
 from applier.cli.inspected import Inspected, as_lines, as_objects, decode
-from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config, ts_of_time, tso
+from applier.cli.option import AsJson, ConfigPath, read_config, ts_of_time, tso
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.config import Config
 from applier.model.errors import ConfigError, ProtocolError

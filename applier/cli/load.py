@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config, tso
+from applier.cli.default_config import DEFAULT_CONFIG
+from applier.cli.option import AsJson, ConfigPath, read_config, tso
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.dump.into_sink import LoadOptions, load_dump
 from applier.dump.loader import AUTO, PROGRAMS

@@ -1,6 +1,7 @@
 """``applier migrate``: create or upgrade the bookkeeping tables in the sink."""
 
-from applier.cli.option import DEFAULT_CONFIG, ConfigPath, read_config
+from applier.cli.default_config import DEFAULT_CONFIG
+from applier.cli.option import ConfigPath, read_config
 from applier.cli.output import print_line
 from applier.sinks.factory import open_sink
 

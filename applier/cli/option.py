@@ -13,8 +13,6 @@ from applier.model.position import MAX_TS, Ts, ts_at
 from applier.telemetry.foreign_text import capture_stderr
 from applier.telemetry.log import use_format
 
-DEFAULT_CONFIG: Final = Path("applier.toml")
-
 ConfigPath: TypeAlias = Annotated[
     Path,
     typer.Option(

@@ -10,8 +10,9 @@ import typer
 from applier.cli import inspect
 from applier.cli.command_group import COMMANDS
 from applier.cli.ddl import open_sink_of
+from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.event_option import EventIndex, RecordOffset, StreamName, parse_stream
-from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config
+from applier.cli.option import AsJson, ConfigPath, read_config
 from applier.cli.output import print_entries, print_json, print_line
 from applier.model.errors import ConfigError, FatalSinkError
 from applier.model.rejected_event import KeptRecord, QuarantineState

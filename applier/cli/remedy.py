@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from applier.cli.option import DEFAULT_CONFIG
+from applier.cli.default_config import DEFAULT_CONFIG
 
 _COMMAND: Final = re.compile(r"`(applier (?:[a-z]+ )*[a-z]+)(?=[ `])")
 _OPTIONS: Final = ("--config", "-c")

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.display import observer_for
-from applier.cli.option import DEFAULT_CONFIG, TAKE_OVER_HELP, ConfigPath, read_config
+from applier.cli.option import TAKE_OVER_HELP, ConfigPath, read_config
 from applier.cli.output import stderr_console
 from applier.config import LogConfig
 from applier.replica.shutdown import Shutdown, shutdown_on_signals

@@ -14,7 +14,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from applier.cli.option import DEFAULT_CONFIG
+from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.remedy import command_line
 from applier.telemetry.activity import DDL, FAILING, PAUSED, STREAM
 from applier.telemetry.failing import Failing

@@ -10,8 +10,9 @@ import typer
 
 from applier.cli import inspect, skip_list
 from applier.cli.ddl import SKIPPED_UNREAD, is_unfinished, open_sink_of, skip_by_time, write_skipped
+from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.event_option import AcceptFuture, EventIndex, parse_stream, parse_table, refuse_future
-from applier.cli.option import DEFAULT_CONFIG, AsJson, ConfigPath, read_config, tso
+from applier.cli.option import AsJson, ConfigPath, read_config, tso
 from applier.cli.output import print_entries, print_line
 from applier.config import Config
 from applier.ddl import identity, same_ddl

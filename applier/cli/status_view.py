@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from rich.text import Text
 
-from applier.cli.option import DEFAULT_CONFIG
+from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.remedy import command_line, remedy_for
 from applier.cli.stream_lines import stream_lines
 from applier.model.position import NO_TS, Ts
