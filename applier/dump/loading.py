@@ -8,15 +8,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
+from threading import Event
 from typing import Final
 
 from applier.dump.compressed import GZIP, open_bytes
 from applier.dump.inventory import DumpFile, FileKind, Inventory
 from applier.dump.loader import LoaderProgram, LoadTarget, client_command, myloader_command, option_file
 from applier.model.errors import FatalSinkError
+from applier.model.events import TableName
 
 FAILED_REMEDY: Final = "Correct the cause, then load again with --overwrite"
 MOST_TEXT: Final = 400
+DEADLOCK: Final = "Deadlock found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +37,7 @@ class DumpLoad:
         """Load everything; FatalSinkError with the program's own words if it fails."""
         with option_file(self.target, self.program) as options:
             if not self.program.is_client:
-                self.note(f"{self.program.name}: {len(self.inventory.files)} files")
-                _run(myloader_command(self.program, self.target, options, self.directory, self.threads), None, self.directory)
+                self._by_myloader(options)
                 return
             views = {file.table for file in self.inventory.of(FileKind.VIEW)}
             for kind in (FileKind.TABLE, FileKind.SEQUENCE, FileKind.ROWS, FileKind.WHOLE, FileKind.VIEW):
@@ -45,14 +47,41 @@ class DumpLoad:
                     self.note(f"{self.program.name}: {len(files)} files of {kind.name.lower()}")
                     self._all(files, options, self.threads if kind in {FileKind.TABLE, FileKind.ROWS} else 1)
 
+    def _by_myloader(self, options: Path) -> None:
+        self.note(f"{self.program.name}: {len(self.inventory.files)} files")
+        try:
+            _run(myloader_command(self.program, self.target, options, self.directory, self.threads), None, self.directory)
+        except FatalSinkError as error:
+            # It loads several files of one table at once, and does not repeat what a deadlock has rolled back.
+            if DEADLOCK not in error.message or self.threads == 1:
+                raise
+            self.note(f"{self.program.name}: a deadlock; again from the beginning, with one thread")
+            again = myloader_command(self.program, self.target, options, self.directory, 1)
+            _run([*again, "--overwrite-tables"], None, self.directory)
+
     def _all(self, files: Iterable[DumpFile], options: Path, threads: int) -> None:
+        """Load tables beside one another, the files of one table in turn: two inserts into one table may meet in a deadlock."""
+        of_table: dict[TableName, list[DumpFile]] = {}
+        for file in files:
+            of_table.setdefault(file.table, []).append(file)
+        has_failed = Event()
         with ThreadPoolExecutor(threads) as pool:
-            futures = [pool.submit(self._one, file, options) for file in files]
+            futures = [pool.submit(self._in_turn, group, options, has_failed) for group in of_table.values()]
             done, rest = wait(futures, return_when=FIRST_EXCEPTION)
             for future in rest:
                 future.cancel()
         for future in done:
             future.result()
+
+    def _in_turn(self, files: Iterable[DumpFile], options: Path, has_failed: Event) -> None:
+        for file in files:
+            if has_failed.is_set():
+                return
+            try:
+                self._one(file, options)
+            except FatalSinkError:
+                has_failed.set()
+                raise
 
     def _one(self, file: DumpFile, options: Path) -> None:
         _run(
