@@ -87,6 +87,9 @@ class Proxy:
                 client.sendall(data)
         if (answered := self._unheard.get(server)) is not None:
             answered.set()
+        else:
+            # The server has closed: a client that is not told would wait for its own timeout.
+            _close(client)
 
 
 def _close(each: socket.socket) -> None:
