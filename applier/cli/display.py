@@ -35,7 +35,7 @@ class PlainObserver:
         self._console = console
         self._now = now
         self._shown_at: float | None = None
-        self._ddl = ""
+        self._ddl = self._shown_ddl = ""
 
     def update(self, state: RunState) -> None:
         """Print a DDL when it begins, and the state if the last line is old enough."""
@@ -45,6 +45,7 @@ class PlainObserver:
         if state.current_ddl != self._ddl:
             self._ddl = state.current_ddl
             if self._ddl:
+                self._shown_ddl = self._ddl
                 self._line(f"ddl: {one_line(self._ddl)}")
         now = self._now()
         if self._shown_at is None or now - self._shown_at >= PLAIN_INTERVAL_S:
@@ -52,7 +53,9 @@ class PlainObserver:
             self._line(summary(state))
 
     def note(self, event: LogEvent, /, **facts: Any) -> None:
-        """Print at once, unless the log does."""
+        """Print at once, unless the log does; of a DDL whose beginning was printed, without its text."""
+        if event is LogEvent.DDL_APPLIED and facts.get("query") == self._shown_ddl:
+            facts = {name: value for name, value in facts.items() if name != "query"}
         if not _is_logged(event):
             self._line(note_line(event, facts))
 

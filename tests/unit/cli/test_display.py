@@ -65,6 +65,14 @@ def test_each_ddl_gets_its_own_line_once(plain):
     assert text().splitlines()[1:] == ["ddl: DROP TABLE `a`", "ddl: DROP TABLE `b`"]
 
 
+def test_the_text_of_a_ddl_is_printed_once(plain):
+    observer, _, text = plain
+    observer.update(RunState(epoch=1, phase="ddl", current_ddl="DROP TABLE `a`"))
+    observer.note(LogEvent.DDL_APPLIED, table="shop.a", query="DROP TABLE `a`")
+    observer.note(LogEvent.DDL_APPLIED, table="shop.b", query="DROP TABLE `b`")
+    assert text().splitlines()[-2:] == ["ddl_applied table=shop.a", "ddl_applied table=shop.b query=DROP TABLE `b`"]
+
+
 def test_a_note_is_printed_at_once_as_it_is(plain):
     observer, _, text = plain
     observer.note(LogEvent.RECOVERING, cause="[bold]no route[/bold]\x1b[2J", broker="b:1")
