@@ -137,7 +137,7 @@ class Stage:
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
     path = tmp_path / "replica.db"
-    with open_sink(SinkSettings(url=f"sqlite:///{path}")) as sink:
+    with open_sink(SinkSettings(url=f"sqlite:///{path}", lock_wait_timeout_s=3)) as sink:
         sink.migrate()
         sink.acquire()
         sink.begin(Ts(0))
