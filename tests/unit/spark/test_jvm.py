@@ -84,7 +84,9 @@ def test_output_is_read_to_its_end_even_if_standard_error_is_closed(monkeypatch)
 @pytest.mark.parametrize(
     ("error", "logged"), [(EOFError(), []), (ConnectionResetError("gone"), []), (ValueError("a defect"), ["ValueError: a defect"])]
 )
-def test_pyspark_prints_no_traceback_of_a_jvm_that_has_ended(error, logged, caplog, capsys):
+def test_pyspark_prints_no_traceback_of_a_jvm_that_has_ended(error, logged, caplog, capsys, monkeypatch):
+    # Without the log on standard error that an earlier test has configured.
+    monkeypatch.setattr(logging.getLogger(), "handlers", [caplog.handler])
     with caplog.at_level("WARNING", logger="applier"):
         try:
             raise error
