@@ -25,6 +25,15 @@ def test_ctrl_c_after_the_end_of_a_command_changes_neither_its_output_nor_its_ex
     assert (ended.returncode, ended.stdout, ended.stderr) == (3, "the result\n", "")
 
 
+@pytest.fixture
+def interruptible():
+    """Python's own handler: a job in the background of a script begins with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_is_answered_before_anything_is_closed(capfd):
     before = signal.getsignal(signal.SIGINT)
     said = []

@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from applier.spark import jvm
+from applier.spark.foreign_output import ForeignOutput
 from applier.spark.jvm import forward, report_server_error, show_output
 
 INCUBATOR = "WARNING: Using incubator modules: jdk.incubator.vector\n"
@@ -85,8 +87,9 @@ def test_output_is_read_to_its_end_even_if_standard_error_is_closed(monkeypatch)
     ("error", "logged"), [(EOFError(), []), (ConnectionResetError("gone"), []), (ValueError("a defect"), ["ValueError: a defect"])]
 )
 def test_pyspark_prints_no_traceback_of_a_jvm_that_has_ended(error, logged, caplog, capsys, monkeypatch):
-    # Without the log on standard error that an earlier test has configured.
+    # Without what earlier tests have configured and said.
     monkeypatch.setattr(logging.getLogger(), "handlers", [caplog.handler])
+    monkeypatch.setattr(jvm, "_entries", ForeignOutput("spark"))
     with caplog.at_level("WARNING", logger="applier"):
         try:
             raise error
