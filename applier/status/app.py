@@ -14,7 +14,7 @@ from prometheus_client import make_wsgi_app
 from applier.model.errors import ApplierError
 from applier.status.answer import HTML, Answer
 from applier.status.caller import LOOPBACK_NAMES, has_token, is_known_host
-from applier.status.farewell import Farewell
+from applier.status.end_notice import EndNotice
 from applier.status.history import RecentHistory
 from applier.status.page import CONTENT_SECURITY_POLICY, PAGE
 from applier.status.replica_access import ReplicaAccess
@@ -50,16 +50,16 @@ class StatusApp:
     def __init__(self, state: Callable[[], RunState], unhealthy_after_s: float, parts: PageParts | None = None) -> None:
         self._state, self._unhealthy_after_s = state, unhealthy_after_s
         self._parts = parts or PageParts()
-        self._farewell = Farewell()
+        self._end_notice = EndNotice()
         self._metrics = make_wsgi_app(registry_of(state))
 
     def end(self, error: BaseException | None) -> None:
         """Say from now on that the run has ended, and with which error."""
-        self._farewell.end(error)
+        self._end_notice.end(error)
 
-    def wait_until_heard(self, at_most_s: float) -> None:
+    def wait_until_read(self, at_most_s: float) -> None:
         """Wait until somebody who was asking for the status has heard of the end."""
-        self._farewell.wait_until_heard(at_most_s)
+        self._end_notice.wait_until_read(at_most_s)
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         """Answer one request."""
@@ -104,7 +104,7 @@ class StatusApp:
             case "/readyz":
                 return Answer.of({"is_ready": state.is_ready, "phase": state.phase}, _status(state.is_ready))
             case "/status":
-                return Answer.of(self._farewell.told(run_document(state, unix_s=time.time(), is_alive=is_alive)))
+                return Answer.of(self._end_notice.told(run_document(state, unix_s=time.time(), is_alive=is_alive)))
             case _:
                 return Answer.refusal(HTTPStatus.NOT_FOUND, "unknown path", _PATHS)
 

@@ -116,5 +116,5 @@ class HttpEndpoint:
         self._history.close()
         self.report_end(kind, error, trace)
         if self._server is not None and self._app is not None:
-            self._app.wait_until_heard(FAREWELL_S)
+            self._app.wait_until_read(FAREWELL_S)
             self._server.close()

@@ -10,7 +10,7 @@ from applier.model.errors import FatalSinkError
 from applier.model.position import Ts
 from applier.status.app import PageParts, StatusApp
 from applier.status.caller import has_token, is_known_host, names_of
-from applier.status.farewell import Farewell
+from applier.status.end_notice import EndNotice
 from applier.status.history import RecentHistory
 from applier.status.page import CONTENT_SECURITY_POLICY, PAGE
 from applier.telemetry.run_state import Counts, RunState
@@ -139,20 +139,20 @@ def test_an_ended_run_says_why_as_long_as_it_answers():
 
 
 def test_the_first_reason_of_an_end_counts():
-    farewell = Farewell()
-    farewell.end(FatalSinkError("the cause"))
-    farewell.end(OSError("while closing"))
-    assert farewell.told({})["end"]["error"] == "the cause"
+    end_notice = EndNotice()
+    end_notice.end(FatalSinkError("the cause"))
+    end_notice.end(OSError("while closing"))
+    assert end_notice.told({})["end"]["error"] == "the cause"
 
 
 def test_the_end_of_a_run_waits_for_nobody_where_no_page_is_open():
-    farewell, began = Farewell(), time.monotonic()
-    farewell.end(None)
-    farewell.wait_until_heard(PATIENCE_S)
+    end_notice, began = EndNotice(), time.monotonic()
+    end_notice.end(None)
+    end_notice.wait_until_read(PATIENCE_S)
     assert time.monotonic() - began < PATIENCE_S / 2
 
 
 def test_a_defect_shows_no_more_than_its_name():
     app = StatusApp(RunState, 600, PageParts())
     app.end(KeyError("a value of a row"))
-    assert "value of a row" not in json.dumps(app._farewell.told({}))
+    assert "value of a row" not in json.dumps(app._end_notice.told({}))

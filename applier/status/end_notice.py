@@ -1,4 +1,4 @@
-"""The last words of a run to the pages that are open: how it has ended. After them nobody answers any more."""
+"""Tells the open pages how a run has ended, before its HTTP server stops."""
 
 import time
 from threading import Event
@@ -10,16 +10,16 @@ ASKS_S: Final = 5.0
 """A page asks every second: somebody who asked this recently will ask again."""
 
 
-class Farewell:
+class EndNotice:
     """Adds the end of the run to its status. Thread-safe: each field is replaced at once."""
 
     def __init__(self) -> None:
         self._end: dict[str, Any] | None = None
         self._asked_s: float | None = None
-        self._heard = Event()
+        self._read = Event()
 
     def end(self, error: BaseException | None) -> None:
-        """Take how the run has ended. The first word counts: what fails while it closes is not the reason."""
+        """Take how the run has ended. The first error counts: one that happens while the run closes is not the reason."""
         if self._end is None:
             self._end = _facts(error)
 
@@ -29,13 +29,13 @@ class Farewell:
         end = self._end
         if end is None:
             return document | {"end": None}
-        self._heard.set()
+        self._read.set()
         return document | {"end": end, "is_ready": False}
 
-    def wait_until_heard(self, at_most_s: float) -> None:
-        """Wait until the end was told, if somebody has asked for the status lately."""
+    def wait_until_read(self, at_most_s: float) -> None:
+        """Wait until a page has read the end, if one has asked for the status in the last ``ASKS_S``."""
         if self._asked_s is not None and time.monotonic() - self._asked_s < ASKS_S:
-            self._heard.wait(at_most_s)
+            self._read.wait(at_most_s)
 
 
 def _facts(error: BaseException | None) -> dict[str, Any]:
