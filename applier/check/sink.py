@@ -1,7 +1,6 @@
 """Examines the sink: whether it is reached, its bookkeeping, the replica and its tables. ``mysql_server`` examines the server."""
 
 import os
-import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -20,7 +19,7 @@ from applier.sinks.factory import open_sink
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.overview import Overview, OwnerState
 from applier.sinks.port import Sink
-from applier.sinks.sqlite.session import database_path
+from applier.sinks.sqlite.session import database_path, require_file_place
 from applier.telemetry.wording import count, one_line, time_text
 
 REACHED: Final = "sink"
@@ -76,13 +75,11 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
 def sqlite_finding(config: Config) -> CheckFinding | None:
     """Examine the file and its directory, without making either; None: all is well."""
     path = database_path(config.sink.full_url())
-    if not path.parent.is_dir():
-        # Quoted: the command is copied as it stands.
-        remedy = f"Create it: `mkdir -p {shlex.quote(str(path.parent))}`. Or correct [sink] url"
-        return problem(REACHED, f"the directory of the database file does not exist: {path}", remedy)
+    try:
+        require_file_place(path)
+    except FatalSinkError as error:
+        return of_error(REACHED, error)
     place = path if path.exists() else path.parent
-    if path.is_dir():
-        return problem(REACHED, f"the SQLite file is a directory: {path}", "Give a file in [sink] url")
     if not os.access(place, os.W_OK) or not os.access(path.parent, os.W_OK | os.X_OK):
         return problem(REACHED, f"the SQLite file cannot be written: {path}", "Let the applier's user write to it and to its directory")
     return None

@@ -97,7 +97,7 @@ class TableImages:
         return members
 
     def _unknown(self, name: str) -> SourceError:
-        remedy = "Read the table again: its columns are found anew. Or name the columns by the option columns"
+        remedy = "Load the DataFrame again, which reads the columns again. Or name them with the option columns"
         return SourceError(
             "a row has a column that the table did not have when its columns were read", remedy=remedy, kind="unknown_column", column=name
         )

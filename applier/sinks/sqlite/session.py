@@ -51,8 +51,8 @@ def open_engine(path: Path, lock_wait_timeout_s: int) -> Engine:
     return engine
 
 
-def require_directory(path: Path) -> None:
-    """FatalSinkError if the file's directory is missing. It is not made: a misspelt path would begin a second replica there."""
+def require_file_place(path: Path) -> None:
+    """FatalSinkError if the path is a directory, or lies in none. None is made: a misspelt path would begin a second replica there."""
     if path.is_dir():
         raise FatalSinkError("the SQLite file is a directory", remedy="Give a file in [sink] url", path=str(path))
     if not path.parent.is_dir():
@@ -126,7 +126,7 @@ def glancing(url: str, *, changes: bool) -> Iterator[Connection]:
 @contextmanager
 def snapshot(engine: Engine, path: Path, **facts: Any) -> Iterator[Connection]:
     """Run a block of reads on one state of the file, without waiting for a writer. FatalSinkError if there is no file."""
-    require_directory(path)
+    require_file_place(path)
     # To connect would create an empty file, which the next reader takes for a replica without tables.
     if not path.exists():
         raise FatalSinkError("there is no database file yet", remedy="Run `applier migrate`", path=str(path))

@@ -37,7 +37,7 @@ from applier.sinks.sqlite.errors import commit_failed
 from applier.sinks.sqlite.examination import examine
 from applier.sinks.sqlite.ownership import FileLock
 from applier.sinks.sqlite.schema_change import apply_ddl
-from applier.sinks.sqlite.session import database_path, open_engine, raw, require_directory, snapshot, transaction
+from applier.sinks.sqlite.session import database_path, open_engine, raw, require_file_place, snapshot, transaction
 from applier.sinks.sqlite.writer import SqliteWriter
 
 T = TypeVar("T")
@@ -79,13 +79,13 @@ class SqliteSink(SqlSink):
 
     def migrate(self) -> Sequence[str]:
         """Create the file and the bookkeeping tables, or upgrade them; return the revisions that were applied."""
-        require_directory(self._path)
+        require_file_place(self._path)
         with transaction(self._engine, path=str(self._path)) as connection:
             return migration.upgrade(connection, self._bookkeeping.schema)
 
     def acquire(self, *, take_over: bool = False) -> None:
         """Own the replica: take the file's lock, then a new epoch. Fenced names the owner; a dead one's lock is free at once."""
-        require_directory(self._path)
+        require_file_place(self._path)
         self._lock.acquire(take_over=take_over)
         try:
             with transaction(self._engine, path=str(self._path)) as connection:
