@@ -22,7 +22,7 @@ class ConfigDraft:
     time_zone: str = "UTC"
     start_ts: Ts = NO_TS
     start_ts_from: str = ""
-    """What has told ``start_ts``."""
+    """Where ``start_ts`` comes from: an option, or a file of the dump."""
 
     def text(self) -> str:
         """Return the file."""

@@ -1,4 +1,4 @@
-"""Which Spark type a column of upstream has: the one that Spark's JDBC source gives for MySQL, as far as the wire shows it.
+"""The Spark type of an upstream column: that of Spark's JDBC source for MySQL, as far as the Open Protocol shows the type.
 
 The wire has the kind of a type and whether it is unsigned or binary, and no lengths: the scale of a DECIMAL is that of its values.
 """

@@ -34,7 +34,7 @@ def offsets_in(document: Mapping[str, Any], name: str = "next") -> dict[Stream, 
 
 
 def check_topics(document: Mapping[str, Any], ids: Mapping[str, str], extents: Mapping[Stream, PartitionExtent]) -> None:
-    """SourceError if a topic is not the one that the position is of, or a partition holds less than was read of it."""
+    """SourceError if a topic was deleted and created again since, or a partition ends before the stored offset."""
     for topic, held in document.get("topics", {}).items():
         known, now = held.get("id"), ids.get(topic)
         if known is not None and now is not None and known != now:

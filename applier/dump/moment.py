@@ -31,7 +31,7 @@ _FINISHED: Final = re.compile(r"Finished dump at", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class DumpMoment:
-    """A dump's timestamp, and the file that has told it."""
+    """A dump's timestamp, and the file that it was read from."""
 
     start_ts: Ts
     source: Path

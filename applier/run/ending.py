@@ -45,7 +45,7 @@ def store_error(command: str, settings: SinkSettings, error: BaseException) -> N
 
 @contextmanager
 def outlasting_retries() -> Iterator[None]:
-    """Give an error that may pass the exit code that says so: whoever supervises the run may start it again."""
+    """Let a transient failure end with exit code 75, so that a supervisor starts the run again."""
     try:
         yield
     except ApplierError as error:

@@ -9,6 +9,7 @@ from typing import Final
 from applier.model.errors import NeedsOperator
 from applier.replica.engine import Engine
 from applier.replica.shutdown import Shutdown
+from applier.run.ending import PAUSED
 from applier.sinks.pause import Pause
 from applier.sinks.port import Sink
 from applier.telemetry.log import utc_text
@@ -62,7 +63,7 @@ def refuse_paused(sink: Sink) -> None:
         raise NeedsOperator(
             "the replica is paused",
             remedy="Resume it first: `applier resume`",
-            kind="paused",
+            kind=PAUSED,
             paused_by=pause.said_by,
             paused_at=utc_text(pause.said_at),
         )

@@ -39,7 +39,7 @@ def stopping(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
 
 
 def error_of(finding: CheckFinding) -> ApplierError:
-    """Return the error of a finding: the one that a run would raise, if it would raise one."""
+    """Return the error that a run would raise for a finding; else one made of the finding."""
     if finding.error is not None:
         return finding.error
     kind = FatalSinkError if finding.check.startswith(SINK) else ConfigError
