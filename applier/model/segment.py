@@ -81,21 +81,21 @@ def may_follow(ts: int, earlier_ts: int) -> bool:
 def is_later_version(version: tuple[int, ...], other: tuple[int, ...]) -> bool:
     """Whether a version of one row follows another, by (commit_ts, kind) or (commit_ts, kind, offset, index).
 
-    Within one commit_ts the delete comes before the upsert.
+    Within one commit_ts the delete comes before the upsert; or, if the source keeps the order, by (commit_ts, offset, index, kind).
     """
     return version > other
 
 
 def supersede(latest: dict[K, int], rows: Iterable[tuple[K, int]], versions: tuple[Sequence[int], ...]) -> None:
-    """Let each row take its key's place in ``latest`` if its version is later: by the columns commit_ts, kind, offset, index."""
-    commit_ts, kind, offset, index = versions
+    """Let each row take its key's place in ``latest`` if its version is later, by these columns; the first is commit_ts."""
+    commit_ts, second, third, last = versions
     # In one place, as `inside`, and without a call: the loop runs once for each superseded row.
     for key, row in rows:
         other = latest[key]
         ts, other_ts = commit_ts[row], commit_ts[other]
         if ts < other_ts:
             continue
-        if ts > other_ts or (kind[row], offset[row], index[row]) > (kind[other], offset[other], index[other]):
+        if ts > other_ts or (second[row], third[row], last[row]) > (second[other], third[other], last[other]):
             latest[key] = row
 
 

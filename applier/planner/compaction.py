@@ -1,6 +1,7 @@
 """Compaction: the last version per key of a bucket's rows in a segment. Images of superseded versions are never decoded.
 
-A key's final state is its last event by (commit_ts, delete before upsert, offset, index): ``final_rows``.
+A key's final state is its last event by (commit_ts, delete before upsert, offset, index), or by (commit_ts, offset, index) where the
+source keeps the order of a transaction: ``final_rows``.
 """
 
 from array import array
@@ -38,8 +39,11 @@ class Compaction:
         rekeyed: Mapping[FoldedName, KeyReaders],
         on_bad_key: OnBadKey,
         described: Mapping[FoldedName, TableDescription],
+        *,
+        keeps_order: bool = False,
     ) -> None:
         """``described``: the sink's tables. Rows whose images lack columns of theirs are partial (``PartialRows``)."""
+        self._keeps_order = keeps_order
         self._window, self._described = window, described
         self._on_bad_key = on_bad_key
         self._rekeyed = rekeyed
@@ -119,7 +123,7 @@ class Compaction:
             self._keyless.setdefault(table, KeylessRows()).feed(rows, origin)
             return
         if (final := self._tables.get(table)) is None:
-            final = self._tables[table] = FinalRows()
+            final = self._tables[table] = FinalRows(keeps_order=self._keeps_order)
         # Per origin and not per row: tables without partial rows pay nothing.
         if not self._columns.keys().isdisjoint(map(numbers.__getitem__, used)):
             rows, keys, origin = self._take_parts(table, RowsOfTable(rows, keys, origin))
@@ -133,7 +137,7 @@ class Compaction:
         ]
         if not any(columns):
             return rows
-        return self._partial.setdefault(table, PartialRows()).feed(rows, columns)
+        return self._partial.setdefault(table, PartialRows(keeps_order=self._keeps_order)).feed(rows, columns)
 
     def _rekey(self, rows: Chunk, numbers: Sequence[int]) -> tuple[Chunk, list[Key]]:
         """Return the rows whose key can be read from their image, and their keys."""

@@ -1,6 +1,6 @@
 """The final rows of one table in one segment, as columns: what waits in memory until it is rendered.
 
-A row costs its key, its image, 25 bytes of numbers and one entry of a dictionary: no object of its own. What is superseded is dropped
+A row costs its key, its image, 29 bytes of numbers and one entry of a dictionary: no object of its own. What is superseded is dropped
 while chunks are fed: one key that is updated 100,000 times takes the memory of some thousand rows.
 """
 
@@ -41,16 +41,17 @@ class RowPlace(NamedTuple):
 class FinalRows:
     """The latest version of each key of one table. Feed parts of chunks, ``finish``, then read the columns: they run in parallel."""
 
-    __slots__ = ("_numbers", "commit_ts", "image", "index", "keys", "kind", "offset", "origin")
+    __slots__ = ("_keeps_order", "_numbers", "commit_ts", "image", "index", "keys", "kind", "offset", "origin")
 
-    def __init__(self) -> None:
-        """Begin without rows."""
+    def __init__(self, *, keeps_order: bool = False) -> None:
+        """Begin without rows. ``keeps_order``: as in ``RowDecoder``."""
+        self._keeps_order = keeps_order
         self._numbers: dict[Key, int] = {}
         self.keys: list[Key] = []
         self.commit_ts: array[int] = array("Q")
         self.kind: array[int] = array("B")
         self.offset: array[int] = array("q")
-        self.index: array[int] = array("i")
+        self.index: array[int] = array("q")
         self.origin: array[int] = array("i")
         self.image: list[bytes] = []
 
@@ -72,9 +73,16 @@ class FinalRows:
             return
         is_repeated = list(map(is_not, found, numbers))
         repeated = compress(zip(keys, numbers, strict=True), is_repeated)
-        supersede(self._numbers, repeated, (self.commit_ts, self.kind, self.offset, self.index))
+        supersede(self._numbers, repeated, self._versions())
         if len(self.image) - len(self._numbers) > max(SUPERSEDED_ROWS, len(self._numbers)):
             self._drop_superseded()
+
+    def _versions(self) -> "tuple[array[int], array[int], array[int], array[int]]":
+        """Return the columns that order the versions of a key, the first one first."""
+        # Of an update that comes as a delete and an upsert both have one place: the delete is first in either order.
+        if self._keeps_order:
+            return self.commit_ts, self.offset, self.index, self.kind
+        return self.commit_ts, self.kind, self.offset, self.index
 
     def _drop_superseded(self) -> None:
         kept = list(self._numbers.values())
@@ -96,7 +104,8 @@ class FinalRows:
 
     def version(self, row: int) -> tuple[int, int, int, int]:
         """Return what orders the versions of a key."""
-        return self.commit_ts[row], self.kind[row], self.offset[row], self.index[row]
+        first, second, third, last = self._versions()
+        return first[row], second[row], third[row], last[row]
 
     def forget(self, rows: Sequence[int]) -> None:
         """Free the images of rows that are rendered."""

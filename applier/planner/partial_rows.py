@@ -55,10 +55,11 @@ def _unsplit_updates(rows: RowsOfTable, columns: Sequence[ColumnSet | None]) -> 
 class PartialRows:
     """Feed partial rows, ``finish``, then read what lies over the whole rows."""
 
-    __slots__ = ("_by_columns",)
+    __slots__ = ("_by_columns", "_keeps_order")
 
-    def __init__(self) -> None:
-        """Begin without rows."""
+    def __init__(self, *, keeps_order: bool = False) -> None:
+        """Begin without rows. ``keeps_order``: as in ``RowDecoder``."""
+        self._keeps_order = keeps_order
         self._by_columns: dict[ColumnSet, FinalRows] = {}
 
     def feed(self, rows: RowsOfTable, columns: Sequence[ColumnSet | None]) -> RowsOfTable:
@@ -73,7 +74,7 @@ class PartialRows:
             elif rows.chunk.kind[row] or (rows.keys[row], *rows.place(row)) not in updates:
                 others.append(row)
         for found, chosen in parts.items():
-            self._by_columns.setdefault(found, FinalRows()).feed(*rows.some(chosen))
+            self._by_columns.setdefault(found, FinalRows(keeps_order=self._keeps_order)).feed(*rows.some(chosen))
         return rows.some(others)
 
     def laid_over(self, whole: FinalRows) -> Iterator[tuple[Key, int | None, list[Part]]]:

@@ -77,7 +77,8 @@ def plan_segments(
     keys = image_keys(target.rekeyed, target.tables, decoder.image_decoder)
     rejected_rows = [RejectedRows(policy, decoder.decode_key) for _ in windows]
     compactions = [
-        Compaction(window, keys, rejected.refuse, target.tables) for window, rejected in zip(windows, rejected_rows, strict=True)
+        Compaction(window, keys, rejected.refuse, target.tables, keeps_order=decoder.keeps_order)
+        for window, rejected in zip(windows, rejected_rows, strict=True)
     ]
     for data in chunks:
         for number, part in by_window(unpack(data), windows):

@@ -47,6 +47,11 @@ class RowDecoder(Protocol):
     """The source's decoder, as far as the planner needs it."""
 
     @property
+    def keeps_order(self) -> bool:
+        """Whether the versions of a row within one commit_ts are in the order of their places; else the delete comes first."""
+        ...
+
+    @property
     def row_lookup(self) -> RowLookup | None:
         """What reads the whole rows of placeholders; None: the source gives no placeholders."""
         ...

@@ -36,9 +36,13 @@ class QuarantinedRow:
         """The row's table and handle key."""
         return self.placed.shape.name.fold(), self.placed.key
 
-    @property
-    def version(self) -> tuple[int, int]:
-        """When it was written. Equal versions are the same event, or a replay: a transaction deletes and writes a row at most once each."""
+    def version(self, *, keeps_order: bool) -> tuple[int, ...]:
+        """When it was written.
+
+        Without ``keeps_order``, equal versions are the same event, or a replay: a transaction deletes and writes a row at most once each.
+        """
+        if keeps_order:
+            return self.placed.commit_ts, self.offset, self.index, self.placed.kind
         return self.placed.commit_ts, self.placed.kind
 
 
@@ -59,7 +63,7 @@ def refuse_later_events(source: Source, place: EventPlace, rows: Collection[Quar
                 stream=str(stream),
             )
         ranges.append(RangeId(stream, start, max(start, extent.end)))
-    search = _NewerRowSearch(place, rows)
+    search = _NewerRowSearch(place, rows, keeps_order=source.decoder.keeps_order)
     placers = {range_id.stream: source.decoder.placer(range_id.stream) for range_id in ranges}
     for range_id, records in read_whole(source.reader, ranges):
         place_each = placers[range_id.stream].place_each
@@ -70,9 +74,9 @@ def refuse_later_events(source: Source, place: EventPlace, rows: Collection[Quar
 class _NewerRowSearch:
     """Compares what the topics hold with the rows of one event."""
 
-    def __init__(self, place: EventPlace, rows: Collection[QuarantinedRow]) -> None:
-        self._place = place
-        self._versions = {row.identity: row.version for row in rows}
+    def __init__(self, place: EventPlace, rows: Collection[QuarantinedRow], *, keeps_order: bool) -> None:
+        self._place, self._keeps_order = place, keeps_order
+        self._versions = {row.identity: row.version(keeps_order=keeps_order) for row in rows}
         self._keys = {row.identity[0]: key_names(row.placed.shape) for row in rows}
         self._since = min(row.placed.commit_ts for row in rows)
 
@@ -84,20 +88,21 @@ class _NewerRowSearch:
         for index, event in events:
             if (stream, offset) == self._place[:2] and self._place.event in {index, WHOLE_RECORD}:
                 continue
-            if isinstance(event, PlacedRow) and self._is_later(event):
+            if isinstance(event, PlacedRow) and self._is_later(QuarantinedRow(event, offset, index)):
                 raise self._refusal("a later event has changed the same row", stream, offset)
             if isinstance(event, Unplaced) and index not in with_keys and self._may_be_later(event):
                 raise self._refusal("an unreadable event may have changed the same row", stream, offset)
 
-    def _is_later(self, event: PlacedRow) -> bool:
+    def _is_later(self, row: QuarantinedRow) -> bool:
+        event = row.placed
         table = event.shape.name.fold()
         if table not in self._keys or not may_follow(event.commit_ts, self._since):
             return False
         # Other key columns: the two keys cannot be compared, so the event counts as later.
         if key_names(event.shape) != self._keys[table]:
             return True
-        version = self._versions.get((table, event.key))
-        return version is not None and is_later_version((event.commit_ts, event.kind), version)
+        version = self._versions.get(row.identity)
+        return version is not None and is_later_version(row.version(keeps_order=self._keeps_order), version)
 
     def _may_be_later(self, event: Unplaced) -> bool:
         head = event.head

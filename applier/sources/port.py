@@ -104,6 +104,15 @@ class Decoder(Protocol):
     applied, ``events`` for people.
     """
 
+    @property
+    def keeps_order(self) -> bool:
+        """Whether the rows of one commit_ts come in one stream, in the order in which their transaction changed them.
+
+        Then versions of a row are compared by commit_ts, offset and index. Else its transaction may come in any order, and says of a row at
+        most that it was deleted and then written.
+        """
+        ...
+
     def placer(self, stream: Stream) -> Placer:
         """Make the placer of one range of a stream. Called once per range; compiled shapes may be shared by the process."""
         ...

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from applier.demo.simulator.producer import LogRecord
 from applier.model.errors import ProtocolError
@@ -68,6 +68,8 @@ class LinePlacer:
 @dataclass(frozen=True)
 class LineDecoder:
     """Implements ``Decoder``."""
+
+    keeps_order: ClassVar[bool] = False
 
     def placer(self, stream: Stream) -> LinePlacer:
         return LinePlacer(stream)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from applier.model.events import Event
 from applier.model.position import Place, Stream
@@ -27,6 +27,9 @@ class OpenProtocolDecoder:
 
     whole_rows: WholeRowSources = REFUSED
     selection: TableSelection = EVERYTHING
+
+    # A transaction's rows may come in any order, and on several partitions.
+    keeps_order: ClassVar[bool] = False
 
     # The functions themselves, not methods that call them: keys and images are decoded once per row.
     image_decoder = staticmethod(image_decoder)

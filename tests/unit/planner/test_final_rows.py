@@ -13,13 +13,14 @@ from applier.planner import PlanTarget, TransactionSet, count_transactions, plan
 from applier.planner.final_rows import SUPERSEDED_ROWS, FinalRows
 from applier.planner.statement import Statement
 from applier.sources.open_protocol import OPEN_PROTOCOL
+from applier.sources.open_protocol.decoder import OpenProtocolDecoder
 from tests.builders.planning import ORDERS_TABLE, PlainDialect, between, chunk, gone, put
 
 TARGET = PlanTarget({ORDERS_TABLE.folded: ORDERS_TABLE}, {}, PlainDialect())
 
 
-def fed(*chunks):
-    rows = FinalRows()
+def fed(*chunks, keeps_order=False):
+    rows = FinalRows(keeps_order=keeps_order)
     for one in chunks:
         rows.feed(one, one.key, array("i", (0,)) * len(one.key))
     return rows
@@ -55,17 +56,32 @@ versions = st.builds(
 )
 
 
-@given(st.lists(st.lists(versions, min_size=1, max_size=10), min_size=1, max_size=5))
-def test_the_latest_version_of_each_key_is_kept_however_rows_are_divided_and_ordered(chunks):
-    rows = fed(*[chunk(*one) for one in chunks])
+@given(st.lists(st.lists(versions, min_size=1, max_size=10), min_size=1, max_size=5), st.booleans())
+def test_the_latest_version_of_each_key_is_kept_however_rows_are_divided_and_ordered(chunks, keeps_order):
+    rows = fed(*[chunk(*one) for one in chunks], keeps_order=keeps_order)
     rows.finish()
     expected = {}
     for row in (row for one in chunks for row in one):
-        version = row.commit_ts, int(row.kind), row.offset, row.index
+        kind = int(row.kind)
+        version = (row.commit_ts, row.offset, row.index, kind) if keeps_order else (row.commit_ts, kind, row.offset, row.index)
         expected[row.key()] = max(expected.get(row.key(), version), version)
-    found = zip(rows.commit_ts, rows.kind, rows.offset, rows.index, strict=True)
+    found = map(rows.version, range(len(rows)))
     assert dict(zip(rows.keys, found, strict=True)) == expected
     assert len(rows) == len(expected) == len(rows.image) == len(rows.origin)
+
+
+class OrderedDecoder(OpenProtocolDecoder):
+    keeps_order = True
+
+
+def test_a_transaction_may_delete_and_write_a_key_in_any_order_where_the_source_keeps_it():
+    many = 5_000 * 1_000_000
+    rows = [put(5, 1, "a", index=many), gone(5, 1, "a", index=many + 1), gone(5, 2, "b", index=many + 2), put(5, 2, "c", index=many + 3)]
+    found = {}
+    for decoder in (OPEN_PROTOCOL, OrderedDecoder()):
+        planned = plan_bucket([pack(0, chunk(*rows)).data], between(), TARGET, decoder)
+        found[decoder.keeps_order] = [json.loads(one.text)[::3] for one in planned if isinstance(one, Statement)]
+    assert found == {False: [["replace", [[1, "a"], [2, "c"]]]], True: [["delete", [[1]]], ["replace", [[2, "c"]]]]}
 
 
 @given(st.lists(st.lists(versions, min_size=1, max_size=10), min_size=1, max_size=4), st.integers(1, 3), st.integers(2, 4))
