@@ -9,7 +9,7 @@ CREATE TABLE applier.schema_version (
   PRIMARY KEY (version_num)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- how far each replica is: the fence (epoch, window_id) and the checkpoint
+-- how far each replica is: the fence (epoch, window_id) and the checkpoint; source_state: where a binlog stands, as the source says it
 CREATE TABLE applier.progress (
   name VARCHAR(64) NOT NULL,
   epoch BIGINT NOT NULL,
@@ -17,6 +17,7 @@ CREATE TABLE applier.progress (
   checkpoint_ts BIGINT UNSIGNED NOT NULL,
   start_ts BIGINT UNSIGNED NOT NULL,
   updated_at DATETIME(6) NOT NULL,
+  source_state LONGTEXT DEFAULT NULL,
   PRIMARY KEY (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
@@ -75,7 +76,7 @@ CREATE TABLE applier.table_location (
   PRIMARY KEY (name,upstream_schema,upstream_table)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- every DDL that began, is done or was skipped; never pruned
+-- every DDL that began, is done or was skipped; never pruned; time_ms, session: when it ran upstream, and under which variables
 CREATE TABLE applier.ddl_ledger (
   name VARCHAR(64) NOT NULL,
   ddl_ts BIGINT UNSIGNED NOT NULL,
@@ -90,6 +91,8 @@ CREATE TABLE applier.ddl_ledger (
   began_at DATETIME(6) NOT NULL,
   ended_at DATETIME(6) DEFAULT NULL,
   error LONGTEXT NOT NULL,
+  time_ms BIGINT DEFAULT NULL,
+  session LONGTEXT DEFAULT NULL,
   PRIMARY KEY (name,ddl_ts,identity_hash),
   KEY ddl_ledger_state (name,state)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -8,7 +8,7 @@ CREATE TABLE applier_schema_version (
   PRIMARY KEY (version_num)
 );
 
--- how far each replica is: the fence (epoch, window_id) and the checkpoint
+-- how far each replica is: the fence (epoch, window_id) and the checkpoint; source_state: where a binlog stands, as the source says it
 CREATE TABLE applier_progress (
   name TEXT NOT NULL,
   epoch BIGINT NOT NULL,
@@ -16,6 +16,7 @@ CREATE TABLE applier_progress (
   checkpoint_ts BLOB NOT NULL,
   start_ts BLOB NOT NULL,
   updated_at TEXT NOT NULL,
+  source_state TEXT,
   PRIMARY KEY (name)
 );
 
@@ -74,7 +75,7 @@ CREATE TABLE applier_table_location (
   PRIMARY KEY (name, upstream_schema, upstream_table)
 );
 
--- every DDL that began, is done or was skipped; never pruned
+-- every DDL that began, is done or was skipped; never pruned; time_ms, session: when it ran upstream, and under which variables
 CREATE TABLE applier_ddl_ledger (
   name TEXT NOT NULL,
   ddl_ts BLOB NOT NULL,
@@ -89,6 +90,8 @@ CREATE TABLE applier_ddl_ledger (
   began_at TEXT NOT NULL,
   ended_at TEXT,
   error TEXT NOT NULL,
+  time_ms BIGINT,
+  session TEXT,
   PRIMARY KEY (name, ddl_ts, identity_hash)
 );
 

@@ -16,9 +16,10 @@ from applier.config import Config
 from applier.config.choice import Consistency
 from applier.model.errors import ConfigError, NeedsOperator
 from applier.model.events import TableName
+from applier.mysql_client.tls import Tls, TlsMode
 from applier.selection import PatternError, TableFilter
 from applier.sinks.address import MYSQL, BadAddress, read_address
-from applier.sinks.settings import SinkSettings, Tls, TlsMode
+from applier.sinks.settings import SinkSettings
 from applier.verify.recheck import Patience
 from applier.verify.task import Task, perform
 from applier.verify.verification import ComparedTables, Options

@@ -16,8 +16,9 @@ from applier.config.value import (
     parse_url,
     refuse,
 )
+from applier.mysql_client.tls import Tls, TlsMode
 from applier.planner.table_check import DifferenceKind, check_pattern
-from applier.sinks.settings import SCHEMA, BulkLoad, Tls, TlsMode
+from applier.sinks.settings import SCHEMA, BulkLoad
 
 DIFFERENCES: Final = frozenset(str(kind) for kind in DifferenceKind)
 

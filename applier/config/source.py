@@ -15,9 +15,9 @@ from applier.config.tls import tls_of
 from applier.config.value import Whole, check_servers, check_topics, nearest, parse_url, refuse
 from applier.model.position import MAX_TS
 from applier.model.topic_name import PartitionLimits, is_named
+from applier.mysql_client.tls import Tls, TlsMode
 from applier.selection import TableSelection
 from applier.sinks.address import MYSQL
-from applier.sinks.settings import Tls, TlsMode
 from applier.sources.kafka.settings import OWNED_PROPERTIES
 from applier.upstream.settings import UpstreamSettings
 

@@ -14,8 +14,9 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from applier.model.errors import ConfigError
+from applier.mysql_client.tls import TlsMode
 from applier.sinks.address import sink_url
-from applier.sinks.settings import SinkSettings, TlsMode
+from applier.sinks.settings import SinkSettings
 
 MYLOADER: Final = "myloader"
 CLIENTS: Final = ("mariadb", "mysql")

@@ -107,6 +107,7 @@ class Shape(NamedTuple):
 
     ``placeholder``: the rows hold their handle key alone; the whole rows are read from upstream before they are written.
     ``routed_from``: upstream's name of the table, where a route gives it another one in the sink; None: it has one name.
+    ``encoding``: what the source's decoder must know besides to read an image of this shape; nobody else looks at it.
     """
 
     schema: str
@@ -114,6 +115,7 @@ class Shape(NamedTuple):
     columns: tuple[ColumnShape, ...]
     placeholder: bool = False
     routed_from: TableName | None = None
+    encoding: bytes = b""
 
     @property
     def name(self) -> TableName:
@@ -205,6 +207,10 @@ class DdlEvent:
     refusal: DdlRefusal | None = None
     moves: tuple[TableMove, ...] = ()
     """What it does to upstream's tables; () without a filter and routes."""
+    time_ms: int | None = None
+    """When it ran upstream, in milliseconds since the epoch; None: not known."""
+    session: tuple[tuple[str, str | int], ...] = ()
+    """Variables of the session that it needs where it runs again, where the source says which."""
 
     @property
     def name(self) -> TableName:

@@ -4,26 +4,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from applier.mysql_client.tls import PREFERRED, Tls
+
 SCHEMA: Final = "applier"
 """Where the bookkeeping lies, unless the configuration names another schema."""
 
 
 Collations = tuple[tuple[str, str], ...]
 """Pairs: the name of a collation upstream, in lower case, and what the sink calls it."""
-
-
-class TlsMode(StrEnum):
-    """How a connection to a server of the MySQL family is protected."""
-
-    DISABLED = "disabled"
-    PREFERRED = "preferred"
-    """With TLS where the server offers it; an attacker on the way can prevent it."""
-    REQUIRED = "required"
-    """With TLS, without checking who answers."""
-    VERIFY_CA = "verify_ca"
-    """With TLS, to a server with a certificate of the CA."""
-    VERIFY_IDENTITY = "verify_identity"
-    """With TLS, to the server that the certificate of the CA names."""
 
 
 class BulkLoad(StrEnum):
@@ -35,21 +23,11 @@ class BulkLoad(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tls:
-    """TLS to the database. Paths are those of the machine that connects; without ``ca`` the system's own certificates count."""
-
-    mode: TlsMode = TlsMode.PREFERRED
-    ca: str | None = None
-    cert: str | None = None
-    key: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SinkSettings:
     """Where the sink is and how it is used. Picklable; ``repr`` never shows the password."""
 
     url: str = field(repr=False)
-    tls: Tls = Tls()
+    tls: Tls = PREFERRED
     name: str = "replica"
     schema: str = SCHEMA
     """Where the bookkeeping lies; in SQLite the prefix of its tables."""

@@ -5,15 +5,17 @@ Nothing outside of a source knows the format of its records: every reader of one
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self, TypeAlias
 
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import AdminEvent, DdlEvent, Event, LeftOutTable, PlacedRow, ResolvedEvent, Shape, TableName, Value
 from applier.model.listing import Listing
-from applier.model.position import Offset, Place, Stream, Ts
+from applier.model.position import Offset, Place, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId
 from applier.model.rejected_event import RejectedEvent
+from applier.model.timeline import Timeline
 from applier.planner.port import RowLookup
 
 
@@ -173,12 +175,48 @@ class RangeReader(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPlace:
+    """Where a replica stands, as the sink has it. ``state``: what ``Source.state_at`` has returned for ``checkpoint_ts``, or before it."""
+
+    checkpoint_ts: Ts
+    positions: Mapping[Stream, StreamPosition]
+    state: str | None = None
+
+
+class StartPoint(NamedTuple):
+    """Where a new replica begins: what the sink was loaded from, or where the operator says."""
+
+    start_ts: Ts
+    state: str | None = None
+
+
 class Source(Protocol):
-    """Driver side. Not thread-safe, except for ``reader`` and ``decoder``."""
+    """Driver side. Not thread-safe, except for ``reader``, ``decoder`` and ``timeline``."""
+
+    @property
+    def timeline(self) -> Timeline:
+        """What timestamps mean to people."""
+        ...
+
+    def start_point(self) -> StartPoint | None:
+        """Return where the source's own settings let a new replica begin; None: they do not say. SourceError, NeedsOperator."""
+        ...
+
+    def resume(self, stored: StoredPlace) -> None:
+        """Take the place from which the replica reads: before the first listing of a run, and again before the one after a reload.
+
+        NeedsOperator if the source does not have it any more.
+        """
+        ...
+
+    def state_at(self, ts: Ts) -> str | None:
+        """Return what the source must be told to resume at this checkpoint: stored with it. None: the positions of the streams suffice."""
+        ...
 
     @property
     def reader(self) -> RangeReader:
-        """The reading part, for executors."""
+        """The reading part, for executors. Asked again for each job: it may carry what the source has learned since."""
         ...
 
     @property
@@ -197,6 +235,10 @@ class Source(Protocol):
 
     def topic_ids(self) -> Mapping[str, str]:
         """Return the ids that the topics got when they were created; a topic without one is left out (mock clusters have none)."""
+        ...
+
+    def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:
+        """Whether a stream that begins at ``earliest`` still holds every event after ``start_ts``."""
         ...
 
     def record_time_ms(self, stream: Stream, offset: Offset) -> int | None:

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from applier.sinks.settings import SinkSettings, Tls
+from applier.mysql_client.tls import Tls
+from applier.sinks.settings import SinkSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

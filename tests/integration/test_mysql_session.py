@@ -10,9 +10,9 @@ from applier.model.errors import (
     FatalSinkError,
     RetryableSinkError,
 )
+from applier.mysql_client.tls import Tls, TlsMode
 from applier.sinks.mysql.session import Purpose, discard, open_session
 from applier.sinks.mysql.session_variables import SQL_MODE
-from applier.sinks.settings import Tls, TlsMode
 from tests.integration.mysql_replica import run, settings
 
 

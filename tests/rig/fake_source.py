@@ -12,12 +12,15 @@ from typing import Self
 from applier.demo.simulator.producer import LogRecord
 from applier.model.errors import SourceError
 from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import Offset, Stream
+from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId
+from applier.model.segment import holds_all_since
+from applier.model.timeline import Timeline
 from applier.selection import EVERYTHING
+from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.sources.open_protocol import OpenProtocolDecoder
 from applier.sources.open_protocol.large_row import REFUSED
-from applier.sources.port import Record
+from applier.sources.port import Record, StartPoint, StoredPlace
 
 _BATCH = 500
 
@@ -89,6 +92,27 @@ class FakeSource:
     def decoder(self) -> OpenProtocolDecoder:
         """The decoding part: the simulator writes what TiCDC writes."""
         return OpenProtocolDecoder(self.whole_rows, self.selection)
+
+    @property
+    def timeline(self) -> Timeline:
+        """A TSO holds its time."""
+        return TSO_TIMELINE
+
+    def start_point(self) -> StartPoint | None:
+        """Return None, as Kafka's source does."""
+        return None
+
+    def resume(self, stored: StoredPlace) -> None:
+        """Do nothing, as Kafka's source."""
+
+    def state_at(self, ts: Ts) -> str | None:
+        """Return None, as Kafka's source does."""
+        return None
+
+    def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:
+        """Compare the time of the earliest record."""
+        time_ms = self.record_time_ms(stream, earliest)
+        return time_ms is not None and holds_all_since(time_ms, start_ts)
 
     @property
     def exhausted(self) -> bool:

@@ -15,12 +15,13 @@ from sqlalchemy import Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from applier.model.errors import InvariantViolation
+from applier.mysql_client.encryption import DriverConnection, tls_arguments
+from applier.mysql_client.tls import Tls
 from applier.sinks.address import connect_timeout_of, sink_url
-from applier.sinks.mysql.encryption import DriverConnection, tls_arguments
 from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.queries import QUERIES
 from applier.sinks.mysql.session_variables import comparison_variables_of, set_variables, variables_of
-from applier.sinks.settings import BulkLoad, SinkSettings, Tls
+from applier.sinks.settings import BulkLoad, SinkSettings
 
 CONNECT_TIMEOUT_S = 10
 GLANCE_S = 3

@@ -15,7 +15,9 @@ from confluent_kafka.admin import AdminClient
 
 from applier.model.errors import SourceError
 from applier.model.listing import Listing
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Offset, Place, Stream, Ts
+from applier.model.segment import holds_all_since
+from applier.model.timeline import Timeline
 from applier.sources.kafka import error_code
 from applier.sources.kafka.connection_error import ConnectionErrors
 from applier.sources.kafka.error_meaning import failed
@@ -23,8 +25,9 @@ from applier.sources.kafka.extent_query import ExtentQuery
 from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.refused_property import refusals_as_config_errors
 from applier.sources.kafka.settings import LOGGER, KafkaSettings, unreachable
+from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.sources.open_protocol.decoder import OPEN_PROTOCOL
-from applier.sources.port import Decoder, RangeReader
+from applier.sources.port import Decoder, RangeReader, StartPoint, StoredPlace
 
 CLOSE_TIMEOUT_S = 10.0
 """How long the consumer may take to close: a broker may take that long to confirm the last shown offsets."""
@@ -75,6 +78,22 @@ class KafkaSource:
         """The decoding part."""
         return self._decoder
 
+    @property
+    def timeline(self) -> Timeline:
+        """A TSO holds its time."""
+        return TSO_TIMELINE
+
+    def start_point(self) -> StartPoint | None:
+        """None: where a replica begins is said by ``source.start_ts`` or by the dump that was loaded."""
+        return None
+
+    def resume(self, stored: StoredPlace) -> None:
+        """Do nothing: the stored offsets say it all."""
+
+    def state_at(self, ts: Ts) -> str | None:  # noqa: ARG002 - of the port
+        """Return None: the stored offsets say it all."""
+        return None
+
     def listing(self) -> Listing:
         """Fetch partitions and extents; see ``ExtentQuery``."""
         return self._extents.listing()
@@ -108,6 +127,11 @@ class KafkaSource:
                     return {}
                 raise failed(self._settings, f"topic id of {topic}", error, topic=topic) from error
         return ids
+
+    def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:
+        """Compare the time at which Kafka took the earliest record: events' own timestamps prove nothing (DESIGN.md 3)."""
+        time_ms = self.record_time_ms(stream, earliest)
+        return time_ms is not None and holds_all_since(time_ms, start_ts)
 
     def record_time_ms(self, stream: Stream, offset: Offset) -> int | None:
         """Read the record at or after ``offset`` and return its Kafka timestamp."""

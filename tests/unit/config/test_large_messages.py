@@ -4,8 +4,8 @@ import pytest
 
 from applier.config import load_config
 from applier.model.errors import ConfigError
+from applier.mysql_client.tls import Tls, TlsMode
 from applier.run.decoding import decoder_for
-from applier.sinks.settings import Tls, TlsMode
 from applier.sources.claim_check.settings import MAX_OBJECT_BYTES, ClaimCheckSettings
 
 SECRET = "hunter-2-€"  # noqa: S105 - a mark that is looked for

@@ -9,7 +9,8 @@ from applier.dump.loader import LoaderProgram, LoadTarget, client_command, find_
 from applier.dump.moment import moment_of
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
-from applier.sinks.settings import SinkSettings, Tls, TlsMode
+from applier.mysql_client.tls import Tls, TlsMode
+from applier.sinks.settings import SinkSettings
 from tests.rig.dump_directory import DUMPLING, HEADER, MYDUMPER, TS, dumpling
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pymysql
 
-from applier.sinks.settings import Tls, TlsMode
+from applier.mysql_client.tls import Tls, TlsMode
 
 
 def tls_arguments(tls: Tls) -> dict[str, Any]:

@@ -1,0 +1,29 @@
+"""What a timestamp of the upstream means to people: a time of the clock, and how commands spell it. Only a source knows that.
+
+A TSO of TiDB holds its time; a place in a binlog does not, so the source has to remember it.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final, Protocol
+
+from applier.model.position import Ts
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND: Final = timedelta(milliseconds=1)
+
+
+class Timeline(Protocol):
+    """The upstream's timestamps as times of the clock. Called from any thread."""
+
+    def time_ms(self, ts: Ts) -> int | None:
+        """Return when it was, in milliseconds since the epoch; None: not known."""
+        ...
+
+    def text(self, ts: Ts) -> str:
+        """Spell the timestamp as commands take it: the digits of a TSO, ``FILE:POSITION`` of a binlog."""
+        ...
+
+
+def moment_of(time_ms: int) -> datetime:
+    """Return a time in milliseconds as an aware datetime in UTC, exact to the millisecond (a float would not be)."""
+    return EPOCH + time_ms * MILLISECOND

@@ -1,0 +1,22 @@
+"""How the server is reached whose binlog is followed, and where the replica begins."""
+
+from dataclasses import dataclass, field
+
+from applier.mysql_client.tls import PREFERRED, Tls
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinlogSettings:
+    """Where the server is. Picklable; ``repr`` never shows the password."""
+
+    url: str = field(repr=False)
+    """``mysql+pymysql://user:password@host:port/``."""
+    tls: Tls = PREFERRED
+    server_ids: tuple[int, int] = (430_000_000, 430_000_063)
+    """The first and the last of the ids that connections may use as replicas; each uses one."""
+    start: str = "now"
+    """Where a new replica begins: ``FILE:POS``, ``gtid:SET``, ``now`` or ``dump:PATH``."""
+    name: str = "replica"
+    """The replica's, for what a server's administrator sees of its connections."""
+    unreachable_after_s: float = 30.0
+    """How long nothing may come from the server before reading or listing fails."""
