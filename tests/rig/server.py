@@ -146,6 +146,12 @@ class ContainerServer:
         wrapped.kill()
         wrapped.wait()
 
+    def address(self) -> str:
+        """Return where another container finds this one."""
+        wrapped = self._container.get_wrapped_container()
+        wrapped.reload()
+        return wrapped.attrs["NetworkSettings"]["Networks"]["bridge"]["IPAddress"]
+
     def _wait(self) -> None:
         deadline = time.monotonic() + START_TIMEOUT_S
         while True:
