@@ -20,10 +20,12 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from applier.config.http import Listen
+from applier.config.kafka_source import KafkaSourceConfig
 from applier.config.load import variable_of
 from applier.config.model import Config
 from applier.config.readable_file import ReadableFile
 from applier.config.secret import SecretFile
+from applier.config.selected_source import SelectedSource
 from applier.config.value import parse_size
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.metric import COUNTERS, DURATION, DURATION_LABELS, DURATION_MEANING, GAUGES
@@ -54,10 +56,11 @@ def configuration() -> str:
     meanings = _example_comments()
     parts = [HEAD]
     for path, model, is_list in _sections(Config, ()):
-        rows = [_row(path, model, name, field, meanings) for name, field in model.model_fields.items() if not _models_of(field)]
+        rows = [_row(path, model, name, field, meanings) for name, field in _own_first(model) if not _models_of(field)]
         if not rows:
             continue
         title = "Top level" if not path else f"[[{'.'.join(path)}]]" if is_list else f"[{'.'.join(path)}]"
+        title += _kind(model)
         parts.append(
             f"\n## {title}\n\n{_about(model)}\n\n| key | takes | default | meaning |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
         )
@@ -71,12 +74,26 @@ def _sections(model: type[BaseModel], path: tuple[str, ...], *, is_list: bool = 
     yield path, model, is_list
     for name, field in model.model_fields.items():
         for inner in _models_of(field):
+            if path == ("source",) and name in SelectedSource.model_fields and model is not KafkaSourceConfig:
+                continue  # shown once
             yield from _sections(inner, (*path, field.alias or name), is_list=typing.get_origin(field.annotation) is tuple)
 
 
 def _models_of(field: FieldInfo) -> list[type[BaseModel]]:
-    parts = (field.annotation, *typing.get_args(field.annotation))
+    parts = (field.annotation, *(getattr(part, "__origin__", part) for part in typing.get_args(field.annotation)))
     return [part for part in parts if inspect.isclass(part) and issubclass(part, BaseModel)]
+
+
+def _kind(model: type[BaseModel]) -> str:
+    """Return the kind of source of which these are the keys, as a heading's end."""
+    kind = model.model_fields.get("kind")
+    return f', kind = "{typing.get_args(kind.annotation)[0]}"' if kind is not None else ""
+
+
+def _own_first(model: type[BaseModel]) -> list[tuple[str, FieldInfo]]:
+    """Return the fields: those of the class before those that it shares."""
+    own = inspect.get_annotations(model)
+    return sorted(model.model_fields.items(), key=lambda item: item[0] not in own)
 
 
 def _about(model: type[BaseModel]) -> str:
@@ -118,7 +135,7 @@ def _default(field: FieldInfo) -> str:  # noqa: PLR0911 - a line per kind
     if field.is_required():
         return "**required**"
     value = field.get_default(call_default_factory=True)
-    if value is None or value in ((), {}):
+    if value is None or value in ((), {}, ""):
         return ""
     if any(getattr(check, "func", None) is parse_size for check in field.metadata):
         return f'`"{value // 1024**3}GiB"`' if value % 1024**3 == 0 else f'`"{value // 1024**2}MiB"`'
@@ -132,9 +149,9 @@ def _default(field: FieldInfo) -> str:  # noqa: PLR0911 - a line per kind
 
 
 def _docstrings(model: type[BaseModel]) -> dict[str, str]:
-    """Return the docstrings that stand below fields."""
+    """Return the docstrings that stand below fields, those of a shared section too."""
     body = ast.parse(inspect.getsource(model)).body[0]
-    found = {}
+    found = _docstrings(SelectedSource) if issubclass(model, SelectedSource) and model is not SelectedSource else {}
     for field, below in zip(body.body, body.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
             found[ast.unparse(field.target)] = _plain(str(below.value.value))

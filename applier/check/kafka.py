@@ -28,9 +28,11 @@ POSITIONS: Final = "topics: positions"
 MOST_NAMED: Final = 5
 
 
-def examine_kafka(config: Config, shared: SharedFacts, *, patience_s: float, wait_s: float | None = None) -> Iterator[CheckFinding]:
+def examine_kafka(
+    config: Config, kafka: KafkaSettings, shared: SharedFacts, *, patience_s: float, wait_s: float | None = None
+) -> Iterator[CheckFinding]:
     """Examine the cluster and its topics. ``wait_s``: also read the topics' ends, and wait so long for resolved events; None: do not."""
-    settings = replace(config.kafka_settings(), unreachable_after_s=patience_s)
+    settings = replace(kafka, unreachable_after_s=patience_s)
     try:
         with open_source(settings) as source:
             listing = yield from _listed(settings, source)

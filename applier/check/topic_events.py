@@ -59,10 +59,10 @@ def _read_findings(config: Config, tail: TopicTail) -> Iterator[CheckFinding]:
 
 
 def _large_findings(config: Config, tail: TopicTail) -> Iterator[CheckFinding]:
-    if tail.has_claim_checks and config.source.claim_check.settings() is None:
+    if tail.has_claim_checks and config.source.claim_check_settings() is None:
         remedy = "Set storage under [source.claim_check] to the changefeed's claim-check-storage-uri"
         yield problem(LARGE, "the topics have claim-check messages, and their storage is not configured", remedy)
-    if tail.has_key_only_rows and config.source.upstream is None:
+    if tail.has_key_only_rows and config.source.upstream_settings() is None:
         yield problem(
             LARGE, "the topics have handle-key-only messages, and upstream is not configured", "Set source.upstream to upstream's TiDB"
         )

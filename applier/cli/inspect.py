@@ -146,7 +146,7 @@ def read_shown(
     settings: Config, inspection: Inspection, left_out: dict[Stream, bool], patience_s: float = PATIENCE_S
 ) -> Iterator[Inspected]:
     """Yield what is shown, stream by stream. ``left_out`` gets the streams that have more than ``limit``."""
-    with open_source(replace(settings.kafka_settings(), unreachable_after_s=patience_s)) as source:
+    with open_source(replace(settings.source_settings(), unreachable_after_s=patience_s)) as source:
         ranges = present_ranges(source, inspection.choice)
         is_tail = inspection.follows and inspection.choice.start is None and inspection.choice.since_ms is None
         for range_id in [] if is_tail else ranges:

@@ -88,7 +88,7 @@ def drop(config: ConfigPath = DEFAULT_CONFIG, *, stream: StreamName, offset: Rec
 def retry(config: ConfigPath = DEFAULT_CONFIG, *, stream: StreamName, offset: RecordOffset, event: EventIndex = None) -> None:
     """Apply an event now. Refused if a later event changed the same row."""
     settings = read_config(config)
-    with open_sink_of(settings) as sink, open_source(settings.kafka_settings(), decoder_for(settings)) as source:
+    with open_sink_of(settings) as sink, open_source(settings.source_settings(), decoder_for(settings)) as source:
         entries = _undecided(_chosen(_entries(sink), stream, offset, event))
         # A run that is alive could apply a later version of the row at the same time.
         sink.acquire()

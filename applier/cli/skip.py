@@ -146,7 +146,7 @@ def skip_place(config: ConfigPath, stream: Stream, offset: Offset, event: int | 
     # Before anything is written: a rule about a record that was applied would never match, and look as if it did.
     _check_not_passed(settings, stream, offset)
     _check_topic(settings, stream)
-    with open_source(settings.kafka_settings(), decoder_of(None, None, settings.source.selection())) as source:
+    with open_source(settings.source_settings(), decoder_of(None, None, settings.source.selection())) as source:
         record, decoder = _record(source, stream, offset), source.decoder
     events = _events(decoder, stream, record, event)
     ddls = {index: ddl for index, found in events.items() if (ddl := _ddl_of(found)) is not None}

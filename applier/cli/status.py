@@ -40,7 +40,7 @@ def status(
     target = StatusTarget(
         sink=settings.sink_settings(),
         sink_address=settings.sink.address,
-        kafka=settings.kafka_settings(),
+        source=settings.source_settings(),
         required_partitions=settings.source.required_partitions(),
         http=None if listen is None else (listen.reached_at, listen.port),
     )

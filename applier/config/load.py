@@ -10,9 +10,12 @@ from pydantic_core import ErrorDetails
 
 from applier.config.model import Config
 from applier.config.origin import EnvironmentSource, settings_class, variable_of
+from applier.config.source import KAFKA, KINDS, of_other_kind
 from applier.model.errors import ConfigError
 
 ALL_AT_ONCE: Final = "Correct these keys: each line says how"
+SOURCE_KEY: Final = 2
+"""The steps of a key of ``[source]`` itself."""
 
 
 def load_config(
@@ -61,8 +64,10 @@ class _KeyProblem(NamedTuple):
 
     @classmethod
     def of(cls, detail: ErrorDetails) -> "_KeyProblem":
-        key = _key(detail)
-        return cls(key, _problem(detail, key), _remedy(detail, key))
+        kind, steps = _kind_and_steps(detail["loc"])
+        key = _key(steps, kind)
+        other = of_other_kind(kind, key[1]) if detail["type"] == "extra_forbidden" and kind and len(key) == SOURCE_KEY else None
+        return cls(key, *other) if other else cls(key, _problem(detail, key), _remedy(detail, key, kind))
 
     @property
     def sentences(self) -> str:
@@ -73,20 +78,29 @@ def _sentence(text: str) -> str:
     return text if not text or text.endswith((".", "?")) else f"{text}."
 
 
-def _key(detail: ErrorDetails) -> tuple[str, ...]:
+def _kind_and_steps(loc: tuple[int | str, ...]) -> tuple[str, tuple[int | str, ...]]:
+    """Return the kind of source, which pydantic adds as a step below ``source``, and the steps without it."""
+    if loc[:1] == ("source",) and len(loc) > 1 and loc[1] in KINDS:
+        return str(loc[1]), (loc[0], *loc[2:])
+    return "", loc
+
+
+def _key(steps: tuple[int | str, ...], kind: str) -> tuple[str, ...]:
     """Return the key without the steps that pydantic adds for members of a union or a tuple."""
     key: list[str] = []
     model: Any = Config
-    for part in detail["loc"]:
+    for part in steps:
         # Below source.kafka and spark.conf a part is the name of a property, dots included, and belongs to the key.
         if model is None and len(key) > 1 and key[:2] not in (["source", "kafka"], ["spark", "conf"]):
             break
         key.append(str(part))
-        model = _model_of(model, str(part))
+        model = _model_of(model, str(part), kind)
     return tuple(key)
 
 
-def _model_of(model: Any, key: str) -> type[BaseModel] | None:
+def _model_of(model: Any, key: str, kind: str) -> type[BaseModel] | None:
+    if model is Config and key == "source":
+        return KINDS[kind or KAFKA]
     field = model.model_fields.get(key) if model is not None else None
     annotation = field.annotation if field is not None else None
     return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
@@ -108,10 +122,10 @@ def _problem(detail: ErrorDetails, key: tuple[str, ...]) -> str:
             return "is invalid: " + detail["msg"][0].lower() + detail["msg"][1:]
 
 
-def _remedy(detail: ErrorDetails, key: tuple[str, ...]) -> str:
+def _remedy(detail: ErrorDetails, key: tuple[str, ...], kind: str) -> str:
     match detail["type"]:
         case "extra_forbidden":
-            return _nearest_key(key)
+            return _nearest_key(key, kind)
         case "missing":
             return f"Set it in the configuration file, or {variable_of(key)} in the environment"
         case "refused":
@@ -129,18 +143,18 @@ def _keys(model: type[BaseModel]) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
-def _nearest_key(key: tuple[str, ...]) -> str:
+def _nearest_key(key: tuple[str, ...], kind: str) -> str:
     """Suggest the nearest key of the section, or another section that has a key of that name."""
     model: Any = Config
     for part in key[:-1]:
-        model = _model_of(model, part)
+        model = _model_of(model, part, kind)
     siblings = _keys(model)
     near = get_close_matches(key[-1], siblings, n=1)
     if near:
         return f"Did you mean {'.'.join((*key[:-1], near[0]))}?"
     # A right key in the wrong section is the commonest mistake.
     for section in Config.model_fields:
-        inner = _model_of(Config, section)
+        inner = _model_of(Config, section, kind)
         if inner is not None and key[-1] in _keys(inner):
             return f"Did you mean {section}.{key[-1]}?"
     return f"The keys here are: {', '.join(siblings)}"

@@ -4,6 +4,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import Field, model_validator
 
+from applier.config.binlog_source import BinlogSourceConfig
 from applier.config.choice import Consistency
 from applier.config.ddl import DdlConfig
 from applier.config.http import HttpConfig
@@ -17,6 +18,7 @@ from applier.config.value import refuse
 from applier.model.errors import ConfigError
 from applier.planner.table_check import Acceptance
 from applier.sinks.settings import SinkSettings
+from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.kafka.settings import KafkaSettings
 
 LOCAL_REMEDY: Final = 'Set spark.master = "local[*]", or use a MySQL or MariaDB sink'
@@ -52,6 +54,8 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _check_rows(self) -> Self:
+        if self.sink.consistency is Consistency.ROW and isinstance(self.source, BinlogSourceConfig):
+            raise refuse('sink.consistency = "row" is for Kafka: a binlog is one stream of whole transactions', "Remove sink.consistency")
         if self.sink.consistency is Consistency.ROW and self.source.dispatcher is None:
             raise refuse(
                 'source.dispatcher is missing: sink.consistency = "row" needs to know it',
@@ -103,11 +107,6 @@ class Config(Section):
             retries=retries,
         )
 
-    def kafka_settings(self) -> KafkaSettings:
-        """Return the source's settings. The consumer group only shows offsets to lag tools; it assigns no partitions."""
-        return KafkaSettings(
-            bootstrap_servers=self.source.bootstrap_servers,
-            topics=self.source.topics,
-            group_id=self.source.kafka.get("group.id", f"applier-{self.name}"),
-            properties=tuple(sorted((k, v) for k, v in self.source.kafka.items() if k != "group.id")),
-        )
+    def source_settings(self) -> KafkaSettings | BinlogSettings:
+        """Return the source's settings. Their ``repr`` hides secrets."""
+        return self.source.settings(self.name)

@@ -1,146 +1,51 @@
-"""``[source]``: the change stream."""
+"""``[source]``: the change stream. ``kind`` says which one; without it the topics of a changefeed."""
 
-from typing import Annotated, Any, Final, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator, model_validator
+from pydantic import BaseModel, Discriminator, Tag
 
-from applier.config.choice import DeclaredDispatcher, OnRejectedEvent
-from applier.config.claim_check import ClaimCheckConfig
-from applier.config.readable_file import ReadableFile, check_kafka_files
-from applier.config.secret import SecretFile, with_files_read
-from applier.config.section import Properties, Seconds, Section
-from applier.config.selection import EventFilterConfig, RouteConfig, selection_of
-from applier.config.time_zone import ambiguous_years, check_time_zone
-from applier.config.tls import tls_of
-from applier.config.value import Whole, check_servers, check_topics, nearest, parse_url, refuse
-from applier.model.position import MAX_TS
-from applier.model.topic_name import PartitionLimits, is_named
-from applier.mysql_client.tls import Tls, TlsMode
-from applier.selection import TableSelection
-from applier.sinks.address import MYSQL
-from applier.sources.kafka.settings import OWNED_PROPERTIES
-from applier.upstream.settings import UpstreamSettings
+from applier.config.binlog_source import BinlogSourceConfig
+from applier.config.kafka_source import KafkaSourceConfig
 
-UPSTREAM_FORM: Final = "Write mysql+pymysql://reader@tidb:4000/"
+KAFKA: Final = "kafka"
+BINLOG: Final = "binlog"
+KINDS: Final[Mapping[str, type[BaseModel]]] = {KAFKA: KafkaSourceConfig, BINLOG: BinlogSourceConfig}
 
-PartitionCount = Annotated[Whole, Field(ge=1)]
-
-
-def _split(value: Any) -> Any:
-    """Split text at commas, as the environment gives a list."""
-    return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+INSTEAD: Final = {
+    "start_ts": "Set start to the place where a new replica begins",
+    "bootstrap_servers": "Set url to the primary",
+    "time_zone": "A binlog's TIMESTAMPs are UTC",
+    "new_collations": "Keys are compared by the collations that the binlog names",
+    "upstream": "Each row of a binlog is whole, so nothing is looked up",
+    "claim_check": "Each row of a binlog is whole, so there is no such storage",
+    "partitions": "A binlog is one stream",
+    "dispatcher": "A binlog is one stream",
+}
+"""Keys of Kafka's source that an operator may look for with a binlog."""
 
 
-class SourceConfig(Section):
-    """Where the change stream is, and what is known about it."""
+def _kind_of(given: Any) -> str | None:
+    """Return the kind that a table names; of what is no table, the kind that says so."""
+    named = given.get("kind", KAFKA) if isinstance(given, Mapping) else getattr(given, "kind", KAFKA)
+    return named if named in KINDS else None
 
-    bootstrap_servers: Annotated[str, AfterValidator(check_servers)]
-    """Kafka's brokers: `host:port`, separated by commas."""
-    topics: Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(check_topics)]
-    """Names of topics, or patterns of them: ``"^cdc_.*"`` stands for all topics whose names match, also later ones."""
-    time_zone: Annotated[str, AfterValidator(check_time_zone)] = "UTC"
-    """Zone of TIMESTAMP text on the wire: that of the TiCDC server. With daylight saving, one hour of a year is ambiguous."""
-    start_ts: Annotated[Whole, Field(ge=0, le=MAX_TS)] = 0
-    """TSO of the snapshot that the sink was loaded from; 0: sink and topic both began empty."""
-    new_collations: bool = True
-    """TiDB's ``new_collations_enabled_on_first_bootstrap``; False: upstream compares all texts byte by byte."""
-    partitions: PartitionCount | dict[str, PartitionCount] | None = None
-    """How many partitions are required, if fewer than the topic has; or by topic: ``{ "^cdc_.*" = 4, changefeed = 8 }``."""
-    tables: Annotated[tuple[str, ...], BeforeValidator(_split)] = ()
-    """TiDB's table filter: the last rule that matches counts. None: all tables."""
-    route: tuple[RouteConfig, ...] = ()
-    """Other names in the sink."""
-    event_filter: tuple[EventFilterConfig, ...] = ()
-    """Kinds of events that are left out."""
-    dispatcher: DeclaredDispatcher | None = None
-    """The changefeed's rule for partitions; needed for ``sink.consistency = "row"`` only."""
-    on_unreadable: OnRejectedEvent = OnRejectedEvent.STOP
-    """A record that cannot be read stops the run, or is stored in quarantine."""
-    claim_check: ClaimCheckConfig = ClaimCheckConfig()
-    upstream: SecretStr | None = None
-    """Upstream's TiDB: rows of which the topic has the handle key only are read there."""
-    upstream_password: SecretStr | None = None
-    """Upstream's password. Prefer the environment or a file."""
-    upstream_password_file: SecretFile | None = None
-    """The file that holds it."""
-    upstream_tls_mode: TlsMode | None = None
-    """TLS to upstream, as ``sink.tls_mode``."""
-    upstream_tls_ca: ReadableFile | None = None
-    """The authority that signed upstream's certificate."""
-    upstream_tls_cert: ReadableFile | None = None
-    """The applier's own certificate for upstream."""
-    upstream_tls_key: ReadableFile | None = None
-    """The key of that certificate."""
-    stall_after_s: Seconds = 60.0
-    kafka: Properties = Field(default_factory=dict, repr=False)
-    """Any property of librdkafka; with ``.file`` after its name: the file that holds its value."""
 
-    @field_validator("kafka")
-    @classmethod
-    def _refuse_owned_properties(cls, given: dict[str, str]) -> dict[str, str]:
-        # Files first: "group.instance.id.file" must be refused as well.
-        properties = with_files_read(given)
-        for name in properties:
-            if name in OWNED_PROPERTIES:
-                raise refuse(f"cannot set {name!r}", f"Remove it: {OWNED_PROPERTIES[name]}")
-        check_kafka_files(properties)
-        return properties
+SourceConfig: TypeAlias = Annotated[
+    Annotated[KafkaSourceConfig, Tag(KAFKA)] | Annotated[BinlogSourceConfig, Tag(BINLOG)],
+    Discriminator(
+        _kind_of,
+        custom_error_type="refused",
+        custom_error_message="{message}",
+        custom_error_context={"message": "has an unknown kind", "remedy": 'Set kind to "kafka" or "binlog"'},
+    ),
+]
 
-    @model_validator(mode="after")
-    def _check_partition_topics(self) -> Self:
-        for topic in self.partitions if isinstance(self.partitions, dict) else ():
-            if not is_named(topic, self.topics):
-                raise refuse(f"limits a topic that is not in source.topics: {topic!r}", nearest(topic, self.topics))
-        return self
 
-    @field_validator("upstream")
-    @classmethod
-    def _check_upstream(cls, url: SecretStr | None) -> SecretStr | None:
-        # Checked, but kept as it is: the parsed form would show the password in a repr.
-        if url is not None and parse_url(url.get_secret_value()).drivername not in MYSQL:
-            raise refuse("is not a server of the MySQL family", UPSTREAM_FORM)
-        return url
-
-    @model_validator(mode="after")
-    def _check_upstream_keys(self) -> Self:
-        if self.upstream_password is not None and self.upstream_password_file is not None:
-            raise refuse("sets both upstream_password and upstream_password_file", "Remove one of them")
-        self._upstream_tls()
-        return self
-
-    def _upstream_tls(self) -> Tls:
-        return tls_of(self.upstream_tls_mode, self.upstream_tls_ca, self.upstream_tls_cert, self.upstream_tls_key)
-
-    def upstream_settings(self) -> UpstreamSettings | None:
-        """Return where upstream is; None if no address is configured. Its ``repr`` hides the password."""
-        if self.upstream is None:
-            return None
-        url = parse_url(self.upstream.get_secret_value())
-        password = self.upstream_password_file if self.upstream_password is None else self.upstream_password
-        if password is not None:
-            url = url.set(password=password.get_secret_value())
-        return UpstreamSettings(url=url.render_as_string(hide_password=False), tls=self._upstream_tls(), time_zone=self.time_zone)
-
-    @model_validator(mode="after")
-    def _check_selection(self) -> Self:
-        self.selection()
-        return self
-
-    def selection(self) -> TableSelection:
-        """Return what the replica has of upstream, and under which names."""
-        return selection_of(self.tables, self.route, self.event_filter)
-
-    def time_zone_warning(self) -> dict[str, Any] | None:
-        """Return the facts of a warning if TIMESTAMP text of the zone can have two meanings, else None."""
-        years = ambiguous_years(self.time_zone)
-        if years is None:
-            return None
-        remedy = "TIMESTAMP values of that hour may be one hour off. Use a changefeed of a TiCDC server with --tz=UTC, and a new replica"
-        return {"time_zone": self.time_zone, "first_year": years[0], "last_year": years[1], "remedy": remedy}
-
-    def required_partitions(self) -> PartitionLimits | None:
-        """Return how many partitions of each limited topic are required; None without a limit."""
-        if self.partitions is None:
-            return None
-        limits = dict.fromkeys(self.topics, self.partitions) if isinstance(self.partitions, int) else self.partitions
-        return PartitionLimits(tuple(limits.items()))
+def of_other_kind(kind: str, key: str) -> tuple[str, str] | None:
+    """Return what is wrong with a key that only the other kind of source has, and what to do; None for other keys."""
+    other = BINLOG if kind == KAFKA else KAFKA
+    if key not in KINDS[other].model_fields:
+        return None
+    hint = INSTEAD.get(key, "") if kind == BINLOG else ""
+    return f'is a key of kind = "{other}" only', f"Remove it. {hint}" if hint else f'Remove it, or set kind = "{other}" under [source]'

@@ -36,6 +36,11 @@ def nearest(word: str, choices: Any) -> str:
     return f"Did you mean {near[0]!r}?" if near else f"It is one of: {', '.join(known)}"
 
 
+def split_text(value: Any) -> Any:
+    """Split text at commas, as the environment gives a list."""
+    return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+
 def whole_number(value: Any) -> Any:
     """Refuse floats and booleans: a TSO that was read as a float has lost digits."""
     # bool is a subclass of int. A TSO is above 2**53, where floats skip integers.

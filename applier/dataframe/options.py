@@ -68,9 +68,13 @@ def read_options(given: Mapping[str, str]) -> ChangelogOptions:
     config = _config(options)
     if "columns" in options and "table" not in options:
         raise ConfigError("the option columns is without table", remedy='Name the table too: .option("table", "shop.orders")')
+    kafka = config.source_settings()
+    if not isinstance(kafka, KafkaSettings):
+        message = "the format ticdc reads topics, and source.kind is not kafka"
+        raise ConfigError(message, remedy="Give the configuration file of a replica that reads topics, or bootstrap_servers and topics")
     return ChangelogOptions(
-        kafka=config.kafka_settings(),
-        claim_check=config.source.claim_check.settings(),
+        kafka=kafka,
+        claim_check=config.source.claim_check_settings(),
         time_zone=config.source.time_zone,
         tables=TableSelection(config.source.selection().tables),
         partitions=_partitions(options.get("partition")),

@@ -57,7 +57,7 @@ def catch_up(config: Config, options: CatchupOptions, observer: Observer) -> Cat
     with (
         end_stored("catchup", sink),
         ending_on_sigterm(),
-        open_components(config, config.kafka_settings(), sink, monitor) as components,
+        open_components(config, config.source_settings(), sink, monitor) as components,
     ):
         return Catchup(components, engine_settings(config, until_ts=options.until_ts), monitor).run(
             start_ts=options.start_ts if options.start_ts is not None else Ts(config.source.start_ts),

@@ -61,7 +61,7 @@ def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shu
     """Follow the topics until ``shutdown`` is requested; raise an ApplierError if something else ends the run."""
     config = as_submitted(config)
     options = RunOptions(start_ts=Ts(config.source.start_ts), retry_for_s=config.run.retry_for_s, take_over=take_over)
-    kafka = replace(config.kafka_settings(), unreachable_after_s=KAFKA_PATIENCE_S)
+    source = replace(config.source_settings(), unreachable_after_s=KAFKA_PATIENCE_S)
     settings = replace(engine_settings(config, apply_attempts=APPLY_ATTEMPTS), pace_s=PACE_S, idle_s=IDLE_S)
     monitor = Monitor(
         observer, MonitorSettings(replica=config.name, stall_after_s=config.source.stall_after_s, retry_for_s=config.run.retry_for_s)
@@ -82,7 +82,7 @@ def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shu
         warn_of_zone(config, monitor)
         for attempt in retrying(shutdown, options.retry_for_s, monitor):
             with attempt, ExitStack() as trial:
-                components = trial.enter_context(open_components(config, kafka, config.sink_settings(retries=SINK_RETRIES), monitor))
+                components = trial.enter_context(open_components(config, source, config.sink_settings(retries=SINK_RETRIES), monitor))
                 daemon = Daemon(components, settings, monitor, shutdown)
                 trial.callback(daemon.close)
                 daemon.begin(options)

@@ -10,4 +10,4 @@ def decoder_for(config: Config) -> Decoder:
     """Return the decoder. ConfigError: a package is missing that reads the claim-check storage, or an option of it is wrong."""
     upstream = config.source.upstream_settings()
     lookup = None if upstream is None else TidbRowLookup(upstream)
-    return decoder_of(config.source.claim_check.settings(), lookup, config.source.selection())
+    return decoder_of(config.source.claim_check_settings(), lookup, config.source.selection())

@@ -5,6 +5,7 @@ The one place that knows which sources there are: a second one adds its settings
 
 from applier.planner.port import RowLookup
 from applier.selection import EVERYTHING, TableSelection
+from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.claim_check.store import FsspecStore
 from applier.sources.kafka.client import KafkaSource
@@ -15,11 +16,13 @@ from applier.sources.open_protocol.large_row import WholeRowSources
 from applier.sources.port import Decoder, RangeReader, Source
 
 
-def open_source(settings: KafkaSettings, decoder: Decoder = OPEN_PROTOCOL) -> Source:
+def open_source(settings: KafkaSettings | BinlogSettings, decoder: Decoder = OPEN_PROTOCOL) -> Source:
     """Make the source. ConfigError if a property is refused; it connects when it is first asked.
 
     ``decoder``: of ``decoder_of``. The default one is for commands that apply nothing: it refuses rows that were too large for Kafka.
     """
+    if isinstance(settings, BinlogSettings):
+        raise NotImplementedError
     return KafkaSource(settings, decoder)
 
 

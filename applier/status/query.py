@@ -16,6 +16,7 @@ from applier.model.topic_name import PartitionLimits
 from applier.sinks.factory import open_sink
 from applier.sinks.overview import Overview
 from applier.sinks.settings import SinkSettings
+from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
 from applier.status.replica_status import Findings, ReplicaStatus, build_status, status_of_run
@@ -35,7 +36,7 @@ class StatusTarget:
 
     sink: SinkSettings
     sink_address: str
-    kafka: KafkaSettings
+    source: KafkaSettings | BinlogSettings
     required_partitions: Mapping[str, int] | PartitionLimits | None
     http: tuple[str, int] | None
 
@@ -46,7 +47,7 @@ class StatusQuery:
     def __init__(self, target: StatusTarget) -> None:
         self._target = target
         self._sink = open_sink(replace(target.sink, retries=0, lock_wait_timeout_s=SINK_PATIENCE_S, silence_s=0))
-        self._source = open_source(replace(target.kafka, unreachable_after_s=KAFKA_PATIENCE_S))
+        self._source = open_source(replace(target.source, unreachable_after_s=KAFKA_PATIENCE_S))
 
     def ask(self) -> ReplicaStatus:
         """Return the status of the replica. SinkError if neither the sink nor a run on this machine answers."""

@@ -9,6 +9,7 @@ from applier.config import load_config, origin
 SERVER = "mysql+pymysql://root@127.0.0.1:1/"
 REMOVED = None
 MYSQL = {"sink.url": SERVER}
+BINLOG = {"source.kind": "binlog", "source.url": SERVER, "source.bootstrap_servers": REMOVED, "source.topics": REMOVED}
 ROW = {"sink.url": SERVER, "sink.consistency": "row"}
 
 
@@ -107,6 +108,16 @@ CASES = {
         {"source.event_filter": [{"tables": ["a.*"], "ignore_sql": ["("]}]},
         {"source.event_filter": [{"tables": ["a.*"], "ignore_sql": ["^drop"]}]},
     ),
+    "kind of source": ({"source.kind": "binlogs"}, {"source.kind": "kafka"}),
+    "key of another kind of source": (BINLOG | {"source.partitions": 2}, {"source.partitions": REMOVED}),
+    "a binlog's secrets twice": (
+        BINLOG | {"source.password": "a", "source.password_file": "secret.txt"},
+        {"source.password": REMOVED},
+    ),
+    "a binlog's server is a file": (BINLOG | {"source.url": "sqlite:///u.db"}, {"source.url": "mysql+pymysql://applier@primary:3306/"}),
+    "a binlog's server ids": (BINLOG | {"source.server_ids": "430000000"}, {"source.server_ids": "430000000-430000063"}),
+    "a binlog's start": (BINLOG | {"source.start": "mariadb-bin.42"}, {"source.start": "mariadb-bin.000042:4"}),
+    "rows of a binlog ahead": (MYSQL | BINLOG | {"sink.consistency": "row"}, {"sink.consistency": REMOVED}),
     "claim check's options alone": (
         {"source.claim_check.options": {"key": "k"}},
         {"source.claim_check.storage": "s3://bucket/path"},

@@ -36,7 +36,7 @@ def test_every_documented_key_is_read(tmp_path):
     settings = config.sink_settings()
     assert settings.url == "mysql+pymysql://root:pa%3Ass%2Fword@db:3306/?program_name=orders"
     assert (settings.name, settings.time_zone, settings.lease_s, settings.lock_timeout_s) == ("orders", "+08:00", 4, 2.5)
-    kafka = config.kafka_settings()
+    kafka = config.source_settings()
     assert (kafka.bootstrap_servers, kafka.topics, kafka.group_id) == ("a:9092,b:9093", ("one", "two"), "applier-orders")
     assert dict(kafka.properties) == {
         "security.protocol": "SASL_SSL",
@@ -74,7 +74,7 @@ def test_a_misspelled_key_of_the_schema_is_corrected(tmp_path):
 
 
 def test_the_group_id_is_the_operators_choice(tmp_path):
-    kafka = load(tmp_path, with_key("source.kafka", '"group.id" = "mine"')).kafka_settings()
+    kafka = load(tmp_path, with_key("source.kafka", '"group.id" = "mine"')).source_settings()
     assert (kafka.group_id, kafka.properties) == ("mine", ())
 
 
@@ -142,7 +142,7 @@ def test_secrets_are_in_no_repr_and_survive_pickling(tmp_path):
     text = WHOLE.replace("root@db", "root:other-secret@db").replace('"security.protocol" = "SASL_SSL"', '"sasl.password" = "kafka-secret"')
     config = load(tmp_path, text)
 
-    for shown in (repr(config), str(config), repr(config.sink_settings()), repr(config.kafka_settings()), config.sink.address):
+    for shown in (repr(config), str(config), repr(config.sink_settings()), repr(config.source_settings()), config.sink.address):
         assert not any(secret in shown for secret in ("pa:ss/word", "pa%3Ass", "other-secret", "kafka-secret"))
     assert pickle.loads(pickle.dumps(config)) == config  # noqa: S301 - our own bytes
     assert config.sink.address == "mysql+pymysql://root:***@db:3306/?program_name=orders"
@@ -193,7 +193,7 @@ def test_topics_may_be_patterns_with_their_own_numbers_of_partitions(tmp_path):
     config = load(tmp_path, source={"topics": ["^cdc_.*", "changefeed"], "partitions": {"^cdc_.*": 4, "cdc_big": 8}})
     limits = config.source.required_partitions()
     assert [limits.get(topic, 99) for topic in ("cdc_small", "cdc_big", "changefeed")] == [4, 8, 99]
-    assert config.kafka_settings().topics == ("^cdc_.*", "changefeed")
+    assert config.source_settings().topics == ("^cdc_.*", "changefeed")
 
 
 def test_rules_may_come_from_a_file_and_from_the_environment(tmp_path):

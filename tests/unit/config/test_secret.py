@@ -45,7 +45,7 @@ def test_the_password_of_the_sink_may_be_in_its_own_file(file):
 
 def test_any_property_of_librdkafka_may_be_in_its_own_file(file):
     config = load(source={"kafka": {"sasl.username": "u", "sasl.password.file": file}})
-    assert config.kafka_settings().properties == (("sasl.password", SECRET), ("sasl.username", "u"))
+    assert config.source_settings().properties == (("sasl.password", SECRET), ("sasl.username", "u"))
     assert load({"APPLIER_SOURCE__KAFKA__SASL_PASSWORD_FILE": file}).source.kafka == {"sasl.password": SECRET}
 
 
@@ -90,7 +90,7 @@ def test_a_secret_among_the_options_of_the_url_is_refused(option):
 
 def test_what_is_read_from_files_is_in_no_repr_and_survives_pickling(file):
     config = load(sink={"password_file": file, "url": f"mysql+pymysql://u:other-{SECRET}@h/"}, source={"kafka": {"ssl.key.pem.file": file}})
-    for value in (config, config.sink, config.source, config.sink_settings(), config.kafka_settings(), config.sink.address):
+    for value in (config, config.sink, config.source, config.sink_settings(), config.source_settings(), config.sink.address):
         assert SECRET not in f"{value!r}{value}"
     assert pickle.loads(pickle.dumps(config)) == config  # noqa: S301 - our own bytes
 

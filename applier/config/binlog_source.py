@@ -1,0 +1,123 @@
+"""``[source]`` with ``kind = "binlog"``: the binlog of a MySQL or MariaDB server."""
+
+import re
+from typing import Annotated, ClassVar, Final, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, SecretStr, field_validator, model_validator
+
+from applier.config.readable_file import ReadableFile
+from applier.config.secret import SecretFile
+from applier.config.selected_source import SelectedSource
+from applier.config.tls import tls_of
+from applier.config.value import parse_url, refuse
+from applier.mysql_client.tls import Tls, TlsMode
+from applier.sinks.address import MYSQL
+from applier.sources.binlog.settings import BinlogSettings
+
+URL_FORM: Final = "Write mysql+pymysql://applier@primary:3306/"
+SERVER_IDS: Final = "430000000-430000063"
+"""Above the ids that people give to servers. 64 of them: as many connections that read at once."""
+IDS_FORM: Final = f'Write the first and the last of unused ids: "{SERVER_IDS}"'
+START_FORM: Final = (
+    'Write "mariadb-bin.000042:4" (a file and a position), "gtid:…" (the transactions that the sink holds), '
+    '"now", or "dump:/backup/dump.sql"'
+)
+MAX_SERVER_ID: Final = 2**32 - 1
+MIN_SERVER_IDS: Final = 2
+"""One connection looks ahead, another one reads."""
+_IDS: Final = re.compile(r"(\d{1,10})\s*-\s*(\d{1,10})", re.ASCII)
+_FILE_POSITION: Final = re.compile(r"[^/:\s]+\.\d{6,}:\d+", re.ASCII)
+_GTIDS: Final = re.compile(r"gtid:(?:|[0-9A-Za-z:,_\s-]*\d)", re.ASCII)
+
+
+def _server_ids(text: str) -> str:
+    """Accept the first and the last of a range of server ids."""
+    ids = _IDS.fullmatch(text.strip())
+    if ids is None:
+        raise refuse(f"is not a range of server ids: {text!r}", IDS_FORM)
+    first, last = int(ids[1]), int(ids[2])
+    if not 1 <= first <= last <= MAX_SERVER_ID:
+        raise refuse(f"must go from a smaller id to a greater one, from 1 to {MAX_SERVER_ID}", IDS_FORM)
+    if last - first + 1 < MIN_SERVER_IDS:
+        raise refuse("holds one id, but each connection that reads needs its own", IDS_FORM)
+    return f"{first}-{last}"
+
+
+def _start(text: str) -> str:
+    """Accept the forms of a beginning; whether it exists, the server says."""
+    named_dump = text.startswith("dump:") and text != "dump:"
+    if text in {"", "now"} or named_dump or _GTIDS.fullmatch(text) or _FILE_POSITION.fullmatch(text):
+        return text
+    raise refuse(f"is not a place in a binlog: {text!r}", START_FORM)
+
+
+class BinlogSourceConfig(SelectedSource):
+    """The server whose binlog is read, as a replica reads it."""
+
+    time_zone: ClassVar[str] = "UTC"
+    """Rows events hold TIMESTAMPs as seconds since 1970."""
+    new_collations: ClassVar[bool] = True
+    dispatcher: ClassVar[None] = None
+    topics: ClassVar[tuple[str, ...]] = ("binlog",)
+    """The one stream, by the name that messages give it."""
+    start_ts: ClassVar[int] = 0
+    """``start`` names the beginning: only the server knows its position."""
+
+    kind: Literal["binlog"]
+    """The binlog of a MySQL or MariaDB server."""
+    url: SecretStr
+    """URL of the primary: ``mysql+pymysql://applier@primary:3306/``; ``mariadb+pymysql://`` is the same. ``@`` is ``%40``."""
+    password: SecretStr | None = None
+    """The primary's password. Prefer the environment or a file."""
+    password_file: SecretFile | None = None
+    """The file that holds it."""
+    tls_mode: TlsMode | None = None
+    """TLS to the primary, as ``sink.tls_mode``."""
+    tls_ca: ReadableFile | None = None
+    """The authority that signed the primary's certificate."""
+    tls_cert: ReadableFile | None = None
+    """The applier's own certificate for the primary."""
+    tls_key: ReadableFile | None = None
+    """The key of that certificate."""
+    server_ids: Annotated[str, AfterValidator(_server_ids)] = SERVER_IDS
+    """Server ids of the connections that read, first and last. No other replica of the primary may have one of them."""
+    start: Annotated[str, BeforeValidator(str), AfterValidator(_start)] = ""
+    """Where a new replica begins: ``FILE:POS``, ``gtid:SET``, ``now`` or ``dump:PATH``. Not needed after `applier load`."""
+
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, url: SecretStr) -> SecretStr:
+        # Checked, but kept as it is: the parsed form would show the password in a repr.
+        if parse_url(url.get_secret_value()).drivername not in MYSQL:
+            raise refuse("is not a server of the MySQL family", URL_FORM)
+        return url
+
+    @model_validator(mode="after")
+    def _check_password_and_tls(self) -> Self:
+        if self.password is not None and self.password_file is not None:
+            raise refuse("sets both password and password_file", "Remove one of them")
+        self._tls()
+        return self
+
+    def _tls(self) -> Tls:
+        return tls_of(self.tls_mode, self.tls_ca, self.tls_cert, self.tls_key)
+
+    @property
+    def address(self) -> str:
+        """The URL with its password masked."""
+        return parse_url(self.url.get_secret_value()).render_as_string(hide_password=True)
+
+    def settings(self, name: str) -> BinlogSettings:
+        """Return the settings for the replica ``name``. Their ``repr`` hides the password."""
+        url = parse_url(self.url.get_secret_value())
+        password = self.password_file if self.password is None else self.password
+        if password is not None:
+            url = url.set(password=password.get_secret_value())
+        first, _, last = self.server_ids.partition("-")
+        return BinlogSettings(
+            url=url.render_as_string(hide_password=False),
+            tls=self._tls(),
+            server_ids=(int(first), int(last)),
+            start=self.start,
+            name=name,
+        )
