@@ -6,18 +6,21 @@
     python -m tests.bench.suite A --executors 1,2,4        a standalone cluster
     python -m tests.bench.suite A --writers 0,2,4,8        row consistency beside transactions
     python -m tests.bench.suite --short                    what CI runs
+    python -m tests.bench.suite binlog --help              a binlog beside MariaDB's own replica
 
 Settings of the applier come from the environment, as always (APPLIER_RUN__MEMORY=512MiB). Wall times mean something on a quiet machine
 only; CPU times also beside other work.
 """
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from tests.bench.binlog import __main__ as binlog
 from tests.bench.suite import backlog, floor, live
 from tests.bench.suite.backlog import RunOptions
 from tests.bench.suite.checkout import Checkout, other_checkout, this_checkout
@@ -29,6 +32,8 @@ from tests.bench.suite.topic import prepare
 from tests.bench.suite.workload import WORKLOADS, Workload
 
 LIVE_NAME = "E"
+BINLOG = "binlog"
+"""The first word of a call that measures the other source."""
 CONNECTIONS = (1, 2)
 SERVER_FACTS = ("version", "innodb_buffer_pool_size", "innodb_log_file_size", "innodb_flush_method", "innodb_flush_log_at_trx_commit")
 SHORT = [
@@ -57,6 +62,9 @@ def numbers(text: str) -> list[int]:
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """Return what the command line asks for."""
+    given = sys.argv[1:] if given is None else given
+    if given[:1] == [BINLOG]:
+        return binlog.arguments(given[1:])
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workloads", nargs="*", help=f"{', '.join(WORKLOADS)}, {LIVE_NAME} (default: all)")
     parser.add_argument("--rows", type=numbers, default=[], help="rows of a backlog (default: each workload's own)")
@@ -180,6 +188,9 @@ def show(title: str, number: int, figures: dict[str, Any]) -> None:
 
 def main() -> None:
     chosen = arguments()
+    if sys.argv[1:2] == [BINLOG]:
+        binlog.measure_all(chosen)
+        return
     with servers() as running, Sink(running.database) as sink:
         sink.lock()
         facts = {"server": sink.variables(*SERVER_FACTS), "commit": this_checkout().commit}

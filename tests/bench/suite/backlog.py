@@ -4,8 +4,8 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -125,12 +125,30 @@ def measure(servers: Servers, workload: Workload, rows: int, topic: str, checkou
         return figures
 
 
-def _run(
-    servers: Servers, command: list[str], checkout: Checkout, config: Path, visible: Visible, cluster: tuple[int, ...]
-) -> dict[str, Any]:
-    database, kafka = server_process(servers.database), server_process(servers.kafka)
-    before = of_process(database), of_process(kafka)
-    with (config.parent / "stderr").open("wb") as errors, (config.parent / "stdout").open("wb") as out:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A run that has ended well: seconds, what its processes have used, and what it has printed."""
+
+    seconds: float
+    use: TreeUse
+    result: dict[str, Any]
+
+    def cpu_s(self) -> dict[str, float]:
+        """Return the CPU seconds of each part, of Python, and of all, as the reports name them."""
+        used = {f"{part}_us": cpu for part, cpu in self.use.cpu_s().items()}
+        return used | {"python_us": sum(used[f"{part}_us"] for part in PYTHON), "all_us": sum(self.use.cpu_s().values())}
+
+
+def run_to_its_end(
+    command: list[str],
+    checkout: Checkout,
+    directory: Path,
+    *,
+    beside: tuple[int, ...] = (),
+    watched: Callable[[float], AbstractContextManager[Any]] = nullcontext,
+) -> Ended:
+    """Run a catch-up with ``--json`` to its end. ``beside``: leaders of other sessions that belong to it. SystemExit if it fails."""
+    with (directory / "stderr").open("wb") as errors, (directory / "stdout").open("wb") as out:
         began = time.monotonic()
         process = subprocess.Popen(
             command,
@@ -141,22 +159,27 @@ def _run(
             env=checkout.environment,
             start_new_session=True,
         )
-        with TreeUse(process.pid, *cluster) as use, visible.watched(began):
+        with TreeUse(process.pid, *beside) as use, watched(began):
             code = process.wait()
         seconds = time.monotonic() - began
     if code:
-        raise SystemExit(f"the catch-up ended with {code}:\n{(config.parent / 'stderr').read_text(errors='replace')[-4000:]}")
-    result = json.loads((config.parent / "stdout").read_text(encoding="utf-8"))
-    used = {f"{part}_us": cpu for part, cpu in use.cpu_s().items()}
-    used["python_us"] = sum(used[f"{part}_us"] for part in PYTHON)
-    used["all_us"] = sum(use.cpu_s().values())
-    used |= {"database_us": of_process(database) - before[0], "kafka_us": of_process(kafka) - before[1]}
+        raise SystemExit(f"the catch-up ended with {code}:\n{(directory / 'stderr').read_text(errors='replace')[-4000:]}")
+    return Ended(seconds=seconds, use=use, result=json.loads((directory / "stdout").read_text(encoding="utf-8")))
+
+
+def _run(
+    servers: Servers, command: list[str], checkout: Checkout, config: Path, visible: Visible, cluster: tuple[int, ...]
+) -> dict[str, Any]:
+    database, kafka = server_process(servers.database), server_process(servers.kafka)
+    before = of_process(database), of_process(kafka)
+    ended = run_to_its_end(command, checkout, config.parent, beside=cluster, watched=visible.watched)
+    used = ended.cpu_s() | {"database_us": of_process(database) - before[0], "kafka_us": of_process(kafka) - before[1]}
     return {
-        "seconds_of_run": seconds,
+        "seconds_of_run": ended.seconds,
         "cpu_s": used,
         "first_row_s": visible.first_s,
         "last_row_s": visible.last_s,
-        "peak_mib": dict(use.peak_mib),
-        "written_rows": result["rows"],
-        "transactions": result["transactions"],
+        "peak_mib": dict(ended.use.peak_mib),
+        "written_rows": ended.result["rows"],
+        "transactions": ended.result["transactions"],
     }

@@ -77,7 +77,9 @@ def _without_nan(value: Any) -> Any:
 Column = tuple[str, Callable[[dict[str, Any]], str]]
 
 
-def _figure(name: str, form: str = ".1f", scale: float = 1.0) -> Callable[[dict[str, Any]], str]:
+def figure(name: str, form: str = ".1f", scale: float = 1.0) -> Callable[[dict[str, Any]], str]:
+    """Return the function that shows one median of a result; ``name`` may name a nested one (``latency_s.p90``)."""
+
     def text(result: dict[str, Any]) -> str:
         value: Any = result["median"]
         for part in name.split("."):
@@ -95,52 +97,52 @@ BACKLOG: tuple[Column, ...] = (
     ("row writers", lambda result: str(result["writers"] or "-")),
     ("rows", lambda result: f"{result['rows']:,}"),
     ("runs", lambda result: str(len(result["runs"]))),
-    ("rows/s", _figure("rows_per_s", ",.0f")),
-    ("of floor", _figure("of_floor", ".2f")),
-    ("of floor, 2", _figure("of_floor_2", ".2f")),
-    ("first row s", _figure("first_row_s")),
-    ("CPU µs/row", _figure("all_us")),
-    ("Python", _figure("python_us")),
-    ("driver", _figure("driver_us")),
-    ("listen", _figure("listen_us")),
-    ("prepare", _figure("prepare_us")),
-    ("write", _figure("write_us")),
-    ("other workers", _figure("workers_other_us")),
-    ("JIT", _figure("jvm_jit_us")),
-    ("GC", _figure("jvm_gc_us")),
-    ("tasks", _figure("jvm_tasks_us")),
-    ("JVM other", _figure("jvm_other_us")),
-    ("database", _figure("database_us")),
-    ("Kafka", _figure("kafka_us")),
-    ("peak MiB", _figure("peak_mib.all", ",.0f")),
+    ("rows/s", figure("rows_per_s", ",.0f")),
+    ("of floor", figure("of_floor", ".2f")),
+    ("of floor, 2", figure("of_floor_2", ".2f")),
+    ("first row s", figure("first_row_s")),
+    ("CPU µs/row", figure("all_us")),
+    ("Python", figure("python_us")),
+    ("driver", figure("driver_us")),
+    ("listen", figure("listen_us")),
+    ("prepare", figure("prepare_us")),
+    ("write", figure("write_us")),
+    ("other workers", figure("workers_other_us")),
+    ("JIT", figure("jvm_jit_us")),
+    ("GC", figure("jvm_gc_us")),
+    ("tasks", figure("jvm_tasks_us")),
+    ("JVM other", figure("jvm_other_us")),
+    ("database", figure("database_us")),
+    ("Kafka", figure("kafka_us")),
+    ("peak MiB", figure("peak_mib.all", ",.0f")),
 )
 FLOOR: tuple[Column, ...] = (
     ("floor of", lambda result: result["workload"]),
     ("rows", lambda result: f"{result['rows']:,}"),
     ("runs", lambda result: str(len(result["runs"]))),
-    ("final rows", _figure("final_rows", ",.0f")),
+    ("final rows", figure("final_rows", ",.0f")),
     ("connections", lambda result: str(result["connections"])),
-    ("rows/s", _figure("rows_per_s", ",.0f")),
-    ("database µs/row", _figure("database_us")),
+    ("rows/s", figure("rows_per_s", ",.0f")),
+    ("database µs/row", figure("database_us")),
 )
 LIVE: tuple[Column, ...] = (
     ("version", lambda result: result["version"]),
     ("rows/s", lambda result: f"{result['rows_per_s']:,}"),
     ("partitions", lambda result: str(result["partitions"])),
     ("runs", lambda result: str(len(result["runs"]))),
-    ("fed rows/s", _figure("rows_per_s", ",.0f")),
-    ("median s", _figure("latency_s.median", ".2f")),
-    ("p90", _figure("latency_s.p90", ".2f")),
-    ("p99", _figure("latency_s.p99", ".2f")),
-    ("max", _figure("latency_s.max", ".2f")),
+    ("fed rows/s", figure("rows_per_s", ",.0f")),
+    ("median s", figure("latency_s.median", ".2f")),
+    ("p90", figure("latency_s.p90", ".2f")),
+    ("p99", figure("latency_s.p99", ".2f")),
+    ("max", figure("latency_s.max", ".2f")),
     ("keeps up", lambda result: "yes" if result["median"]["keeps_up"] else "NO"),
-    ("behind s", _figure("behind_s")),
-    ("cores", _figure("cores.all", ".2f")),
-    ("database", _figure("database_cores", ".2f")),
-    ("Kafka", _figure("kafka_cores", ".2f")),
-    ("idle cores", _figure("idle_cores.all", ".3f")),
-    ("start s", _figure("start_s")),
-    ("peak MiB", _figure("peak_mib.all", ",.0f")),
+    ("behind s", figure("behind_s")),
+    ("cores", figure("cores.all", ".2f")),
+    ("database", figure("database_cores", ".2f")),
+    ("Kafka", figure("kafka_cores", ".2f")),
+    ("idle cores", figure("idle_cores.all", ".3f")),
+    ("start s", figure("start_s")),
+    ("peak MiB", figure("peak_mib.all", ",.0f")),
 )
 
 
