@@ -96,7 +96,7 @@ def _start_spark(config: Config, source: Source, watcher: Watcher) -> SparkRunne
             context = start_context(
                 f"applier {config.name}", config.spark.session_master(config.writers), config.spark.session_conf, WORKER_DAEMON
             )
-            return SparkRunner(context, source.reader, source.decoder)
+            return SparkRunner(context, lambda: source.reader, source.decoder)
     except UNANSWERED as error:
         raise start_failed(error) from error
 

@@ -64,11 +64,11 @@ def listening_tasks(context: SparkContext) -> int:
 
 
 class SparkRunner:
-    """Implements ``Runner``."""
+    """Implements ``Runner``. ``reader_of``: gives the source's reader as it is now; asked for each job."""
 
-    def __init__(self, context: SparkContext, reader: RangeReader, decoder: Decoder) -> None:
+    def __init__(self, context: SparkContext, reader_of: Callable[[], RangeReader], decoder: Decoder) -> None:
         self._context = context
-        self._reader, self._decoder = reader, decoder
+        self._reader_of, self._decoder = reader_of, decoder
         self._batches = Batches()
         self._prepared: set[_Handle] = set()
         self._failing = FailingRanges(self._listen, listening_tasks(context))
@@ -83,7 +83,7 @@ class SparkRunner:
         try:
             self._enter_pool("listen")
             # One element per partition. Otherwise a job could be cut where no task of ours sees it.
-            dealt = self._context.parallelize(groups, len(groups)).mapPartitions(job.listening(self._reader, self._decoder))
+            dealt = self._context.parallelize(groups, len(groups)).mapPartitions(job.listening(self._reader_of(), self._decoder))
             shuffle = Shuffle(dealt, partition_of(tasks[0].buckets))
             reported = _whole(partial(shuffle.read, REPORTS))
         except Exception as error:
@@ -137,7 +137,7 @@ class SparkRunner:
         # Spark would recompute the deleted files, from ranges that may have been read again since, and nothing would delete them.
         if prepared.handle not in self._prepared:
             return not_written(segments_lost())
-        shuffle, writing = prepared.handle.shuffles[-1], job.writing(plan, announced, self._reader)
+        shuffle, writing = prepared.handle.shuffles[-1], job.writing(plan, announced, self._reader_of())
         return self._written(lambda: self._context.runJob(shuffle.elements(), writing, [segment + 1]))
 
     def apply(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
@@ -188,7 +188,7 @@ class SparkRunner:
                 if plan.writers:
                     applying = job.applying_rows(broadcast.getter, write_plan, self._decoder)
                 else:
-                    applying = job.applying(broadcast.getter, write_plan, self._reader, self._decoder)
+                    applying = job.applying(broadcast.getter, write_plan, self._reader_of(), self._decoder)
                 return self._context.runJob(united(batches).coalesce(1), applying)
             finally:
                 broadcast.destroy()

@@ -82,9 +82,9 @@ def make_runner(request: pytest.FixtureRequest) -> Iterator[MakeRunner]:
 
     def make(reader: RangeReader, decoder: Decoder = OPEN_PROTOCOL) -> Runner:
         if request.param == "local":
-            made.append(LocalRunner(reader, decoder))
+            made.append(LocalRunner(lambda: reader, decoder))
         else:
-            made.append(SparkRunner(request.getfixturevalue("spark"), reader, decoder))
+            made.append(SparkRunner(request.getfixturevalue("spark"), lambda: reader, decoder))
         return made[-1]
 
     yield make

@@ -81,7 +81,7 @@ def test_a_cached_byte_passes_through_python_at_most_twice(streams, tmp_path):
     source = FakeSource(bulk_log(BulkHistory(rows=ROWS, update_share=0, delete_share=0), options, resolved_every=100))
     settings = sqlite_replica(tmp_path, source, policy=POLICY).settings()
     with open_sink(SinkSettings(url=f"sqlite:///{tmp_path}/replica.db")) as sink:
-        runner = CountingRunner(source.reader, source.decoder)
+        runner = CountingRunner(lambda: source.reader, source.decoder)
         result = Catchup(Components(source, sink, runner), settings, Monitor(SilentObserver())).run(
             start_ts=NO_TS, options=CatchupOptions()
         )

@@ -97,7 +97,7 @@ def watch(engine, source, runner, ends):
 def test_s13_an_hour_without_a_resolved_event_on_one_partition_keeps_few_ranges_and_then_continues(tmp_path):
     feed, url = Feed().write(), f"sqlite:///{tmp_path}/replica.db"
     source = Source(feed.records, hidden=True, partitions={"feed": PARTITIONS})
-    runner, monitor = LocalRunner(source.reader, source.decoder), Monitor(SilentObserver())
+    runner, monitor = LocalRunner(lambda: source.reader, source.decoder), Monitor(SilentObserver())
     with open_sink(SinkSettings(url=url)) as sink:
         components = Components(source, sink, runner)
         engine = Engine(components, EngineSettings(policy=POLICY, buckets=2), monitor, Shutdown())

@@ -5,7 +5,7 @@ Everything that would cross to an executor is pickled here too, so that what doe
 
 import pickle
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from applier.model.errors import ApplierError, JobAborted
@@ -28,10 +28,14 @@ Partitions = Mapping[int, Sequence[bytes]]
 class LocalRunner:
     """Implements ``Runner`` in this process. One task listens to all ranges of a call; one batch per call, as on Spark."""
 
-    def __init__(self, reader: RangeReader, decoder: Decoder) -> None:
-        self._reader, self._decoder = pickle.dumps(reader), pickle.dumps(decoder)
+    def __init__(self, reader_of: Callable[[], RangeReader], decoder: Decoder) -> None:
+        self._reader_of, self._decoder = reader_of, pickle.dumps(decoder)
         self._cached: dict[RangeId, Partitions] = {}
         self._prepared: list[Partitions] = []
+
+    @property
+    def _reader(self) -> bytes:
+        return pickle.dumps(self._reader_of())
 
     def listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:
         if not tasks:

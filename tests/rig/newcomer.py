@@ -71,7 +71,9 @@ class Newcomer:
     def __post_init__(self) -> None:
         self.patch.chdir(self.directory)
         # Everything is the program's own, except that the runner needs no JVM.
-        self.patch.setattr("applier.run.assembly._start_spark", lambda _config, source, *_: LocalRunner(source.reader, source.decoder))
+        self.patch.setattr(
+            "applier.run.assembly._start_spark", lambda _config, source, *_: LocalRunner(lambda: source.reader, source.decoder)
+        )
 
     def configure(self, **settings: Any) -> None:
         """Write ``applier.toml``: a SQLite file, the mock cluster, and ``settings`` (``sink__url``)."""

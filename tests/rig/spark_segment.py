@@ -82,7 +82,7 @@ class Stage:
         self.directory, self.sink, self.reader = directory, sink, reader
         local = {"spark.local.dir": str(directory / "spark")}
         self.context: SparkContext = start_context("test", _master(), CONF | local | dict(conf))
-        self.runner = SparkRunner(self.context, reader, OPEN_PROTOCOL)
+        self.runner = SparkRunner(self.context, lambda: reader, OPEN_PROTOCOL)
         with closing(sqlite3.connect(directory / "replica.db")) as connection:
             connection.execute('CREATE TABLE "shop.orders" (id INTEGER PRIMARY KEY, name TEXT)')
 

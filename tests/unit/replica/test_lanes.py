@@ -56,7 +56,7 @@ class Run:
         log = log_of(*CREATED, *rows(0, ROWS), (ONE, resolved(LAST_TS + 1)), (ONE, row(LAST_TS + 2, id=column(3, KEY, ROWS))))
         self.source = FakeSource(log, hidden=True)
         self.source.advance(len(log) - 1)
-        self.runner = GatedRunner(self.source.reader, self.source.decoder)
+        self.runner = GatedRunner(lambda: self.source.reader, self.source.decoder)
         self.shutdown = Shutdown()
         components = Components(self.source, sink, self.runner)
         policy = Policy(segment_rows=PER_SEGMENT, first_plan_bytes=1 << 20)

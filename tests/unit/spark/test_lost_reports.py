@@ -31,7 +31,7 @@ COMMITTED = WriteOutcome(state=WriteState.COMMITTED)
 
 
 def runner_of(spark):
-    return SparkRunner(spark, MemoryReader({}), OPEN_PROTOCOL)
+    return SparkRunner(spark, lambda: MemoryReader({}), OPEN_PROTOCOL)
 
 
 def listened(*deliveries):
