@@ -3,24 +3,24 @@
 -- UTC_TIMESTAMP(6) into the same of SQLite, and drops FOR UPDATE (a transaction there begins with BEGIN IMMEDIATE).
 
 -- progress_read: the progress of a replica, without waiting for a writer
-SELECT epoch, window_id, checkpoint_ts, start_ts FROM applier.progress WHERE name = :name;
+SELECT epoch, window_id, checkpoint_ts, start_ts, source_state FROM applier.progress WHERE name = :name;
 
 -- progress_updated: when the progress was last written
 SELECT updated_at FROM applier.progress WHERE name = :name;
 
 -- progress_lock: the first statement of every transaction that writes: the fence, held until COMMIT
-SELECT epoch, window_id, checkpoint_ts, start_ts FROM applier.progress WHERE name = :name FOR UPDATE;
+SELECT epoch, window_id, checkpoint_ts, start_ts, source_state FROM applier.progress WHERE name = :name FOR UPDATE;
 
 -- progress_share: the first statement of every transaction that writes rows ahead: many may hold it, and none of them past the fence
-SELECT epoch, window_id, checkpoint_ts, start_ts FROM applier.progress WHERE name = :name LOCK IN SHARE MODE;
+SELECT epoch, window_id, checkpoint_ts, start_ts, source_state FROM applier.progress WHERE name = :name LOCK IN SHARE MODE;
 
 -- progress_begin: a new replica at its starting point
-INSERT INTO applier.progress (name, epoch, window_id, checkpoint_ts, start_ts, updated_at)
-VALUES (:name, :epoch, 0, :start_ts, :start_ts, UTC_TIMESTAMP(6));
+INSERT INTO applier.progress (name, epoch, window_id, checkpoint_ts, start_ts, updated_at, source_state)
+VALUES (:name, :epoch, 0, :start_ts, :start_ts, UTC_TIMESTAMP(6), :source_state);
 
 -- progress_advance: one commit: the next window, and the checkpoint that it makes durable
-UPDATE applier.progress SET window_id = window_id + 1, checkpoint_ts = :checkpoint_ts, updated_at = UTC_TIMESTAMP(6)
-WHERE name = :name AND epoch = :epoch AND window_id = :window_id;
+UPDATE applier.progress SET window_id = window_id + 1, checkpoint_ts = :checkpoint_ts, updated_at = UTC_TIMESTAMP(6),
+source_state = COALESCE(:source_state, source_state) WHERE name = :name AND epoch = :epoch AND window_id = :window_id;
 
 -- progress_fence: a higher epoch: writes of an older one are refused
 UPDATE applier.progress SET epoch = :epoch, updated_at = UTC_TIMESTAMP(6) WHERE name = :name;

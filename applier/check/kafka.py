@@ -122,9 +122,8 @@ def _position_errors(config: Config, source: Source, listing: Listing, progress:
             yield missing(stream)
     start_ts = start_ts if progress is None else progress.start_ts
     late = streams_that_begin_late(Listing(required), positions)
-    times = {stream: source.record_time_ms(stream, required[stream].earliest) for stream in late} if start_ts else {}
     for stream in late:
-        yield from _raised(partial(check_beginning, [stream], Listing(required), start_ts, times))
+        yield from _raised(partial(check_beginning, [stream], Listing(required), start_ts, source.holds_all_since))
 
 
 def _raised(check: Callable[[], None]) -> Iterator[ApplierError]:

@@ -4,14 +4,13 @@ That REPLACE and DELETE by key end at the right state is argued from a sink that
 others, or a gap in the topic, breaks the argument without an error, so both are refused before the first row.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlIdentity, FoldedName, TableName
 from applier.model.listing import Listing
-from applier.model.position import Stream, StreamPosition, Ts
-from applier.model.segment import holds_all_since
+from applier.model.position import Offset, Stream, StreamPosition, Ts
 
 FROM_DUMP_TO_REPLICA = (
     "To make a replica of an upstream that already holds data: "
@@ -44,17 +43,12 @@ def streams_that_begin_late(listing: Listing, positions: Iterable[Stream]) -> li
     return sorted(s for s, extent in listing.extents.items() if s not in known and extent.earliest > 0)
 
 
-def check_beginning(late: Iterable[Stream], listing: Listing, start_ts: Ts, record_times_ms: Mapping[Stream, int | None]) -> None:
-    """Refuse a stream of which something after ``start_ts`` may have expired.
-
-    A record's own ts proves nothing: it may be a replay or an unordered DDL. The time at which Kafka took the earliest record does, less
-    a margin for clocks. NeedsOperator names the gap.
-    """
+def check_beginning(late: Iterable[Stream], listing: Listing, start_ts: Ts, holds_all_since: Callable[[Stream, Offset, Ts], bool]) -> None:
+    """Refuse a stream of which something after ``start_ts`` may have expired; ``holds_all_since`` is the source's. NeedsOperator."""
     for stream in late:
         earliest = listing.extents[stream].earliest
-        time_ms = record_times_ms.get(stream)
         # Without a dump (start_ts 0) every record since the first one is needed, whatever its time.
-        if start_ts and time_ms is not None and holds_all_since(time_ms, start_ts):
+        if start_ts and holds_all_since(stream, earliest, start_ts):
             continue
         raise NeedsOperator(
             "the beginning of the partition has expired: changes that the replica needs may be missing",
@@ -63,7 +57,6 @@ def check_beginning(late: Iterable[Stream], listing: Listing, start_ts: Ts, reco
             topic=stream.topic,
             partition=stream.partition,
             missing_offsets=f"0..{earliest - 1}",
-            earliest_record_ms=time_ms,
             start_ts=start_ts,
         )
 

@@ -99,6 +99,11 @@ def supersede(latest: dict[K, int], rows: Iterable[tuple[K, int]], versions: tup
             latest[key] = row
 
 
+def after_ddl(ts: Ts) -> Ts:
+    """Return the least timestamp at which a DDL of ``ts`` is over, by the order of a source that keeps it."""
+    return Ts(ts + 1)
+
+
 # --- promises ----------------------------------------------------------------------------------------------------------
 
 

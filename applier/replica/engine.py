@@ -11,7 +11,6 @@ from applier.coordinator import Coordinator
 from applier.coordinator.step import ApplyRows, ApplySegment
 from applier.model.errors import ApplierError
 from applier.model.listing import Listing
-from applier.model.position import Ts
 from applier.replica.context import Components, EngineSettings, RunContext
 from applier.replica.lane import LOOK_S
 from applier.replica.lanes import Lanes
@@ -20,6 +19,7 @@ from applier.replica.recovery import Recovery
 from applier.replica.shutdown import Shutdown
 from applier.replica.state import ReplicaState
 from applier.sinks.progress import Progress
+from applier.sources.port import StartPoint
 from applier.telemetry.observer import Watcher
 
 
@@ -57,9 +57,9 @@ class Engine:
         """Whether a sink that answers is all that could be asked of it: no step has failed, and none is under way."""
         return self.is_idle or not (self.recovery.is_failing or self.recovery.cause or self._lanes.is_writing)
 
-    def begin(self, listing: Listing, *, start_ts: Ts, accept_gap: bool) -> None:
-        """Take the replica up at the sink's checkpoint, or create it at ``start_ts``. See ``StateLoader.begin``."""
-        self._loader.begin(listing, start_ts=start_ts, accept_gap=accept_gap)
+    def begin(self, start: StartPoint, *, accept_gap: bool) -> Listing:
+        """Take the replica up at the sink's checkpoint, or create it at ``start``; return the partitions. See ``StateLoader.begin``."""
+        return self._loader.begin(start, accept_gap=accept_gap)
 
     def cycle(self) -> bool:
         """Begin what can begin in each lane, wait a little, and take what is done; return whether there was anything to do.

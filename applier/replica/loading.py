@@ -14,7 +14,8 @@ from applier.replica.context import RunContext
 from applier.replica.lanes import Lanes
 from applier.replica.recovery import reason
 from applier.replica.state import ReplicaState
-from applier.sinks.progress import Fence
+from applier.sinks.progress import Fence, Progress
+from applier.sources.port import StartPoint, StoredPlace
 from applier.telemetry.activity import DDL
 from applier.telemetry.failing import Side
 from applier.telemetry.log_event import LogEvent
@@ -29,20 +30,21 @@ class StateLoader:
         self._accepted: Mapping[Stream, Offset] = {}
         """The earliest offsets of streams whose gap the operator has accepted."""
 
-    def begin(self, listing: Listing, *, start_ts: Ts, accept_gap: bool) -> None:
-        """Take the replica up at the sink's checkpoint, or create it at ``start_ts``. The sink must have been acquired.
+    def begin(self, start: StartPoint, *, accept_gap: bool) -> Listing:
+        """Take the replica up at the sink's checkpoint, or create it at ``start``; return the partitions. The sink must have been acquired.
 
-        NeedsOperator if the topic does not hold the replica's beginning any more, or was recreated.
+        NeedsOperator if the source does not hold the replica's beginning any more, or a topic was recreated.
         """
         sink, watcher, state = self._run.components.sink, self._run.watcher, self._state
         progress = sink.load()
+        listing = self._listing(progress or start)
         if accept_gap:
             self._accepted = {stream: extent.earliest for stream, extent in listing.extents.items()}
         # Before the replica is created: a refused start must not leave a progress row behind, which a later start would resume.
-        self._check_gap(listing, progress.positions if progress else {}, progress.start_ts if progress else start_ts)
+        self._check_gap(listing, progress.positions if progress else {}, progress.start_ts if progress else start.start_ts)
         if progress is None:
-            progress = sink.begin(start_ts)
-            watcher.note(LogEvent.REPLICA_CREATED, start_ts=start_ts, epoch=progress.fence.epoch)
+            progress = sink.begin(start.start_ts, start.state)
+            watcher.note(LogEvent.REPLICA_CREATED, start_ts=start.start_ts, epoch=progress.fence.epoch)
         else:
             watcher.note(LogEvent.REPLICA_RESUMED, checkpoint_ts=progress.checkpoint_ts, epoch=progress.fence.epoch)
         state.topics.check(progress.topic_ids)
@@ -52,6 +54,16 @@ class StateLoader:
         # Only now: before the first rebuild there is no coordinator to look at.
         watcher.watch(state)
         state.coordinator.list(listing)
+        return listing
+
+    def _listing(self, at: Progress | StartPoint) -> Listing:
+        """Tell the source where the replica is, and list the partitions as they are from there."""
+        source = self._run.components.source
+        if isinstance(at, Progress):
+            source.resume(StoredPlace(checkpoint_ts=at.checkpoint_ts, positions=at.positions, state=at.source_state))
+        else:
+            source.resume(StoredPlace(checkpoint_ts=at.start_ts, positions={}, state=at.state))
+        return source.listing()
 
     def reload_after_wait(self, cause: Exception) -> None:
         """Wait as long as ``Recovery`` says, then reload. JobAborted or UnknownOutcome if this has happened too often in a row."""
@@ -71,7 +83,8 @@ class StateLoader:
         self._lanes.discard()
         # Raising the epoch comes before reading the progress: after that no write still in flight can change what is read (DESIGN.md 8).
         self._settle(components.sink.raise_epoch().fence)
-        progress, listing = state.load(), components.source.listing()
+        progress = state.load()
+        listing = self._listing(progress)
         # A segment may have been written while another lane failed, and its outcome was not taken.
         if moves_checkpoint(progress.checkpoint_ts, state.progress.checkpoint_ts):
             state.recovery.moved()
@@ -94,9 +107,6 @@ class StateLoader:
 
     def _check_gap(self, listing: Listing, positions: Mapping[Stream, object], start_ts: Ts) -> None:
         """Refuse streams without a position whose expired records may matter. NeedsOperator names the gap."""
-        source = self._run.components.source
-        # Offset 0 needs no check: nothing has expired before it. With start_ts the time of the earliest record decides: events'
-        # own timestamps prove nothing (DESIGN.md 3).
+        # Offset 0 needs no check: nothing has expired before it.
         late = [s for s in streams_that_begin_late(listing, positions) if listing.extents[s].earliest > self._accepted.get(s, 0)]
-        times = {stream: source.record_time_ms(stream, listing.extents[stream].earliest) for stream in late} if start_ts else {}
-        check_beginning(late, listing, start_ts, times)
+        check_beginning(late, listing, start_ts, self._run.components.source.holds_all_since)

@@ -4,8 +4,21 @@ from shlex import quote
 
 from applier.model.errors import ConfigError, NeedsOperator
 from applier.model.position import NO_TS, Ts
+from applier.replica.context import Components
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.progress import Progress
+from applier.sources.port import StartPoint
+
+
+def starting_point(configured: Ts, components: Components) -> StartPoint:
+    """Return where the replica begins: by ``configured``, or by the source's own settings. Errors: those of ``starting_ts``."""
+    sink, source = components.sink, components.source
+    progress = sink.load()
+    # Only a new replica asks: what the settings name (a dump's directory) may be gone later.
+    point = None if progress is not None else source.start_point()
+    wanted = configured if point is None else point.start_ts
+    start_ts = starting_ts(wanted, progress, sink.loaded_dump.read())
+    return StartPoint(start_ts, None if point is None else point.state)
 
 
 def starting_ts(configured: Ts, progress: Progress | None, dump: LoadedDump | None) -> Ts:

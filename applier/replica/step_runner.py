@@ -6,6 +6,7 @@ from typing import TypeAlias, assert_never
 from applier.coordinator.step import AskKeys, Evict, ExecuteDdl, NeedNames, SaveProgress
 from applier.ddl import policy as ddl_rule
 from applier.model.errors import ApplierError, UnknownOutcome
+from applier.model.segment import after_ddl
 from applier.replica.context import RunContext
 from applier.replica.row_keys import row_keys
 from applier.replica.segment_writer import SegmentWriter
@@ -66,7 +67,12 @@ class StepRunner:
     def _execute(self, step: ExecuteDdl) -> Exception | None:
         state, watcher, ddl = self._state, self._run.watcher, step.ddl
         sink, fence = self._run.components.sink, state.progress.fence
-        after = ProgressCommit(checkpoint_ts=ddl.commit_ts, positions=step.positions_done, topic_ids=state.topics.ids)
+        after = ProgressCommit(
+            checkpoint_ts=ddl.commit_ts,
+            positions=step.positions_done,
+            topic_ids=state.topics.ids,
+            source_state=self._run.components.source.state_at(after_ddl(ddl.commit_ts)),
+        )
         try:
             is_skipped = state.quarantine.skips(ddl) or ddl_rule.is_skipped(ddl, self._run.settings.ddl_policy)
             state.locations.move(ddl, is_applied=not is_skipped)
@@ -106,6 +112,7 @@ class StepRunner:
             known_tables=self._state.tables.new_with_ddl(step.ddl, self._state.progress),
             topic_ids=self._state.topics.ids,
             locations=self._state.locations.waiting,
+            source_state=self._run.components.source.state_at(step.ddl.commit_ts),
         )
 
     def _evict(self, step: Evict) -> None:

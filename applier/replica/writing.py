@@ -40,6 +40,7 @@ class Writing:
             known_tables=state.tables.new_with_rows(step.tables, state.progress),
             topic_ids=state.topics.ids,
             locations=state.locations.waiting,
+            source_state=self._run.components.source.state_at(step.upto_ts),
         )
         self._start(self._writer.job(step, state.contents, (state.progress.fence, commit), self._preparing.of(step)))
 

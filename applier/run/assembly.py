@@ -14,7 +14,7 @@ from applier.model.position import NO_TS, Ts
 from applier.planner import QuarantinePolicy
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
-from applier.replica.starting_ts import starting_ts
+from applier.replica.starting_ts import starting_point
 from applier.run.decoding import decoder_for
 from applier.run.pause import refuse_paused
 from applier.sinks.factory import open_sink
@@ -113,9 +113,9 @@ class StartOptions:
 
 def begin(components: Components, engine: Engine, watcher: Watcher, options: StartOptions) -> Listing:
     """Own the replica and load its state from the sink; return the partitions as they were listed for that."""
-    # Kafka first: a misspelt topic must not leave bookkeeping tables behind.
+    # The source first: a misspelt topic must not leave bookkeeping tables behind.
     watcher.enter(LISTING)
-    listing = components.source.listing()
+    components.source.listing()
     watcher.enter(OPENING)
     components.sink.migrate()
     if not options.may_be_paused:
@@ -124,8 +124,7 @@ def begin(components: Components, engine: Engine, watcher: Watcher, options: Sta
     watcher.enter(LOCKING)
     components.sink.acquire(take_over=options.take_over)
     watcher.enter(LOADING)
-    progress = components.sink.load()
-    start_ts = starting_ts(options.start_ts, progress, components.sink.loaded_dump.read())
-    engine.begin(listing, start_ts=start_ts, accept_gap=options.accept_gap)
+    start = starting_point(options.start_ts, components)
+    listing = engine.begin(start, accept_gap=options.accept_gap)
     watcher.worked(*Side)
     return listing

@@ -88,8 +88,8 @@ class Sink(Protocol):
         """Return the sink's name of each table of upstream that has a stored location; ('', ''): rows of it were left out."""
         ...
 
-    def begin(self, start_ts: Ts) -> Progress:
-        """Create the progress row of a new replica at ``start_ts`` (0: from the beginning)."""
+    def begin(self, start_ts: Ts, source_state: str | None = None) -> Progress:
+        """Create the progress row of a new replica at ``start_ts`` (0: from the beginning), with what its source says of it."""
         ...
 
     def raise_epoch(self) -> Progress:

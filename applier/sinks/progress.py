@@ -27,6 +27,8 @@ class Progress:
     known_tables: frozenset[FoldedName]
     ahead_tables: frozenset[FoldedName] = frozenset()
     """The known tables whose rows are written ahead of the checkpoint, up to their stream's ``applied_ts``."""
+    source_state: str | None = None
+    """What the source has said of the checkpoint (``Source.state_at``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,7 @@ class ProgressCommit:
 
     ``locations``: upstream's tables whose location in the sink has changed; ('', ''): left out; None: it has none any more.
     ``ahead_tables``: known tables whose rows are written ahead of the checkpoint from now on (True), or are not any more.
+    ``source_state``: what the source says of the checkpoint; None: what is stored stays.
     """
 
     checkpoint_ts: Ts
@@ -43,6 +46,7 @@ class ProgressCommit:
     topic_ids: dict[str, str] = field(default_factory=dict)
     locations: Mapping[FoldedName, FoldedName | None] = field(default_factory=dict)
     ahead_tables: dict[FoldedName, bool] = field(default_factory=dict)
+    source_state: str | None = None
 
     def including(self, before: "ProgressCommit") -> "ProgressCommit":
         """Return this commit with what ``before`` records about tables and topics: no transaction of its own does."""

@@ -87,12 +87,12 @@ class SqlSink(ABC):
         """Write progress without rows, under the fence, with what is quarantined."""
         return self.writer.write(fence, (), commit, quarantined)
 
-    def _begin(self, connection: Connection, run_id: str, start_ts: Ts) -> Progress:
+    def _begin(self, connection: Connection, run_id: str, start_ts: Ts, source_state: str | None) -> Progress:
         """Create the progress row, unless an earlier attempt whose answer was lost has created it."""
         if present := ProgressTable(self._bookkeeping).load(connection):
             return present
         refuse_other_schema(connection, self._bookkeeping)
-        return Epochs(self._bookkeeping).begin(connection, run_id, start_ts)
+        return Epochs(self._bookkeeping).begin(connection, run_id, start_ts, source_state)
 
     # Ledger
 

@@ -204,7 +204,7 @@ class Source(Protocol):
         ...
 
     def resume(self, stored: StoredPlace) -> None:
-        """Take the place from which the replica reads: before the first listing of a run, and again before the one after a reload.
+        """Take the place from which the replica reads: before the listing by which a run begins, and before the one after a reload.
 
         NeedsOperator if the source does not have it any more.
         """
@@ -230,6 +230,8 @@ class Source(Protocol):
         The ends are fetched after the partitions, and never include what a reader does not get yet (open transactions). The earliest
         offsets of partitions that held records before may be some seconds old: a range that has expired since fails when it is read.
         SourceError: unknown topic, unreachable.
+
+        A run asks once before ``resume`` too, and only to see that the source answers: nothing is read by that listing.
         """
         ...
 

@@ -254,3 +254,14 @@ def test_a_decision_about_something_else_changes_nothing(books: Bookkeeping, con
     assert ledger.resolve(connection, Ts(31), TableName("shop", "orders"), DdlState.DONE) == 0
     assert ledger.resolve(connection, Ts(30), TableName("shop", "other"), DdlState.DONE) == 0
     assert len(ledger.intents(connection)) == 1
+
+
+def test_what_a_source_says_of_the_checkpoint_stays_until_it_says_something_else(books: Bookkeeping, connection: Connection) -> None:
+    table = ProgressTable(books)
+    Epochs(books).claim(connection, "run", "host", 1)
+    found = [Epochs(books).begin(connection, "run", Ts(10), '{"at": "ä"}').source_state]
+    fence = Fence(1, 0)
+    for state in (None, "of 12", None):
+        fence = table.advance(connection, fence, ProgressCommit(checkpoint_ts=Ts(12), positions={}, source_state=state))
+        found.append(table.present(connection).source_state)
+    assert found == ['{"at": "ä"}', '{"at": "ä"}', "of 12", "of 12"]

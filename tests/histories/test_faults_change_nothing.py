@@ -118,11 +118,11 @@ def test_a_second_run_on_the_same_replica_is_fenced_while_the_first_holds_it(tmp
             def __getattr__(self, name):
                 return getattr(sink, name)
 
-            def begin(self, start_ts):
+            def begin(self, *start):
                 with pytest.raises(Fenced) as caught:
                     sqlite_replica(tmp_path, FakeSource(log)).catch_up()
                 inner.append(caught.value)
-                return sink.begin(start_ts)
+                return sink.begin(*start)
 
         return Intruder()
 

@@ -33,10 +33,11 @@ class Epochs:
             self.bookkeeping.run(connection, "progress_fence", epoch=epoch)
         return epoch
 
-    def begin(self, connection: Connection, run_id: str, start_ts: Ts) -> Progress:
+    def begin(self, connection: Connection, run_id: str, start_ts: Ts, source_state: str | None = None) -> Progress:
         """Create the progress row at ``start_ts``; Fenced if another run owns the replica by now."""
         owner = self._own(connection, run_id)
-        self.bookkeeping.run(connection, "progress_begin", epoch=owner.owner.epoch, start_ts=self.bookkeeping.number(start_ts))
+        begun_at = self.bookkeeping.number(start_ts)
+        self.bookkeeping.run(connection, "progress_begin", epoch=owner.owner.epoch, start_ts=begun_at, source_state=source_state)
         return ProgressTable(self.bookkeeping).present(connection)
 
     def raise_epoch(self, connection: Connection, run_id: str) -> Progress:

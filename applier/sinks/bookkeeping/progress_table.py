@@ -45,6 +45,7 @@ class ProgressRow(NamedTuple):
     fence: Fence
     checkpoint_ts: Ts
     start_ts: Ts
+    source_state: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,7 @@ class ProgressTable:
             epoch=fence.epoch,
             window_id=fence.window_id,
             checkpoint_ts=self.bookkeeping.number(commit.checkpoint_ts),
+            source_state=commit.source_state,
         )
         if moved.rowcount != 1:
             message = "the progress row changed although it was locked"
@@ -137,7 +139,9 @@ class ProgressTable:
     def row(self, connection: Connection, query: str = "progress_read") -> ProgressRow | None:
         """Read the progress row by one of the statements that do; None before ``begin``."""
         row = self.bookkeeping.run(connection, query).one_or_none()
-        return None if row is None else ProgressRow(Fence(row.epoch, row.window_id), Ts(int(row.checkpoint_ts)), Ts(int(row.start_ts)))
+        if row is None:
+            return None
+        return ProgressRow(Fence(row.epoch, row.window_id), Ts(int(row.checkpoint_ts)), Ts(int(row.start_ts)), row.source_state)
 
     def _collect(self, connection: Connection, row: ProgressRow, known_tables: frozenset[FoldedName] | None = None) -> Progress:
         streams = StreamTable(self.bookkeeping).read(connection)
@@ -154,6 +158,7 @@ class ProgressTable:
             topic_ids={stream.topic: stored.topic_id for stream, stored in streams.items() if stored.topic_id},
             known_tables=known_tables,
             ahead_tables=ahead_tables,
+            source_state=row.source_state,
         )
 
     def _write_known_tables(self, connection: Connection, commit: ProgressCommit) -> None:

@@ -102,10 +102,10 @@ class MysqlSink(SqlSink):
         self._read(lambda connection: migration.check(connection, self._settings.schema), "reading the version of the bookkeeping tables")
         self._epoch = self._ownership.acquire(take_over=take_over)
 
-    def begin(self, start_ts: Ts) -> Progress:
+    def begin(self, start_ts: Ts, source_state: str | None = None) -> Progress:
         """Create the progress row of a new replica at ``start_ts``."""
         run_id = self._ownership.run_id
-        return self._repeated(lambda connection: self._begin(connection, run_id, start_ts), "creating the replica")
+        return self._repeated(lambda connection: self._begin(connection, run_id, start_ts, source_state), "creating the replica")
 
     def raise_epoch(self) -> Progress:
         """End the replica's other sessions, raise the epoch, and read the progress."""

@@ -96,10 +96,10 @@ class SqliteSink(SqlSink):
             raise
         self._is_owner = True
 
-    def begin(self, start_ts: Ts) -> Progress:
+    def begin(self, start_ts: Ts, source_state: str | None = None) -> Progress:
         """Create the progress row of a new replica."""
         with transaction(self._engine) as connection:
-            return self._begin(connection, self._run_id, start_ts)
+            return self._begin(connection, self._run_id, start_ts, source_state)
 
     def raise_epoch(self) -> Progress:
         """Raise the epoch and read the progress."""

@@ -26,6 +26,7 @@ from applier.replica.sink_tables import SinkTables
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteOutcome, WriteState
+from applier.sources.port import StartPoint
 from applier.tasks.listen import RangeFailure
 from applier.tasks.port import Prepared
 from applier.tasks.prepared import PreparedSegment, Rendered
@@ -63,7 +64,7 @@ class Run:
         made = EngineSettings(policy=policy, buckets=2, ahead_rows=1, **settings)
         self.monitor = Monitor(SilentObserver())
         self.engine = Engine(components, made, self.monitor, self.shutdown)
-        self.engine.begin(self.source.listing(), start_ts=NO_TS, accept_gap=False)
+        self.engine.begin(StartPoint(NO_TS), accept_gap=False)
         self.epoch = self.engine.progress.fence.epoch
 
     def until(self, is_so):
