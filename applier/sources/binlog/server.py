@@ -1,0 +1,178 @@
+"""Sessions on the server whose binlog is followed, and the questions that the driver asks it."""
+
+from typing import Any, Final, NamedTuple, Self
+
+import pymysql
+from pymysql.constants import CR, ER
+from sqlalchemy.engine import make_url
+
+from applier.model.errors import SourceError
+from applier.mysql_client.encryption import DriverConnection, tls_arguments
+from applier.sources.binlog.gtid_set import GtidSet, parse_gtid_set
+from applier.sources.binlog.position import split_file_name
+from applier.sources.binlog.settings import BinlogSettings
+
+CONNECT_TIMEOUT_S: Final = 10
+LOST: Final = frozenset(
+    {CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_SERVER_LOST_EXTENDED}
+)
+STARTING_OR_ENDING: Final = frozenset({ER.SERVER_SHUTDOWN, ER.CON_COUNT_ERROR, ER.QUERY_INTERRUPTED, 1927, 3169})
+"""Errors of a server that a later attempt may not meet. 1927, 3169: the connection was killed (MariaDB, MySQL)."""
+DENIED: Final = frozenset({ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.SPECIFIC_ACCESS_DENIED_ERROR, 1698, 3118})
+
+_REACH: Final = "Check source.url, the network, and that the server runs"
+
+_GRANT = "Check user and password of source.url. The user needs REPLICATION SLAVE and REPLICATION CLIENT: `applier check` names the GRANT"
+
+
+class LogFile(NamedTuple):
+    """A binlog file that the server holds."""
+
+    base_name: str
+    number: int
+    size: int
+
+
+class LogEnd(NamedTuple):
+    """Where the server writes now: a boundary."""
+
+    base_name: str
+    number: int
+    position: int
+    executed: str
+
+
+def connect(settings: BinlogSettings, **options: Any) -> pymysql.Connection:
+    """Open a session; SourceError says whether a later attempt may succeed (``facts["kind"]``: "unreachable" or "refused")."""
+    url = make_url(settings.url)
+    address: dict[str, Any] = {"unix_socket": url.query["unix_socket"]} if "unix_socket" in url.query else {}
+    if url.host:
+        address["host"] = url.host
+    arguments = {
+        "port": url.port or 3306,
+        "user": url.username,
+        "password": url.password or "",
+        "charset": "utf8mb4",
+        "autocommit": True,
+        "connect_timeout": CONNECT_TIMEOUT_S,
+        "read_timeout": settings.unreachable_after_s,
+        "write_timeout": settings.unreachable_after_s,
+        "program_name": f"applier {settings.name}",
+    }
+    try:
+        return DriverConnection(**arguments, **address, **tls_arguments(settings.tls), **options)
+    except (pymysql.MySQLError, OSError, RuntimeError) as error:
+        raise failed(settings, "connecting", error) from error
+
+
+def failed(settings: BinlogSettings, what: str, error: Exception) -> SourceError:
+    """Say what failed, and whether a later attempt may succeed."""
+    code = error.args[0] if isinstance(error, pymysql.MySQLError) and error.args else None
+    facts = {"address": address_of(settings), "cause": str(error.args[1]) if code and len(error.args) > 1 else str(error)}
+    if not isinstance(error, pymysql.MySQLError) or code in LOST | STARTING_OR_ENDING or not code:
+        return SourceError(f"the server of the binlog does not answer: {what}", remedy=_REACH, kind="unreachable", **facts)
+    if code in DENIED:
+        return SourceError(f"the server of the binlog refuses the user: {what}", remedy=_GRANT, kind="refused", code=code, **facts)
+    remedy = "Look the error up in the manual of the server. `applier check` examines what the source needs"
+    return SourceError(f"the server of the binlog refuses: {what}", remedy=remedy, kind="refused", code=code, **facts)
+
+
+def address_of(settings: BinlogSettings) -> str:
+    """Name the server without user and password."""
+    url = make_url(settings.url)
+    return f"{url.host or url.query.get('unix_socket', 'localhost')}:{url.port or 3306}"
+
+
+class Server:
+    """Asks the server, over a session that is opened when it is needed and again when it was lost. Not thread-safe."""
+
+    def __init__(self, settings: BinlogSettings) -> None:
+        self._settings = settings
+        self._session: pymysql.Connection | None = None
+        self._is_mariadb: bool | None = None
+
+    def rows(self, what: str, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement; ``what`` names it in errors. A session that was lost since its last use is opened again."""
+        is_used = self._session is not None
+        while True:
+            try:
+                if self._session is None:
+                    self._session = connect(self._settings)
+                with self._session.cursor() as cursor:
+                    cursor.execute(statement, values or None)
+                    return list(cursor.fetchall())
+            except (pymysql.MySQLError, OSError) as error:
+                failure = failed(self._settings, what, error)
+                if failure.facts["kind"] == "unreachable":
+                    self.close()
+                    if is_used:
+                        is_used = False
+                        continue
+                raise failure from error
+
+    def value(self, what: str, statement: str, *values: object) -> Any:
+        """Return the only value of a statement."""
+        return self.rows(what, statement, *values)[0][0]
+
+    @property
+    def is_mariadb(self) -> bool:
+        """Which of the two it is."""
+        if self._is_mariadb is None:
+            self._is_mariadb = "mariadb" in str(self.value("version", "SELECT VERSION()")).lower()
+        return self._is_mariadb
+
+    def identity(self) -> str:
+        """Return what tells it from another server: its UUID; of MariaDB, which has none, its server id."""
+        return str(self.value("identity", "SELECT @@server_id" if self.is_mariadb else "SELECT @@server_uuid"))
+
+    def files(self) -> list[LogFile]:
+        """Return the files that it holds, ascending."""
+        rows = self.rows("list of binlog files", "SHOW BINARY LOGS")
+        return [LogFile(*split_file_name(str(row[0])), int(row[1])) for row in rows]
+
+    def end(self) -> LogEnd | None:
+        """Return where it writes now; None: it writes no binlog."""
+        try:
+            rows = self._end_rows()
+        except SourceError as error:
+            # 1064: a server that does not know the new words (MySQL below 8.2, MariaDB).
+            if error.facts.get("code") != ER.PARSE_ERROR:
+                raise
+            rows = self.rows("end of the binlog", "SHOW MASTER STATUS")
+        if not rows:
+            return None
+        name, position, *rest = rows[0]
+        return LogEnd(*split_file_name(str(name)), int(position), str(rest[2]).replace("\n", "") if len(rest) > 2 else "")
+
+    def _end_rows(self) -> list[tuple[Any, ...]]:
+        return self.rows("end of the binlog", "SHOW MASTER STATUS" if self.is_mariadb else "SHOW BINARY LOG STATUS")
+
+    def executed(self) -> GtidSet:
+        """Return the transactions that it has executed; of MariaDB, those of its binlog."""
+        statement = "SELECT @@gtid_binlog_state" if self.is_mariadb else "SELECT @@GLOBAL.gtid_executed"
+        return self.gtid_set(str(self.value("executed GTIDs", statement)))
+
+    def gtid_set(self, text: str) -> GtidSet:
+        """Read a set in the server's notation; ValueError if it is none."""
+        return parse_gtid_set(text, is_mariadb=self.is_mariadb)
+
+    def executed_before(self, name: str) -> GtidSet:
+        """Return the transactions that were executed when a file began: it says so itself."""
+        for row in self.rows(f"beginning of {name}", "SHOW BINLOG EVENTS IN %s LIMIT 2", name):
+            if row[2] in {"Gtid_list", "Previous_gtids"}:
+                return self.gtid_set(str(row[5]))
+        return self.gtid_set("")
+
+    def close(self) -> None:
+        """Close the session."""
+        session, self._session = self._session, None
+        if session is not None:
+            session._force_close()  # noqa: SLF001 - close() would wait for a server that is silent
+
+    def __enter__(self) -> Self:
+        """Use as a context manager."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()

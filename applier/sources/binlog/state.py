@@ -1,0 +1,63 @@
+"""What is stored beside a replica's progress, so that its place is found again: on this server, or on another one after a failover."""
+
+from typing import Final
+
+import msgspec
+
+from applier.model.errors import NeedsOperator
+from applier.sources.binlog.gtid_set import GtidSet, parse_gtid_set
+from applier.sources.binlog.journal import Beginning, EndedGroup
+
+VERSION: Final = 1
+"""The newest form of the state that this program reads, and the one that it writes."""
+
+
+class SourceState(msgspec.Struct, frozen=True, kw_only=True):
+    """The place of a replica in a binlog. ``server``: MySQL's server_uuid, or MariaDB's server_id."""
+
+    version: int = VERSION
+    is_mariadb: bool
+    server: str
+    generation: int
+    base_name: str
+    place: int
+    """All groups that end at or before it are applied."""
+    gtid_set: str
+    last: EndedGroup | None = None
+    """Read first when the replica resumes, to see that the log is still the same."""
+    prepared: dict[str, int] = {}
+
+    @classmethod
+    def parse(cls, text: str) -> "SourceState":
+        """Read what ``text`` has given. NeedsOperator if it is not that."""
+        try:
+            state = _DECODER.decode(text)
+        except msgspec.DecodeError as error:
+            raise _unreadable(str(error)) from error
+        if state.version > VERSION:
+            raise _unreadable(f"version {state.version}")
+        return state
+
+    def text(self) -> str:
+        """Spell it as JSON."""
+        return msgspec.json.encode(self).decode()
+
+    @property
+    def executed(self) -> GtidSet:
+        """The transactions that are applied."""
+        return parse_gtid_set(self.gtid_set, is_mariadb=self.is_mariadb)
+
+    def beginning(self) -> Beginning:
+        """Return where the scan goes on."""
+        return Beginning(place=self.place, executed=self.executed, prepared=dict(self.prepared), last=self.last)
+
+
+_DECODER: Final = msgspec.json.Decoder(SourceState)
+
+
+def _unreadable(cause: str) -> NeedsOperator:
+    return NeedsOperator(
+        "the stored state of the source cannot be read",
+        remedy="A newer version of applier may have written it: use that version, or create the replica again from a dump (README)",
+        cause=cause,
+    )

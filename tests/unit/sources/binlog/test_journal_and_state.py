@@ -1,0 +1,79 @@
+"""What the scan remembers, and what is stored of it beside the progress."""
+
+import pytest
+
+from applier.model.errors import NeedsOperator
+from applier.sources.binlog.gtid_set import MariadbGtidSet
+from applier.sources.binlog.journal import CUT_BYTES, Beginning, EndedGroup, Journal
+from applier.sources.binlog.state import SourceState
+
+
+def journal_of(*ends: int) -> Journal:
+    journal = Journal(Beginning(place=100, executed=MariadbGtidSet.parse("0-1-5"), prepared={"a": 40}))
+    begin = 100
+    for number, end in enumerate(ends, 6):
+        journal.add_group(EndedGroup(begin, end, f"0-1-{number}", 1000 * number))
+        journal.add_boundary(end, end - begin)
+        begin = end
+    return journal
+
+
+def test_the_executed_set_is_that_of_the_groups_that_have_ended():
+    journal = journal_of(200, 300, 400)
+    assert [str(journal.executed_at(ts)) for ts in (100, 199, 200, 399, 400, 250)] == [f"0-1-{n}" for n in (5, 5, 6, 7, 8, 6)]
+    assert journal.last_at(299) == EndedGroup(100, 200, "0-1-6", 6000)
+    assert journal.last_at(150) is None
+
+
+@pytest.mark.parametrize("asked", [100, 250, 300, 400])
+def test_what_is_forgotten_stays_in_the_sum(asked):
+    journal = journal_of(200, 300, 400)
+    journal.prepare("b", 200, 300)
+    journal.settle("a", 400)
+    journal.executed_at(asked)
+    journal.forget(300)
+    assert journal.beginning == 300
+    assert str(journal.executed_at(300)) == "0-1-7"
+    assert str(journal.executed_at(400)) == "0-1-8"
+    assert journal.last_at(300) == EndedGroup(200, 300, "0-1-7", 7000)
+    assert journal.prepared_at(300) == {"a": 40, "b": 200}
+    assert journal.prepared_at(400) == {"b": 200}
+
+
+def test_an_xid_that_was_used_again_is_known_at_both_places():
+    journal = journal_of(200, 300, 400)
+    journal.settle("a", 200)
+    journal.prepare("a", 200, 300)
+    assert journal.ever_prepared() == {"a": (40, 200)}
+    assert [journal.prepared_at(ts).get("a") for ts in (100, 200, 300)] == [40, None, 200]
+
+
+def test_cuts_lie_about_a_mebibyte_apart_and_the_last_boundary_is_always_one():
+    ends = [100 + n * CUT_BYTES // 2 for n in range(1, 6)]
+    journal = journal_of(*ends)
+    assert [cut.offset for cut in journal.cuts()] == [ends[1], ends[3], ends[4]]
+    assert sum(cut.size for cut in journal.cuts()) == ends[-1] - 100
+    journal.forget(ends[1])
+    assert [cut.offset for cut in journal.cuts()] == [ends[3], ends[4]]
+    assert journal.size_behind(ends[1]) == CUT_BYTES
+
+
+def test_a_state_is_stored_as_text_and_read_again():
+    state = SourceState(
+        is_mariadb=True,
+        server="7",
+        generation=1,
+        base_name="binlog",
+        place=500,
+        gtid_set="0-1-5",
+        last=EndedGroup(400, 500, "0-1-5", 1),
+        prepared={"X'61',X'',1": 300},
+    )
+    assert SourceState.parse(state.text()) == state
+    assert str(state.beginning().executed) == "0-1-5"
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"version": 99}'])
+def test_a_state_that_cannot_be_read_needs_the_operator(text):
+    with pytest.raises(NeedsOperator):
+        SourceState.parse(text)
