@@ -1,0 +1,199 @@
+"""Finds the events in the bytes that a server sends for a dump, and checks that none is missing and none is damaged. Does no I/O.
+
+Each event is a packet, or several where it is larger than one can be. It names the position of its end, so a lost or repeated one shows
+at once; its checksum is compared where its content is wanted. What the server makes up for the replica (a rotation and a format
+description at the beginning, heartbeats) takes no place in a file: such an event begins where it ends.
+"""
+
+import struct
+from typing import Final
+from zlib import crc32
+
+from applier.model.errors import SourceError
+from applier.sources.binlog.event import (
+    BULKY,
+    CHECKSUM_BYTES,
+    FORMAT_DESCRIPTION,
+    HEADER_BYTES,
+    HEARTBEATS,
+    IN_USE_FLAG,
+    ROTATE,
+    BinlogEvent,
+)
+from applier.sources.binlog.packet import MAX_PACKET_BYTES, PACKET_HEAD_BYTES, PacketBuffer
+from applier.sources.binlog.position import FILE_BITS, GENERATION_BITS, MAX_POSITION, BinlogPosition, split_file_name
+from applier.sources.binlog.refusal import ended, is_refusal, refused, wrong
+
+_HEAD: Final = struct.Struct("<HBBBIBIIIH")
+"""Packet: length in 24 bits, sequence number, status. Event: timestamp, type, server id, size, end position, flags."""
+_EVENT_HEAD: Final = struct.Struct("<IBIIIH")
+_SIZE: Final = struct.Struct("<I")
+_SIZE_AT: Final = 9
+_RESIDUE: Final = 0x2144DF1C
+"""CRC-32 of any bytes followed by their own CRC-32."""
+_SMALLER: Final = "Set max_binlog_size to 1 GiB or less, and divide transactions of more than 3 GiB. Create the replica again from a dump"
+_SPECIAL: Final = frozenset({ROTATE, FORMAT_DESCRIPTION}) | HEARTBEATS
+
+
+class Framing:
+    """The bytes of one dump, from the number ``place`` on. ``bodies``: whether the content of all events is wanted."""
+
+    def __init__(self, base_name: str, place: int, *, bodies: bool) -> None:
+        self.buffer = PacketBuffer()
+        self.place = place
+        """The end of the last event, as a number."""
+        self.is_mariadb = False
+        """Whether MariaDB has written the file."""
+        self._base_name, self._unwanted = base_name, frozenset() if bodies else BULKY
+        self._sequence = 1
+        # The replica says that it knows checksums: what comes before the file's own format description has one.
+        self._checksum_bytes = CHECKSUM_BYTES
+        self._large: list[bytes] = []
+        self._failure: SourceError | None = None
+
+    def events(self) -> list[BinlogEvent]:
+        """Return the events that the buffer holds whole. What is wrong behind them is raised by the next call (SourceError)."""
+        if self._failure is not None:
+            raise self._failure
+        events: list[BinlogEvent] = []
+        try:
+            self._gather(events)
+        except SourceError as error:
+            if not events:
+                raise
+            self._failure = error
+        return events
+
+    def _gather(self, events: list[BinlogEvent]) -> None:
+        # The speed of the driver's scan. Everything in this one loop, in local names: 0.9 instead of 1.5 µs an event.
+        buffer, append, unpack, unwanted = self.buffer, events.append, _HEAD.unpack_from, self._unwanted
+        data, first, last, sequence, place = buffer.data, buffer.first, buffer.last, self._sequence, self.place
+        view, file = memoryview(data), place & ~MAX_POSITION
+        while last - first > PACKET_HEAD_BYTES + HEADER_BYTES:
+            low, high, number, status, time_s, kind, _, size, log_pos, flags = unpack(data, first)
+            stop = first + 5 + size
+            end = place + size
+            if status or size + 1 != low | high << 16 or number != sequence or kind in _SPECIAL or log_pos + file != end:
+                break
+            if stop > last:
+                break
+            start, content = first + 5, None
+            if kind not in unwanted:
+                if self._checksum_bytes:
+                    if crc32(view[start:stop]) != _RESIDUE:
+                        break
+                    _SIZE.pack_into(data, start + _SIZE_AT, size - CHECKSUM_BYTES)
+                content = bytes(view[start : stop - self._checksum_bytes])
+            append(BinlogEvent(kind, place, end, time_s, flags, content))
+            first, place, sequence = stop, end, sequence + 1 & 0xFF
+        buffer.first, self.place, self._sequence = first, place, sequence
+        if self._take_packet(events):
+            self._gather(events)
+
+    def _take_packet(self, events: list[BinlogEvent]) -> bool:
+        """Take one packet that the loop does not know what to do with, or that is wrong. False: more bytes are needed."""
+        buffer = self.buffer
+        here = buffer.last - buffer.first
+        if here < PACKET_HEAD_BYTES:
+            return False
+        length = int.from_bytes(buffer.data[buffer.first : buffer.first + 3], "little")
+        if here < PACKET_HEAD_BYTES + length:
+            buffer.need(PACKET_HEAD_BYTES + length)
+            return False
+        number = buffer.data[buffer.first + 3]
+        start = buffer.first + PACKET_HEAD_BYTES
+        payload = bytes(memoryview(buffer.data)[start : start + length])
+        if not self._large and is_refusal(payload):
+            raise refused(payload, self._at)
+        if number != self._sequence:
+            raise ended("the packets of the dump are out of order", self._at)
+        buffer.first, self._sequence = start + length, number + 1 & 0xFF
+        if not self._large and not payload.startswith(b"\0"):
+            raise ended("the server has ended the dump", self._at)
+        self._large.append(payload)
+        if length < MAX_PACKET_BYTES:
+            content = self._large.pop() if len(self._large) == 1 else b"".join(self._large)
+            self._large.clear()
+            self._take(content[1:], events)
+        return True
+
+    @property
+    def _at(self) -> str:
+        return BinlogPosition.of(self.place).text(self._base_name)
+
+    def _take(self, data: bytes, events: list[BinlogEvent]) -> None:
+        """Take an event that is special, large, or wrong."""
+        if len(data) < HEADER_BYTES:
+            raise wrong("an event of the binlog is shorter than its header", self._at)
+        time_s, kind, _, size, log_pos, flags = _EVENT_HEAD.unpack_from(data)
+        if size != len(data):
+            raise wrong("an event of the binlog has not the size that it names", self._at, size=size, came=len(data))
+        if kind == FORMAT_DESCRIPTION:
+            self._take_format(data)
+        content = self._without_checksum(data, is_certain=kind != ROTATE)
+        begin = self.place
+        if kind in HEARTBEATS:
+            self._check_heartbeat(kind, log_pos)
+        elif kind == ROTATE:
+            begin = self._rotated(content, is_real=bool(time_s and log_pos), end=log_pos)
+        elif kind != FORMAT_DESCRIPTION or log_pos:
+            self._pass(size, log_pos)
+        events.append(BinlogEvent(kind, begin, self.place, time_s, flags, None if kind in self._unwanted else content))
+
+    def _pass(self, size: int, log_pos: int) -> None:
+        end = self.place + size
+        if end >> FILE_BITS != self.place >> FILE_BITS:
+            raise wrong("a file of the binlog has 4 GiB or more", self._at, remedy=_SMALLER)
+        if log_pos != end & MAX_POSITION:
+            raise wrong("an event of the binlog does not follow the one before it", self._at, ends=log_pos, size=size)
+        self.place = end
+
+    def _check_heartbeat(self, kind: int, log_pos: int) -> None:
+        if kind in HEARTBEATS and log_pos not in {0, self.place & MAX_POSITION}:
+            raise wrong("the server has passed events that did not come", self._at, server_position=log_pos)
+
+    def _rotated(self, data: bytes, *, is_real: bool, end: int) -> int:
+        """Go to the file that a rotation names; return where the rotation itself begins."""
+        position = int.from_bytes(data[HEADER_BYTES : HEADER_BYTES + 8], "little")
+        name = data[HEADER_BYTES + 8 :].decode(errors="replace")
+        try:
+            base_name, file = split_file_name(name)
+        except ValueError as error:
+            raise wrong("the server names no file of a binlog", self._at, file=name) from error
+        target = BinlogPosition(self.place >> GENERATION_BITS, file, position).number
+        if base_name != self._base_name or target < self.place or (target != self.place and target & MAX_POSITION != 4):
+            raise wrong("the server goes on with another file", self._at, file=name, position=position)
+        begin = self.place
+        if is_real:
+            self._pass(len(data) + self._checksum_bytes, end)
+        elif target != begin:
+            begin = target
+        self.place = target
+        return begin
+
+    def _take_format(self, data: bytes) -> None:
+        version, server = struct.unpack_from("<H50s", data, HEADER_BYTES)
+        if version != 4 or len(data) < HEADER_BYTES + 62:
+            raise wrong("the binlog has another format than version 4", self._at, version=version)
+        self.is_mariadb = b"MariaDB" in server
+        # The last byte before the checksum says whether the events of the file have one; the description itself always has.
+        self._checksum_bytes = CHECKSUM_BYTES if data[-CHECKSUM_BYTES - 1] == 1 else 0
+
+    def _without_checksum(self, data: bytes, *, is_certain: bool) -> bytes:
+        """Return an event without its checksum, its size corrected. ``is_certain``: whether it has one where events of the file have."""
+        kind = data[4]
+        has_one = crc32(data) == _RESIDUE
+        if kind == FORMAT_DESCRIPTION:
+            flags = bytes((data[17] & ~IN_USE_FLAG, data[18]))
+            has_one = has_one or crc32(data[:17] + flags + data[19:]) == _RESIDUE
+            if self._checksum_bytes and not has_one:
+                raise self._damaged()
+            return data
+        if is_certain and self._checksum_bytes and not has_one:
+            raise self._damaged()
+        if not (has_one and (self._checksum_bytes or not is_certain)):
+            return data
+        return data[:_SIZE_AT] + _SIZE.pack(len(data) - CHECKSUM_BYTES) + data[_SIZE_AT + 4 : -CHECKSUM_BYTES]
+
+    def _damaged(self) -> SourceError:
+        return wrong("an event of the binlog is damaged: its checksum is another one", self._at, kind="checksum")

@@ -1,0 +1,94 @@
+"""A binlog's bytes, as a server sends them: events with checksums and positions, and the packets that carry them."""
+
+import struct
+from collections.abc import Iterable
+from zlib import crc32
+
+from applier.sources.binlog import event as kinds
+from applier.sources.binlog.position import BinlogPosition
+
+BASE = "bin"
+MAX_PACKET = 0xFFFFFF
+
+
+class BinlogBytes:
+    """Events of one file after another; ``end`` is the position behind the last one."""
+
+    def __init__(self, *, is_mariadb=True, checksums=True):
+        self.is_mariadb, self.checksums = is_mariadb, checksums
+        self.events, self.file, self.end = [], 1, 4
+
+    @property
+    def place(self):
+        return BinlogPosition(0, self.file, self.end).number
+
+    def add(self, kind, body=b"", *, time_s=1000, flags=0, is_in_file=True):
+        extra = 4 if self.checksums or kind == kinds.FORMAT_DESCRIPTION else 0
+        size = 19 + len(body) + extra
+        self.end += size if is_in_file else 0
+        head = struct.pack("<IBIIIH", time_s, kind, 7, size, (self.end if is_in_file else 0), flags)
+        data = head + body
+        self.events.append(data + struct.pack("<I", crc32(data)) if extra else data)
+        return self
+
+    def rotate(self, file, *, is_in_file=True):
+        body = struct.pack("<Q", 4) + f"{BASE}.{file:06d}".encode()
+        self.add(kinds.ROTATE, body, time_s=1000 if is_in_file else 0, is_in_file=is_in_file)
+        self.file, self.end = file, 4
+        return self
+
+    def start(self, *, is_in_file=False):
+        """What a dump begins with: the name of the file, and its description."""
+        at = self.end
+        self.rotate(self.file, is_in_file=False)
+        self.end = at
+        self.events[-1] = self._at(at)
+        return self.description(is_in_file=is_in_file)
+
+    def _at(self, position):
+        data = struct.pack("<IBIIIH", 0, kinds.ROTATE, 7, 19 + 8 + len(f"{BASE}.{self.file:06d}") + 4, 0, 0)
+        data += struct.pack("<Q", position) + f"{BASE}.{self.file:06d}".encode()
+        return data + struct.pack("<I", crc32(data))
+
+    def description(self, *, is_in_file=True):
+        version = b"10.11.19-MariaDB-log" if self.is_mariadb else b"9.7.4"
+        body = struct.pack("<H50sIB", 4, version, 0, 19) + bytes(40) + bytes((1 if self.checksums else 0,))
+        return self.add(kinds.FORMAT_DESCRIPTION, body, is_in_file=is_in_file)
+
+    def gtid(self, number, *, flags=0, more=b""):
+        if self.is_mariadb:
+            return self.add(kinds.MARIADB_GTID, struct.pack("<QIB", number, 0, flags) + more.ljust(6, b"\0"))
+        body = struct.pack("<B16sqBqq", 1, bytes(15) + b"\1", number, 2, 0, 0) + (1_700_000_000_000_000 + number).to_bytes(7, "little")
+        return self.add(kinds.GTID, body)
+
+    def query(self, sql, *, schema="s"):
+        body = struct.pack("<IIBHH", 1, 0, len(schema), 0, 0) + schema.encode() + b"\0" + sql.encode()
+        return self.add(kinds.QUERY, body)
+
+    def table_map(self, table_id, name="t"):
+        return self.add(kinds.TABLE_MAP, table_id.to_bytes(6, "little") + bytes(2) + f"\1s\0\1{name}\0".encode() + bytes(10))
+
+    def rows(self, table_id, content=b"row", *, kind=23):
+        return self.add(kind, table_id.to_bytes(6, "little") + bytes(2) + content)
+
+    def transaction(self, number, content=b"row"):
+        self.gtid(number)
+        if not self.is_mariadb:
+            self.query("BEGIN")
+        return self.table_map(9).rows(9, content).add(kinds.XID, bytes(8))
+
+    def bytes(self):
+        return packets(self.events)
+
+
+def packets(events: Iterable[bytes], first_sequence=1):
+    sent, sequence = bytearray(), first_sequence
+    for event in events:
+        payload = b"\0" + event
+        while True:
+            part, payload = payload[:MAX_PACKET], payload[MAX_PACKET:]
+            sent += len(part).to_bytes(3, "little") + bytes((sequence & 0xFF,)) + part
+            sequence += 1
+            if len(part) < MAX_PACKET:
+                break
+    return bytes(sent)
