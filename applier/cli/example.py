@@ -26,7 +26,11 @@ ALL: Final = f"""{UNWRAPPED}Begin with:
 
 EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "demo": ("applier demo", "applier demo --dir /tmp/demo --transactions 8000"),
-    "init": ("applier init", "applier init --config orders.toml"),
+    "init": (
+        "applier init",
+        "applier init --config orders.toml",
+        "applier init --primary mysql+pymysql://applier@primary:3306/ --start now",
+    ),
     "check": ("applier check", "applier check --config orders.toml --json"),
     "load": ("applier load /backup/dump",),
     "run": ("applier run", "applier run --config orders.toml", "applier --verbose run"),

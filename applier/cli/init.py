@@ -9,17 +9,15 @@ import typer
 
 from applier.cli.check import WAIT_S, show
 from applier.cli.default_config import DEFAULT_CONFIG
+from applier.cli.init_source import SourceOptions, answer, source_draft, without_password
 from applier.cli.option import ConfigPath, read_config, tso
-from applier.cli.output import print_line, stderr_console
-from applier.config.draft import DEFAULT_NAME, ConfigDraft
+from applier.cli.output import print_line
+from applier.config.draft import DEFAULT_NAME, ConfigDraft, TopicsDraft
 from applier.config.load import load_config
-from applier.dump.moment import moment_of
 from applier.model.errors import ConfigError
-from applier.model.position import NO_TS, Ts
-from applier.sinks.address import sink_url
+from applier.model.position import NO_TS
 from applier.telemetry.wording import time_text
 
-SERVERS: Final = "127.0.0.1:9092"
 URL: Final = "mysql+pymysql://applier@127.0.0.1:3306/"
 PRIVATE: Final = 0o600
 
@@ -30,10 +28,16 @@ def init(  # noqa: PLR0913 - one parameter per option of the command line
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the replica.")] = None,
     servers: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Kafka's brokers, divided by commas.")] = None,
     topics: Annotated[list[str] | None, typer.Option("--topic", metavar="T", help="Topic or pattern; repeat it for several.")] = None,
+    primary: Annotated[
+        str | None, typer.Option(metavar="URL", help="Instead of topics: server whose binlog is followed, without its password.")
+    ] = None,
+    start: Annotated[
+        str, typer.Option(metavar="PLACE", help="With --primary: where the replica begins: FILE:POS, gtid:SET, now or dump:PATH.")
+    ] = "",
     sink: Annotated[str | None, typer.Option(metavar="URL", help="Database to write, without its password.")] = None,
     password_file: Annotated[str, typer.Option(metavar="FILE", help="File that holds the sink's password.")] = "",
     time_zone: Annotated[str, typer.Option(metavar="ZONE", help="Zone of the TiCDC server (--tz).")] = "UTC",
-    dump: Annotated[Path | None, typer.Option("--from-dump", metavar="DIR", help="Read start_ts from this dump's metadata.")] = None,
+    dump: Annotated[Path | None, typer.Option("--from-dump", metavar="DIR", help="Begin at this dump: its metadata say where.")] = None,
     start_ts: Annotated[int | None, typer.Option(metavar="TSO", parser=tso, help="TSO of the dump.")] = None,
     run_check: Annotated[bool | None, typer.Option("--check/--no-check", help="Run `applier check` afterwards.")] = None,
 ) -> None:
@@ -41,18 +45,15 @@ def init(  # noqa: PLR0913 - one parameter per option of the command line
     asks = sys.stdin.isatty()
     # Before any question: the answers would be lost.
     _refuse_existing(config)
-    begins, told_by = _start(dump, start_ts)
+    options = SourceOptions(servers=servers, topics=topics, primary=primary, start=start, time_zone=time_zone, dump=dump, start_ts=start_ts)
     draft = ConfigDraft(
-        name=_answer("Name of the replica", name, DEFAULT_NAME, asks=asks),
-        servers=_answer("Kafka's brokers", servers, SERVERS, asks=asks, option="--servers"),
-        topics=tuple(topics or _answer("Topics, divided by commas", None, "", asks=asks, option="--topic").replace(" ", "").split(",")),
-        url=_without_password(_answer("URL of the sink, without its password", sink, URL, asks=asks, option="--sink")),
+        name=answer("Name of the replica", name, DEFAULT_NAME, asks=asks),
+        source=source_draft(options, asks=asks),
+        url=without_password(answer("URL of the sink, without its password", sink, URL, asks=asks, option="--sink"), "SINK"),
         password_file=password_file,
-        time_zone=time_zone,
-        start_ts=begins,
-        start_ts_from=told_by,
     )
     write(config, draft)
+    begins = draft.source.start_ts if isinstance(draft.source, TopicsDraft) else NO_TS
     print_line(f"wrote {config}" + (f": the replica begins at {time_text(begins)} (ts {begins})" if begins else ""))
     if run_check is None:
         run_check = asks and typer.confirm("Run `applier check` now?", default=True)
@@ -103,41 +104,3 @@ def _refuse_existing(path: Path) -> None:
         raise ConfigError(
             "the configuration file exists; it is not overwritten", remedy="Give another path with --config, or remove it", file=path
         )
-
-
-def _start(dump: Path | None, given: int | None) -> tuple[Ts, str]:
-    """Return where the replica begins, and who tells it."""
-    if dump is None:
-        return Ts(given or NO_TS), "--start-ts" if given else ""
-    moment = moment_of(dump)
-    if moment is None:
-        raise ConfigError("the dump does not say its timestamp", remedy="Give it with --start-ts instead of --from-dump", directory=dump)
-    if given not in {None, moment.start_ts}:
-        raise ConfigError(
-            "--start-ts is not the timestamp of the dump",
-            remedy="Leave out --start-ts: the dump says its own timestamp",
-            dump=moment.start_ts,
-            given=given,
-        )
-    return moment.start_ts, str(moment.source)
-
-
-def _answer(question: str, given: str | None, default: str, *, asks: bool, option: str = "") -> str:
-    """Return the option, or the answer of a terminal, or the default."""
-    if given is not None:
-        return given
-    if asks:
-        return str(typer.prompt(question, default=default or None, err=True)).strip()
-    if option:
-        raise ConfigError(
-            f"{option} is missing, and there is no terminal to ask", remedy=f"Give {option}, or run the command in a terminal"
-        )
-    return default
-
-
-def _without_password(url: str) -> str:
-    if sink_url(url).password is None:
-        return url
-    stderr_console().print("the password is left out of the file: give it as password_file or APPLIER_SINK__PASSWORD", style="yellow")
-    # set(password=None) would keep it.
-    return sink_url(url)._replace(password=None).render_as_string(hide_password=False)

@@ -8,27 +8,26 @@ from applier.model.position import NO_TS, Ts
 from applier.sinks.address import sink_url
 
 DEFAULT_NAME: Final = "replica"
+COMMON: Final = (
+    '# tables = ["shop.*", "!shop.log_*"]  # only these tables; the last rule that matches counts',
+    '# on_unreadable = "stop"  # a record that cannot be read; "quarantine": store it and continue',
+)
+"""What ``[source]`` has for each kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigDraft:
-    """The answers. ``url`` has no password: ``password_file`` names its file."""
+class TopicsDraft:
+    """The answers about the topics of a changefeed."""
 
-    name: str
     servers: str
     topics: tuple[str, ...]
-    url: str
-    password_file: str = ""
     time_zone: str = "UTC"
     start_ts: Ts = NO_TS
     start_ts_from: str = ""
     """Where ``start_ts`` comes from: an option, or a file of the dump."""
 
-    def text(self) -> str:
-        """Return the file."""
-        return "".join(line + "\n" for line in self._lines())
-
-    def _lines(self) -> list[str]:
+    def lines(self) -> list[str]:
+        """Return the section ``[source]``."""
         start = f"start_ts = {self.start_ts}" if self.start_ts else "# start_ts = 420747102018863124"
         told = (
             f"from {self.start_ts_from}"
@@ -36,23 +35,63 @@ class ConfigDraft:
             else "TSO of the dump that the sink was loaded from; `applier load` records it"
         )
         return [
-            "# Settings of the applier. All settings: docs/configuration.md. The environment can set every key: APPLIER_SINK__PASSWORD, …",
-            "",
-            f"name = {_quoted(self.name)}  # one progress row per name",
-            "",
             "[source]",
             f"bootstrap_servers = {_quoted(self.servers)}",
             f'topics = {json.dumps(list(self.topics), ensure_ascii=False)}  # a name, or a pattern such as "^cdc_.*"',
             f"time_zone = {_quoted(self.time_zone)}  # that of the TiCDC server (--tz)",
             f"{start}  # {told}",
-            '# tables = ["shop.*", "!shop.log_*"]  # only these tables; the last rule that matches counts',
-            '# on_unreadable = "stop"  # a record that cannot be read; "quarantine": store it and continue',
+            *COMMON,
             "",
             "[source.kafka]  # properties of librdkafka, for TLS and SASL",
             '# "security.protocol" = "SASL_SSL"',
             '# "sasl.mechanism" = "SCRAM-SHA-512"',
             '# "sasl.username" = "applier"',
             '# "sasl.password.file" = "/run/secrets/kafka-password"',
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinlogDraft:
+    """The answers about a server whose binlog is followed. ``primary`` is its URL without a password."""
+
+    primary: str
+    start: str = ""
+
+    def lines(self) -> list[str]:
+        """Return the section ``[source]``."""
+        start = f"start = {_quoted(self.start)}" if self.start else '# start = "mariadb-bin.000042:4"'
+        return [
+            "[source]",
+            'kind = "binlog"  # of a MySQL or MariaDB server',
+            f"url = {_quoted(self.primary)}  # without its password",
+            '# password_file = "/run/secrets/source-password"  # or APPLIER_SOURCE__PASSWORD in the environment',
+            f'{start}  # where a new replica begins: "FILE:POS", "gtid:SET", "now", "dump:PATH"; `applier load` records it',
+            '# server_ids = "430000000-430000063"  # unused ids: each connection that reads needs one',
+            '# tls_ca = "/etc/applier/source-ca.pem"  # trust only this authority',
+            *COMMON,
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigDraft:
+    """The answers. ``url`` has no password: ``password_file`` names its file."""
+
+    name: str
+    source: TopicsDraft | BinlogDraft
+    url: str
+    password_file: str = ""
+
+    def text(self) -> str:
+        """Return the file."""
+        return "".join(line + "\n" for line in self._lines())
+
+    def _lines(self) -> list[str]:
+        return [
+            "# Settings of the applier. All settings: docs/configuration.md. The environment can set every key: APPLIER_SINK__PASSWORD, …",
+            "",
+            f"name = {_quoted(self.name)}  # one progress row per name",
+            "",
+            *self.source.lines(),
             "",
             "[sink]",
             f"url = {_quoted(self.url)}  # without its password",

@@ -5,6 +5,7 @@ import stat
 import pytest
 
 from applier.cli import init as init_command
+from applier.cli import init_source
 from applier.cli.main import run
 from applier.config import load_config
 from tests.rig.dump_directory import TS, dumpling
@@ -59,7 +60,7 @@ def test_without_a_terminal_a_missing_answer_is_named(path, capsys):
 def test_a_terminal_is_asked(path, monkeypatch):
     answers = {"Kafka's brokers": "kafka:9092", "Topics, divided by commas": "a, b", "Name of the replica": "shop"}
     monkeypatch.setattr(init_command.sys.stdin, "isatty", lambda: True)
-    monkeypatch.setattr(init_command.typer, "prompt", lambda question, default, **_: answers.get(question, default))
+    monkeypatch.setattr(init_source.typer, "prompt", lambda question, default, **_: answers.get(question, default))
     assert init(path) == 0
     settings = load_config(path, environment={})
     assert (settings.source.topics, settings.name, settings.sink.address) == (("a", "b"), "shop", init_command.URL)
@@ -77,3 +78,41 @@ def test_a_file_system_without_links_is_no_hindrance(path, monkeypatch):
 def test_a_dump_that_is_not_there_is_said(path, tmp_path, capsys):
     assert init(path, *ANSWERS, "--sink", "sqlite:///replica.db", "--from-dump", str(tmp_path / "none")) == 2
     assert "there is no such directory" in capsys.readouterr().err
+
+
+PRIMARY = ["--primary", "mysql+pymysql://reader:h%40ush-9@primary:3306/", "--sink", "sqlite:///replica.db"]
+
+
+def test_a_binlog_gets_its_own_keys_and_no_password(path, tmp_path, capsys):
+    assert init(path, *PRIMARY, "--start", "mariadb-bin.000042:4") == 0
+    settings = load_config(path, environment={}).source_settings()
+    assert (settings.url, settings.start) == ("mysql+pymysql://reader@primary:3306/", "mariadb-bin.000042:4")
+    shown = capsys.readouterr()
+    assert "APPLIER_SOURCE__PASSWORD" in shown.err
+    assert "ush-9" not in path.read_text() + shown.out + shown.err
+    path.unlink()
+    assert init(path, *PRIMARY, "--from-dump", str(tmp_path)) == 0
+    assert load_config(path, environment={}).source_settings().start == f"dump:{tmp_path}"
+
+
+def test_a_terminal_is_asked_for_the_kind_of_source(path, monkeypatch):
+    answers = {init_source.KIND: "binlog"}
+    monkeypatch.setattr(init_command.sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(init_source.typer, "prompt", lambda question, default, **_: answers.get(question, default))
+    assert init(path) == 0
+    assert load_config(path, environment={}).source_settings().url == init_source.PRIMARY
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([*PRIMARY, "--topic", "cdc"], "--topic and --primary exclude one another"),
+        ([*PRIMARY, "--start", "now", "--from-dump", "."], "--start and --from-dump exclude one another"),
+        ([*ANSWERS, "--sink", "sqlite:///x.db", "--start", "now"], "--start is for a binlog"),
+        ([*PRIMARY, "--start", "here"], "is not a place in a binlog"),
+    ],
+)
+def test_options_of_the_other_kind_are_refused(path, capsys, options, words):
+    assert init(path, *options) == 2
+    assert words in capsys.readouterr().err
+    assert not path.exists()
