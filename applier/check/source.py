@@ -5,6 +5,7 @@ from typing import Final
 
 from applier.check.finding import CheckFinding
 from applier.check.kafka import examine_kafka
+from applier.check.primary import examine_primary
 from applier.check.shared_facts import SharedFacts
 from applier.config import Config
 from applier.sources.binlog.settings import BinlogSettings
@@ -22,6 +23,6 @@ def examine_source(config: Config, shared: SharedFacts, *, patience_s: float, wa
     """Examine the source. ``wait_s``: also what it holds, and wait so long for new events; None: do not."""
     settings = config.source_settings()
     if isinstance(settings, BinlogSettings):
-        shared.set_tables(frozenset())
+        yield from examine_primary(config, settings, shared, patience_s=patience_s)
         return
     yield from examine_kafka(config, settings, shared, patience_s=patience_s, wait_s=wait_s)

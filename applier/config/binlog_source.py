@@ -23,8 +23,8 @@ START_FORM: Final = (
     '"now", or "dump:/backup/dump.sql"'
 )
 MAX_SERVER_ID: Final = 2**32 - 1
-MIN_SERVER_IDS: Final = 2
-"""One connection looks ahead, another one reads."""
+MIN_SERVER_IDS, MAX_SERVER_IDS = 2, 1024
+"""One connection looks ahead, another one reads. Each new connection tries the ids until it finds a free one."""
 _IDS: Final = re.compile(r"(\d{1,10})\s*-\s*(\d{1,10})", re.ASCII)
 _FILE_POSITION: Final = re.compile(r"[^/:\s]+\.\d{6,}:\d+", re.ASCII)
 _GTIDS: Final = re.compile(r"gtid:(?:|[0-9A-Za-z:,_\s-]*\d)", re.ASCII)
@@ -38,6 +38,8 @@ def _server_ids(text: str) -> str:
     first, last = int(ids[1]), int(ids[2])
     if not 1 <= first <= last <= MAX_SERVER_ID:
         raise refuse(f"must go from a smaller id to a greater one, from 1 to {MAX_SERVER_ID}", IDS_FORM)
+    if last - first + 1 > MAX_SERVER_IDS:
+        raise refuse(f"holds more than {MAX_SERVER_IDS} ids", IDS_FORM)
     if last - first + 1 < MIN_SERVER_IDS:
         raise refuse("holds one id, but each connection that reads needs its own", IDS_FORM)
     return f"{first}-{last}"

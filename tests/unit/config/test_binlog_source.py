@@ -72,6 +72,7 @@ def test_a_gtid_set_of_mysql_has_intervals_tags_and_line_ends():
         ("url", "sqlite:///x.db", "not a server of the MySQL family", "mysql+pymysql://"),
         ("server_ids", "5", "not a range of server ids", "430000000-430000063"),
         ("server_ids", "9-7", "from a smaller id", "430000000-430000063"),
+        ("server_ids", "7-7000", "more than 1024", "430000000-430000063"),
         ("server_ids", "7-7", "each connection", "430000000-430000063"),
         ("start", "mariadb-bin.000042", "not a place in a binlog", "mariadb-bin.000042:4"),
         ("start", "gtid:what?", "not a place in a binlog", "gtid:"),

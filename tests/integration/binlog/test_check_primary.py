@@ -1,0 +1,66 @@
+"""``applier check`` examines the server whose binlog is followed, and its remedies are the statements to run."""
+
+import pytest
+from sqlalchemy import make_url
+
+from applier.check.finding import Severity
+from applier.check.primary import examine_primary
+from applier.check.shared_facts import SharedFacts
+from applier.config import load_config
+
+READER, PASSWORD, WRONG = "binlog_reader", "secret", "wrong"
+
+
+def findings(url, **source):
+    config = load_config(
+        None,
+        {"source": {"kind": "binlog", "url": url, **source}, "sink": {"url": "sqlite:///r.db"}, "spark": {"master": "local[2]"}},
+        environment={},
+    )
+    return list(examine_primary(config, config.source_settings(), SharedFacts(), patience_s=10))
+
+
+def problems(found):
+    return [(one.check, one.level, one.remedy) for one in found if one.level is not Severity.OK]
+
+
+@pytest.fixture
+def reader(primary):
+    """URL of a user without privileges."""
+    primary.run(f"DROP USER IF EXISTS {READER}", f"CREATE USER {READER} IDENTIFIED BY '{PASSWORD}'")
+    yield make_url(primary.url).set(username=READER, password=PASSWORD).render_as_string(hide_password=False)
+    primary.run(f"DROP USER {READER}")
+
+
+def test_a_user_gets_the_privileges_of_the_remedy(primary, reader):
+    ((check, level, remedy),) = problems(findings(reader))
+    assert (check, level) == ("primary: privileges", Severity.ERROR)
+    primary.run(remedy)
+    assert problems(findings(reader)) == []
+
+
+def test_server_ids_that_another_replica_has_or_that_are_too_few_are_told(primary):
+    (few,) = problems(findings(primary.url, server_ids="430000000-430000001"))
+    assert few[:2] == ("primary: server ids", Severity.WARNING)
+    assert problems(findings(primary.url, server_ids=few[2].split('"')[1])) == []
+
+
+def test_a_server_that_does_not_answer_and_a_wrong_password_are_told(primary, reader):
+    nowhere = make_url(primary.url).set(port=1)
+    wrong = make_url(reader).set(password=WRONG)
+    for url, words in ((nowhere, "does not answer"), (wrong, "refuses the user")):
+        (found,) = findings(url.render_as_string(hide_password=False))
+        assert words in found.detail
+        assert WRONG not in found.detail
+
+
+def test_a_log_that_is_kept_for_hours_only_is_a_warning(primary):
+    kept = primary.ask("SELECT @@GLOBAL.binlog_expire_logs_seconds")[0][0]
+    try:
+        primary.run("SET GLOBAL binlog_expire_logs_seconds = 3600")
+        ((check, level, remedy),) = problems(findings(primary.url))
+        assert (check, level) == ("primary: retention", Severity.WARNING)
+        primary.run(remedy.partition(",")[0])
+        assert problems(findings(primary.url)) == []
+    finally:
+        primary.run(f"SET GLOBAL binlog_expire_logs_seconds = {kept}")
