@@ -12,9 +12,10 @@ from pyspark.sql.types import StructType
 
 from applier.dataframe.conversion import clean_text
 from applier.dataframe.image import ImageForm, handle_key, key_object
+from applier.dataframe.place import PlaceColumns
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import AdminEvent, DdlEvent, Event, FoldedName, ResolvedEvent, RowEvent, TableName
-from applier.model.position import Place, Ts, datetime_of
+from applier.model.position import Place, Ts
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.port import Decoder, Record
 
@@ -22,11 +23,6 @@ Row: TypeAlias = tuple[Any, ...]
 
 IMAGE: Final = "{image}"
 COLUMNS: Final = (
-    ("commit_ts", "BIGINT"),
-    ("commit_time", "TIMESTAMP"),
-    ("topic", "STRING"),
-    ("partition", "INT"),
-    ("offset", "BIGINT"),
     ("event", "INT"),
     ("schema", "STRING"),
     ("table", "STRING"),
@@ -43,15 +39,20 @@ MAX_TS: Final = 2**63 - 1
 """Of BIGINT. A TSO of the year 3084 is greater; until then only rubbish is."""
 
 
-def schema_text(columns: str | None = None) -> str:
+def schema_text(places: PlaceColumns, columns: str | None = None) -> str:
     """Return the schema in Spark's DDL. ``columns``: those of one table, for typed images; None: JSON."""
     image = "STRING" if columns is None else f"STRUCT<{columns}>"
-    return ", ".join(f"`{name}` {image if kind == IMAGE else kind}" for name, kind in COLUMNS)
+    return ", ".join(f"`{name}` {image if kind == IMAGE else kind}" for name, kind in columns_of(places))
 
 
-def table_columns_of(schema: StructType) -> StructType | None:
+def columns_of(places: PlaceColumns) -> tuple[tuple[str, str], ...]:
+    """Return the names of all columns, each with its type."""
+    return (("commit_ts", "BIGINT"), ("commit_time", "TIMESTAMP"), *places.columns, *COLUMNS)
+
+
+def table_columns_of(schema: StructType, places: PlaceColumns) -> StructType | None:
     """Return the columns of the table in a schema; None if its images are JSON. ValueError if it is no schema of the changelog."""
-    names = [name for name, _ in COLUMNS]
+    names = [name for name, _ in columns_of(places)]
     if schema.fieldNames() != names:
         raise ValueError(f"the columns are not {', '.join(names)}")
     after = schema["after"].dataType
@@ -67,6 +68,7 @@ class ChangelogRows:
 
     decoder: Decoder
     images: ImageForm
+    places: PlaceColumns
     tables: TableSelection = EVERYTHING
     table: FoldedName | None = None
     resolved: bool = False
@@ -76,11 +78,11 @@ class ChangelogRows:
         """Yield the rows of a record. SourceError with the record's place if it cannot be read."""
         try:
             events = self.decoder.whole_events(record, place)
-            rows = [self._row(event, index, place) for index, event in enumerate(events) if self._has(event)]
+            rows = [self._row(event, index, record, place) for index, event in enumerate(events) if self._has(event)]
         except ProtocolError as error:
             if not self.keeps_unreadable:
                 raise
-            rows = [self._unreadable(error, place)]
+            rows = [self._unreadable(error, record, place)]
         yield from rows
 
     def _has(self, event: Event) -> bool:
@@ -97,20 +99,20 @@ class ChangelogRows:
     def _has_table(self, name: TableName) -> bool:
         return (self.table is None or name.fold() == self.table) and self.tables.has(name)
 
-    def _row(self, event: Event, index: int, place: Place) -> Row:
+    def _row(self, event: Event, index: int, record: Record, place: Place) -> Row:
         match event:
             case RowEvent():
                 images = self._images(event, place)
                 key, before = key_object(event.after or event.before), key_object(event.before)
                 old_key = before if before not in {None, key} and _has_old_key(event) else None
                 named = map(_clean, (event.schema, event.table, event.operation.value, key, old_key))
-                return (*_head(event.commit_ts, place, index), *named, *images, event.only_handle_key, None, None)
+                return (*self._head(event.commit_ts, record, place, index), *named, *images, event.only_handle_key, None, None)
             case DdlEvent():
                 name = _clean(event.schema), _clean(event.table or None)
-                return (*_head(event.commit_ts, place, index), *name, "ddl", *(None,) * 5, _clean(event.query), None)
+                return (*self._head(event.commit_ts, record, place, index), *name, "ddl", *(None,) * 5, _clean(event.query), None)
             case ResolvedEvent() | AdminEvent():
                 op = "resolved" if isinstance(event, ResolvedEvent) else "admin"
-                return (*_head(event.ts, place, index), None, None, op, *(None,) * 7)
+                return (*self._head(event.ts, record, place, index), None, None, op, *(None,) * 7)
             case _:
                 assert_never(event)
 
@@ -121,24 +123,24 @@ class ChangelogRows:
             where = {"schema": event.schema, "table": event.table, "commit_ts": event.commit_ts}
             raise SourceError(error.message, remedy=error.remedy, **(error.facts | where | place.facts)) from error
 
-    def _unreadable(self, error: ProtocolError, place: Place) -> Row:
+    def _unreadable(self, error: ProtocolError, record: Record, place: Place) -> Row:
         ts, schema, table = (error.facts.get(name) for name in ("commit_ts", "schema", "table"))
         known = Ts(ts) if isinstance(ts, int) and ts <= MAX_TS else None
         kind = error.facts.get("kind", "protocol")
         named = (schema, table, "unreadable")
-        return (*_head(known, place, error.facts.get("event")), *map(_clean, named), *(None,) * 6, _clean(f"{kind}: {error.message}"))
+        head = self._head(known, record, place, error.facts.get("event"))
+        return (*head, *map(_clean, named), *(None,) * 6, _clean(f"{kind}: {error.message}"))
+
+    def _head(self, ts: Ts | None, record: Record, place: Place, index: int | None) -> Row:
+        if ts is not None and ts > MAX_TS:
+            raise ProtocolError.at(place, "timestamp", "a timestamp is too large for a column of the type BIGINT", commit_ts=ts)
+        time = None if ts is None else self.places.time(ts, record)
+        return ts, time, *self.places.of(record, place), index
 
 
 def _has_old_key(event: RowEvent) -> bool:
     # An old image may hold the changed columns alone: half of a key is none.
     return event.after is None or handle_key(event.before).keys() == handle_key(event.after).keys()
-
-
-def _head(ts: Ts | None, place: Place, index: int | None) -> Row:
-    if ts is not None and ts > MAX_TS:
-        raise ProtocolError.at(place, "timestamp", "a timestamp is too large for a column of the type BIGINT", commit_ts=ts)
-    time = None if ts is None else datetime_of(ts)
-    return ts, time, clean_text(place.stream.topic), place.stream.partition, place.offset, index
 
 
 def _clean(text: str | None) -> str | None:

@@ -7,7 +7,8 @@ from pyspark.sql.types import StructType
 
 from applier.dataframe.changelog import ChangelogRows, schema_text, table_columns_of
 from applier.dataframe.image import JsonImages, TableImages
-from applier.dataframe.options import ChangelogOptions, read_options
+from applier.dataframe.options import TICDC, ChangelogOptions, Format, RowOptions, read_options
+from applier.dataframe.place import PlaceColumns, TopicPlaces
 from applier.dataframe.reading import BatchReader, FixedRange, RangeRows, StreamReader
 from applier.dataframe.table_columns import columns_of
 from applier.model.errors import ConfigError
@@ -15,7 +16,7 @@ from applier.model.range_report import RangeId
 from applier.sources.factory import decoder_of, range_reader
 from applier.sources.port import Decoder
 
-FORMAT = "ticdc"
+PLACES = TopicPlaces()
 
 
 class ChangelogSource(DataSource):
@@ -26,7 +27,7 @@ class ChangelogSource(DataSource):
     @classmethod
     def name(cls) -> str:
         """Return the name of the format."""
-        return FORMAT
+        return TICDC.name
 
     def schema(self) -> str:
         """Return the columns; those of the images, with the option ``table``, are found in the records."""
@@ -34,9 +35,9 @@ class ChangelogSource(DataSource):
         # Kept with this object, which Spark pickles now: each action on the DataFrame reads the same records.
         self._fixed = FixedRange.of_present(options)
         if options.table is None:
-            return schema_text()
+            return schema_text(PLACES)
         columns = options.columns or self._found_columns(options, self._fixed.ranges)
-        return schema_text(columns)
+        return schema_text(PLACES, columns)
 
     def reader(self, schema: StructType) -> BatchReader:
         """Return the reader of a DataFrame."""
@@ -63,11 +64,16 @@ def _decoder(options: ChangelogOptions) -> Decoder:
 
 
 def _rows(options: ChangelogOptions, schema: StructType) -> RangeRows:
+    return RangeRows(range_reader(options.kafka), changelog_rows(TICDC, options, schema, _decoder(options), PLACES), schema)
+
+
+def changelog_rows(form: Format, options: RowOptions, schema: StructType, decoder: Decoder, places: PlaceColumns) -> ChangelogRows:
+    """Return what makes rows of records. ConfigError: the schema is not one of the format."""
     try:
-        columns = table_columns_of(schema)
+        columns = table_columns_of(schema, places)
     except ValueError as error:
         raise ConfigError(
-            f"this is no schema of the format ticdc: {error}", remedy="Leave .schema(…) out, or use the option columns"
+            f"this is no schema of the format {form.name}: {error}", remedy="Leave .schema(…) out, or use the option columns"
         ) from error
     images: Any = JsonImages()
     if columns is not None:
@@ -75,12 +81,12 @@ def _rows(options: ChangelogOptions, schema: StructType) -> RangeRows:
             raise ConfigError("a schema with typed images needs the option table", remedy='For instance .option("table", "shop.orders")')
         images = TableImages.of_struct(columns, options.time_zone, is_strict=options.columns is None)
         images.check()
-    rows = ChangelogRows(
-        decoder=_decoder(options),
+    return ChangelogRows(
+        decoder=decoder,
         images=images,
+        places=places,
         tables=options.tables,
         table=options.table,
         resolved=options.resolved,
         keeps_unreadable=options.keeps_unreadable,
     )
-    return RangeRows(range_reader(options.kafka), rows, schema)
