@@ -9,7 +9,7 @@ from applier.sources.open_protocol.decoder import OPEN_PROTOCOL, OpenProtocolDec
 from applier.sources.open_protocol.event import decode_record
 from applier.sources.open_protocol.image_codec import image_decoder, images_decoder
 from applier.sources.open_protocol.placer import OpenProtocolPlacer
-from applier.sources.open_protocol.row_key import KEYLESS, decode_key, encode_key
+from applier.sources.row_key import KEYLESS, decode_key, encode_key
 
 __all__ = [
     "KEYLESS",

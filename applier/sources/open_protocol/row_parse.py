@@ -6,7 +6,7 @@ from applier.model.events import ColumnShape, Image, PlacedRow, RowKind, RowOper
 from applier.sources.open_protocol.body import RowImages, read_row
 from applier.sources.open_protocol.head import Head
 from applier.sources.open_protocol.matcher import intern_shape
-from applier.sources.open_protocol.row_key import canonical_float, encode_key
+from applier.sources.row_key import canonical_float, encode_key
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode_json = msgspec.json.Encoder().encode
