@@ -13,9 +13,9 @@ from applier.sources.open_protocol.image_codec import image_decoder, images_deco
 from applier.sources.open_protocol.image_writer import encode_image
 from applier.sources.open_protocol.large_row import REFUSED, WholeRowSources
 from applier.sources.open_protocol.placer import OpenProtocolPlacer
-from applier.sources.row_key import decode_key
 from applier.sources.open_protocol.whole_event import whole_events
 from applier.sources.port import Record
+from applier.sources.row_key import decode_key
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from applier.sources.open_protocol.body import split_row
 from applier.sources.open_protocol.document import is_valid_text, parse
 from applier.sources.open_protocol.head import DDL, ROW, Head
 from applier.sources.open_protocol.matcher import intern_shape
-from applier.sources.row_key import canonical_float, encode_key
 from applier.sources.open_protocol.value import is_handle, read_column
 from applier.sources.port import EventHead
+from applier.sources.row_key import canonical_float, encode_key
 
 
 def event_head(head: Head | None) -> EventHead | None:

@@ -1,0 +1,112 @@
+"""DECIMAL, FLOAT, MEDIUMINT and BIT. Source: MySQL's ``decimal.cc`` (decimal2bin)."""
+
+from collections.abc import Callable, Sequence
+from struct import Struct
+from typing import Any, Final
+
+_GROUP_DIGITS: Final = 9
+_GROUP_BYTES: Final = 4
+_BYTES_OF_DIGITS: Final = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
+_FLOAT: Final = Struct("<f")
+MAX_KNOWN: Final = 4096
+
+
+def decimal_bytes(precision: int, scale: int) -> int:
+    """Return how many bytes a DECIMAL(precision, scale) takes. ValueError: there is no such type."""
+    if not (0 <= scale <= precision <= 65 and scale <= 38):
+        raise ValueError("not a DECIMAL")
+    return _bytes(precision - scale) + _bytes(scale)
+
+
+def _bytes(digits: int) -> int:
+    return digits // _GROUP_DIGITS * _GROUP_BYTES + _BYTES_OF_DIGITS[digits % _GROUP_DIGITS]
+
+
+def _groups(precision: int, scale: int) -> list[int]:
+    """Return the digits of each group: the leading and the last one may be shorter than nine."""
+    whole = precision - scale
+    return [
+        *([whole % _GROUP_DIGITS] if whole % _GROUP_DIGITS else []),
+        *[_GROUP_DIGITS] * (whole // _GROUP_DIGITS + scale // _GROUP_DIGITS),
+        *([scale % _GROUP_DIGITS] if scale % _GROUP_DIGITS else []),
+    ]
+
+
+def decimals(precision: int, scale: int) -> Callable[[Sequence[bytes]], Sequence[str]]:
+    """Return what reads DECIMAL as text, with all the digits of its scale.
+
+    The number is groups of digits, each a binary number. The highest bit is set for what is not negative; of what is, all bits are turned.
+    """
+    size = decimal_bytes(precision, scale)
+    top, ones = 1 << 8 * size - 1, (1 << 8 * size) - 1
+    places, shift = [], 8 * size
+    for digits in _groups(precision, scale):
+        shift -= 8 * _bytes(digits)
+        places.append((shift, (1 << 8 * _bytes(digits)) - 1, 10**digits))
+
+    def write(value: bytes) -> str:
+        number = int.from_bytes(value) ^ top
+        sign = ""
+        if number & top:
+            number, sign = number ^ ones, "-"
+        found = 0
+        for shift, mask, limit in places:
+            group = number >> shift & mask
+            if group >= limit:
+                raise ValueError("not a DECIMAL")
+            found = found * limit + group
+        if not scale:
+            return f"{sign}{found}"
+        text = f"{found:0{scale + 1}d}"
+        return f"{sign}{text[:-scale]}.{text[-scale:]}"
+
+    return lambda values: list(map(write, values))
+
+
+def read_floats(values: Sequence[float]) -> Sequence[float]:
+    """Return for each 32-bit number the double of its shortest text, as TiCDC writes it: 3.14, and not 3.140000104904175."""
+    return [_known[value] for value in values]
+
+
+class _Shortest(dict[float, float]):
+    def __missing__(self, value: float) -> float:
+        if len(self) >= MAX_KNOWN:
+            self.clear()
+        found = _shortest(value)
+        # 0.0 and -0.0 are one key of a dict.
+        if value:
+            self[value] = found
+        return found
+
+
+def _shortest(value: float) -> float:
+    for digits in (6, 7, 8):
+        found = float(f"{value:.{digits}g}")
+        try:
+            if _FLOAT.unpack(_FLOAT.pack(found))[0] == value:
+                return found
+        except OverflowError:  # rounded up, beyond the greatest one
+            continue
+    return float(f"{value:.9g}")
+
+
+_known: Final = _Shortest()
+
+
+def integers(*, is_signed: bool) -> Callable[[Sequence[bytes]], Sequence[int]]:
+    """Return what reads integers of a size that a struct does not know, the lowest byte first."""
+    return lambda values: [int.from_bytes(value, "little", signed=is_signed) for value in values]
+
+
+def read_bits(values: Sequence[bytes]) -> Sequence[int]:
+    """Read BIT: the highest byte first."""
+    return list(map(int.from_bytes, values))
+
+
+def read_vectors(values: Sequence[bytes]) -> Sequence[str]:
+    """Read VECTOR as text: 32-bit numbers, the lowest byte first."""
+    return ["[" + ",".join(_text(number) for (number,) in _FLOAT.iter_unpack(value)) + "]" for value in values]
+
+
+def _text(number: Any) -> str:
+    return repr(_shortest(number))
