@@ -5,7 +5,7 @@ a REPLACE of the one would silently delete the other. No server lets a session c
 Only definitions are (CREATE and ALTER of tables and schemas); expressions in parentheses are left alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
@@ -31,7 +31,12 @@ def with_tidb_collations(query: str) -> str:
         tree = parse(query)
     except DdlSyntaxError:
         return query
-    return edited(query, (edit for span in _scopes(tree) for edit in _completed(_outer_tokens(tree, span))))
+    return edited(query, collation_edits(tree, TIDB_DEFAULTS))
+
+
+def collation_edits(tree: Tree, defaults: Mapping[str, str]) -> Iterator[Edit]:
+    """Yield what completes charsets without a collation; ``defaults``: upstream's collation of a charset."""
+    return (edit for span in _scopes(tree) for edit in _completed(_outer_tokens(tree, span), defaults))
 
 
 def _scopes(tree: Tree) -> Iterator[Span]:
@@ -60,13 +65,13 @@ def _outer_tokens(tree: Tree, span: Span) -> list[Token]:
     return found
 
 
-def _completed(tokens: list[Token]) -> Iterator[Edit]:
+def _completed(tokens: list[Token], defaults: Mapping[str, str]) -> Iterator[Edit]:
     words = [token.keyword for token in tokens]
     # Wherever it stands: COLLATE x CHARSET y is one definition, in either order.
     if "COLLATE" in words or _is_binary(tokens):
         return
     for name in _charsets(tokens):
-        collation = TIDB_DEFAULTS.get(name.text.strip("'\"").casefold())
+        collation = defaults.get(name.text.strip("'\"").casefold())
         if collation:
             yield Edit(name.end, name.end, f" COLLATE {collation}")
 

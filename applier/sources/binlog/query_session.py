@@ -1,0 +1,57 @@
+"""What the session of a QUERY event means for a DDL: defaults for its text, and variables that a sink sets for it. Pure."""
+
+from typing import Final
+
+from applier.sources.binlog.collation_name import collation_name
+from applier.sources.binlog.ddl_text import SessionDefaults
+from applier.sources.binlog.query_event import QueryEvent, QuerySession
+
+_REAL_AS_FLOAT: Final = 1
+_MEANING: Final = {
+    1 << 0: "REAL_AS_FLOAT",
+    1 << 1: "PIPES_AS_CONCAT",
+    1 << 3: "IGNORE_SPACE",
+    1 << 6: "NO_UNSIGNED_SUBTRACTION",
+    1 << 19: "NO_AUTO_VALUE_ON_ZERO",
+    1 << 29: "HIGH_NOT_PRECEDENCE",
+    1 << 31: "PAD_CHAR_TO_FULL_LENGTH",
+}
+"""The modes that decide what a DDL means, by their bits. Strictness decides only what is refused, and upstream has accepted the statement;
+ANSI_QUOTES and NO_BACKSLASH_ESCAPES are written out in the text."""
+_EXPLICIT_TIMESTAMPS: Final = 1 << 24
+"""MariaDB's OPTION_EXPLICIT_DEF_TIMESTAMP in the flags, from 10.10 on. Before, only the whole server has the variable, which is OFF."""
+
+OLD_TIMESTAMPS: Final = ("explicit_defaults_for_timestamp", "OFF")
+"""For a DDL whose text cannot say it."""
+
+_MYSQL_UTF8MB4: Final = "utf8mb4_0900_ai_ci"
+_MARIADB_UTF8MB4: Final = "utf8mb4_general_ci"
+
+
+def defaults_of(session: QuerySession, *, is_mariadb: bool) -> SessionDefaults:
+    """Return what a statement of the session means where it says nothing."""
+    own = _MARIADB_UTF8MB4 if is_mariadb else collation_name(session.utf8mb4_collation) or _MYSQL_UTF8MB4
+    collations = {"utf8mb4": own}
+    for charset, collation in session.charset_collations.items():
+        name, of = collation_name(collation), collation_name(charset).partition("_")[0]
+        if name and of:
+            collations |= {of: name} | ({"utf8": name} if of == "utf8mb3" else {})
+    explicit = session.has_explicit_timestamps
+    if is_mariadb:
+        explicit = session.flags is None or bool(session.flags & _EXPLICIT_TIMESTAMPS)
+    return SessionDefaults(
+        collations=collations,
+        server_collation=collation_name(session.server_collation),
+        # MySQL says it where it matters only.
+        has_explicit_timestamps=explicit is not False,
+        real_is_float=bool(session.sql_mode & _REAL_AS_FLOAT),
+    )
+
+
+def session_of(query: QueryEvent) -> tuple[tuple[str, str | int], ...]:
+    """Return the variables of the session: the modes that a sink adds to its own, the time to the microsecond, the zone of its times."""
+    session = query.session
+    modes = ",".join(name for bit, name in _MEANING.items() if session.sql_mode & bit)
+    seconds = f"{query.time_s}.{session.microseconds:06d}"
+    zone = session.time_zone
+    return (("sql_mode", modes), ("timestamp", seconds), *((("time_zone", zone),) if zone and zone != "SYSTEM" else ()))
