@@ -13,16 +13,15 @@ stores the offset of its first record that still matters, so a restart reads aga
 would have to be left out or guessed raises NeedsOperator instead.
 
 Who holds which part of the state: ``window`` A and W; ``streams`` the streams, their promises and positions; ``read_ahead`` which ranges
-are read next, by ``range_size`` and ``stream_rate`` (what a stream probably holds) and ``level`` (how far all get); ``cache`` the cached
-ranges, ``batch_bytes`` and ``closed_bytes`` what they weigh, ``sweep`` which rows lie in which, ``merging`` ranges that become one;
-``barriers`` the DDLs that wait, ``ddl_order`` their order within one ts; ``checkpoint_group`` the rows at A; ``segments`` those that were
-cut, also ahead of A, and ``step_choice`` the next step; ``new_topics`` whether a topic's history was missed. Every ``<`` and ``<=`` of two
-timestamps is in ``model/segment``. With ``consistency = "row"``: ``rows_ahead`` which rows are written ahead of W.
+are read next, by ``range_cuts`` (where they may end), ``range_size``, ``stream_rate`` (what a stream probably holds) and ``level`` (how far
+all get); ``cache`` the ranges that are cached, ``batch_bytes``, ``closed_bytes`` their bytes, ``sweep`` which rows they hold, ``merging``
+which become one; ``barriers`` the DDLs that wait, ``ddl_order`` their order within one ts; ``checkpoint_group`` the rows at A; ``segments``
+what was cut, also ahead of A, and ``step_choice`` the next step; ``new_topics`` whether a topic's history was missed; ``rows_ahead``
+(``consistency = "row"``) which rows are written ahead of W. Each comparison of two timestamps is in ``model/segment``.
 
-The caller, from one thread, repeats: ``plan`` ranges and have them read; ``report`` each (or ``forget`` it); fetch the list of
-partitions and only then ``list`` it; take steps from ``next_step`` until there is none, confirming each. While a step is open it may
-plan, report and list, and ask for ``segments_ahead``, to prepare them. Nothing moves before it is confirmed as durable: the checkpoint
-does with ``applied`` and ``executed``. After an outcome that is not known, the caller makes a new coordinator from what the sink says.
+The caller, from one thread, repeats: ``plan`` ranges, have them read, ``report`` each (or ``forget`` it); fetch the list of partitions and
+only then ``list`` it; take steps from ``next_step`` until there is none, confirming each. While a step is open it may plan, report, list,
+and ask for ``segments_ahead``. Nothing moves before it is confirmed as durable. An outcome that is not known needs a new coordinator.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -143,12 +142,13 @@ class Coordinator:
         """Return how many bytes a range that is being read will probably have: the measure by which ranges are dealt out to tasks."""
         return self._reading.expected_bytes(range_id)
 
+    def counts_offsets(self, range_id: RangeId) -> bool:
+        """Whether the offsets of a range that is being read count its records."""
+        return not self._streams.of(range_id).cuts.are_given
+
     def forget(self, range_id: RangeId) -> None:
         """Plan a range again: it could not be read."""
-        if self.is_merge(range_id):
-            self._reading.merges.forget(range_id)
-        else:
-            self._streams.of(range_id).forget(range_id)
+        (self._reading.merges if self.is_merge(range_id) else self._streams.of(range_id)).forget(range_id)
         self._reading.end(range_id)
         self._cache.give_up(range_id)
 

@@ -52,7 +52,7 @@ class Merges:
         ranges = [name for name in self._cache.names_of(stream) if name.end <= state.prefix]
         # The smallest run, not the first: large ranges at the front would be read again with every merge.
         runs = [ranges[i : i + FAN] for i in range(len(ranges) - FAN + 1)]
-        sized = [(self._weight(run), run) for run in runs if not self._cache.is_pinned(run)]
+        sized = [(self._weight(state, run), run) for run in runs if not self._cache.is_pinned(run)]
         size, run = min(sized, default=(0, []))
         if not run or size > self._most_bytes:
             return
@@ -62,9 +62,11 @@ class Merges:
             self._busy.add(stream)
             yield merge, size
 
-    def _weight(self, run: list[RangeId]) -> int:
+    def _weight(self, state: StreamState, run: list[RangeId]) -> int:
         """Return what reading a run again costs, in bytes: those of its rows, and something for each record between them."""
-        return self._cache.bytes_in(run) + LEAST * (run[-1].end - run[0].start)
+        # Where offsets count nothing, what lies between has not been counted: the events of the ranges stand for it.
+        between = self._cache.events_in(run) if state.cuts.are_given else run[-1].end - run[0].start
+        return self._cache.bytes_in(run) + LEAST * between
 
     def take(self, report: RangeReport) -> None:
         """Replace the pieces by the merged range. They stay if the topic has lost rows that they hold, or if a segment was cut of them."""

@@ -58,7 +58,7 @@ class ReadAhead:
         hungry = [state for state in self._streams if state.has_more and not must_wait(state)]
         planned = self._ranges(hungry)
         for name in planned:
-            self._expect(name, self._streams.of(name).size.expected_bytes(name.end - name.start))
+            self._expect(name, self._streams.of(name).expected_bytes_of(name))
         for state in [state for state in self._streams if self.merges.has_many(state.stream)]:
             for merge, size in self.merges.plan(state):
                 self._expect(merge, size)
@@ -140,5 +140,7 @@ class ReadAhead:
 
     def _cut(self, state: StreamState, size: float, *, pieces: int = PIECES) -> list[RangeId]:
         """Plan ranges of a stream that have about ``size`` bytes together: pieces of about equal size, one if it has few."""
-        most = min(state.size.records_of(self._policy.plan_bytes / PIECES), self._policy.range_records)
+        most = state.size.records_of(self._policy.plan_bytes / PIECES)
+        if not state.cuts.are_given:
+            most = min(most, self._policy.range_records)
         return state.plan(min(state.size.records_of(size), pieces * most), most)

@@ -30,11 +30,11 @@ class StreamRate:
         """Records per unit of a timestamp, more if the stream is behind its promises; 0 until events of two times were seen."""
         return min(self._records * self._hurry / self._passed, MOST) if self._passed else 0.0
 
-    def learn(self, report: RangeReport) -> None:
-        """Take in the next range of the prefix."""
+    def learn(self, report: RangeReport, records: int) -> None:
+        """Take in the next range of the prefix, which has so many records."""
         # Sums of records and of time, in which what was before fades: a burst weighs as little as it was short, so that the stream is not
         # read days ahead when it is quiet again.
-        self._records = self._records / 2 + report.range.end - report.range.start
+        self._records = self._records / 2 + records
         if report.hold:
             reached_ts = report.hold[-1].value
             self.first_ts = self.first_ts or report.hold[0].value

@@ -8,11 +8,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from applier.coordinator.range_cuts import RangeCuts
 from applier.coordinator.range_size import RangeSize
 from applier.coordinator.stored_offset import PlacedDdl, StoredOffset
 from applier.coordinator.stream_rate import StreamRate
 from applier.model.errors import InvariantViolation
 from applier.model.events import DdlIdentity
+from applier.model.listing import PartitionExtent
 from applier.model.position import MAX_TS, NO_TS, Offset, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.model.segment import is_behind_promise, keeps_offset
@@ -37,6 +39,8 @@ class StreamStatus:
     cached_bytes: int
     replays: int
     fallbacks: int
+    unread: int = 0
+    """How many records lie between ``read_offset`` and the end; 0 where offsets count none."""
     applied_ts: Ts = NO_TS
     """Up to where its rows are written ahead of the checkpoint; 0: they are not."""
 
@@ -60,6 +64,7 @@ class StreamState:
         "_reported",
         "_stored",
         "born_ts",
+        "cuts",
         "end",
         "fallbacks",
         "is_from_beginning",
@@ -72,20 +77,21 @@ class StreamState:
         "stream",
     )
 
-    def __init__(self, stream: Stream, start: Offset, end: Offset, resolved_ts: Ts) -> None:
+    def __init__(self, stream: Stream, start: Offset, extent: PartitionExtent, resolved_ts: Ts) -> None:
         self.stream = stream
         self.planned = self.prefix = start
-        self.end = end
+        self.end, self.cuts = extent.end, RangeCuts(extent)
         self.is_from_beginning = not start
         self.born_ts = NO_TS
         """The first resolved event that was read."""
         self.resolved_ts = resolved_ts
         self._announced = 0
         self.replays = self.fallbacks = 0
-        self.size, self.rate = RangeSize(), StreamRate()
-        self._outstanding: set[RangeId] = set()
-        self._failed: list[RangeId] = []
-        self._reported: dict[Offset, tuple[RangeReport, tuple[PlacedDdl, ...]]] = {}
+        self.size, self.rate = RangeSize(counts_bytes=self.cuts.are_given), StreamRate()
+        self._outstanding: dict[RangeId, int] = {}
+        """The ranges that are being read, and how many records each has."""
+        self._failed: list[tuple[RangeId, int]] = []
+        self._reported: dict[Offset, tuple[RangeReport, tuple[PlacedDdl, ...], int]] = {}
         self._stored = StoredOffset(start)
         self._known: _Known | None = None
 
@@ -110,12 +116,17 @@ class StreamState:
     @property
     def has_more(self) -> bool:
         """Whether there is anything to plan."""
-        return bool(self._failed) or self.planned < self.end
+        return bool(self._failed) or self.cuts.has_more(self.planned)
+
+    @property
+    def unread(self) -> int:
+        """How many records lie between what was read and the end; 0 where offsets count none."""
+        return 0 if self.cuts.are_given else self.end - self.prefix
 
     @property
     def expected_bytes(self) -> int:
         """How many bytes everything that is left to plan will probably have."""
-        return self.size.expected_bytes(self.end - self.planned + sum(name.end - name.start for name in self._failed))
+        return self.size.expected_bytes(self.cuts.left(self.planned) + sum(records for _, records in self._failed))
 
     @property
     def begins_ts(self) -> Ts:
@@ -127,46 +138,53 @@ class StreamState:
         """How many bytes the stream probably has per unit of a timestamp."""
         return self.rate.per_ts * self.size.bytes_per_record
 
+    def grow(self, extent: PartitionExtent) -> None:
+        """Take in how far the stream reaches now."""
+        self.end = extent.end
+        self.cuts.grow(extent)
+
+    def expected_bytes_of(self, range_id: RangeId) -> int:
+        """Return how many bytes a range that is being read will probably have."""
+        return self.size.expected_bytes(self._outstanding[range_id])
+
     def plan(self, records: int, most: int) -> list[RangeId]:
-        """Plan ranges of ``records`` offsets together, each of up to ``most``, all about equal; those that failed, as they were, first."""
-        ranges: list[RangeId] = []
+        """Plan ranges of about ``records`` together, each of up to ``most``, all about equal; those that failed, as they were, first."""
+        ranges: dict[RangeId, int] = {}
         while self._failed and records > 0:
-            ranges.append(self._failed.pop(0))
-            records -= ranges[-1].end - ranges[-1].start
-        records = min(records, self.end - self.planned)
-        pieces = -(-records // most)
-        for piece in range(pieces, 0, -1):
-            to = Offset(self.planned + -(-records // piece))
-            records -= to - self.planned
-            ranges.append(RangeId(self.stream, self.planned, to))
-            self.planned = to
-        self._outstanding.update(ranges)
-        return ranges
+            name, size = self._failed.pop(0)
+            ranges[name] = size
+            records -= size
+        if records > 0:
+            for to, size in self.cuts.ends(self.planned, records, most):
+                ranges[RangeId(self.stream, self.planned, to)] = size
+                self.planned = to
+        self._outstanding |= ranges
+        return list(ranges)
 
     def forget(self, range_id: RangeId) -> None:
         """Plan a range again: reading it failed."""
-        self._return(range_id)
-        self._failed.append(range_id)
+        self._failed.append((range_id, self._return(range_id)))
         self._failed.sort()
 
     def take(self, report: RangeReport, ddls: tuple[PlacedDdl, ...]) -> list[RangeReport]:
         """Take a report in; return the reports that now belong to the contiguous prefix and did not before, in order."""
-        self._return(report.range)
-        self.size.learn(report.range.end - report.range.start, report.bytes)
+        records = self._return(report.range)
+        self.size.learn(records, report.bytes)
         self.replays += report.replays
-        self._reported[report.range.start] = (report, ddls)
+        self._reported[report.range.start] = (report, ddls, records)
         joined = []
         # A promise counts when everything before it was read: by each report at once, 272 of 3,000 simulated histories end wrong.
         while self.prefix in self._reported:
-            report, ddls = self._reported.pop(self.prefix)
+            report, ddls, records = self._reported.pop(self.prefix)
             self._join(report, ddls)
+            self.rate.learn(report, records)
             joined.append(report)
         return joined
 
-    def _return(self, range_id: RangeId) -> None:
+    def _return(self, range_id: RangeId) -> int:
         if range_id not in self._outstanding:
             raise InvariantViolation("the reported range is not being read", range=range_id)
-        self._outstanding.remove(range_id)
+        return self._outstanding.pop(range_id)
 
     def _join(self, report: RangeReport, ddls: tuple[PlacedDdl, ...]) -> None:
         oldest = min((ts for ts in (report.resolved_ts, report.min_ts) if ts), default=self.resolved_ts)
@@ -178,7 +196,6 @@ class StreamState:
             self._announced = report.partitions if report.ends_announced else 0
         self.born_ts = self.born_ts or report.first_resolved_ts
         self._known = None
-        self.rate.learn(report)
         self._stored.add(report.hold, ddls)
 
     def position(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], done: DdlIdentity | None = None) -> StreamPosition:

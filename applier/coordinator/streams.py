@@ -116,7 +116,7 @@ class Streams:
             return
         # From ``planned`` on: ranges that are being read fail anyway if their records expire.
         check_known(state.stream, extent, state.planned, state.end)
-        state.end = extent.end
+        state.grow(extent)
 
     def _join(self, stream: Stream, extent: PartitionExtent, checkpoint_ts: Ts, *, has_history: bool) -> None:
         stored = self._stored.get(stream)
@@ -130,7 +130,7 @@ class Streams:
         # promise, 220 of 3,000 simulated histories end wrong.
         start = extent.earliest if stored is None else stored.next_offset
         self._new_topics.join(stream, has_history=has_history)
-        state = self._states[stream] = StreamState(stream, start, extent.end, checkpoint_ts)
+        state = self._states[stream] = StreamState(stream, start, extent, checkpoint_ts)
         if stored is not None and stored.resolved_ts == CLOSED_TS:
             state.close()
 
@@ -188,6 +188,7 @@ class Streams:
             next_offset=state.position(checkpoint_ts, self._pending).next_offset,
             read_offset=state.prefix,
             end_offset=state.end,
+            unread=state.unread,
             cached_ranges=cache.ranges_of(state.stream),
             cached_bytes=cache.bytes_of[state.stream],
             replays=state.replays,

@@ -5,11 +5,11 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from applier.model.errors import ApplierError, JobAborted, SourceError
+from applier.model.errors import ApplierError
 from applier.model.range_report import RangeId
 from applier.replica.context import RunContext
 from applier.replica.lane import Lane
-from applier.replica.recovery import ends_listening, may_be_recreated, most_urgent
+from applier.replica.recovery import ends_listening, may_be_recreated, most_urgent, must_resume
 from applier.replica.settled_ddls import report_settled
 from applier.replica.state import ReplicaState
 from applier.tasks.handover import RangeContent
@@ -48,7 +48,9 @@ class Listening:
         ranges = self._state.coordinator.plan()
         if not ranges:
             # Everything that was listed is read, or may not be cached. What the topics hold now is asked only then: a job's end asks, too.
-            self.list_partitions()
+            if (moved := self.list_partitions()) is not None:
+                self._state.recovery.reload_for(moved)
+                return False
             ranges = self._state.coordinator.plan()
         # A write that hangs is shown as one, though the next ranges are read meanwhile.
         if not is_applying:
@@ -87,7 +89,7 @@ class Listening:
 
         self.lane.start(listen)
 
-    def take(self) -> JobAborted | None:
+    def take(self) -> ApplierError | None:
         """Report what was read to the coordinator, and list the partitions.
 
         Return why state must be reloaded at once, if it must; raise what ends the cycle.
@@ -112,14 +114,15 @@ class Listening:
             self._due_s = 0.0
         self._run.watcher.worked(Side.SPARK)
         # Listed after the reports were taken: a window may close only then (DESIGN.md 3, "which streams count").
-        self.list_partitions()
-        return None
+        return self.list_partitions()
 
-    def list_partitions(self) -> None:
-        """Tell the coordinator which partitions there are, and how far they go."""
+    def list_partitions(self) -> ApplierError | None:
+        """Tell the coordinator which partitions there are, and how far they go. Return why state must be reloaded instead, if it must."""
         try:
             listing = self._run.components.source.listing()
-        except SourceError:
+        except ApplierError as error:
+            if must_resume(error):
+                return error
             # A missing topic is the one sure sign that it may be recreated. Taken for an unreachable broker, records of the
             # new one could be applied until the next check, up to five seconds later.
             self._state.topics.make_check_due()
@@ -131,6 +134,7 @@ class Listening:
         self._state.coordinator.list(listing)
         self._state.recovery.listed()
         self._run.watcher.worked(Side.SOURCE)
+        return None
 
     def discard(self) -> None:
         """Wait for the job, and forget what it gives: its ranges are planned again."""
@@ -151,7 +155,7 @@ class Listening:
         self._state.contents[found] = RangeContent.of(outcome)
         # A merge reads again what was counted with its small ranges.
         if not is_merge:
-            self._run.watcher.tally.read(found.stream, found.start, found.end, outcome.events)
+            self._run.watcher.tally.read(found, outcome.events, counts_offsets=coordinator.counts_offsets(found))
             if self._run.settings.writes_keyless:
                 self._state.repeats.add(outcome, self._state.progress.checkpoint_ts)
         self._state.locations.leave_out(name.fold() for name in outcome.left_out)

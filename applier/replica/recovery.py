@@ -27,7 +27,10 @@ MAX_RELOADS: Final = 20
 MAX_WAIT_S: Final = 10.0
 REMEDY: Final = "See the logs of the database and of Spark's executors"
 
-PASSING: Final = frozenset({"unreachable", "listener_died"})
+MOVED: Final = "other_server"
+"""The kind of a SourceError if another server answers than the one that was followed: the place must be found again there."""
+
+PASSING: Final = frozenset({"unreachable", "listener_died", MOVED})
 """Kinds of a SourceError that may pass: a broker comes back, and memory that was short is freed."""
 
 
@@ -81,9 +84,9 @@ class Recovery:
             raise error
         return error
 
-    def after_listening(self, error: ApplierError) -> JobAborted | None:
-        """Return a lost job, after which state is reloaded at once; raise anything else."""
-        if isinstance(error, JobAborted):
+    def after_listening(self, error: ApplierError) -> ApplierError:
+        """Return an error after which state is reloaded at once: a lost job, another server; raise anything else."""
+        if must_resume(error):
             return error
         if isinstance(error, SparkSessionLost):
             self.reload_for(error)  # what was cached is lost with it
@@ -118,6 +121,11 @@ def is_transient(error: BaseException) -> bool:
     if isinstance(error, SourceError):
         return error.facts.get("kind") in PASSING
     return isinstance(error, RetryableSinkError | SinkFull | UnknownOutcome | JobAborted | SparkSessionLost)
+
+
+def must_resume(error: ApplierError) -> bool:
+    """Return whether a run continues after an error once it has begun again at the sink's checkpoint."""
+    return isinstance(error, JobAborted) or error.facts.get("kind") == MOVED
 
 
 def ends_listening(error: ApplierError, *, is_merge: bool) -> bool:

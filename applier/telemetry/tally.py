@@ -11,6 +11,7 @@ from threading import Lock
 from typing import Final
 
 from applier.model.position import Stream
+from applier.model.range_report import RangeId
 from applier.telemetry.run_state import Counts, Histogram
 
 ACTIVITIES: Final = ("cycle", "listen", "prepare", "apply", "ddl", "save")
@@ -74,12 +75,15 @@ class Tally:
         self.durations = Durations()
         self._read: defaultdict[Stream, _ReadOffsets] = defaultdict(_ReadOffsets)
 
-    def read(self, stream: Stream, start: int, end: int, events: int) -> None:
-        """Count a range with its events; of one that was read before in part, the same part of the events."""
+    def read(self, found: RangeId, events: int, *, counts_offsets: bool = True) -> None:
+        """Count a range with its events; of one that was read before in part, the same part of the events.
+
+        ``counts_offsets``: whether an offset is a record; else an event counts as one.
+        """
         # After a reload ranges are read again: counted twice, a display of records read would pass its total.
-        new = self._read[stream].add(start, end)
-        counts = self.counts
-        self.counts = replace(counts, records=counts.records + new, events=counts.events + events * new // max(1, end - start))
+        new, counts = self._read[found.stream].add(found.start, found.end), self.counts
+        seen = events * new // max(1, found.end - found.start)
+        self.counts = replace(counts, records=counts.records + (new if counts_offsets else seen), events=counts.events + seen)
 
     def applied(self, rows: int, transactions: int) -> None:
         """Count what a segment has written."""

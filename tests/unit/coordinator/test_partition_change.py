@@ -3,11 +3,12 @@
 from applier.coordinator.partition_change import PartitionChange
 from applier.coordinator.policy import RowPolicy
 from applier.coordinator.stream_state import StreamState
+from applier.model.listing import PartitionExtent
 from applier.model.position import Offset, Ts, later_by
 from tests.timeline.scenario import P0, P1
 
 POLICY = RowPolicy(by_table=False, settle_ms=600_000)
-READ = [StreamState(stream, Offset(5), Offset(5), Ts(10)) for stream in (P0, P1)]
+READ = [StreamState(stream, Offset(5), PartitionExtent(Offset(0), Offset(5)), Ts(10)) for stream in (P0, P1)]
 
 
 def test_a_change_that_a_run_has_not_seen_may_have_happened_just_before_it():

@@ -9,7 +9,7 @@ from tests.timeline.scenario import P0
 
 def read(rate, records, first, last, *, resolved=0):
     hold = (HoldPoint(0, first), HoldPoint(records - 1, last)) if last else ()
-    rate.learn(RangeReport(range=RangeId(P0, 0, records), resolved_ts=resolved, hold=hold))
+    rate.learn(RangeReport(range=RangeId(P0, 0, records), resolved_ts=resolved, hold=hold), records)
     return rate
 
 
