@@ -50,6 +50,10 @@ class GtidSet(Protocol):
         """Return what of this set ``other`` does not hold, as text; empty if it holds all."""
         ...
 
+    def precedes(self, other: Self) -> bool:
+        """Whether everything in this set is executed where ``other`` is."""
+        ...
+
     def __str__(self) -> str:
         """Spell the set as the server does: ``gtid:SET`` takes it again."""
         ...
@@ -120,6 +124,10 @@ class MysqlGtidSet:
                 missing._unite(source, gap_first, gap_last)
         return str(missing)
 
+    def precedes(self, other: "MysqlGtidSet") -> bool:
+        """Whether everything in this set is executed where ``other`` is."""
+        return not self.missing_in(other)
+
     def _gaps(self, source: str, first: int, last: int) -> Iterator[tuple[int, int]]:
         for begin, end in self._intervals.get(source, []):
             if end < first:
@@ -186,6 +194,12 @@ class MariadbGtidSet:
         """Return the last GTIDs that ``other`` has not got: there must be one of the same domain and server, as great or greater."""
         last = [self._last(domain) for domain in sorted(self._numbers, key=int)]
         return ",".join(str(gtid) for gtid in last if other._number_of(gtid.source) < gtid.number)  # noqa: SLF001 # it is of this class
+
+    def precedes(self, other: "MariadbGtidSet") -> bool:
+        """Whether everything in this set is executed where ``other`` is: a domain's numbers ascend, whichever server has given them."""
+        return all(
+            Gtid(f"{domain}-{server}", number) in other for domain, servers in self._numbers.items() for server, number in servers.items()
+        )
 
     def _number_of(self, source: str) -> int:
         domain, _, server = source.partition("-")

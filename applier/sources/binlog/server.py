@@ -115,6 +115,11 @@ class Server:
         return self.rows(what, statement, *values)[0][0]
 
     @property
+    def address(self) -> str:
+        """Host and port, for messages."""
+        return address_of(self._settings)
+
+    @property
     def is_mariadb(self) -> bool:
         """Which of the two it is."""
         if self._is_mariadb is None:
@@ -151,6 +156,10 @@ class Server:
         """Return the transactions that it has executed; of MariaDB, those of its binlog."""
         statement = "SELECT @@gtid_binlog_state" if self.is_mariadb else "SELECT @@GLOBAL.gtid_executed"
         return self.gtid_set(str(self.value("executed GTIDs", statement)))
+
+    def purged(self) -> GtidSet:
+        """Return the transactions that it has executed and whose log it does not hold; of MariaDB, the files alone say that."""
+        return self.gtid_set("" if self.is_mariadb else str(self.value("purged GTIDs", "SELECT @@GLOBAL.gtid_purged")))
 
     def gtid_set(self, text: str) -> GtidSet:
         """Read a set in the server's notation; ValueError if it is none."""

@@ -1,0 +1,104 @@
+"""Reads the place in the binlog at which a dump was made: from the dump's text, or from the metadata file of mydumper.
+
+Known forms: ``CHANGE MASTER TO`` and ``CHANGE REPLICATION SOURCE TO`` of mariadb-dump and mysqldump, as a statement or a comment, with
+``gtid_slave_pos`` or ``gtid_purged``; mydumper's ``metadata`` of all versions. A dump of a replica that names its own source
+(``--dump-slave``) has the same form, and names places of that source.
+"""
+
+import gzip
+import re
+from collections.abc import Iterator
+from os import SEEK_END
+from pathlib import Path
+from typing import IO, Final, NamedTuple
+
+import zstandard
+
+from applier.model.errors import ConfigError
+
+HEAD_BYTES: Final = 1 << 20
+"""The place stands before the first table."""
+TAIL_BYTES: Final = 1 << 16
+"""mariadb-dump writes the GTIDs behind the last one. Of a compressed dump only the beginning is read: the position suffices."""
+
+_REMEDY: Final = (
+    "Give the file of mariadb-dump --master-data=2 --single-transaction, of mysqldump --source-data=2 --single-transaction, "
+    "or the directory of mydumper"
+)
+_CHANGE: Final = re.compile(r"^(?:-- *)?(?:/\*!\d* *)?CHANGE (?:MASTER|REPLICATION SOURCE) TO (.*);", re.MULTILINE | re.IGNORECASE)
+_FILE: Final = re.compile(r"(?:MASTER|SOURCE)_LOG_FILE *= *'([^']+)'", re.IGNORECASE)
+_POSITION: Final = re.compile(r"(?:MASTER|SOURCE)_LOG_POS *= *(\d+)", re.IGNORECASE)
+_SLAVE_POS: Final = re.compile(r"^(?:-- *)?SET GLOBAL gtid_slave_pos *= *'([^']*)'", re.MULTILINE | re.IGNORECASE)
+_PURGED: Final = re.compile(r"^(?:-- *)?SET @@GLOBAL\.GTID_PURGED *= *(?:/\*!80000 '\+'\*/ *)?'([^']*)'", re.MULTILINE | re.IGNORECASE)
+
+# mydumper: "SHOW MASTER STATUS:\n\tLog: f\n\tPos: 4\n\tGTID:set" up to 0.12, then an INI file with "[master]" or "[source]".
+_OLD_SECTION: Final = re.compile(r"SHOW MASTER STATUS:\s*\n((?:\t.*\n?)+)")
+_OLD: Final = re.compile(r"^\t(Log|Pos|GTID): *(.*(?:\n(?!\t|\n).+)*)$", re.MULTILINE)
+_SECTION: Final = re.compile(r"^\[(?:master|source)\]\s*\n((?:[^\[].*\n?)*)", re.MULTILINE)
+_NEW: Final = re.compile(r"^#? *(File|Position|Executed_Gtid_Set|SOURCE_LOG_FILE|SOURCE_LOG_POS) *= *\"?([^\"\n]*)\"?$", re.MULTILINE)
+
+
+class DumpPlace(NamedTuple):
+    """The place of a dump: ``FILE:POS``, and the executed set, '' where it names none."""
+
+    position: str
+    gtid_set: str
+
+
+def place_of_dump(path: str) -> DumpPlace:
+    """Read the place of a dump. ConfigError: there is none, or the file cannot be read."""
+    file = Path(path)
+    if file.is_dir():
+        file /= "metadata"
+    try:
+        text = _head(file)
+    except (OSError, EOFError, zstandard.ZstdError) as error:
+        raise ConfigError(f"the dump {path} cannot be read", remedy=_REMEDY, key="source.start", cause=str(error)) from error
+    place = _of_text(text) or _of_metadata(text)
+    if place is None:
+        raise ConfigError(f"the dump {path} does not say at which place of the binlog it was made", remedy=_REMEDY, key="source.start")
+    return place
+
+
+def _head(file: Path) -> str:
+    with file.open("rb") as raw:
+        return b"".join(_unpacked(file.suffix, raw)).decode(errors="replace")
+
+
+def _unpacked(suffix: str, raw: IO[bytes]) -> Iterator[bytes]:
+    match suffix:
+        case ".gz":
+            with gzip.open(raw) as unpacked:
+                yield unpacked.read(HEAD_BYTES)
+        case ".zst":
+            with zstandard.ZstdDecompressor().stream_reader(raw) as reader:
+                yield reader.read(HEAD_BYTES)
+        case _:
+            yield raw.read(HEAD_BYTES)
+            raw.seek(max(raw.tell(), raw.seek(0, SEEK_END) - TAIL_BYTES))
+            yield raw.read()
+
+
+def _of_text(text: str) -> DumpPlace | None:
+    positions = [
+        f"{file[1]}:{position[1]}"
+        for change in _CHANGE.findall(text)
+        if (file := _FILE.search(change)) and (position := _POSITION.search(change))
+    ]
+    gtids = _SLAVE_POS.search(text) or _PURGED.search(text)
+    return DumpPlace(positions[0] if positions else "", _plain(gtids[1]) if gtids else "") if positions or gtids else None
+
+
+def _of_metadata(text: str) -> DumpPlace | None:
+    for section, line in ((_OLD_SECTION, _OLD), (_SECTION, _NEW)):
+        if found := section.search(text):
+            values = {name.lower(): value.strip() for name, value in line.findall(found[1])}
+            file = values.get("log") or values.get("file") or values.get("source_log_file")
+            position = values.get("pos") or values.get("position") or values.get("source_log_pos")
+            if file and position:
+                return DumpPlace(f"{file}:{position}", _plain(values.get("gtid") or values.get("executed_gtid_set") or ""))
+    return None
+
+
+def _plain(gtid_set: str) -> str:
+    return "".join(gtid_set.split())

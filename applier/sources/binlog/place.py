@@ -1,0 +1,209 @@
+"""Finds a replica's place in the log: where it stood on this server, or, by its executed set, on another one.
+
+The driver asks for it at the beginning of a run and after each reload. Whether it is still the same log is shown by the last group that
+is applied: it must lie where it lay. A log that is another one, or another server, is followed under the next generation.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from pymysql.constants import ER
+
+from applier.model.errors import ConfigError, NeedsOperator, SourceError
+from applier.sources.binlog.group import Group
+from applier.sources.binlog.gtid_set import GtidSet
+from applier.sources.binlog.journal import Beginning
+from applier.sources.binlog.position import FIRST_POSITION, BinlogPosition, file_name
+from applier.sources.binlog.scan import EventFeed
+from applier.sources.binlog.server import LogEnd, LogFile, Server
+from applier.sources.binlog.state import SourceState
+from applier.sources.binlog.walk import first_group, first_time_s, is_executed, walk_to, walk_while
+
+_AGAIN: Final = "Create the replica again from a dump (README)"
+_LONGER: Final = f"{_AGAIN}. Keep binlogs on the server for longer than a replica may lag: binlog_expire_logs_seconds"
+_NO_LOG: Final = "Set log_bin and server_id in the server's configuration, and restart it"
+_WHICH: Final = "SHOW BINARY LOGS names those that it has"
+_RIGHT_SERVER: Final = "Give the url of the server that was followed. If it is gone for ever, create the replica again from a dump (README)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPlace:
+    """A place in the log of a server: everything before it is applied."""
+
+    is_mariadb: bool
+    server: str
+    generation: int
+    base_name: str
+    beginning: Beginning
+
+
+class PlaceFinder:
+    """Asks the server. ``open_feed`` opens a feed of a log's base name at a place."""
+
+    def __init__(self, server: Server, open_feed: Callable[[str, int], EventFeed]) -> None:
+        self._server, self._open_feed = server, open_feed
+
+    def resumed(self, state: SourceState) -> LogPlace:
+        """Return where the log goes on behind what is applied. NeedsOperator: it is gone, or this server cannot go on."""
+        files, identity = self.files(), self._server.identity()
+        if (self._server.is_mariadb, identity) == (state.is_mariadb, state.server) and self._is_same_log(state, files):
+            return LogPlace(
+                is_mariadb=state.is_mariadb,
+                server=identity,
+                generation=state.generation,
+                base_name=state.base_name,
+                beginning=state.beginning(),
+            )
+        if state.is_mariadb != self._server.is_mariadb or not state.gtid_set or (state.last is not None and not state.last.gtid):
+            raise self._not_found(state, files, identity)
+        return self.behind(state.executed, state.generation + 1, has_prepared=bool(state.prepared))
+
+    def at(self, base_name: str, file: int, position: int) -> LogPlace:
+        """Return a place of this server's log. SourceError: no transaction ends there. NeedsOperator: the file is gone."""
+        files = self.files()
+        if not _holds(files, base_name, file):
+            if base_name != files[0].base_name or file > files[-1].number:
+                raise ConfigError(f"the server has no binlog {file_name(base_name, file)}", remedy=_WHICH, key="source.start")
+            raise _purged(f"{file_name(base_name, file)}:{position}", files, self._server)
+        found = self._beginning_of(base_name, BinlogPosition(0, file, FIRST_POSITION))
+        with closing(self._open_feed(base_name, found.place)) as feed:
+            walk_to(feed, found, BinlogPosition(0, file, position).number)
+        return self._place(0, base_name, found)
+
+    def behind(self, executed: GtidSet, generation: int = 0, *, has_prepared: bool = False) -> LogPlace:
+        """Return where the transactions begin that are not in ``executed``. NeedsOperator: some of them are not in the log any more.
+
+        ``has_prepared``: XA transactions are open, wherever they were prepared.
+        """
+        files = self.files()
+        self._check_complete(executed, files)
+        # Prepared transactions are found only by looking at every group.
+        first = files[0] if has_prepared else self._last_file_within(executed, files)
+        found = self._beginning_of(first.base_name, BinlogPosition(generation, first.number, FIRST_POSITION))
+        self._walk_on(first.base_name, found, partial(is_executed, executed=executed))
+        found.executed = executed.copy()
+        return self._place(generation, first.base_name, found)
+
+    def at_time(self, time_ms: int, generation: int) -> int:
+        """Return the first place whose groups were written at a time or later; the end of the log if there is none."""
+        files = self.files()
+        first = files[bisect_right(files, time_ms, lo=1, key=self._time_ms) - 1]
+        place = BinlogPosition(generation, first.number, FIRST_POSITION).number
+        found = Beginning(place=place, executed=self._server.gtid_set(""))
+        self._walk_on(first.base_name, found, lambda group: group.time_us < time_ms * 1000)
+        return found.place
+
+    def _time_ms(self, file: LogFile) -> int:
+        with closing(self._open_feed(file.base_name, BinlogPosition(0, file.number, FIRST_POSITION).number)) as feed:
+            return first_time_s(feed) * 1000
+
+    def _walk_on(self, base_name: str, found: Beginning, is_before: Callable[[Group], bool]) -> None:
+        end = self.end()
+        upto = BinlogPosition(BinlogPosition.of(found.place).generation, end.number, end.position).number
+        with closing(self._open_feed(base_name, found.place)) as feed:
+            walk_while(feed, found, is_before, upto)
+
+    def end(self) -> LogEnd:
+        """Return where the server writes now. NeedsOperator: it writes no binlog."""
+        end = self._server.end()
+        if end is None:
+            raise _no_log(self._server)
+        return end
+
+    def files(self) -> list[LogFile]:
+        """Return the files that the server holds. NeedsOperator: it writes none."""
+        try:
+            files = self._server.files()
+        except SourceError as error:
+            if error.facts.get("code") != ER.NO_BINARY_LOGGING:
+                raise
+            files = []
+        if not files:
+            raise _no_log(self._server)
+        return files
+
+    # --- this log, or another one ----------------------------------------------------------------------------------
+
+    def _is_same_log(self, state: SourceState, files: Sequence[LogFile]) -> bool:
+        place, last = BinlogPosition.of(state.place), state.last
+        size = next((file.size for file in files if (file.base_name, file.number) == (state.base_name, place.file)), -1)
+        if size < place.position or (state.gtid_set and state.executed.missing_in(self._server.executed())):
+            return False
+        if last is None or not _holds(files, state.base_name, BinlogPosition.of(last.begin).file):
+            return True
+        try:
+            with closing(self._open_feed(state.base_name, last.begin)) as feed:
+                found = first_group(feed)
+        except SourceError as error:
+            if error.facts.get("kind") == "unreachable":
+                raise
+            return False
+        return found is not None and (found.begin, found.end, found.gtid) == last[:3]
+
+    def _not_found(self, state: SourceState, files: Sequence[LogFile], identity: str) -> NeedsOperator:
+        place = BinlogPosition.of(state.place)
+        if identity == state.server and files[0].base_name == state.base_name and place.file < files[0].number:
+            return _purged(place.text(state.base_name), files, self._server)
+        return NeedsOperator(
+            "the server is not the one that was followed, and without GTIDs the replica's place cannot be found on it",
+            remedy=_RIGHT_SERVER,
+            kind="other_server",
+            followed=state.server,
+            server=identity,
+            place=place.text(state.base_name),
+            address=self._server.address,
+        )
+
+    def _check_complete(self, executed: GtidSet, files: Sequence[LogFile]) -> None:
+        server = self._server
+        if lacking := executed.missing_in(server.executed()):
+            raise NeedsOperator(
+                "the server lacks transactions that the replica has applied",
+                remedy=_RIGHT_SERVER,
+                kind="other_server",
+                lacking=lacking,
+                address=server.address,
+            )
+        for gone in (server.purged(), self._before(files[0])):
+            if not gone.precedes(executed):
+                raise _purged(f"gtid:{executed}", files, server, missing=gone.missing_in(executed))
+
+    def _last_file_within(self, executed: GtidSet, files: Sequence[LogFile]) -> LogFile:
+        """Return the last file that begins with nothing but executed transactions: the first one does."""
+        # Each file begins with all that those before it hold, so they can be searched by halves: ten thousand by fourteen questions.
+        return files[bisect_right(files, False, lo=1, key=lambda file: not self._before(file).precedes(executed)) - 1]
+
+    def _before(self, file: LogFile) -> GtidSet:
+        return self._server.executed_before(file_name(file.base_name, file.number))
+
+    def _beginning_of(self, base_name: str, place: BinlogPosition) -> Beginning:
+        return Beginning(place=place.number, executed=self._server.executed_before(file_name(base_name, place.file)))
+
+    def _place(self, generation: int, base_name: str, found: Beginning) -> LogPlace:
+        server = self._server
+        return LogPlace(is_mariadb=server.is_mariadb, server=server.identity(), generation=generation, base_name=base_name, beginning=found)
+
+
+def _holds(files: Sequence[LogFile], base_name: str, number: int) -> bool:
+    return any((file.base_name, file.number) == (base_name, number) for file in files)
+
+
+def _purged(place: str, files: Sequence[LogFile], server: Server, **missing: str) -> NeedsOperator:
+    first = files[0]
+    return NeedsOperator(
+        "the server has purged binlogs that the replica needs",
+        remedy=_LONGER,
+        kind="retention",
+        needed_from=place,
+        first_file=file_name(first.base_name, first.number),
+        **missing,
+        address=server.address,
+    )
+
+
+def _no_log(server: Server) -> NeedsOperator:
+    return NeedsOperator("the server writes no binlog", remedy=_NO_LOG, kind="no_binlog", address=server.address)

@@ -1,0 +1,78 @@
+"""What a server's binlog must hold so that a replica can follow it without knowing its tables: row events with full metadata."""
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from applier.model.errors import NeedsOperator
+from applier.sources.binlog.server import Server
+
+
+class Lack(NamedTuple):
+    """What the server's settings lack, and the statement that changes it."""
+
+    problem: str
+    remedy: str
+
+
+class _Rule(NamedTuple):
+    variable: str
+    is_met: Callable[[str], bool]
+    problem: str
+    remedy: str
+
+
+_RULES: Final = (
+    _Rule("log_bin", "ON".__eq__, "the server writes no binlog", "Set log_bin and server_id in the server's configuration, and restart it"),
+    _Rule(
+        "binlog_format",
+        "ROW".__eq__,
+        "binlog_format is not ROW: changes are logged as statements",
+        "SET GLOBAL binlog_format = ROW, also in its configuration, and let sessions that are open connect again",
+    ),
+    _Rule(
+        "binlog_row_metadata",
+        "FULL".__eq__,
+        "binlog_row_metadata is not FULL: rows come without the names of their columns",
+        "SET GLOBAL binlog_row_metadata = FULL, also in its configuration",
+    ),
+    _Rule(
+        "binlog_row_image",
+        {"FULL", "MINIMAL", "NOBLOB", "FULL_NODUP"}.__contains__,
+        "binlog_row_image is one that the applier does not know",
+        "SET GLOBAL binlog_row_image = FULL, also in its configuration",
+    ),
+    _Rule(
+        "binlog_row_value_options",
+        "".__eq__,
+        "binlog_row_value_options is PARTIAL_JSON: updates hold parts of JSON values",
+        "SET GLOBAL binlog_row_value_options = '', also in its configuration, and let sessions that are open connect again",
+    ),
+)
+_MAY_BE_ABSENT: Final = frozenset({"binlog_format", "binlog_row_value_options"})
+"""MariaDB has no partial JSON, and a newer MySQL may have no other format than ROW."""
+
+
+def lacks(server: Server) -> list[Lack]:
+    """Return what the server's settings lack. SourceError: it cannot be asked."""
+    rows = server.rows("settings of the binlog", "SHOW GLOBAL VARIABLES WHERE Variable_name = 'log_bin' OR Variable_name LIKE 'binlog%'")
+    return lacking({str(name).lower(): str(value).upper() for name, value in rows})
+
+
+def lacking(variables: Mapping[str, str]) -> list[Lack]:
+    """Return what some variables lack; their values in capitals."""
+    return [
+        Lack(rule.problem, rule.remedy)
+        for rule in _RULES
+        if not (rule.is_met(variables[rule.variable]) if rule.variable in variables else rule.variable in _MAY_BE_ABSENT)
+    ]
+
+
+def require(server: Server) -> None:
+    """Refuse a server whose binlog cannot be followed. NeedsOperator with the statement to run."""
+    for lack in lacks(server):
+        raise NeedsOperator(
+            f"the binlog of the server cannot be followed: {lack.problem}",
+            remedy=f"{lack.remedy}. What was logged before cannot be read: begin behind it",
+            kind="requirement",
+            address=server.address,
+        )

@@ -1,0 +1,96 @@
+"""Walks a binlog from the beginning of a file, to learn what was executed up to a place, or where some transactions end.
+
+What a file holds at its beginning (the executed set) the file itself says; everything behind that is counted group by group.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from applier.model.errors import SourceError
+from applier.sources.binlog.event import HEARTBEATS
+from applier.sources.binlog.group import Group, GroupFinder, GroupKind
+from applier.sources.binlog.gtid_set import Gtid, GtidSet
+from applier.sources.binlog.journal import Beginning, EndedGroup
+from applier.sources.binlog.position import BinlogPosition
+from applier.sources.binlog.scan import READ_WAIT_S, EventFeed
+
+_BOUNDARY: Final = "Give a place where a transaction ends: the positions of SHOW MASTER STATUS, and those of a dump, are such places"
+
+
+def walk_to(feed: EventFeed, found: Beginning, place: int) -> Beginning:
+    """Count everything up to ``place`` and return it. SourceError: no transaction ends there."""
+    boundary: int | None = found.place
+    steps = _steps(feed)
+    while boundary is None or boundary < place:
+        found.place = boundary or found.place
+        group, boundary = next(steps, (None, place + 1))
+        if group is not None and group.end <= place:
+            _count(found, group)
+    if boundary > place:
+        at = BinlogPosition.of(found.place)
+        raise SourceError(
+            "no transaction ends at the place where the replica should begin",
+            remedy=_BOUNDARY,
+            kind="position",
+            position=BinlogPosition.of(place).position,
+            transaction_ends_at=at.position,
+        )
+    found.place = place
+    return found
+
+
+def walk_while(feed: EventFeed, found: Beginning, is_before: Callable[[Group], bool], end: int) -> Beginning:
+    """Count groups up to the first one that is not before the place that is looked for, or to ``end``; return where that is."""
+    if found.place >= end:
+        return found
+    for group, boundary in _steps(feed):
+        if group is not None:
+            if not is_before(group):
+                return found
+            _count(found, group)
+        if boundary is not None:
+            found.place = boundary
+            if boundary >= end:
+                break
+    return found
+
+
+def is_executed(group: Group, executed: GtidSet) -> bool:
+    """Whether a group is one of the executed ones."""
+    return bool(group.gtid) and Gtid.parse(group.gtid) in executed
+
+
+def first_time_s(feed: EventFeed) -> int:
+    """Return when the first event was written that is in the file."""
+    while True:
+        for event in feed.read(READ_WAIT_S):
+            if event.begin < event.end:
+                return event.time_s
+
+
+def first_group(feed: EventFeed) -> Group | None:
+    """Return the first group behind the place of the feed; None: there is none yet."""
+    return next((group for group, _ in _steps(feed) if group is not None), None)
+
+
+def _steps(feed: EventFeed) -> Iterator[tuple[Group | None, int | None]]:
+    """Yield, for each event, the group that ends with it, and the boundary that it makes. Ends where the log does now."""
+    finder = GroupFinder()
+    while True:
+        for event in feed.read(READ_WAIT_S):
+            if event.kind in HEARTBEATS:
+                return  # it has nothing to send
+            group = finder.take(event)
+            yield group, None if finder.is_open else event.end
+
+
+def _count(found: Beginning, group: Group) -> None:
+    if group.kind is GroupKind.UNFINISHED:
+        return
+    if group.gtid:
+        found.executed.add(Gtid.parse(group.gtid))
+    found.last = EndedGroup(group.begin, group.end, group.gtid, group.time_us // 1000)
+    if group.kind is GroupKind.XA_PREPARE:
+        found.prepared[group.xid] = group.begin
+    elif group.kind in {GroupKind.XA_COMMIT, GroupKind.XA_ROLLBACK}:
+        found.prepared.pop(group.xid, None)
