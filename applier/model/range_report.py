@@ -135,6 +135,8 @@ class RangeReport:
     """Whether no event follows that admin event in the range."""
     left_out: tuple[TableName, ...] = ()
     """Tables of which the filter has left out rows that were no replays."""
+    skipped_statements: tuple[tuple[str, int], ...] = ()
+    """How many statements of each kind were skipped, because they change no table of a replica."""
     first_resolved_ts: Ts = Ts(0)
     """The first resolved event; 0: none."""
     changed_key: ChangedKey | None = None

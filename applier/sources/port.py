@@ -10,7 +10,18 @@ from types import TracebackType
 from typing import NamedTuple, Protocol, Self, TypeAlias
 
 from applier.model.errors import ProtocolError, SourceError
-from applier.model.events import AdminEvent, DdlEvent, Event, LeftOutTable, PlacedRow, ResolvedEvent, Shape, TableName, Value
+from applier.model.events import (
+    AdminEvent,
+    DdlEvent,
+    Event,
+    LeftOutTable,
+    PlacedRow,
+    ResolvedEvent,
+    Shape,
+    SkippedStatement,
+    TableName,
+    Value,
+)
 from applier.model.listing import Listing
 from applier.model.position import Offset, Place, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId
@@ -27,7 +38,7 @@ class Record(NamedTuple):
     value: bytes | None
 
 
-Placed: TypeAlias = PlacedRow | DdlEvent | ResolvedEvent | AdminEvent | LeftOutTable
+Placed: TypeAlias = PlacedRow | DdlEvent | ResolvedEvent | AdminEvent | LeftOutTable | SkippedStatement
 """An event whose place is known: table, timestamp, operation and key. The image of a row is left as the bytes that came."""
 
 ImageDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]
@@ -73,7 +84,7 @@ class PlacedEvent(NamedTuple):
 
     offset: int
     index: int  # type: ignore[assignment] # as above
-    event: DdlEvent | ResolvedEvent | AdminEvent | RejectedEvent | LeftOutTable
+    event: DdlEvent | ResolvedEvent | AdminEvent | RejectedEvent | LeftOutTable | SkippedStatement
 
 
 class Placer(Protocol):

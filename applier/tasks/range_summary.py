@@ -5,13 +5,14 @@ megabytes (DESIGN.md 15).
 """
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate, compress, pairwise
 from typing import Any, Final
 
 from applier.model.chunk import bucket_seed
 from applier.model.errors import SourceError
-from applier.model.events import AdminEvent, DdlEvent, LeftOutTable, ResolvedEvent, Shape, TableName
+from applier.model.events import AdminEvent, DdlEvent, LeftOutTable, ResolvedEvent, Shape, SkippedStatement, TableName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import ChangedKey, DdlArrival, HoldPoint, RangeId, RangeReport, RowCount, TableRows
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, QuarantineState, RejectedEvent
@@ -58,8 +59,8 @@ class RangeSummary:
 
     __slots__ = (
         "_bytes", "_changed_key", "_ddls", "_early", "_ends_announced", "_first_resolved_ts", "_floor_ts", "_has_keyless", "_held", "_hold",
-        "_left_out", "_partitions", "_range", "_rejected", "_repeats", "_replays", "_resolved_ts", "_stored", "_tables", "_top", "_ts",
-        "events",
+        "_left_out", "_partitions", "_range", "_rejected", "_repeats", "_replays", "_resolved_ts", "_skipped", "_stored", "_tables", "_top",
+        "_ts", "events",
     )  # fmt: skip
 
     def __init__(self, range_id: RangeId, floor_ts: Ts, stored: Collection[tuple[int, int]], *, notes_repeats: bool = False) -> None:
@@ -72,6 +73,7 @@ class RangeSummary:
         self._ddls: list[DdlArrival] = []
         self._rejected: dict[EventPlace, RejectedEvent] = {}
         self._left_out: dict[TableName, None] = {}
+        self._skipped = Counter[str]()
         self._held = 0
         self._early: tuple[int, int] | None = None
         self._changed_key: ChangedKey | None = None
@@ -151,7 +153,9 @@ class RangeSummary:
             self._has_keyless = self._has_keyless or not shape.handle_key
         return table
 
-    def add_event(self, offset: int, index: int, event: DdlEvent | ResolvedEvent | AdminEvent | RejectedEvent | LeftOutTable) -> None:
+    def add_event(
+        self, offset: int, index: int, event: DdlEvent | ResolvedEvent | AdminEvent | RejectedEvent | LeftOutTable | SkippedStatement
+    ) -> None:
         """Take in an event that is not a row. SourceError if too many are rejected."""
         self._ends_announced = isinstance(event, AdminEvent)
         if isinstance(event, LeftOutTable):
@@ -173,6 +177,8 @@ class RangeSummary:
             self._partitions = event.partition
         elif isinstance(event, RejectedEvent):
             self._add_rejected(event)
+        elif not is_past(Ts(event.ts), self._floor_ts):
+            self._skipped[event.kind] += 1
 
     def _add_rejected(self, event: RejectedEvent) -> None:
         """Report an event that is not in the quarantine yet. Events that the operator skips are not limited in number."""
@@ -221,6 +227,7 @@ class RangeSummary:
             replays=self._replays,
             events=self.events,
             left_out=tuple(self._left_out),
+            skipped_statements=tuple(sorted(self._skipped.items())),
             partitions=self._partitions,
             ends_announced=self._ends_announced,
             first_resolved_ts=Ts(self._first_resolved_ts),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from applier.model.errors import ProtocolError
-from applier.model.events import AdminEvent, DdlEvent, FoldedName, LeftOutTable, PlacedRow, ResolvedEvent, TableName
+from applier.model.events import AdminEvent, DdlEvent, FoldedName, LeftOutTable, PlacedRow, ResolvedEvent, SkippedStatement, TableName
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, QuarantineState, RejectedEvent, key_text, reason_of
 from applier.sources.placed_rows import gather_rows
@@ -154,7 +154,7 @@ def _ts_of(event: Placed | Unplaced) -> Ts | None:
             return event.commit_ts
         case Unplaced():
             return None if event.head is None else event.head.ts
-        case ResolvedEvent() | AdminEvent() | LeftOutTable():
+        case ResolvedEvent() | AdminEvent() | LeftOutTable() | SkippedStatement():
             return None
 
 
@@ -166,5 +166,5 @@ def _table_of(event: Placed | Unplaced) -> TableName:
             return event.name
         case Unplaced():
             return TableName("", "") if event.head is None else event.head.name
-        case ResolvedEvent() | AdminEvent() | LeftOutTable():
+        case ResolvedEvent() | AdminEvent() | LeftOutTable() | SkippedStatement():
             return TableName("", "")
