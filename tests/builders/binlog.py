@@ -1,11 +1,13 @@
 """A binlog's bytes, as a server sends them: events with checksums and positions, and the packets that carry them."""
 
 import struct
+import time
 from collections.abc import Iterable
 from zlib import crc32
 
 from applier.sources.binlog import event as kinds
 from applier.sources.binlog.position import BinlogPosition
+from applier.sources.binlog.refusal import ended
 
 BASE = "bin"
 MAX_PACKET = 0xFFFFFF
@@ -16,7 +18,7 @@ class BinlogBytes:
 
     def __init__(self, *, is_mariadb=True, checksums=True):
         self.is_mariadb, self.checksums = is_mariadb, checksums
-        self.events, self.file, self.end = [], 1, 4
+        self.events, self.placed, self.file, self.end = [], [], 1, 4
 
     @property
     def place(self):
@@ -25,10 +27,12 @@ class BinlogBytes:
     def add(self, kind, body=b"", *, time_s=1000, flags=0, is_in_file=True):
         extra = 4 if self.checksums or kind == kinds.FORMAT_DESCRIPTION else 0
         size = 19 + len(body) + extra
+        at = self.file, self.end
         self.end += size if is_in_file else 0
         head = struct.pack("<IBIIIH", time_s, kind, 7, size, (self.end if is_in_file else 0), flags)
         data = head + body
         self.events.append(data + struct.pack("<I", crc32(data)) if extra else data)
+        self.placed.append((at, self.events[-1]))
         return self
 
     def rotate(self, file, *, is_in_file=True):
@@ -92,3 +96,42 @@ def packets(events: Iterable[bytes], first_sequence=1):
             if len(part) < MAX_PACKET:
                 break
     return bytes(sent)
+
+
+class LogInMemory:
+    """Serves dumps of a ``BinlogBytes`` in place of a server. ``lost_after``: the first dumps end after so many bytes each."""
+
+    def __init__(self, log: BinlogBytes, lost_after=()):
+        self._log, self._lost_after = log, list(lost_after)
+        self.dumps = []
+
+    def __call__(self, _settings, file, position):
+        self.dumps.append((file, position))
+        return _Dump(self._sent(int(file.rpartition(".")[2]), position), self._lost_after.pop(0) if self._lost_after else None)
+
+    def _sent(self, file, position):
+        begin = BinlogBytes(is_mariadb=self._log.is_mariadb, checksums=self._log.checksums)
+        begin.file, begin.end = file, position
+        begin.start()
+        place, rest = (file, position), []
+        for at, event in self._log.placed:
+            if at >= place:
+                rest.append(event)
+        return packets([*begin.events, *rest])
+
+
+class _Dump:
+    def __init__(self, data, lost_after):
+        self._data, self._is_lost = data if lost_after is None else data[:lost_after], lost_after is not None
+
+    def receive(self, room, timeout_s):
+        size = min(len(room), len(self._data), 1000)
+        if not size:
+            if self._is_lost:
+                raise ended("the connection was lost", "here")
+            time.sleep(timeout_s)
+        room[:size], self._data = self._data[:size], self._data[size:]
+        return size
+
+    def close(self):
+        self._data = b""

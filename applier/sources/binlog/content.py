@@ -1,0 +1,171 @@
+"""What one group holds, gathered until its end: only the end says whether it counts and under which timestamp. Then cut into records.
+
+A small group stays in memory, a large one goes to a temporary file. What ROLLBACK TO has undone is taken out.
+"""
+
+from collections.abc import Iterator, Sequence
+from tempfile import TemporaryFile
+from typing import IO, Final
+
+from applier.model.position import Offset
+from applier.sources.binlog import event as kinds
+from applier.sources.binlog.compression import payload_events, plain_event
+from applier.sources.binlog.event import HEADER_BYTES, ROWS, BinlogEvent, sql_of, unreadable
+from applier.sources.binlog.part import PART_BYTES, PartHead, PartKind, encode_head
+from applier.sources.port import Record
+
+MEMORY_BYTES: Final = 16 << 20
+"""What a group may take in memory."""
+_CONTROL: Final = frozenset({b"BEGIN", b"COMMIT", b"ROLLBACK", b"XA", b"SAVEPOINT", b"RELEASE"})
+_LONGEST_CONTROL: Final = 400
+"""No statement of control is longer: a name has 64 characters, an xid 270 bytes."""
+_TABLE_ID: Final = slice(HEADER_BYTES, HEADER_BYTES + 6)
+_NO_TABLE: Final = frozenset({0xFFFFFF.to_bytes(6, "little"), 0xFFFFFFFF.to_bytes(6, "little"), b"\xff" * 6})
+"""An event of this table ends a statement and holds no rows."""
+
+
+class GroupContent:
+    """The events of a group that rows or statements are made of."""
+
+    def __init__(self) -> None:
+        self._events: list[bytes] = []
+        self._size = 0
+        self._file: IO[bytes] | None = None
+        self._filed = 0
+        self._statements: list[tuple[int, bytes]] = []
+        self._savepoints: list[tuple[bytes, int, int]] = []
+        self._tables: set[bytes] = set()
+        self._rows_events = 0
+
+    def add(self, event: BinlogEvent) -> None:
+        """Take the next event of the group; those without content are left out. SourceError: it cannot be read."""
+        kind, data = event.kind, event.data
+        if kind == kinds.TABLE_MAP and data is not None:
+            self._tables.add(data[_TABLE_ID])
+            self._keep(data)
+        elif kind in ROWS and data is not None:
+            self._add_rows(event, data)
+        elif kind in kinds.MARIADB_ROWS:
+            self.add(plain_event(event))
+        elif kind in {kinds.QUERY, kinds.MARIADB_QUERY_COMPRESSED}:
+            self._add_query(plain_event(event))
+        elif kind in {kinds.EXECUTE_LOAD_QUERY, kinds.INCIDENT} and data is not None:
+            self._keep(data)
+        elif kind == kinds.TRANSACTION_PAYLOAD:
+            for inner in payload_events(event):
+                self.add(inner)
+
+    def close(self) -> None:
+        """Remove the temporary file."""
+        if self._file is not None:
+            self._file.close()
+
+    def records(self, offset: int, commit_ts: int, head: PartHead) -> Iterator[Record]:
+        """Yield the records of a transaction: the statements before its rows, then its rows."""
+        for end, data in self._statements:
+            yield Record(Offset(offset), encode_head(_headed(head, PartKind.QUERY, end - 1)), data)
+        if not self._rows_events and not self._size:
+            return
+        for first_event, value in self._parts():
+            yield Record(Offset(offset), encode_head(_headed(head, PartKind.ROWS, commit_ts, first_event)), value)
+
+    def statement(self, offset: int, commit_ts: int, head: PartHead) -> Iterator[Record]:
+        """Yield the record of a group that is one statement, or an incident."""
+        for data in (*(data for _, data in self._statements), *self._events):
+            yield Record(Offset(offset), encode_head(_headed(head, PartKind.QUERY, commit_ts)), data)
+
+    def _add_rows(self, event: BinlogEvent, data: bytes) -> None:
+        table = data[_TABLE_ID]
+        if table not in self._tables:
+            if table in _NO_TABLE:
+                return
+            raise unreadable(event, "rows of the binlog come without the definition of their table")
+        self._rows_events += 1
+        self._keep(data)
+
+    def _add_query(self, event: BinlogEvent) -> None:
+        data = event.data or b""
+        sql = sql_of(data)
+        words = sql.split(None, 3) if len(sql) <= _LONGEST_CONTROL else [sql[:1]]
+        first = words[0].upper() if words else b""
+        if first == b"SAVEPOINT":
+            self._savepoints.append((_name(words[1:]), self._filed + self._size, self._rows_events))
+        elif first == b"ROLLBACK" and len(words) > 2 and words[1].upper() == b"TO":
+            self._roll_back(event, _name(words[2:]))
+        elif first not in _CONTROL:
+            if self._size or self._filed:
+                self._keep(data)
+            else:
+                self._statements.append((event.end, data))
+
+    def _keep(self, data: bytes) -> None:
+        self._events.append(data)
+        self._size += len(data)
+        if self._size > MEMORY_BYTES:
+            if self._file is None:
+                self._file = TemporaryFile(prefix="applier-binlog-")  # noqa: SIM115 - lives as long as the group
+            self._file.writelines(self._events)
+            self._filed += self._size
+            self._events, self._size = [], 0
+
+    def _roll_back(self, event: BinlogEvent, name: bytes) -> None:
+        while self._savepoints and self._savepoints[-1][0] != name:
+            self._savepoints.pop()
+        if not self._savepoints:
+            raise unreadable(event, "a transaction of the binlog goes back to a savepoint that it has not")
+        _, size, self._rows_events = self._savepoints[-1]
+        while self._events and self._filed + self._size > size:
+            self._size -= len(self._events.pop())
+        if self._file is not None and self._filed > size:
+            self._file.truncate(size)
+            self._file.seek(size)
+            self._filed = size
+
+    def _parts(self) -> Iterator[tuple[int, bytes]]:
+        if not self._filed and self._size <= PART_BYTES:
+            if self._rows_events or any(data[4] != kinds.TABLE_MAP for data in self._events):
+                yield 0, b"".join(self._events)
+            return
+        yield from _divided(self._stored())
+
+    def _stored(self) -> Iterator[bytes]:
+        if self._file is not None:
+            self._file.seek(0)
+            while head := self._file.read(HEADER_BYTES):
+                yield head + self._file.read(int.from_bytes(head[9:13], "little") - HEADER_BYTES)
+        yield from self._events
+
+
+def _divided(events: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield parts of about PART_BYTES, each with the number of its first rows event and with the tables that its rows need."""
+    tables: dict[bytes, bytes] = {}
+    part: list[bytes] = []
+    known: set[bytes] = set()
+    size = number = first = 0
+    for data in events:
+        kind, table = data[4], data[_TABLE_ID]
+        if kind == kinds.TABLE_MAP:
+            tables[table] = data
+            known.discard(table)
+            continue
+        if part and size + len(data) > PART_BYTES:
+            yield first, b"".join(part)
+            part, size, first = [], 0, number
+            known.clear()
+        if kind in ROWS:
+            number += 1
+            if table not in known:
+                known.add(table)
+                part.append(tables[table])
+        part.append(data)
+        size += len(data)
+    if part:
+        yield first, b"".join(part)
+
+
+def _headed(head: PartHead, kind: PartKind, commit_ts: int, first_event: int = 0) -> PartHead:
+    return PartHead(kind, commit_ts, first_event, head.time_us, head.is_mariadb, head.gtid)
+
+
+def _name(words: Sequence[bytes]) -> bytes:
+    return b" ".join(words).strip(b"`").lower()

@@ -1,0 +1,221 @@
+"""Reads one range of the log exactly: every group that begins in it, whole, and nothing else.
+
+A connection that is lost is opened again at the last boundary: what was given out before is not given out again.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from applier.model.errors import SourceError
+from applier.model.position import Offset
+from applier.sources.binlog.content import GroupContent
+from applier.sources.binlog.event import BULKY, BinlogEvent
+from applier.sources.binlog.event_stream import EventStream
+from applier.sources.binlog.group import Group, GroupFinder, GroupKind
+from applier.sources.binlog.part import PartHead, PartKind, encode_head
+from applier.sources.binlog.position import GENERATION_BITS, BinlogPosition
+from applier.sources.binlog.refusal import wrong
+from applier.sources.binlog.settings import BinlogSettings
+from applier.sources.port import Record
+
+BATCH_BYTES: Final = 1 << 20
+POLL_S: Final = 1.0
+_PAUSES_S: Final = (0.0, 0.1, 0.3, 1.0)
+"""Before the first, second, … attempt to connect again."""
+_BEGIN_LATER: Final = (
+    "Create the replica again from a dump that was made after this commit. If no row of the transaction is in a replicated table, go on "
+    "behind it: `applier skip`"
+)
+
+
+class Log:
+    """Whose log is read, and where transactions were prepared that are committed later."""
+
+    def __init__(self, settings: BinlogSettings, base_name: str, prepared: Mapping[str, tuple[int, ...]]) -> None:
+        self.settings, self.base_name, self.prepared = settings, base_name, prepared
+
+    def stream(self, place: int) -> EventStream:
+        """Connect."""
+        return EventStream(self.settings, self.base_name, place, bodies=True)
+
+    def text(self, place: int) -> str:
+        """Name a place."""
+        return BinlogPosition.of(place).text(self.base_name)
+
+
+class RangeReading:
+    """The reading of [start, end). ``stream``: a connection to go on with, before and after; None: none."""
+
+    def __init__(self, log: Log, start: int, end: int, stream: EventStream | None) -> None:
+        self.stream = stream
+        self._log, self._end = log, end
+        self._finder, self._content = GroupFinder(), GroupContent()
+        self._boundary = self._before = start
+        self._prepared: dict[str, int] = {}
+        self._time_us = 0
+        self._heard_s = time.monotonic()
+
+    def batches(self) -> Iterator[list[Record]]:
+        """Yield the records in batches of about a megabyte; SourceError for what no later attempt helped against."""
+        if self._boundary >> GENERATION_BITS == self._end >> GENERATION_BITS:
+            attempts = 0
+            while self._boundary < self._end:
+                boundary = self._boundary
+                try:
+                    yield from self._read_on()
+                except SourceError as error:
+                    self._drop()
+                    attempts = 0 if boundary != self._boundary else attempts
+                    self._wait(error, attempts)
+                    attempts += 1
+        yield [self._promise()]
+
+    def _wait(self, error: SourceError, attempts: int) -> None:
+        silent_s = time.monotonic() - self._heard_s
+        if error.facts.get("kind") != "unreachable" or silent_s > self._log.settings.unreachable_after_s:
+            raise error
+        time.sleep(_PAUSES_S[min(attempts, len(_PAUSES_S) - 1)])
+
+    def _drop(self) -> None:
+        stream, self.stream = self.stream, None
+        if stream is not None:
+            stream.close()
+
+    def _read_on(self) -> Iterator[list[Record]]:
+        stream = self._connected()
+        self._finder, self._content = GroupFinder(), GroupContent()
+        try:
+            while self._boundary < self._end:
+                yield from self._take(stream, stream.read(POLL_S))
+                self._check_progress()
+        finally:
+            self._content.close()
+
+    def _take(self, stream: EventStream, events: list[BinlogEvent]) -> Iterator[list[Record]]:
+        batch, finder = _GivenOut(), self._finder
+        try:
+            for number, event in enumerate(events):
+                group = None if event.kind in BULKY and finder.is_open else finder.take(event)
+                if finder.is_open or group is not None:
+                    self._content.add(event)
+                if finder.is_open:
+                    self._check_inside(event)
+                    continue
+                if group is not None:
+                    for record in self._records(group, is_mariadb=stream.is_mariadb):
+                        if batch.add(record):
+                            yield batch.taken()
+                    self._content.close()
+                    self._content = GroupContent()
+                if self._pass(event):
+                    stream.give_back(events[number + 1 :])
+                    break
+        except SourceError:
+            yield batch.taken()  # another attempt goes on behind these
+            raise
+        yield batch.taken()
+
+    def _records(self, group: Group, *, is_mariadb: bool) -> Iterator[Record]:
+        content = self._content
+        head = PartHead(PartKind.ROWS, group.end, 0, group.time_us, is_mariadb, group.gtid)
+        match group.kind:
+            case GroupKind.TRANSACTION:
+                yield from content.records(group.begin, group.end, head)
+            case GroupKind.QUERY | GroupKind.INCIDENT:
+                yield from content.statement(group.begin, group.end - 1, head)
+            case GroupKind.XA_PREPARE:
+                self._prepared[group.xid] = group.begin
+            case GroupKind.XA_COMMIT:
+                yield from self._prepared_records(group, head)
+            case GroupKind.XA_ROLLBACK | GroupKind.ROLLBACK | GroupKind.IGNORED | GroupKind.UNFINISHED:
+                pass
+
+    def _prepared_records(self, commit: Group, head: PartHead) -> Iterator[Record]:
+        """Yield the rows that were prepared in another group, under the place and the timestamp of their commit."""
+        earlier = [place for place in self._log.prepared.get(commit.xid, ()) if place < commit.begin]
+        begin = self._prepared.pop(commit.xid, None) or max(earlier, default=None)
+        if begin is None:
+            raise SourceError(
+                "the binlog commits a transaction that was prepared before the replica began",
+                remedy=_BEGIN_LATER,
+                kind="xa",
+                at=self._log.text(commit.begin),
+                xid=commit.xid,
+            )
+        content = GroupContent()
+        try:
+            _gather_prepared(self._log, begin, commit.xid, content)
+            yield from content.records(commit.begin, commit.end, head)
+        finally:
+            content.close()
+
+    def _connected(self) -> EventStream:
+        stream = self.stream
+        if stream is not None and stream.place != self._boundary:
+            self._drop()
+            stream = None
+        if stream is None:
+            stream = self.stream = self._log.stream(self._boundary)
+        return stream
+
+    def _check_inside(self, event: BinlogEvent) -> None:
+        if event.end >= self._end:
+            raise wrong("the range does not end between groups of the binlog", self._log.text(event.begin), end=self._log.text(self._end))
+
+    def _pass(self, event: BinlogEvent) -> bool:
+        """Go on to the boundary behind an event; return whether the range ends there."""
+        if event.end > self._boundary:
+            self._before, self._boundary = self._boundary, event.end
+            self._heard_s = time.monotonic()
+            if event.time_s:
+                self._time_us = event.time_s * 1_000_000
+        if event.end > self._end:
+            raise wrong("the range does not end between groups of the binlog", self._log.text(event.begin), end=self._log.text(self._end))
+        return event.end == self._end
+
+    def _check_progress(self) -> None:
+        silent_s = time.monotonic() - self._heard_s
+        if self._boundary < self._end and silent_s > self._log.settings.unreachable_after_s:
+            raise wrong(
+                "the server's binlog ends before the end of the range", self._log.text(self._boundary), end=self._log.text(self._end)
+            )
+
+    def _promise(self) -> Record:
+        head = PartHead(PartKind.PROMISE, self._end, 0, self._time_us, False, "")
+        return Record(Offset(self._before), encode_head(head), b"")
+
+
+class _GivenOut:
+    """Records that are given out together."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self._size = 0
+
+    def add(self, record: Record) -> bool:
+        """Return whether it is time to give them out."""
+        self.records.append(record)
+        self._size += len(record.value or b"")
+        return self._size >= BATCH_BYTES
+
+    def taken(self) -> list[Record]:
+        """Empty it."""
+        records, self.records, self._size = self.records, [], 0
+        return records
+
+
+def _gather_prepared(log: Log, begin: int, xid: str, content: GroupContent) -> None:
+    finder = GroupFinder()
+    with log.stream(begin) as stream:
+        while True:
+            for event in stream.read(POLL_S):
+                group = finder.take(event)
+                if finder.is_open or group is not None:
+                    content.add(event)
+                if group is not None:
+                    if group.kind is GroupKind.XA_PREPARE and group.xid == xid:
+                        return
+                    raise wrong(
+                        "the binlog does not prepare a transaction where it did before", log.text(begin), xid=xid, found=group.kind.value
+                    )

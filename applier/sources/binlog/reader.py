@@ -1,0 +1,61 @@
+"""Reads ranges of the log on an executor, each exactly. A process keeps a connection, which goes on where the next range follows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from applier.model.errors import SourceError
+from applier.model.range_report import RangeId
+from applier.sources.binlog.event_stream import EventStream
+from applier.sources.binlog.range_reading import Log, RangeReading
+from applier.sources.binlog.settings import BinlogSettings
+from applier.sources.port import Record
+
+Found: TypeAlias = tuple[RangeId, list[Record] | SourceError]
+
+_idle: Final[dict[BinlogSettings, EventStream]] = {}
+"""The connections of this process that nobody reads with."""
+
+
+@dataclass(frozen=True, slots=True)
+class BinlogRangeReader:
+    """Implements ``RangeReader``.
+
+    ``prepared``: for each xid where it was prepared, ascending, as far as a commit may still be read.
+    """
+
+    settings: BinlogSettings = field(repr=False)
+    base_name: str
+    prepared: Mapping[str, tuple[int, ...]]
+
+    def read(self, ranges: Sequence[RangeId]) -> Iterator[Found]:
+        """Yield the ranges' records, one range after another."""
+        log = Log(self.settings, self.base_name, self.prepared)
+        # Taken out while it is used: a caller that has not finished an earlier call gets another one.
+        stream = _idle.pop(self.settings, None)
+        failure: SourceError | None = None
+        try:
+            for wanted in sorted(ranges, key=lambda each: each.start):
+                reading = RangeReading(log, wanted.start, wanted.end, stream)
+                try:
+                    # A server that did not answer for one range is not waited for again for each of the others.
+                    if failure is None:
+                        for records in reading.batches():
+                            yield wanted, records
+                    else:
+                        yield wanted, failure
+                except SourceError as error:
+                    failure = error if error.facts.get("kind") == "unreachable" else None
+                    yield wanted, error
+                finally:
+                    stream = reading.stream
+        finally:
+            self._keep(stream)
+
+    def _keep(self, stream: EventStream | None) -> None:
+        if stream is None:
+            return
+        former = _idle.pop(self.settings, None)
+        if former is not None:
+            former.close()
+        _idle[self.settings] = stream
