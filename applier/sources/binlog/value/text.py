@@ -1,14 +1,67 @@
-"""CHAR, VARCHAR, TEXT, BINARY, VARBINARY and BLOB: text by its character set, bytes as they are."""
+"""CHAR, VARCHAR, TEXT, BINARY, VARBINARY and BLOB: text by its character set, bytes as they are.
 
-from collections.abc import Callable, Sequence
-from typing import Final
+Text must come back as the bytes that it was: a sink converts it from UTF-8 by the server's own tables. Compared with those of MariaDB
+10.11 and MySQL 9.7, for each character: what Python reads otherwise, and what does not lead back, is not read as text. The whole value then
+is its bytes (lone surrogates), which sinks write as they are.
+"""
+
+import codecs
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from applier.sources.binlog.value.charset_table import UPPER_HALVES
+
+TextsRead: TypeAlias = Callable[[Sequence[bytes]], Sequence[str]]
 
 UTF8: Final = frozenset({"utf8mb4", "utf8mb3"})
+_8_BITS: Final = {
+    **{name: name for name in ("cp850", "cp852", "cp1250", "cp1251", "cp1257", "ascii")},
+    "latin2": "iso8859_2",
+    "latin5": "iso8859_9",
+    "latin7": "iso8859_13",
+    "koi8r": "koi8_r",
+    "macce": "mac_latin2",
+    "macroman": "mac_roman",
+    "hp8": "hp_roman8",
+}
+"""Character sets that Python has as the servers have them."""
+_WIDE: Final = {"ucs2": "utf-16-be", "utf16": "utf-16-be", "utf16le": "utf-16-le", "utf32": "utf-32-be"}
+_MULTIPLE: Final = {
+    "big5": "big5",
+    "cp932": "cp932",
+    "eucjpms": "euc_jp",
+    "euckr": "cp949",
+    "gb18030": "gb18030",
+    "gb2312": "gb2312",
+    "gbk": "gbk",
+    "sjis": "shift_jis",
+    "ujis": "euc_jp",
+}
+_UNCERTAIN: Final = {
+    "big5": "\u02cd\u2574\uffe3",
+    "eucjpms": "\xa2\xa3\xa6\xac\u2016\u2116\u2212\u301c",
+    "gb18030": "\ue7c7",
+    "sjis": "\\\\\uff3c",
+    "ujis": "\uff3c",
+}
+"""Characters that the servers read or write otherwise than Python."""
+_SWE7: Final = dict(zip("@[\\]^`{|}~\x7f", "ÉÄÖÅÜéäöåü\ufffe", strict=True))
 
 
-def texts(charset: str) -> Callable[[Sequence[bytes]], Sequence[str]]:
-    """Return what reads text of a character set; bytes that are none of it become lone surrogates."""
-    return read_utf8 if charset in UTF8 else _read_ascii
+@lru_cache
+def texts(charset: str) -> TextsRead:
+    """Return what reads text of a character set. ValueError: it is not known."""
+    if charset in UTF8:
+        return read_utf8
+    if charset in _8_BITS or charset in UPPER_HALVES or charset in {"latin1", "swe7"}:
+        return _many(_table(charset))
+    if charset in _WIDE:
+        return _one_by_one(_WIDE[charset], None)
+    if charset in _MULTIPLE:
+        return _one_by_one(_MULTIPLE[charset], _uncertain(charset))
+    raise ValueError("an unknown character set")
 
 
 def read_utf8(values: Sequence[bytes]) -> Sequence[str]:
@@ -17,8 +70,64 @@ def read_utf8(values: Sequence[bytes]) -> Sequence[str]:
     return found if len(found) == len(values) else [value.decode("utf-8", "surrogateescape") for value in values]
 
 
-def _read_ascii(values: Sequence[bytes]) -> Sequence[str]:
-    return [value.decode("ascii", "surrogateescape") for value in values]
+def _as_bytes(value: bytes) -> str:
+    """Return the lone surrogates that stand for these bytes."""
+    return value.decode("ascii", "surrogateescape")
+
+
+def _table(charset: str) -> str:
+    """Return the characters of a character set of 8 bits; U+FFFE for none."""
+    if charset == "swe7":
+        return "".join(_SWE7.get(character, character) for character in map(chr, range(128)))
+    if charset == "latin1":  # Windows' one, with a character for every byte
+        return "".join(bytes((byte,)).decode("cp1252", "ignore") or chr(byte) for byte in range(256))
+    if charset in UPPER_HALVES:
+        return "".join(map(chr, range(128))) + UPPER_HALVES[charset]
+    return "".join(bytes((byte,)).decode(_8_BITS[charset], "ignore") or "\ufffe" for byte in range(256))
+
+
+def _many(table: str) -> TextsRead:
+    """Read texts of 8 bits all at once, as UTF-8."""
+
+    def read_one(value: bytes) -> str:
+        try:
+            return codecs.charmap_decode(value, "strict", table)[0]
+        except UnicodeDecodeError:
+            return _as_bytes(value)
+
+    def read(values: Sequence[bytes]) -> Sequence[str]:
+        try:
+            found = codecs.charmap_decode(b"\0".join(values), "strict", table)[0].split("\0")
+        except UnicodeDecodeError:
+            return list(map(read_one, values))
+        return found if len(found) == len(values) else list(map(read_one, values))
+
+    return read
+
+
+def _one_by_one(codec: str, uncertain: re.Pattern[str] | None) -> TextsRead:
+    def read_one(value: bytes) -> str:
+        try:
+            found = value.decode(codec)
+            is_same = uncertain is None or (uncertain.search(found) is None and found.encode(codec) == value)
+        except UnicodeError:
+            return _as_bytes(value)
+        return found if is_same else _as_bytes(value)
+
+    return lambda values: list(map(read_one, values))
+
+
+def _uncertain(charset: str) -> re.Pattern[str]:
+    return re.compile(f"[{''.join(_extensions()) if charset == 'cp932' else _UNCERTAIN.get(charset, chr(0xFFFE))}]")
+
+
+def _extensions() -> Iterator[str]:
+    """Yield the characters of IBM's extensions, which the servers write as NEC's."""
+    yield "\x80"
+    for number in range(0xFA40, 0xFD00):
+        found = number.to_bytes(2).decode("cp932", "ignore")
+        if len(found) == 1:
+            yield found
 
 
 def padded(size: int) -> Callable[[Sequence[bytes]], Sequence[bytes]]:
