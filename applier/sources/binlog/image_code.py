@@ -4,6 +4,7 @@ Table maps are compared by their bytes, so one that comes again, with each trans
 """
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import starmap
 from typing import Any, Final
 
@@ -56,12 +57,21 @@ class TableCode:
     def __init__(self, table: TableMap) -> None:
         self.map = table
         self.columns = tuple(_column(column.name, column.code, column.is_primary, column.is_nullable) for column in table.columns)
-        self.formats = [value_format(column.code, is_bytes=column.code.charset == "binary") for column in table.columns]
         primary = [place for place, column in enumerate(table.columns) if column.is_primary]
         # The order of Shape.handle_key.
         self.key = sorted(primary, key=lambda place: table.columns[place].name.casefold())
-        self.keys_of = _keys_of([_key_read(self.formats[place], table.columns[place].code) for place in self.key])
         self._images: dict[bytes, ImageCode] = {}
+
+    # Not before a row needs them: a table that is left out may have columns of any type.
+    @cached_property
+    def formats(self) -> list[ValueFormat]:
+        """How its columns are written. ProtocolError: a type is not known."""
+        return [value_format(column.code, is_bytes=column.code.charset == "binary") for column in self.map.columns]
+
+    @cached_property
+    def keys_of(self) -> Callable[[Sequence[tuple[Any, ...]]], list[bytes]]:
+        """What makes row keys of the values of the key's columns, as images have them."""
+        return _keys_of([_key_read(self.formats[place], self.map.columns[place].code) for place in self.key])
 
     def image(self, present: bytes) -> ImageCode:
         """Return what is known of images with these columns; the lowest bit of a byte first."""
@@ -133,7 +143,7 @@ _tables: Final[dict[bytes, TableCode]] = {}
 
 
 def table_code(body: bytes) -> TableCode:
-    """Return what is compiled of a TABLE_MAP event. NeedsOperator, ProtocolError: as ``read_table_map``; a type is not known."""
+    """Return what is compiled of a TABLE_MAP event. NeedsOperator, ProtocolError: as ``read_table_map``."""
     # Without the number, which is another one each time that the server opens the table.
     identity = body[6:]
     found = _tables.get(identity)

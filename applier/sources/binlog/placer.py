@@ -9,28 +9,30 @@ from struct import Struct
 from typing import Any, Final
 
 from applier.model.errors import ApplierError, NeedsOperator, ProtocolError
-from applier.model.events import DdlEvent, LeftOutTable, PlacedRow, ResolvedEvent, Shape, TableName
+from applier.model.events import DdlEvent, LeftOutTable, PlacedRow, ResolvedEvent, Shape, SkippedStatement, TableName
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD
 from applier.selection import EVERYTHING, TableSelection
+from applier.sources.binlog.event import HEADER_BYTES, PARTIAL_UPDATE_ROWS, QUERY, TABLE_MAP
 from applier.sources.binlog.image_code import table_code
 from applier.sources.binlog.part import ROWS_PER_EVENT, PartHead, PartKind, decode_head
+from applier.sources.binlog.query import events_of_query
 from applier.sources.binlog.rows_event import OPERATIONS, MappedTable
 from applier.sources.port import EventHead, Placed, PlacedEvent, PlacedRows, Record, Unplaced
 
 RUN_ROWS: Final = 512
 """Rows that are yielded together, more or less."""
 
-QUERY: Final = 2
-TABLE_MAP: Final = 19
-PARTIAL_UPDATE: Final = 39
-_HEADER: Final = 19
-_NUMBER_END: Final = _HEADER + 6
+_HEADER: Final = HEADER_BYTES
+_NUMBER_END: Final = HEADER_BYTES + 6
 _NO_TABLE: Final = b"\xff\xff\xff\0\0\0"
 """The number of the table of a rows event without rows, which ends a statement."""
 _header = Struct("<4xB4xI").unpack_from
 _SILENT: Final = frozenset({5, 13, 14, 16, 28, 29, 33, 34, 36, 37, 38, 42, 160, 162})
 """Events of a group that hold no rows: variables of a statement, XIDs, GTIDs, texts. What a statement does is in QUERY."""
+
+_PLAIN_BEGIN: Final = b"\0BEGIN"
+"""Of the QUERY event that begins most transactions: it is not looked at."""
 
 PARTIAL_REMEDY: Final = (
     "Run on the primary: SET GLOBAL binlog_row_value_options = ''. Rows written so before cannot be read: create the replica from a dump"
@@ -146,10 +148,10 @@ class BinlogPlacer:
             found = self._tables[identity] = MappedTable(table_code(body), self._selection, self._shapes)
         return found
 
-    def _other(self, kind: int, event: bytes, head: PartHead) -> Sequence[DdlEvent]:
+    def _other(self, kind: int, event: bytes, head: PartHead) -> Sequence[DdlEvent | SkippedStatement]:
         if kind == QUERY:
-            return statements_of(event, head)
-        if kind == PARTIAL_UPDATE:
+            return () if event.endswith(_PLAIN_BEGIN) else events_of_query(event, head, self._selection)
+        if kind == PARTIAL_UPDATE_ROWS:
             raise NeedsOperator("upstream writes changes of JSON values in parts, which the applier does not read", remedy=PARTIAL_REMEDY)
         raise ProtocolError.at(None, "event_type", "an event of this type is not known among rows", event_type=kind)
 
@@ -221,11 +223,3 @@ def _one_by_one(run: _Run) -> Iterator[tuple[int, Placed]]:
     yield from ((placed.index, placed.event) for placed in run.left_out.values())  # type: ignore[misc] # LeftOutTable alone
     for shape, commit_ts, kind, _, index, key, image in zip(*run.columns, strict=True):
         yield index, PlacedRow(commit_ts, kind, shape, key, image)
-
-
-def statements_of(event: bytes, head: PartHead) -> Sequence[DdlEvent]:
-    """Return the DDLs of a QUERY event; () for what only begins and ends groups."""
-    statement = event.rpartition(b"\0")[2].split(maxsplit=1)
-    if statement and statement[0].upper() in {b"BEGIN", b"COMMIT", b"SAVEPOINT", b"XA"}:
-        return ()
-    raise ProtocolError.at(None, "statement", "statements are not read yet", gtid=head.gtid)

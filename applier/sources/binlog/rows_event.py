@@ -13,6 +13,7 @@ from applier.model.events import RowKind, RowOperation, Shape, TableName
 from applier.selection import TableSelection
 from applier.sources.binlog.image_code import ImageCode, TableCode
 from applier.sources.binlog.row_code import UNREADABLE
+from applier.sources.binlog.system_schema import is_system_schema
 
 WRITE, UPDATE, DELETE = RowOperation.INSERT, RowOperation.UPDATE, RowOperation.DELETE
 OPERATIONS: Final = {23: WRITE, 24: UPDATE, 25: DELETE, 30: WRITE, 31: UPDATE, 32: DELETE}
@@ -21,6 +22,10 @@ _VERSION_2: Final = 30
 _HEAD: Final = 8
 """Bytes of the table's number and the flags."""
 _length = Struct("<H").unpack_from
+_OF_SEQUENCE: Final = frozenset(
+    ["next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size", "cycle_option", "cycle_count"]
+)
+"""The columns of the table that MariaDB keeps a SEQUENCE in: its values come with the rows that have them."""
 _DELETE, _UPSERT = int(RowKind.DELETE), int(RowKind.UPSERT)
 
 
@@ -68,8 +73,9 @@ class MappedTable:
     def __init__(self, code: TableCode, selection: TableSelection, shapes: dict[Shape, Shape]) -> None:
         self.code, self.name = code, code.map.name
         self.ignored = selection.ignored_rows(self.name)
-        self.is_filtered = not selection.has(self.name)
-        self.is_out = self.is_filtered or len(self.ignored) == len(RowOperation)
+        is_of_server = is_system_schema(self.name.schema) or {column.name for column in code.columns} == _OF_SEQUENCE
+        self.is_filtered = not (is_of_server or selection.has(self.name))
+        self.is_out = is_of_server or self.is_filtered or len(self.ignored) == len(RowOperation)
         self._sink_name = selection.name(self.name)
         self._shapes = shapes
         self._known: dict[tuple[bytes, bytes], Shape] = {}

@@ -35,7 +35,7 @@ def _packed_date(number: int) -> str:
 
 
 def _date(year: int, month: int, day: int) -> str:
-    if year > 9999 or month > 12 or day > 31:
+    if not 0 <= year <= 9999 or month > 12 or day > 31:
         raise ValueError("not a date")
     return f"{year:04d}-{month:02d}-{day:02d}"
 
