@@ -1,0 +1,187 @@
+"""The driver's view of a binlog: how far it goes, where ranges may end, and where a replica stands in it."""
+
+from collections.abc import Collection, Mapping
+from typing import Final, Self
+
+from applier.model.errors import NeedsOperator
+from applier.model.listing import Cut, Listing, PartitionExtent
+from applier.model.position import Offset, Stream, Ts
+from applier.sources.binlog.binlog_timeline import BinlogTimeline
+from applier.sources.binlog.event_stream import EventStream
+from applier.sources.binlog.journal import Journal
+from applier.sources.binlog.place import LogPlace, PlaceFinder
+from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition
+from applier.sources.binlog.reader import BinlogRangeReader
+from applier.sources.binlog.requirements import require
+from applier.sources.binlog.scan import Scan
+from applier.sources.binlog.scan_session import ScanSession
+from applier.sources.binlog.server import Server
+from applier.sources.binlog.settings import BinlogSettings
+from applier.sources.binlog.start import start_place
+from applier.sources.binlog.state import SourceState
+from applier.sources.port import Decoder, RangeReader, StartPoint, StoredPlace
+
+_NO_STATE: Final = "Create the replica again from a dump (README)"
+
+
+class BinlogSource:
+    """Implements ``Source`` on a MySQL or MariaDB server. It connects when it is first asked."""
+
+    def __init__(self, settings: BinlogSettings, decoder: Decoder) -> None:
+        self._settings, self._decoder = settings, decoder
+        self._server = Server(settings)
+        self._finder = PlaceFinder(self._server, self._open_feed)
+        self._timeline = BinlogTimeline()
+        self._place: LogPlace | None = None
+        self._scan: Scan | None = None
+        self._stored = StoredPlace(checkpoint_ts=Ts(0), positions={})
+        self._stored_place = 0
+        """The place of the last state that was given to be stored."""
+
+    def _open_feed(self, base_name: str, place: int) -> EventStream:
+        return EventStream(self._settings, base_name, place, bodies=False)
+
+    # --- what executors need ---------------------------------------------------------------------------------------
+
+    @property
+    def reader(self) -> RangeReader:
+        """The reading part, for executors: it knows where the XA transactions were prepared that may be committed."""
+        place = self._place
+        if place is None or self._scan is None:
+            return BinlogRangeReader(self._settings, self._finder.end().base_name, {})
+        with self._scan.journal() as journal:
+            return BinlogRangeReader(self._settings, place.base_name, journal.ever_prepared())
+
+    @property
+    def decoder(self) -> Decoder:
+        """The decoding part."""
+        return self._decoder
+
+    # --- the place of the replica ----------------------------------------------------------------------------------
+
+    @property
+    def timeline(self) -> BinlogTimeline:
+        """The times of the groups that the scan has seen."""
+        return self._timeline
+
+    def start_point(self) -> StartPoint:
+        """Return where ``source.start`` lets a new replica begin."""
+        require(self._server)
+        place = start_place(self._settings.start, self._server, self._finder)
+        return StartPoint(Ts(place.beginning.place), _state_of(place, Journal(place.beginning), place.beginning.place).text())
+
+    def resume(self, stored: StoredPlace) -> None:
+        """Find the place again, and let the scan walk from there. One that is there already goes on."""
+        if stored.state is None:
+            raise NeedsOperator("the progress of the replica has no place in a binlog: it was made from another source", remedy=_NO_STATE)
+        if self._is_there(stored.checkpoint_ts):
+            return
+        self._end_scan()
+        require(self._server)
+        place = self._finder.resumed(SourceState.parse(stored.state))
+        self._place, self._stored, self._stored_place = place, stored, place.beginning.place
+        self._scan = Scan(ScanSession(self._settings, place), place.beginning).start()
+        self._timeline.follow(self._scan, place.generation, place.base_name)
+
+    def _is_there(self, checkpoint_ts: Ts) -> bool:
+        if self._scan is None or not self._scan.is_well:
+            return False
+        with self._scan.journal() as journal:
+            return journal.beginning <= checkpoint_ts <= journal.last
+
+    def state_at(self, ts: Ts) -> str | None:
+        """Return the place, the executed set, and what else a resume needs. What lies before the last one may be forgotten."""
+        if self._place is None or self._scan is None:
+            return None
+        with self._scan.journal() as journal:
+            if ts < journal.beginning:
+                return self._stored.state  # the place on the server before: its end is not passed yet
+            place = _boundary_at(journal, ts)
+            text = _state_of(self._place, journal, place).text()
+        self._scan.forget(min(self._stored_place, place))
+        self._scan.applied(place)
+        self._stored_place = place
+        return text
+
+    # --- how far the log goes --------------------------------------------------------------------------------------
+
+    def listing(self) -> Listing:
+        """Return the log as one stream, with the cuts that the scan has found. SourceError, NeedsOperator."""
+        place, scan = self._place, self._scan
+        if place is None or scan is None:
+            return Listing({STREAM: self._files()})
+        scan.raise_failure(self._settings.unreachable_after_s)
+        with scan.journal() as journal:
+            cuts, last = journal.cuts(), journal.last
+        begins = place.beginning.place
+        earliest = min([begins, *(position.next_offset for position in self._stored.positions.values())])
+        if BinlogPosition.of(earliest).generation != place.generation:
+            # On the server before, nothing follows what is applied.
+            cuts = (Cut(Offset(begins), 1), *cuts)
+        return Listing({STREAM: PartitionExtent(Offset(earliest), Offset(max(last, scan.server_end)), cuts)})
+
+    def _files(self) -> PartitionExtent:
+        """Return what the server holds, for those who follow no replica: a range may end where a file does."""
+        require(self._server)
+        files, end = self._finder.files(), self._finder.end()
+        numbers = [BinlogPosition(0, file.number, FIRST_POSITION).number for file in files]
+        last = BinlogPosition(0, end.number, end.position).number
+        cuts = tuple(Cut(Offset(begin), file.size) for file, begin in zip(files, [*numbers[1:], last], strict=True))
+        return PartitionExtent(Offset(numbers[0]), Offset(last), cuts)
+
+    def topic_ids(self) -> Mapping[str, str]:
+        """Return nothing: the state of the source tells whether it is the same log."""
+        return {}
+
+    def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:  # noqa: ARG002 - of the port
+        """Compare places: a log is contiguous."""
+        return earliest <= start_ts
+
+    def record_time_ms(self, stream: Stream, offset: Offset) -> int | None:  # noqa: ARG002 - of the port
+        """Return when the group before ``offset`` was written."""
+        return self._timeline.time_ms(Ts(offset))
+
+    def offsets_at_time(self, streams: Collection[Stream], time_ms: int) -> Mapping[Stream, Offset]:
+        """Return the first place whose groups were written at ``time_ms`` or later."""
+        place = Offset(self._finder.at_time(time_ms, self._place.generation if self._place else 0))
+        return dict.fromkeys(streams, place)
+
+    def show_offsets(self, offsets: Mapping[Stream, Offset]) -> None:
+        """Do nothing: nobody looks for them in a database server."""
+
+    def close(self) -> None:
+        """End the scan, and close the connections."""
+        self._end_scan()
+        self._server.close()
+
+    def _end_scan(self) -> None:
+        scan, self._scan = self._scan, None
+        if scan is not None:
+            scan.close()
+
+    def __enter__(self) -> Self:
+        """Use as a context manager."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+
+def _boundary_at(journal: Journal, ts: int) -> int:
+    """Return the last boundary at or below a checkpoint: the ts of a DDL is its end - 1."""
+    group = journal.last_at(ts + 1)
+    return group.begin if group is not None and group.end == ts + 1 else ts
+
+
+def _state_of(place: LogPlace, journal: Journal, at: int) -> SourceState:
+    return SourceState(
+        is_mariadb=place.is_mariadb,
+        server=place.server,
+        generation=place.generation,
+        base_name=place.base_name,
+        place=at,
+        gtid_set=str(journal.executed_at(at)),
+        last=journal.last_at(at),
+        prepared=dict(journal.prepared_at(at)),
+    )
