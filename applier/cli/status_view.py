@@ -15,9 +15,10 @@ from applier.model.position import NO_TS, Ts
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.overview import OwnerState, OwnerView
 from applier.sinks.run_end import StoredEnd
+from applier.sources.binlog.log_view import LogStatus
 from applier.status.health import Health, Verdict, verdict_of
 from applier.status.replica_status import ReplicaStatus
-from applier.telemetry.wording import count, duration, one_line, time_text
+from applier.telemetry.wording import count, duration, one_line, place_text, time_text
 
 LABEL_WIDTH: Final = 10
 OWNER_STATES: Final = {
@@ -71,7 +72,7 @@ def _lines(status: ReplicaStatus, verdict: Verdict, view: View) -> Iterator[tupl
         width = None if view.width is None else max(20, view.width - len(first))
         for number, text in enumerate([fact.text] if width is None else textwrap.wrap(fact.text, width) or [""]):
             yield fact.label if number == 0 else "", (first if number == 0 else " " * len(first)) + text, fact.style
-    if status.streams:
+    if status.streams and status.has_topics:
         yield "", "", ""
         heading, *rows = stream_lines(status.streams, view.width, shows_all=view.shows_all)
         yield heading.text, heading.text, ""
@@ -86,7 +87,9 @@ def _facts(status: ReplicaStatus, config: Path) -> Iterator[Fact]:
     if status.sink_problem:
         yield Fact("sink", one_line(f"{status.sink_problem}. What follows is what the run says"), "bold red")
     yield _checkpoint(status)
-    if status.streams:
+    if status.log is not None:
+        yield from _log(status.log)
+    if status.streams and status.has_topics:
         held = f", held back by {status.holding_stream}" if status.holding_stream else ""
         yield Fact("watermark", f"{time_text(status.watermark)}{held}")
     if not status.sink_problem:
@@ -103,8 +106,9 @@ def _facts(status: ReplicaStatus, config: Path) -> Iterator[Fact]:
             yield Fact("", f"to settle it: {command_line('ddl done|retry|skip', config, place)}", "yellow")
     if overview.quarantined:
         yield Fact("quarantine", f"{count(overview.quarantined, 'event')} to settle: {command_line('quarantine list', config)}", "yellow")
-    if status.kafka_problem:
-        yield Fact("kafka", one_line(f"{status.kafka_problem}: the end offsets are unknown"), "yellow")
+    if status.source_problem:
+        name, unknown = ("kafka", "the end offsets are unknown") if status.has_topics else ("primary", "the end of its binlog is unknown")
+        yield Fact(name, one_line(f"{status.source_problem}: {unknown}"), "yellow")
 
 
 def _checkpoint(status: ReplicaStatus) -> Fact:
@@ -113,7 +117,15 @@ def _checkpoint(status: ReplicaStatus) -> Fact:
         return Fact("checkpoint", "none: no run has started this replica", "yellow")
     checkpoint_ts = progress.checkpoint_ts if progress is not None else Ts((status.live or {}).get("checkpoint_ts") or NO_TS)
     lag = f", {duration(status.lag_s)} behind" if status.lag_s is not None else ""
-    return Fact("checkpoint", f"{time_text(checkpoint_ts)} (ts {checkpoint_ts}){lag}")
+    return Fact("checkpoint", f"{place_text(checkpoint_ts, status.timeline)}{lag}")
+
+
+def _log(log: LogStatus) -> Iterator[Fact]:
+    """Say where the replica is in the log of its primary."""
+    end = "" if log.end is None else f"; {log.primary} is at {log.end}, {count(log.behind_bytes or 0, 'byte')} ahead"
+    yield Fact("position", f"{log.position}{end}")
+    if log.gtid_set:
+        yield Fact("GTID set", one_line(log.gtid_set))
 
 
 def _owner(view: OwnerView | None) -> Fact:

@@ -1,4 +1,4 @@
-"""The query of ``applier status``: asks the sink, Kafka (if it answers), and the run itself (if it is on this machine)."""
+"""The query of ``applier status``: asks the sink, the source (if it answers), and the run itself (if it is on this machine)."""
 
 import json
 import logging
@@ -17,9 +17,9 @@ from applier.sinks.factory import open_sink
 from applier.sinks.overview import Overview
 from applier.sinks.settings import SinkSettings
 from applier.sources.binlog.settings import BinlogSettings
-from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
 from applier.status.replica_status import Findings, ReplicaStatus, build_status, status_of_run
+from applier.status.source_view import open_view
 from applier.telemetry.log import KAFKA_LOGGER_NAME
 
 KAFKA_LOGGER: Final = logging.getLogger(KAFKA_LOGGER_NAME)
@@ -47,7 +47,7 @@ class StatusQuery:
     def __init__(self, target: StatusTarget) -> None:
         self._target = target
         self._sink = open_sink(replace(target.sink, retries=0, lock_wait_timeout_s=SINK_PATIENCE_S, silence_s=0))
-        self._source = open_source(replace(target.source, unreachable_after_s=KAFKA_PATIENCE_S))
+        self._source = open_view(target.source, KAFKA_PATIENCE_S)
 
     def ask(self) -> ReplicaStatus:
         """Return the status of the replica. SinkError if neither the sink nor a run on this machine answers."""
@@ -59,14 +59,18 @@ class StatusQuery:
             live = self._ask_run(None)
             if live is None:
                 raise
-            return status_of_run(target.sink.name, target.sink_address, live, error.message, time.time())
+            return status_of_run(
+                target.sink.name, target.sink_address, live, error.message, time.time(), self._source.stored(None).timeline
+            )
         # Only after the sink has named the owner: whatever else listens at the address must not be taken for it.
         live = self._ask_run(overview)
+        state, problem = overview.progress.source_state if overview.progress else None, ""
         try:
-            found = Findings(overview=overview, listing=self._source.listing(), kafka_problem="", live=live)
-        # Kafka only adds to the answer: during its outage the status is needed most.
+            answer = self._source.ask(state)
+        # The source only adds to the answer: during its outage the status is needed most.
         except SourceError as error:
-            found = Findings(overview=overview, listing=None, kafka_problem=error.message, live=live)
+            answer, problem = self._source.stored(state), error.message
+        found = Findings(overview=overview, source=answer, source_problem=problem, live=live)
         return build_status(target.sink.name, target.sink_address, found, time.time(), target.required_partitions)
 
     def _ask_run(self, overview: Overview | None) -> Mapping[str, Any] | None:

@@ -3,18 +3,21 @@
 Values only, and pure. ``query`` collects them; ``cli/status_view.py`` shows them.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 from applier.coordinator.partition_check import is_required
-from applier.model.listing import Listing
 from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
+from applier.model.timeline import Timeline, moment_of
 from applier.model.topic_name import PartitionLimits
 from applier.sinks.overview import Overview
 from applier.sinks.run_end import StoredEnd
-from applier.status.run_document import rounded, time_of
-from applier.telemetry.run_state import lag_s
+from applier.sources.binlog.log_view import LogStatus
+from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.status.run_document import rounded
+from applier.status.source_view import SourceAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +43,12 @@ class StreamSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaStatus:
-    """One replica. ``live`` is the answer of the daemon's ``/status``; ``kafka_problem``: why the end offsets are unknown, or ""."""
+    """One replica. ``live`` is the answer of the daemon's ``/status``; ``source_problem``: why the ends are unknown, or ""."""
 
     replica: str
     sink: str
     overview: Overview
-    kafka_problem: str = ""
+    source_problem: str = ""
     sink_problem: str = ""
     """Why nothing is known but what the run answers, or ""."""
     asked_at_s: float = 0.0
@@ -54,6 +57,14 @@ class ReplicaStatus:
     streams: tuple[StreamSummary, ...] = ()
     lag_s: float | None = None
     watermark: Ts = field(default=NO_TS)
+    timeline: Timeline = TSO_TIMELINE
+    log: LogStatus | None = None
+    """Where a replica of a binlog stands; None: its source is Kafka, or it has no place yet."""
+
+    @property
+    def has_topics(self) -> bool:
+        """Whether the source is Kafka: its streams are shown one by one, and those of a binlog are one place."""
+        return self.timeline is TSO_TIMELINE
 
     @property
     def holding_stream(self) -> Stream | None:
@@ -63,11 +74,11 @@ class ReplicaStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What the query has collected. ``listing`` is None if Kafka does not answer, for the reason in ``kafka_problem``."""
+    """What the query has collected. The source's listing is None if it does not answer, for the reason in ``source_problem``."""
 
     overview: Overview
-    listing: Listing | None
-    kafka_problem: str
+    source: SourceAnswer
+    source_problem: str
     live: Mapping[str, Any] | None
 
 
@@ -80,22 +91,38 @@ def build_status(
     positions = {stream: position for stream, position in stored.items() if is_required(stream, partitions)}
     watermark = min((position.resolved_ts for position in positions.values()), default=NO_TS)
     holding = _holding(positions, watermark)
-    ends = {stream: extent.end for stream, extent in found.listing.extents.items()} if found.listing else {}
+    listing, timeline = found.source.listing, found.source.timeline
+    ends = {stream: extent.end for stream, extent in listing.extents.items()} if listing else {}
     streams = sorted({*positions, *(stream for stream, end in ends.items() if end and is_required(stream, partitions))})
     return ReplicaStatus(
         replica=replica,
         sink=sink,
         asked_at_s=unix_s,
         overview=found.overview,
-        kafka_problem=found.kafka_problem,
+        source_problem=found.source_problem,
         live=found.live,
         watermark=watermark,
-        lag_s=lag_s(found.overview.progress.checkpoint_ts, unix_s) if found.overview.progress else None,
-        streams=tuple(_stream(stream, positions.get(stream), ends.get(stream), unix_s, holds=stream == holding) for stream in streams),
+        lag_s=age_s(found.overview.progress.checkpoint_ts, unix_s, timeline) if found.overview.progress else None,
+        streams=tuple(
+            _stream(
+                stream, positions.get(stream), ends.get(stream), partial(age_s, unix_s=unix_s, timeline=timeline), holds=stream == holding
+            )
+            for stream in streams
+        ),
+        timeline=timeline,
+        log=found.source.log,
     )
 
 
-def status_of_run(replica: str, sink: str, live: Mapping[str, Any], problem: str, unix_s: float) -> ReplicaStatus:
+def age_s(ts: Ts, unix_s: float, timeline: Timeline) -> float | None:
+    """Return how long ago a timestamp was; None where nobody knows."""
+    time_ms = timeline.time_ms(ts) if ts else None
+    return None if time_ms is None else max(0.0, unix_s - time_ms / 1000)
+
+
+def status_of_run(
+    replica: str, sink: str, live: Mapping[str, Any], problem: str, unix_s: float, timeline: Timeline = TSO_TIMELINE
+) -> ReplicaStatus:
     """Build the status of what the run alone answers, because the sink does not: ``problem``."""
     holding = live.get("holding_stream")
     return ReplicaStatus(
@@ -108,6 +135,7 @@ def status_of_run(replica: str, sink: str, live: Mapping[str, Any], problem: str
         watermark=Ts(live.get("watermark") or NO_TS),
         lag_s=live.get("lag_s"),
         streams=tuple(_answered(name, stream, holds=name == holding) for name, stream in live.get("streams", {}).items()),
+        timeline=timeline,
     )
 
 
@@ -131,14 +159,16 @@ def _holding(positions: Mapping[Stream, StreamPosition], watermark: Ts) -> Strea
     return min(stream for stream, position in positions.items() if position.resolved_ts == watermark)
 
 
-def _stream(stream: Stream, position: StreamPosition | None, end: Offset | None, unix_s: float, *, holds: bool) -> StreamSummary:
+def _stream(
+    stream: Stream, position: StreamPosition | None, end: Offset | None, age: Callable[[Ts], float | None], *, holds: bool
+) -> StreamSummary:
     resolved_ts = NO_TS if position is None else position.resolved_ts
     return StreamSummary(
         stream=stream,
         next_offset=None if position is None else position.next_offset,
         end_offset=end,
         resolved_ts=resolved_ts,
-        lag_s=lag_s(resolved_ts, unix_s),
+        lag_s=age(resolved_ts),
         holds_watermark=holds,
         applied_ts=NO_TS if position is None else position.applied_ts,
     )
@@ -153,16 +183,17 @@ def as_object(status: ReplicaStatus) -> dict[str, Any]:
         "sink": status.sink,
         "has_begun": bool(checkpoint_ts or progress is not None),
         "checkpoint_ts": checkpoint_ts,
-        "checkpoint_time": time_of(checkpoint_ts),
+        "checkpoint_time": _time_of(checkpoint_ts, status.timeline),
         "lag_s": rounded(status.lag_s),
         "start_ts": progress.start_ts if progress else NO_TS,
         "epoch": progress.fence.epoch if progress else None,
         "updated_at": overview.updated_at.isoformat(timespec="milliseconds") if overview.updated_at else None,
         "watermark": status.watermark,
-        "watermark_time": time_of(status.watermark),
+        "watermark_time": _time_of(status.watermark, status.timeline),
         "holding_stream": str(status.holding_stream) if status.holding_stream else None,
         "owner": _owner(overview),
-        "streams": {str(each.stream): _stream_object(each) for each in status.streams},
+        "streams": {str(each.stream): _stream_object(each, status.timeline) for each in status.streams},
+        "log": None if status.log is None else asdict(status.log),
         "undecided_ddls": [
             {
                 "ts": entry.ddl.commit_ts,
@@ -178,7 +209,7 @@ def as_object(status: ReplicaStatus) -> dict[str, Any]:
         "last_end": _end(overview.last_end),
         "paused_since": overview.pause.said_at.isoformat(timespec="milliseconds") if overview.pause else None,
         "paused_by": overview.pause.said_by if overview.pause else None,
-        "kafka_problem": status.kafka_problem or None,
+        "source_problem": status.source_problem or None,
         "sink_problem": status.sink_problem or None,
         "daemon": status.live,
     }
@@ -213,15 +244,20 @@ def _end(stored: StoredEnd | None) -> dict[str, Any] | None:
     }
 
 
-def _stream_object(each: StreamSummary) -> dict[str, Any]:
+def _time_of(ts: Ts, timeline: Timeline) -> str | None:
+    time_ms = timeline.time_ms(ts) if ts else None
+    return None if time_ms is None else moment_of(time_ms).isoformat(timespec="milliseconds")
+
+
+def _stream_object(each: StreamSummary, timeline: Timeline) -> dict[str, Any]:
     return {
         "next_offset": each.next_offset,
         "end_offset": each.end_offset,
         "behind": each.behind,
         "resolved_ts": each.resolved_ts,
-        "resolved_time": time_of(each.resolved_ts),
+        "resolved_time": _time_of(each.resolved_ts, timeline),
         "lag_s": rounded(each.lag_s),
         "holds_watermark": each.holds_watermark,
         "applied_ts": each.applied_ts,
-        "applied_time": time_of(each.applied_ts),
+        "applied_time": _time_of(each.applied_ts, timeline),
     }

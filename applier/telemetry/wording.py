@@ -6,6 +6,7 @@ import socket
 from typing import Final
 
 from applier.model.position import NO_TS, Ts, datetime_of
+from applier.model.timeline import Timeline, moment_of
 from applier.telemetry.log import utc_text
 
 WIDTH: Final = 160
@@ -35,6 +36,24 @@ def time_text(ts: Ts) -> str:
     if ts == NO_TS:
         return "none"
     return utc_text(datetime_of(ts))
+
+
+def moment_text(ts: Ts, timeline: Timeline) -> str:
+    """Write when a timestamp was (UTC, milliseconds); where its source does not know that, the timestamp as commands take it."""
+    if ts == NO_TS:
+        return "none"
+    time_ms = timeline.time_ms(ts)
+    return timeline.text(ts) if time_ms is None else utc_text(moment_of(time_ms))
+
+
+def place_text(ts: Ts, timeline: Timeline) -> str:
+    """Write when a timestamp was, and the timestamp as commands take it: ``… (ts 458173202432000001)``, ``… (binlog.000003:20862)``."""
+    if ts == NO_TS:
+        return "none"
+    spelled = timeline.text(ts)
+    if timeline.time_ms(ts) is None:
+        return spelled
+    return f"{moment_text(ts, timeline)} ({f'ts {spelled}' if spelled.isdecimal() else spelled})"
 
 
 def one_line(text: str) -> str:

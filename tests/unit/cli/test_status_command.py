@@ -76,7 +76,7 @@ def test_the_sink_alone_suffices(configured, owned, capsys):
     assert (found["checkpoint_ts"], found["epoch"], found["quarantined"], found["undecided_ddls"]) == (TS, 1, 0, [])
     assert (found["owner"]["state"], found["owner"]["process"], found["owner"]["host"]) == ("alive", os.getpid(), socket.gethostname())
     assert (found["streams"]["status/0"]["next_offset"], found["streams"]["status/0"]["end_offset"]) == (0, None)
-    assert found["kafka_problem"].startswith("Kafka does not answer")
+    assert found["source_problem"].startswith("Kafka does not answer")
     assert found["daemon"] is None
 
 
@@ -86,7 +86,7 @@ def test_kafka_adds_the_ends(configured, owned, mock_kafka, capsys, monkeypatch)
     producer.produce("status", b"value", partition=0)
     assert producer.flush(60) == 0
     found = shown(configured(mock_kafka), capsys)
-    assert found["kafka_problem"] is None
+    assert found["source_problem"] is None
     assert (found["streams"]["status/0"]["end_offset"], found["streams"]["status/0"]["behind"]) == (1, 1)
 
 

@@ -12,8 +12,10 @@ from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.sinks.overview import Overview, OwnerState
 from applier.sinks.pause import Pause
 from applier.sinks.run_end import RunEnd, StoredEnd
+from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.status.health import Health, verdict_of
 from applier.status.replica_status import Findings, build_status, status_of_run
+from applier.status.source_view import SourceAnswer
 from tests.unit.status.test_replica_status import LIVE, NOON_MS, NOW_S, OVERVIEW, OWNER, PROGRESS, replica_status
 
 WIDTHS = (80, 120)
@@ -47,7 +49,7 @@ def many(streams, topic="orders-changefeed"):
     }
     overview = replace(OVERVIEW, progress=replace(PROGRESS, positions=each))
     extents = {stream: PartitionExtent(Offset(0), Offset(1_234_567)) for stream in each}
-    found = Findings(overview=overview, listing=Listing(extents), kafka_problem="", live=None)
+    found = Findings(overview=overview, source=SourceAnswer(Listing(extents), TSO_TIMELINE), source_problem="", live=None)
     return build_status("orders", "mysql://db/", found, NOW_S, None)
 
 

@@ -13,8 +13,10 @@ from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.overview import Overview, Owner, OwnerState, OwnerView
 from applier.sinks.progress import Fence, Progress
+from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.status.health import verdict_of
 from applier.status.replica_status import Findings, as_object, build_status
+from applier.status.source_view import SourceAnswer
 
 NOON_MS = 1_700_000_000_000
 A, W, LATER = (Ts(NOON_MS + ms << 18) for ms in (0, 1_500, 2_500))
@@ -49,7 +51,7 @@ LIVE = {
 
 
 def replica_status(overview=OVERVIEW, listing=None, problem="", live=None, partitions=None):
-    found = Findings(overview=overview, listing=listing, kafka_problem=problem, live=live)
+    found = Findings(overview=overview, source=SourceAnswer(listing, TSO_TIMELINE), source_problem=problem, live=live)
     return build_status("replica", "sqlite:///r.db", found, NOW_S, partitions)
 
 

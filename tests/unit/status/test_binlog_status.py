@@ -1,0 +1,74 @@
+"""What ``applier status`` says of a replica of a binlog."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from applier.cli.status_view import as_lines
+from applier.model.listing import Listing, PartitionExtent
+from applier.model.position import Offset, StreamPosition, Ts
+from applier.sinks.overview import Overview
+from applier.sinks.progress import Fence, Progress
+from applier.sources.binlog.log_view import LogStatus, bytes_between
+from applier.sources.binlog.position import STREAM, BinlogPosition
+from applier.sources.binlog.server import LogFile
+from applier.sources.binlog.stored_timeline import StoredTimeline, read_state
+from applier.status.replica_status import Findings, as_object, build_status
+from applier.status.source_view import SourceAnswer
+
+NOON_MS = 1_700_000_000_000
+NOW_S = NOON_MS / 1000 + 75
+PLACE, END = BinlogPosition(0, 42, 1_000), BinlogPosition(0, 43, 500)
+PROGRESS = Progress(
+    fence=Fence(3, 17),
+    checkpoint_ts=Ts(PLACE.number),
+    start_ts=Ts(5),
+    positions={STREAM: StreamPosition(next_offset=Offset(PLACE.number), resolved_ts=Ts(PLACE.number))},
+    topic_ids={},
+    known_tables=frozenset(),
+)
+OVERVIEW = Overview(progress=PROGRESS, updated_at=datetime(2023, 11, 14, tzinfo=UTC), owner=None, undecided=(), quarantined=0)
+TIMELINE = StoredTimeline(base_name="mariadb-bin", known_at=PLACE.number, known_ms=NOON_MS)
+LOG = LogStatus(primary="db:3306", position="mariadb-bin.000042:1000", gtid_set="0-1-7")
+
+
+def shown(source, problem=""):
+    found = Findings(overview=OVERVIEW, source=source, source_problem=problem, live=None)
+    return build_status("replica", "sqlite:///r.db", found, NOW_S, None)
+
+
+def test_a_replica_of_a_binlog_is_shown_by_its_place_its_gtid_set_and_how_long_it_is_behind():
+    listing = Listing({STREAM: PartitionExtent(Offset(4), Offset(END.number))})
+    log = replace(LOG, end="mariadb-bin.000043:500", behind_bytes=1_500)
+    status = shown(SourceAnswer(listing, replace(TIMELINE, end=END.number, now_ms=int(NOW_S * 1000)), log))
+    lines = as_lines(status)
+    assert "checkpoint  2023-11-14 22:13:20.000Z (mariadb-bin.000042:1000), 75 s behind" in lines
+    assert "position    mariadb-bin.000042:1000; db:3306 is at mariadb-bin.000043:500, 1,500 bytes ahead" in lines
+    assert "GTID set    0-1-7" in lines
+    assert not any(line.startswith(("watermark", "stream")) for line in lines)
+    found = as_object(status)
+    assert (found["lag_s"], found["log"]["gtid_set"], found["log"]["behind_bytes"]) == (75.0, "0-1-7", 1_500)
+
+
+def test_a_replica_that_is_at_the_end_is_up_to_date_however_old_the_last_transaction_is():
+    listing = Listing({STREAM: PartitionExtent(Offset(4), Offset(PLACE.number))})
+    status = shown(SourceAnswer(listing, replace(TIMELINE, end=PLACE.number, now_ms=int(NOW_S * 1000)), LOG))
+    assert status.lag_s == 0
+
+
+def test_without_the_primary_the_stored_place_is_shown():
+    lines = as_lines(shown(SourceAnswer(None, TIMELINE, LOG), "the server of the binlog does not answer: end"))
+    assert "position    mariadb-bin.000042:1000" in lines
+    assert "primary     the server of the binlog does not answer: end: the end of its binlog is unknown" in lines
+
+
+def test_bytes_between_two_files_count_whole_files_only_once():
+    files = [LogFile("b", 41, 900), LogFile("b", 42, 1_200), LogFile("b", 43, 300)]
+    assert bytes_between(files, PLACE, END) == 200 + 500
+    assert bytes_between(files, END, END) == 0
+    assert bytes_between(files, BinlogPosition(0, 7, 50), BinlogPosition(0, 41, 60)) == 10
+
+
+def test_a_state_of_a_newer_program_is_not_shown():
+    assert read_state('{"version": 99}') is None
+    assert StoredTimeline.of(read_state(None)).text(Ts(PLACE.number)) == "binlog.000042:1000"
+    assert StoredTimeline().time_ms(Ts(PLACE.number)) is None
