@@ -105,7 +105,7 @@ class LogInMemory:
         self._log, self._lost_after = log, list(lost_after)
         self.dumps = []
 
-    def __call__(self, _settings, file, position):
+    def __call__(self, _settings, _server, file, position):
         self.dumps.append((file, position))
         return _Dump(self._sent(int(file.rpartition(".")[2]), position), self._lost_after.pop(0) if self._lost_after else None)
 

@@ -31,15 +31,18 @@ _ANNOTATED: Final = 2
 
 
 class Dump:
-    """A dump from a position on. Events come until it is closed, or the server ends it. Errors: those of ``connect``, and "server_ids"."""
+    """A dump from a position on. Events come until it is closed, or the server ends it.
 
-    def __init__(self, settings: BinlogSettings, file_name: str, position: int) -> None:
+    ``server``: its identity as ``Server.identity`` gives it; '' is not compared. Errors: those of ``connect``, and "other_server".
+    """
+
+    def __init__(self, settings: BinlogSettings, server: str, file_name: str, position: int) -> None:
         self._settings, self._at = settings, f"{file_name}:{position}"
         self._session = connect(settings)
         try:
-            self.server_id = _lock_server_id(self._session, settings)
-            _register(self._session, settings, self.server_id)
             is_mariadb = "mariadb" in str(self._session.get_server_info()).lower()
+            self.server_id = _begin_session(self._session, settings, server, "@@server_id" if is_mariadb else "@@server_uuid")
+            _register(self._session, settings, self.server_id)
             head = struct.pack("<BIHI", COM_BINLOG_DUMP, position, _ANNOTATED if is_mariadb else 0, self.server_id)
             _send(self._session, head + file_name.encode())
         except BaseException as error:
@@ -73,7 +76,8 @@ class Dump:
         self._session._force_close()  # noqa: SLF001 - close() would send a command, which a dump takes none of
 
 
-def _lock_server_id(session: Any, settings: BinlogSettings) -> int:
+def _begin_session(session: Any, settings: BinlogSettings, server: str, identity: str) -> int:
+    """Check which server it is, and return a server id that is free; the session holds it until it ends."""
     first, last = settings.server_ids
     ids = list(range(first, last + 1))
     random.shuffle(ids)
@@ -81,8 +85,17 @@ def _lock_server_id(session: Any, settings: BinlogSettings) -> int:
         cursor.execute(_VARIABLES)
         cursor.execute(_OWN_UUID)
         for server_id in ids:
-            cursor.execute("SELECT GET_LOCK(%s, 0)", (f"applier.server_id.{server_id}",))
-            if cursor.fetchone()[0] == 1:
+            cursor.execute(f"SELECT GET_LOCK(%s, 0), {identity}", (f"applier.server_id.{server_id}",))
+            is_free, answering = cursor.fetchone()
+            if server and str(answering) != server:
+                raise SourceError(
+                    "another server answers than the one whose binlog is read",
+                    kind="other_server",
+                    expected=server,
+                    answers=str(answering),
+                    address=address_of(settings),
+                )
+            if is_free == 1:
                 return server_id
     raise SourceError(
         "all server ids for reading the binlog are in use",

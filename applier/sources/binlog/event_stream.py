@@ -15,15 +15,15 @@ class EventStream:
     """Reads from the number ``place`` on; connects when it is made. Not thread-safe, but ``close`` ends a ``read`` of another thread.
 
     ``bodies``: whether the content of all events is wanted. Without, ``data`` is None for those that say nothing about groups, and their
-    checksums are not compared.
+    checksums are not compared. ``server``: its identity; SourceError "other_server" if another one answers.
     """
 
-    def __init__(self, settings: BinlogSettings, base_name: str, place: int, *, bodies: bool) -> None:
+    def __init__(self, settings: BinlogSettings, base_name: str, place: int, *, bodies: bool, server: str = "") -> None:
         position = BinlogPosition.of(place)
         self._patience_s = settings.unreachable_after_s
         self._at = position.text(base_name)
         self._framing = Framing(base_name, place, bodies=bodies)
-        self._dump = Dump(settings, file_name(base_name, position.file), position.position)
+        self._dump = Dump(settings, server, file_name(base_name, position.file), position.position)
         self._heard_s = time.monotonic()
         self._given_back: list[BinlogEvent] = []
 

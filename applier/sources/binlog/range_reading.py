@@ -5,6 +5,7 @@ A connection that is lost is opened again at the last boundary: what was given o
 
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from applier.model.errors import SourceError
@@ -29,15 +30,18 @@ _BEGIN_LATER: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
 class Log:
-    """Whose log is read, and where transactions were prepared that are committed later."""
+    """Whose log is read (``server``: its identity), and where transactions were prepared that are committed later."""
 
-    def __init__(self, settings: BinlogSettings, base_name: str, prepared: Mapping[str, tuple[int, ...]]) -> None:
-        self.settings, self.base_name, self.prepared = settings, base_name, prepared
+    settings: BinlogSettings
+    base_name: str
+    prepared: Mapping[str, tuple[int, ...]]
+    server: str
 
     def stream(self, place: int) -> EventStream:
         """Connect."""
-        return EventStream(self.settings, self.base_name, place, bodies=True)
+        return EventStream(self.settings, self.base_name, place, bodies=True, server=self.server)
 
     def text(self, place: int) -> str:
         """Name a place."""

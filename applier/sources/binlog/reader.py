@@ -13,7 +13,7 @@ from applier.sources.port import Record
 
 Found: TypeAlias = tuple[RangeId, list[Record] | SourceError]
 
-_idle: Final[dict[BinlogSettings, EventStream]] = {}
+_idle: Final[dict[tuple[BinlogSettings, str], EventStream]] = {}
 """The connections of this process that nobody reads with."""
 
 
@@ -21,18 +21,20 @@ _idle: Final[dict[BinlogSettings, EventStream]] = {}
 class BinlogRangeReader:
     """Implements ``RangeReader``.
 
-    ``prepared``: for each xid where it was prepared, ascending, as far as a commit may still be read.
+    ``prepared``: for each xid where it was prepared, ascending, as far as a commit may still be read. ``server``: its identity; a range
+    fails with "other_server" where another one answers.
     """
 
     settings: BinlogSettings = field(repr=False)
     base_name: str
     prepared: Mapping[str, tuple[int, ...]]
+    server: str = ""
 
     def read(self, ranges: Sequence[RangeId]) -> Iterator[Found]:
         """Yield the ranges' records, one range after another."""
-        log = Log(self.settings, self.base_name, self.prepared)
+        log = Log(self.settings, self.base_name, self.prepared, self.server)
         # Taken out while it is used: a caller that has not finished an earlier call gets another one.
-        stream = _idle.pop(self.settings, None)
+        stream = _idle.pop((self.settings, self.server), None)
         failure: SourceError | None = None
         try:
             for wanted in sorted(ranges, key=lambda each: each.start):
@@ -55,7 +57,7 @@ class BinlogRangeReader:
     def _keep(self, stream: EventStream | None) -> None:
         if stream is None:
             return
-        former = _idle.pop(self.settings, None)
+        former = _idle.pop((self.settings, self.server), None)
         if former is not None:
             former.close()
-        _idle[self.settings] = stream
+        _idle[self.settings, self.server] = stream
