@@ -82,7 +82,7 @@ SELECT token, host, process FROM applier.owner_session WHERE name = :name;
 DELETE FROM applier.owner_session WHERE name = :name AND token = :token;
 
 -- ledger_read: all DDLs that began, are done or were skipped
-SELECT ddl_ts, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error
+SELECT ddl_ts, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error, time_ms, session
 FROM applier.ddl_ledger WHERE name = :name;
 
 -- ledger_recent: the newest DDLs, with the beginning of their texts
@@ -96,23 +96,26 @@ SELECT ddl_ts, schema_name, table_name, touches, state FROM applier.ddl_ledger W
 SELECT ddl_ts, schema_name, table_name, touches, state FROM applier.ddl_ledger WHERE name = :name AND ddl_ts IN :times;
 
 -- ledger_statements: the texts of upstream's DDLs (what a skipped one made, upstream has too)
-SELECT ddl_ts, schema_name, table_name, ddl_type, query FROM applier.ddl_ledger WHERE name = :name AND state <> 'intent';
+SELECT ddl_ts, schema_name, table_name, ddl_type, query, time_ms, session FROM applier.ddl_ledger
+WHERE name = :name AND state <> 'intent';
 
 -- ledger_intents: the DDLs that began and did not end, also those that run beside the rows
-SELECT ddl_ts, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error
+SELECT ddl_ts, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error, time_ms, session
 FROM applier.ddl_ledger WHERE name = :name AND state IN ('intent', 'background');
 
 -- ledger_intent: before a DDL runs
 INSERT INTO applier.ddl_ledger
-(name, ddl_ts, identity_hash, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error)
+(name, ddl_ts, identity_hash, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error,
+time_ms, session)
 VALUES (:name, :ddl_ts, :identity_hash, :schema_name, :table_name, :touches, :ddl_type, :query, :state, :before_state,
-UTC_TIMESTAMP(6), NULL, '');
+UTC_TIMESTAMP(6), NULL, '', :time_ms, :session);
 
 -- ledger_settled: a DDL that is done or skipped without an intent before it
 INSERT INTO applier.ddl_ledger
-(name, ddl_ts, identity_hash, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error)
+(name, ddl_ts, identity_hash, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error,
+time_ms, session)
 VALUES (:name, :ddl_ts, :identity_hash, :schema_name, :table_name, :touches, :ddl_type, :query, :state, '',
-UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), '');
+UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), '', :time_ms, :session);
 
 -- ledger_end: an intent becomes done or skipped
 UPDATE applier.ddl_ledger SET state = :state, ended_at = UTC_TIMESTAMP(6), error = ''

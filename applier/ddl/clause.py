@@ -97,6 +97,12 @@ CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
                 "ROW_FORMAT, KEY_BLOCK_SIZE, COMPRESSION, ENCRYPTION, INSERT_METHOD, UNION, DELAY_KEY_WRITE, PACK_KEYS, CHECKSUM, "
                 "TABLE_CHECKSUM, AVG_ROW_LENGTH, MIN_ROWS, MAX_ROWS, AUTOEXTEND_SIZE, SECONDARY_ENGINE, CONNECTION, PASSWORD",
             ),
+            *_all(
+                _D.DROP,
+                _E.VALUE,
+                _NO_EFFECT,
+                "TRANSACTIONAL, PAGE_CHECKSUM, PAGE_COMPRESSED, PAGE_COMPRESSION_LEVEL, ENCRYPTED, ENCRYPTION_KEY_ID",
+            ),
             *_all(_D.DROP, _E.VALUE, _STATISTICS, "STATS_PERSISTENT, STATS_AUTO_RECALC, STATS_SAMPLE_PAGES"),
             *_all(_D.TIDB, _E.VALUE, _STATISTICS, "STATS_BUCKETS, STATS_TOPN, STATS_SAMPLE_RATE, STATS_COL_CHOICE, STATS_COL_LIST"),
             *_all(
@@ -125,7 +131,7 @@ CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
             Clause("KEY_BLOCK_SIZE", _D.DROP, _E.VALUE, _NO_EFFECT),
             Clause("WITH PARSER", _D.DROP, _E.VALUE, "TiDB has other parsers"),
             *_ATTRIBUTES,
-            *_all(_D.VISIBILITY, _E.WORDS, "the keyword differs", "VISIBLE, INVISIBLE"),
+            *_all(_D.VISIBILITY, _E.WORDS, "the keyword differs", "VISIBLE, INVISIBLE, IGNORED, NOT IGNORED"),
             *_all(_D.TIDB, _E.WORDS, _NOT_UPSTREAM, "CLUSTERED, NONCLUSTERED, GLOBAL, LOCAL"),
             *_all(_D.TIDB, _E.VALUE, _NOT_UPSTREAM, "PRE_SPLIT_REGIONS, ADD_COLUMNAR_REPLICA_ON_DEMAND"),
             *_all(_D.DROP, _E.VALUE, _LOCKING, "ALGORITHM, LOCK"),
@@ -158,13 +164,19 @@ CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
         ),
         ClausePlace.SCHEMA: (
             *_CHARSETS,
-            Clause("ENCRYPTION", _D.DROP, _E.VALUE, _NO_EFFECT),
+            *_all(_D.DROP, _E.VALUE, _NO_EFFECT, "ENCRYPTION, DEFAULT ENCRYPTION"),
             Clause("PLACEMENT POLICY", _D.TIDB, _E.VALUE, _NOT_UPSTREAM),
             Clause("SET TIFLASH REPLICA", _D.TIDB, _E.REST, _NOT_UPSTREAM),
         ),
     }
 )
 """Where two clauses of one place could begin at one word, the longer one counts."""
+
+
+KEPT_OF_MYSQL: Final = frozenset(
+    {"CHECK", "REFERENCES", "WITH PARSER", "LINEAR", "SUBPARTITION BY", "CACHE", "NOCACHE", "COMPACT", "ATTRIBUTES", "GLOBAL", "LOCAL"}
+)
+"""Clauses that a MySQL or MariaDB upstream acts on, or that mean something else there: they stay. So do its checks and FULLTEXT indexes."""
 
 
 class ElementDecision(NamedTuple):

@@ -4,7 +4,7 @@ Words count as clauses only where one may stand: names, strings, comments, types
 not with a cursor: what it yields are places to edit, and a clause that is none after all must cost nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from applier.ddl.clause import CLAUSES, Clause, ClausePlace, Decision, Extent
@@ -14,10 +14,8 @@ from applier.ddl.tree import Span
 
 # BTREE is not among them: it stays, because it is what every server makes anyway.
 _KINDS: Final = frozenset({"HASH", "RTREE", "HYPO", "INVERTED"})
-_VISIBILITY: Final = {
-    "VISIBLE": "/*!80000 VISIBLE */ /*M!100600 NOT IGNORED */",
-    "INVISIBLE": "/*!80000 INVISIBLE */ /*M!100600 IGNORED */",
-}
+_VISIBLE, _INVISIBLE = "/*!80000 VISIBLE */ /*M!100600 NOT IGNORED */", "/*!80000 INVISIBLE */ /*M!100600 IGNORED */"
+_VISIBILITY: Final = {"VISIBLE": _VISIBLE, "INVISIBLE": _INVISIBLE, "NOT IGNORED": _VISIBLE, "IGNORED": _INVISIBLE}
 """Each server executes the comment with its keyword (MariaDB ignores versions from 50700 to 99999, TiDB executes them)."""
 
 
@@ -36,10 +34,11 @@ _CLAUSES: Final = {place: _by_first_word(place) for place in ClausePlace}
 class ClauseReader:
     """The tokens of one statement, as places of clauses."""
 
-    __slots__ = ("_closing", "_words", "tokens")
+    __slots__ = ("_closing", "_kept", "_words", "tokens")
 
-    def __init__(self, tokens: Sequence[Token]) -> None:
-        self.tokens = tokens
+    def __init__(self, tokens: Sequence[Token], kept: Collection[str] = ()) -> None:
+        """``kept``: words of clauses that stay, whatever is decided about them for TiDB."""
+        self.tokens, self._kept = tokens, kept
         self._words = [token.keyword for token in tokens]
         self._closing: dict[int, int] = {}
         opened = list[int]()
@@ -101,6 +100,8 @@ class ClauseReader:
 
     def _decided(self, clause: Clause, first: int, last: int, *, alters: bool) -> Iterator[Mark]:
         match clause.decision:
+            case _ if clause.words in self._kept:
+                return
             case Decision.KEEP:
                 return
             case Decision.DROP:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from applier.ddl.adaptation import is_impossible, is_left_out
-from applier.ddl.clause import ClausePlace
+from applier.ddl.clause import KEPT_OF_MYSQL, ClausePlace
 from applier.ddl.clause_reader import ClauseReader
 from applier.ddl.edit import Action, Edit, Mark, edited, list_edits
 from applier.ddl.parser import parse
@@ -45,14 +45,28 @@ def without_ignored_clauses(query: str, ddl_type: int = 0, target: Target = UPST
     return edited(query, _Definition(tree, target, keeps_fulltext=ddl_type == ADD_FULLTEXT_INDEX).edits())
 
 
+def in_words_of(target: Target, query: str) -> str:
+    """Return a statement of MySQL or MariaDB in words that the sink's server understands; '' if it only makes what that cannot have.
+
+    Unlike TiDB, upstream acts on its checks, FULLTEXT indexes and subpartitions, so they stay. How tables are stored is the sink's.
+    """
+    try:
+        tree = parse(query)
+    except DdlSyntaxError:
+        return query
+    if isinstance(tree.node, IndexStatement) and is_left_out(tree, tree.node, target):
+        return ""
+    return edited(query, _Definition(tree, target, keeps_fulltext=True, is_of_mysql=True).edits())
+
+
 class _Definition:
     """Finds the edits of one statement."""
 
-    __slots__ = ("_keeps_fulltext", "_reader", "_target", "_tree")
+    __slots__ = ("_is_of_mysql", "_keeps_fulltext", "_reader", "_target", "_tree")
 
-    def __init__(self, tree: Tree, target: Target, *, keeps_fulltext: bool) -> None:
-        self._tree, self._target, self._keeps_fulltext = tree, target, keeps_fulltext
-        self._reader = ClauseReader(tree.tokens)
+    def __init__(self, tree: Tree, target: Target, *, keeps_fulltext: bool, is_of_mysql: bool = False) -> None:
+        self._tree, self._target, self._keeps_fulltext, self._is_of_mysql = tree, target, keeps_fulltext, is_of_mysql
+        self._reader = ClauseReader(tree.tokens, KEPT_OF_MYSQL if is_of_mysql else ())
 
     def edits(self) -> Iterator[Edit]:
         """Yield the edits of the statement."""
@@ -102,7 +116,7 @@ class _Definition:
     def _clause(self, clause: AlterClause) -> Iterator[Mark]:
         first, last = clause.span
         match clause.kind:
-            case ClauseKind.DROP_CONSTRAINT | ClauseKind.ALTER_CONSTRAINT:
+            case ClauseKind.DROP_CONSTRAINT | ClauseKind.ALTER_CONSTRAINT if not self._is_of_mysql:
                 yield Mark(first, last, Action.DROP)
             # ADD goes with what it would have added.
             case ClauseKind.ADD if all(map(self._is_dropped, clause.elements)):
@@ -151,7 +165,7 @@ class _Definition:
             yield from self._reader.marks(ClausePlace.COLUMN, element.body, element.span[1])
 
     def _is_dropped(self, element: Element) -> bool:
-        if element.kind is ElementKind.CHECK or (element.index_kind == "FULLTEXT" and not self._keeps_fulltext):
+        if (element.kind is ElementKind.CHECK and not self._is_of_mysql) or (element.index_kind == "FULLTEXT" and not self._keeps_fulltext):
             return True
         return is_impossible(self._tree, element, self._target)
 
@@ -172,7 +186,7 @@ class _Definition:
         # After PARTITION and its name.
         yield from reader.marks(ClausePlace.PARTITION, first + 2, last)
         for at in range(first, last):
-            if reader.sees(at, "(", "SUBPARTITION"):
+            if reader.sees(at, "(", "SUBPARTITION") and not self._is_of_mysql:
                 yield Mark(at, reader.closing(at), Action.DROP)
 
     # Conditions, lists

@@ -46,6 +46,22 @@ def test_a_statement_that_was_not_understood_is_one_that_touches_everything(ledg
     assert key.touches is None
 
 
+def test_a_ddl_comes_back_with_its_time_and_its_session(ledger: Ledger, connection: Connection) -> None:
+    ddl = DdlEvent(
+        commit_ts=Ts(5),
+        schema="shop",
+        table="t",
+        query="TRUNCATE t",
+        ddl_type=11,
+        time_ms=1_600_000_000_123,
+        session=(("sql_mode", "PIPES_AS_CONCAT"), ("time_zone", "+05:30")),
+    )
+    ledger.intent(connection, identity(ddl), ddl, "")
+    assert ledger.intents(connection)[0].ddl == ddl
+    ledger.end(connection, identity(ddl), DdlState.DONE)
+    assert ledger.statements(connection) == [ddl]
+
+
 def test_more_timestamps_than_a_statement_takes_are_asked_in_several(
     ledger: Ledger, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

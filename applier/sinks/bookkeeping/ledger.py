@@ -35,11 +35,7 @@ class Ledger:
     def statements(self, connection: Connection) -> list[DdlEvent]:
         """Return upstream's statements, skipped ones too, by ts."""
         rows = connection.execute(self.bookkeeping.query("ledger_statements"), {"name": self.bookkeeping.name})
-        ddls = [
-            DdlEvent(commit_ts=Ts(int(ts)), schema=schema, table=table, query=query, ddl_type=kind)
-            for ts, schema, table, kind, query in rows
-        ]
-        return sorted(ddls, key=lambda ddl: ddl.commit_ts)
+        return sorted(map(_ddl, rows), key=lambda ddl: ddl.commit_ts)
 
     def since(self, connection: Connection, ts: Ts) -> list[LedgerKey]:
         """Return which DDLs the ledger has at or above ``ts``, without their texts."""
@@ -122,6 +118,8 @@ class Ledger:
             "touches": _touches_text(identity),
             "ddl_type": ddl.ddl_type,
             "query": ddl.query,
+            "time_ms": ddl.time_ms,
+            "session": json.dumps(ddl.session) if ddl.session else None,
         }
 
     def _key(self, identity: DdlIdentity) -> dict[str, Any]:
@@ -156,11 +154,22 @@ def _touches_text(identity: DdlIdentity) -> str:
     return json.dumps(None if identity.touches is None else sorted(identity.touches))
 
 
+def _ddl(row: Row[Any]) -> DdlEvent:
+    return DdlEvent(
+        commit_ts=Ts(int(row.ddl_ts)),
+        schema=row.schema_name,
+        table=row.table_name,
+        query=row.query,
+        ddl_type=row.ddl_type,
+        time_ms=None if row.time_ms is None else int(row.time_ms),
+        session=tuple((name, value) for name, value in json.loads(row.session or "[]")),
+    )
+
+
 def _entry(row: Row[Any]) -> LedgerEntry:
-    ts = Ts(int(row.ddl_ts))
-    ddl = DdlEvent(commit_ts=ts, schema=row.schema_name, table=row.table_name, query=row.query, ddl_type=row.ddl_type)
+    ddl = _ddl(row)
     return LedgerEntry(
-        identity=DdlIdentity(ts, ddl.name.fold(), _touches(row.touches)),
+        identity=DdlIdentity(ddl.commit_ts, ddl.name.fold(), _touches(row.touches)),
         ddl=ddl,
         state=DdlState(row.state),
         before=row.before_state,

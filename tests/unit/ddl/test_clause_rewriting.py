@@ -1,5 +1,6 @@
 """Clauses that TiDB ignores do not reach the sink; everything else does, byte by byte."""
 
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -65,6 +66,13 @@ def test_comments_of_mysql_are_code_and_those_of_mariadb_are_not() -> None:
     query = "CREATE TABLE t (a INT) /*!50100 ENGINE=MyISAM */ /*M!100100 PAGE_CHECKSUM=1 */ /*!99999 COMMENT='/*! x */' */"
     ddl = DdlEvent(commit_ts=Ts(1), schema="s", table="t", query=query, ddl_type=3)
     assert sink_statement(ddl).split() == ["CREATE", "TABLE", "t", "(a", "INT)", "ENGINE=InnoDB", "COMMENT='/*!", "x", "*/'"]
+
+
+def test_what_mysql_acts_on_stays_where_upstream_is_one() -> None:
+    query = "CREATE TABLE t (a INT CHECK (a > 0), b TEXT, FULLTEXT f (b) WITH PARSER ngram, CONSTRAINT c CHECK (a < 9)) ENGINE=MyISAM"
+    ddl = DdlEvent(commit_ts=Ts(1), schema="s", table="t", query=query, ddl_type=3, session=(("sql_mode", ""),))
+    assert sink_statement(ddl) == query.replace("MyISAM", "InnoDB")
+    assert sink_statement(replace(ddl, query="ALTER TABLE t DROP CONSTRAINT c")) == "ALTER TABLE t DROP CONSTRAINT c"
 
 
 def _rows() -> list[str]:

@@ -5,7 +5,7 @@ session still executes, and the text that makes a scratch table are the same.
 """
 
 from applier.ddl.adaptation import adapted
-from applier.ddl.clause_rewriting import without_ignored_clauses
+from applier.ddl.clause_rewriting import in_words_of, without_ignored_clauses
 from applier.ddl.collation import with_tidb_collations
 from applier.ddl.comment import as_tidb_reads
 from applier.ddl.target import UPSTREAM, Target
@@ -18,5 +18,9 @@ def sink_statement(ddl: DdlEvent, spelled: Spellings = NOTHING, target: Target =
 
     ``spelled``: its names as the sink spells them, as far as they exist. ``target``: what the server has.
     """
-    statement = with_tidb_collations(without_ignored_clauses(as_tidb_reads(ddl.query), ddl.ddl_type, target))
+    if ddl.session:
+        # A source that says what session a statement needs has written out everything else in its text.
+        statement = in_words_of(target, ddl.query)
+    else:
+        statement = with_tidb_collations(without_ignored_clauses(as_tidb_reads(ddl.query), ddl.ddl_type, target))
     return respelled(adapted(statement, target), ddl, spelled)

@@ -1,29 +1,25 @@
 """Sends one DDL to the server in the schema and at the time that upstream's session had."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
 import pymysql
 from sqlalchemy import Connection
-from sqlalchemy.exc import SQLAlchemyError
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl
 from applier.ddl.adaptation import indexes_by_name, left_out, without_missing_indexes
 from applier.ddl.comment import as_tidb_reads
 from applier.model.events import DdlEvent, FoldedName, TableName
-from applier.model.position import physical_ms
 from applier.sinks.mysql.ddl.rewrite import sink_statement
 from applier.sinks.mysql.ddl.schema_default import schema_as_upstreams
 from applier.sinks.mysql.ddl.server import index_names, target_of
 from applier.sinks.mysql.ddl.sessions import blockers
 from applier.sinks.mysql.ddl.spelling import spelled_in_sink
+from applier.sinks.mysql.ddl.upstream_session import upstream_session
 from applier.sinks.mysql.error_table import ErrorVerdict
 from applier.sinks.mysql.errors import code_of, meaning_of
 from applier.sinks.mysql.names import spellings
-from applier.sinks.mysql.queries import QUERIES
 from applier.sinks.mysql.quoting import quote_table
 from applier.sinks.mysql.session import driver_of, execute_text, read_bytes, transaction
 from applier.sinks.settings import Collations
@@ -99,7 +95,7 @@ def send(connection: Connection, ddl: DdlEvent, statement: str) -> list[int]:
     """
     parsed = parse_ddl(ddl)
     _enter(connection, ddl, parsed)
-    with _clock_of(connection, ddl):
+    with upstream_session(connection, ddl):
         try:
             return _execute(connection, statement)
         except pymysql.err.MySQLError as error:
@@ -130,25 +126,6 @@ def _rebuild(connection: Connection, statement: DdlStatement) -> None:
     for name in statement.needs:
         _log.info("rebuilding_table", extra={"table": str(name)})
         _execute(connection, f"ALTER TABLE {quote_table(name.schema, name.table)} FORCE")
-
-
-@contextmanager
-def _clock_of(connection: Connection, ddl: DdlEvent) -> Iterator[None]:
-    """Set the session's time to the commit's, so that CURRENT_TIMESTAMP defaults in old rows are upstream's."""
-    with transaction(connection):
-        connection.execute(QUERIES["timestamp_reset"])
-        # A timestamp of 0 would mean the server's clock.
-        if seconds := physical_ms(ddl.commit_ts) / 1000:
-            connection.execute(QUERIES["timestamp_set"], {"seconds": seconds})
-    try:
-        yield
-    except BaseException:
-        # A lost session has no time to reset, and the statement's error must come through.
-        with suppress(SQLAlchemyError, OSError), transaction(connection):
-            connection.execute(QUERIES["timestamp_reset"])
-        raise
-    with transaction(connection):
-        connection.execute(QUERIES["timestamp_reset"])
 
 
 def _execute(connection: Connection, statement: str) -> list[int]:

@@ -1,0 +1,72 @@
+"""The session in which a DDL runs: upstream's time, and the variables that upstream's session had, for the length of the statement."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Final
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from applier.model.events import DdlEvent
+from applier.model.position import physical_ms
+from applier.sinks.mysql.queries import QUERIES
+from applier.sinks.mysql.session import transaction
+from applier.sinks.mysql.session_variables import SQL_MODE
+
+_NO_AUTO_VALUE_ON_ZERO: Final = "NO_AUTO_VALUE_ON_ZERO"
+_TIMESTAMP: Final = "timestamp"
+
+
+@contextmanager
+def upstream_session(connection: Connection, ddl: DdlEvent) -> Iterator[None]:
+    """Give the session upstream's time and variables in the block, so that values that a DDL gives to old rows are upstream's."""
+    wanted = variables_of(ddl)
+    with transaction(connection):
+        before = _present(connection, wanted) if wanted else {}
+        _set(connection, wanted)
+        connection.execute(QUERIES["timestamp_reset"])
+        # A timestamp of 0 would mean the server's clock.
+        if seconds := time_of(ddl):
+            connection.execute(QUERIES["timestamp_set"], {"seconds": seconds})
+    try:
+        yield
+    except BaseException:
+        # A lost session has nothing to restore, and the statement's error must come through.
+        with suppress(SQLAlchemyError, OSError):
+            _restore(connection, before)
+        raise
+    _restore(connection, before)
+
+
+def _present(connection: Connection, names: Iterable[str]) -> dict[str, str]:
+    rows = connection.execute(QUERIES["session_variables"], {"names": list(names)})
+    return {str(name).casefold(): str(value) for name, value in rows}
+
+
+def _set(connection: Connection, values: Mapping[str, str | int]) -> None:
+    for name, value in values.items():
+        connection.execute(QUERIES[f"set_{name}"], {"value": value})
+
+
+def _restore(connection: Connection, before: Mapping[str, str | int]) -> None:
+    with transaction(connection):
+        connection.execute(QUERIES["timestamp_reset"])
+        _set(connection, before)
+
+
+def variables_of(ddl: DdlEvent) -> dict[str, str | int]:
+    """Return the variables of the session that a DDL sets beside its time, each with the value that the sink needs."""
+    found = {name: value for name, value in ddl.session if name != _TIMESTAMP}
+    if "sql_mode" in found:
+        # What upstream's modes make of a statement is added to the modes that let the sink take what upstream has taken. Its numbers
+        # for a new AUTO_INCREMENT column must be upstream's.
+        ours = [mode for mode in SQL_MODE.split(",") if mode != _NO_AUTO_VALUE_ON_ZERO]
+        found["sql_mode"] = ",".join(filter(None, (*ours, str(found["sql_mode"]))))
+    return found
+
+
+def time_of(ddl: DdlEvent) -> float:
+    """Return when a DDL ran upstream, in seconds since the epoch; 0: not known."""
+    if exact := dict(ddl.session).get(_TIMESTAMP):
+        return float(exact)
+    return (physical_ms(ddl.commit_ts) if ddl.time_ms is None else ddl.time_ms) / 1000
