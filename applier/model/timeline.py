@@ -27,3 +27,31 @@ class Timeline(Protocol):
 def moment_of(time_ms: int) -> datetime:
     """Return a time in milliseconds as an aware datetime in UTC, exact to the millisecond (a float would not be)."""
     return EPOCH + time_ms * MILLISECOND
+
+
+class _Digits:
+    """Timestamps of which nothing but the digits is known."""
+
+    def time_ms(self, _ts: Ts) -> int | None:
+        """Return None."""
+        return None
+
+    def text(self, ts: Ts) -> str:
+        """Return the digits."""
+        return str(ts)
+
+
+DIGITS: Final[Timeline] = _Digits()
+"""What is known of timestamps before a source is open."""
+
+
+def moment_at(ts: Ts, timeline: Timeline) -> datetime | None:
+    """Return when it was; None where there is no timestamp, or its time is not known."""
+    time_ms = timeline.time_ms(ts) if ts else None
+    return None if time_ms is None else moment_of(time_ms)
+
+
+def iso_at(ts: Ts, timeline: Timeline) -> str | None:
+    """Return when it was as ISO 8601, for programs."""
+    moment = moment_at(ts, timeline)
+    return None if moment is None else moment.isoformat(timespec="milliseconds")

@@ -26,6 +26,7 @@ class ReplicaState:
         self.topics = TopicIdentity(components.source)
         self.quarantine = QuarantineRules(components.sink.quarantine, unreadable=settings.quarantined.unreadable)
         self.recovery = Recovery()
+        self.timeline = components.source.timeline
         self.contents: dict[RangeId, RangeContent] = {}
         """What the cached ranges hold."""
         self.repeats = RepeatLog()

@@ -29,6 +29,7 @@ from applier.spark.runner import SparkRunner
 from applier.spark.session import start_context, submitted_master
 from applier.telemetry.activity import LISTING, LOADING, LOCKING, OPENING
 from applier.telemetry.failing import Side
+from applier.telemetry.log import use_timeline
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import Watcher
@@ -82,6 +83,7 @@ def open_components(
 ) -> Iterator[Components]:
     """Open source, sink and runner for one run, and close them at the end of the block. ``watcher`` is told when Spark starts."""
     with open_source(settings, decoder_for(config)) as source, open_sink(sink_settings) as sink:
+        use_timeline(source.timeline)
         # Spark starts with the first range: a run that waits for the replica lock, or is refused, starts no JVM.
         runner = OnDemandRunner(lambda: _start_spark(config, source, watcher))
         try:

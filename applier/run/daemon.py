@@ -71,7 +71,9 @@ def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shu
         retries_noted(monitor),
         ExitStack() as stack,
     ):
-        endpoint = stack.enter_context(HttpEndpoint(config.http, monitor, SinkAccess(config.sink_settings())))
+        endpoint = stack.enter_context(
+            HttpEndpoint(config.http, monitor, SinkAccess(config.sink_settings(), lambda: monitor.state().timeline))
+        )
         # Inside of the endpoint, which says how the run ends, to pages that are open.
         stack.enter_context(_as_it_ends(shutdown, monitor))
         stack.callback(monitor.finish)

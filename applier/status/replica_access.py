@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 from sqlalchemy import Connection
 
 from applier.model.errors import RetryableSinkError
+from applier.model.timeline import DIGITS, Timeline
 from applier.sinks.bookkeeping.glance import Glance
 from applier.sinks.bookkeeping.pause_table import SqlPauseStore
 from applier.sinks.factory import bookkeeping_of, open_glance
@@ -51,11 +52,11 @@ class ReplicaAccess(Protocol):
 
 
 class SinkAccess:
-    """A ``ReplicaAccess`` that asks the sink itself."""
+    """A ``ReplicaAccess`` that asks the sink itself. ``timeline``: what the replica's timestamps mean, as far as that is known."""
 
-    def __init__(self, settings: SinkSettings) -> None:
+    def __init__(self, settings: SinkSettings, timeline: Callable[[], Timeline] = lambda: DIGITS) -> None:
         self._settings = settings
-        self._glance = Glance(bookkeeping_of(settings))
+        self._glance = Glance(bookkeeping_of(settings), timeline)
         self._asking = Lock()
         self._answers: dict[str, tuple[float, Document]] = {}
 

@@ -5,15 +5,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from applier import __version__
-from applier.model.position import NO_TS, Ts, datetime_of
+from applier.model.timeline import Timeline, iso_at
 from applier.telemetry.run_state import RunState, StreamView, lag_s
 from applier.telemetry.stall import Stall
 
 
 def run_document(state: RunState, *, unix_s: float, is_alive: bool) -> dict[str, Any]:
-    """Return the object. Timestamps are exact TSOs, each with its time; offsets are those of the next record."""
+    """Return the object. Timestamps are exact, each with its time; offsets are those of the next record."""
     # TSOs are integers of 59 bits and more: JavaScript and jq round them above 2**53, so each has its time beside it.
-    streams, counts = state.streams, state.counts
+    streams, counts, timeline = state.streams, state.counts, state.timeline
     return {
         "replica": state.replica,
         "version": __version__,
@@ -25,9 +25,10 @@ def run_document(state: RunState, *, unix_s: float, is_alive: bool) -> dict[str,
         "is_ready": state.is_ready,
         "uptime_s": round(unix_s - state.started_at_s, 1),
         "checkpoint_ts": state.checkpoint_ts,
-        "checkpoint_time": time_of(state.checkpoint_ts),
+        "checkpoint_time": iso_at(state.checkpoint_ts, timeline),
+        "checkpoint": timeline.text(state.checkpoint_ts),
         "watermark": state.watermark,
-        "watermark_time": time_of(state.watermark),
+        "watermark_time": iso_at(state.watermark, timeline),
         "lag_s": rounded(state.lag_s(unix_s)),
         "holding_stream": None if streams.holding is None else str(streams.holding),
         "stall": _stall(streams.stall),
@@ -47,7 +48,7 @@ def run_document(state: RunState, *, unix_s: float, is_alive: bool) -> dict[str,
         "ddls": counts.ddls,
         "rebuilds": counts.rebuilds,
         "retries": dict(state.retries),
-        "streams": {str(stream.status.stream): _stream(stream, unix_s) for stream in streams.each},
+        "streams": {str(stream.status.stream): _stream(stream, unix_s, timeline) for stream in streams.each},
     }
 
 
@@ -69,13 +70,8 @@ def iso_of(unix_s: float | None) -> str | None:
     return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="milliseconds") if unix_s else None
 
 
-def time_of(ts: Ts) -> str | None:
-    """Return the upstream's clock at a TSO as ISO 8601; None where there is no timestamp."""
-    return None if ts == NO_TS else datetime_of(ts).isoformat(timespec="milliseconds")
-
-
 def rounded(seconds: float | None) -> float | None:
-    """Round to milliseconds, which is what a TSO knows."""
+    """Round to milliseconds, which is what a timestamp knows."""
     return None if seconds is None else round(seconds, 3)
 
 
@@ -85,17 +81,17 @@ def _stall(stall: Stall | None) -> dict[str, Any] | None:
     return {"stream": str(stall.stream), "resolved_ts": stall.resolved_ts, "silent_s": rounded(stall.silent_s)}
 
 
-def _stream(stream: StreamView, unix_s: float) -> dict[str, Any]:
+def _stream(stream: StreamView, unix_s: float, timeline: Timeline) -> dict[str, Any]:
     status = stream.status
     return {
         "next_offset": status.next_offset,
         "read_offset": status.read_offset,
         "end_offset": status.end_offset,
         "resolved_ts": status.resolved_ts,
-        "resolved_time": time_of(status.resolved_ts),
-        "lag_s": rounded(lag_s(status.resolved_ts, unix_s)),
+        "resolved_time": iso_at(status.resolved_ts, timeline),
+        "lag_s": rounded(lag_s(status.resolved_ts, unix_s, timeline)),
         "applied_ts": status.applied_ts,
-        "applied_time": time_of(status.applied_ts),
+        "applied_time": iso_at(status.applied_ts, timeline),
         "silent_s": rounded(stream.silent_s),
         "cached_bytes": status.cached_bytes,
         "cached_ranges": status.cached_ranges,

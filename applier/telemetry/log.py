@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TextIO, TypeAlias
 
-from applier.model.position import Ts, datetime_of
+from applier.model.position import Ts
+from applier.model.timeline import DIGITS, Timeline, moment_at
 from applier.spark.foreign_output import kafka_facts
 from applier.telemetry.foreign_text import LogWriter
 from applier.telemetry.log_event import LogEvent
@@ -62,7 +63,7 @@ class JsonFormatter(logging.Formatter):
             entry["traceback"] = self.formatException(record.exc_info)
         # The entry comes last: a fact must not replace time, level or event. ASCII, since a fact may hold bytes of a wrong
         # encoding.
-        return json.dumps(_facts(record) | entry, default=str)
+        return json.dumps(_spelled(_facts(record)) | entry, default=str)
 
 
 class StderrHandler(logging.StreamHandler[TextIO]):
@@ -140,6 +141,17 @@ def use_format(log_format: LogFormat) -> None:
         handler.setFormatter(JsonFormatter() if log_format == "json" else FactFormatter())
 
 
+class _Timestamps:
+    """What timestamps mean, in all lines of the process."""
+
+    timeline: Timeline = DIGITS
+
+
+def use_timeline(timeline: Timeline) -> None:
+    """Show from now on what the timestamps of this source mean. A process reads one source."""
+    _Timestamps.timeline = timeline
+
+
 def level_of(name: str) -> int:
     """Return the level of ``debug``, ``info``, ``warning`` or ``error``."""
     return logging.getLevelNamesMapping()[name.upper()]
@@ -174,8 +186,22 @@ def _facts(record: logging.LogRecord) -> dict[str, Any]:
     return {name: value for name, value in vars(record).items() if name not in _PLAIN_RECORD}
 
 
+def _is_ts(name: str, value: Any) -> bool:
+    return name.endswith("_ts") and isinstance(value, int) and value > 0
+
+
+def _spelled(facts: dict[str, Any]) -> dict[str, Any]:
+    """Add to each timestamp how commands take it, where that is not its number: ``checkpoint_position``."""
+    texts = {name: _Timestamps.timeline.text(value) for name, value in facts.items() if _is_ts(name, value)}
+    return facts | {f"{name.removesuffix('_ts')}_position": text for name, text in texts.items() if text != str(facts[name])}
+
+
 def _shown(name: str, value: Any) -> str:
-    if name.endswith("_ts") and isinstance(value, int) and value:
-        return f"{value} ({utc_text(datetime_of(Ts(value)))})"
+    if _is_ts(name, value):
+        spelled = _Timestamps.timeline.text(value)
+        moment = moment_at(Ts(value), _Timestamps.timeline)
+        known = [] if spelled == str(value) else [spelled]
+        known += [] if moment is None else [utc_text(moment)]
+        return f"{value} ({', '.join(known)})" if known else str(value)
     text = str(value)
     return repr(text) if not text or any(c.isspace() for c in text) else text

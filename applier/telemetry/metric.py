@@ -1,7 +1,7 @@
 """The metrics: every name with its meaning, and its samples for a state of the run.
 
 They are made at each scrape, from the frozen state: a cycle costs nothing, and a stream that is gone leaves no label behind.
-Prometheus' numbers are floats: timestamps are seconds of the upstream's clock here; exact TSOs are in the JSON status.
+Prometheus' numbers are floats: timestamps are seconds of the upstream's clock here; exact ones are in the JSON status.
 """
 
 import time
@@ -13,7 +13,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from applier import __version__
-from applier.model.position import Stream, Ts, physical_ms
+from applier.model.position import Stream, Ts
+from applier.model.timeline import Timeline
 from applier.telemetry.activity import PHASES
 from applier.telemetry.run_state import RunState, StreamView, lag_s
 from applier.telemetry.tally import ACTIVITIES, BOUNDS_S
@@ -42,10 +43,18 @@ def _one(value: Callable[[RunState, float], float | None]) -> Stated:
     return samples
 
 
-def _each(value: Callable[[StreamView, float], float | None]) -> Stated:
+class _Clocks(NamedTuple):
+    """Our time, and what the upstream's timestamps mean."""
+
+    unix_s: float
+    timeline: Timeline
+
+
+def _each(value: Callable[[StreamView, _Clocks], float | None]) -> Stated:
     def samples(state: RunState, unix_s: float) -> Iterator[Sample]:
+        clocks = _Clocks(unix_s, state.timeline)
         for stream in state.streams.each:
-            found = value(stream, unix_s)
+            found = value(stream, clocks)
             if found is not None:
                 yield _labels(stream.status.stream), float(found)
 
@@ -69,8 +78,9 @@ def _labels(stream: Stream) -> tuple[str, str]:
     return stream.topic, str(stream.partition)
 
 
-def _seconds(ts: Ts) -> float | None:
-    return physical_ms(ts) / 1000 if ts else None
+def _seconds(ts: Ts, timeline: Timeline) -> float | None:
+    time_ms = timeline.time_ms(ts) if ts else None
+    return None if time_ms is None else time_ms / 1000
 
 
 GAUGES: Final = (
@@ -100,13 +110,13 @@ GAUGES: Final = (
         "applier_checkpoint_timestamp_seconds",
         "checkpoint_ts as Unix time: every upstream transaction up to it is durable in the sink",
         (),
-        _one(lambda state, _: _seconds(state.checkpoint_ts)),
+        _one(lambda state, _: _seconds(state.checkpoint_ts, state.timeline)),
     ),
     Described(
         "applier_watermark_timestamp_seconds",
         "the watermark as Unix time: the smallest resolved_ts of all required streams",
         (),
-        _one(lambda state, _: _seconds(state.watermark)),
+        _one(lambda state, _: _seconds(state.watermark, state.timeline)),
     ),
     Described(
         "applier_lag_seconds",
@@ -132,13 +142,13 @@ GAUGES: Final = (
         "applier_stream_resolved_timestamp_seconds",
         "resolved_ts of the stream as Unix time",
         STREAM,
-        _each(lambda stream, _: _seconds(stream.status.resolved_ts)),
+        _each(lambda stream, clocks: _seconds(stream.status.resolved_ts, clocks.timeline)),
     ),
     Described(
         "applier_stream_lag_seconds",
         "seconds from the stream's resolved_ts, by the upstream's clock, to now",
         STREAM,
-        _each(lambda stream, unix_s: lag_s(stream.status.resolved_ts, unix_s)),
+        _each(lambda stream, clocks: lag_s(stream.status.resolved_ts, *clocks)),
     ),
     Described(
         "applier_stream_next_offset",

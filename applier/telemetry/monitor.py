@@ -74,6 +74,7 @@ class Monitor:
     def watch(self, replica: Watched) -> None:
         """Look at ``replica`` from now on."""
         self._replica = replica
+        self._update(timeline=replica.timeline)
 
     def enter(self, phase: str) -> None:
         """Show that the run is in ``phase`` from now on."""

@@ -4,6 +4,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from applier.coordinator import Coordinator
+from applier.model.timeline import Timeline
 from applier.sinks.progress import Progress
 from applier.telemetry.failing import Side
 from applier.telemetry.log_event import LogEvent
@@ -35,6 +36,11 @@ class Watched(Protocol):
     @property
     def progress(self) -> Progress:
         """The progress as it was read from the sink last."""
+        ...
+
+    @property
+    def timeline(self) -> Timeline:
+        """What its timestamps mean."""
         ...
 
 

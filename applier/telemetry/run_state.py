@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from applier.coordinator import StreamStatus
-from applier.model.position import NO_TS, Stream, Ts, physical_ms
+from applier.model.position import NO_TS, Stream, Ts
+from applier.model.timeline import DIGITS, Timeline
 from applier.telemetry.activity import STARTING
 from applier.telemetry.failing import Failing
 from applier.telemetry.stall import Stall
@@ -94,6 +95,8 @@ class RunState:
     """None until the run owns the replica."""
     checkpoint_ts: Ts = NO_TS
     watermark: Ts = NO_TS
+    timeline: Timeline = DIGITS
+    """What these timestamps mean."""
     counts: Counts = Counts()
     records_total: int = 0
     """Records up to the end offsets that were known at the start; 0 while that is not known."""
@@ -110,13 +113,14 @@ class RunState:
 
     def lag_s(self, unix_s: float) -> float | None:
         """Return how old the replica is; None before the first checkpoint."""
-        return lag_s(self.checkpoint_ts, unix_s)
+        return lag_s(self.checkpoint_ts, unix_s, self.timeline)
 
     def is_alive(self, now_s: float, limit_s: float) -> bool:
         """Return whether the run has made progress in the last ``limit_s``. A DDL takes as long as it takes: hours for a large table."""
         return self.ddl_since_s is not None or now_s - self.progress_s <= limit_s
 
 
-def lag_s(ts: Ts, unix_s: float) -> float | None:
-    """Return the seconds between the upstream's clock at ``ts`` and ours; None where there is no timestamp."""
-    return max(0.0, unix_s - physical_ms(ts) / 1000) if ts else None
+def lag_s(ts: Ts, unix_s: float, timeline: Timeline) -> float | None:
+    """Return the seconds between the upstream's clock at ``ts`` and ours; None where there is no timestamp, or its time is not known."""
+    time_ms = timeline.time_ms(ts) if ts else None
+    return None if time_ms is None else max(0.0, unix_s - time_ms / 1000)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from applier.coordinator import StreamStatus
 from applier.model.position import Offset, Stream, Ts
+from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.telemetry.run_state import Counts, RunState, StreamsView, StreamView
 
 NOON_S = 1_700_000_000
@@ -35,6 +36,7 @@ def stream_view(stream, ts, **changes):
 
 
 STATE = RunState(
+    timeline=TSO_TIMELINE,
     replica="orders",
     started_at_s=NOON_S - 100.0,
     phase="writing",

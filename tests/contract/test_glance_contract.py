@@ -11,6 +11,7 @@ from applier.model.rejected_event import EventPlace, KeptRecord, RejectedEvent
 from applier.sinks.bookkeeping import glance
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.write_outcome import WriteState
+from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.status.replica_access import FRESH_S, SinkAccess
 from tests.contract.replica_on_database import CREATE, DatabaseReplica, settings
 
@@ -20,7 +21,7 @@ HELD = RejectedEvent(
 
 
 def access_to(replica: DatabaseReplica) -> SinkAccess:
-    return SinkAccess(settings(replica.url))
+    return SinkAccess(settings(replica.url), lambda: TSO_TIMELINE)
 
 
 def test_the_newest_ddls_come_first_with_their_texts_and_exact_timestamps(replica: DatabaseReplica) -> None:

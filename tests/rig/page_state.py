@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from applier.model.errors import FatalSinkError, RetryableSinkError
 from applier.model.position import Offset, Stream, Ts
+from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.status.app import PageParts, StatusApp
 from applier.status.history import RecentHistory
 from applier.status.server import StatusServer
@@ -47,7 +48,7 @@ def state_of(lags_s, *, topic="tidb-shop", lag_s=None, stall=None, behind=0, **c
         "streams": StreamsView(each=each, holding=Stream(topic, oldest), stall=stall),
         "quarantined": 0,
     }
-    return RunState(**(wanted | changes))
+    return RunState(**({"timeline": TSO_TIMELINE} | wanted | changes))
 
 
 def small_lags(number, seed=3):

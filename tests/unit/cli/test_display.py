@@ -7,12 +7,14 @@ from rich.console import Console
 
 from applier.cli.display import PLAIN_INTERVAL_S, LiveObserver, PlainObserver, observer_for, summary
 from applier.model.position import NO_TS, Stream, Ts
+from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import SilentObserver
 from applier.telemetry.run_state import Counts, RunState, StreamsView
 
 CHECKPOINT = Ts(1_700_000_000_123 << 18)
 STATE = RunState(
+    timeline=TSO_TIMELINE,
     epoch=3,
     phase="writing",
     counts=Counts(records=1500, rows=1234, transactions=1, ddls=2),

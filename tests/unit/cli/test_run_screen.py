@@ -8,6 +8,7 @@ from rich.console import Console
 
 from applier.cli.run_screen import render_run
 from applier.model.position import Stream, Ts
+from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.telemetry.failing import Failing
 from applier.telemetry.run_state import Counts, Paused, RunState, StreamsView
 from applier.telemetry.stall import Stall
@@ -16,6 +17,7 @@ NOON_S = 1_700_000_000.0
 CHECKPOINT = Ts(1_700_000_000_123 << 18)
 WIDTHS = (80, 120)
 STATE = RunState(
+    timeline=TSO_TIMELINE,
     epoch=3,
     started_at_s=NOON_S - 7300,
     phase="writing",

@@ -16,6 +16,7 @@ from applier.sinks.factory import open_sink
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite.sink import SqliteSink
+from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.status import query as status_query
 from applier.status.app import StatusApp
 from applier.status.server import StatusServer
@@ -187,7 +188,7 @@ def test_a_sink_that_is_away_is_no_reason_not_to_ask_the_run(configured, capsys,
 
     monkeypatch.setattr(SqliteSink, "overview", away)
     failing = Failing(since_s=1_700_000_000.0, error="the database is away", error_class="RetryableSinkError", attempt=3)
-    live = RunState(replica="replica", failing=failing, checkpoint_ts=TS, progress_s=time.monotonic())
+    live = RunState(timeline=TSO_TIMELINE, replica="replica", failing=failing, checkpoint_ts=TS, progress_s=time.monotonic())
     with StatusServer("127.0.0.1", 0, StatusApp(lambda: live, 60)) as server:
         server.start()
         assert run(["status", "--config", configured(listen=server.address), "--json"]) == 3

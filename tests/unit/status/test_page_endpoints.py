@@ -8,6 +8,7 @@ import pytest
 
 from applier.model.errors import FatalSinkError
 from applier.model.position import Ts
+from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.status.app import PageParts, StatusApp
 from applier.status.caller import has_token, is_known_host, names_of
 from applier.status.end_notice import EndNotice
@@ -100,7 +101,7 @@ def test_the_token_pauses_and_resumes_and_the_caller_is_named():
 
 
 def state_at(rows, lag_s, unix_s):
-    return RunState(counts=Counts(rows=rows), checkpoint_ts=Ts(int((unix_s - lag_s) * 1000) << 18))
+    return RunState(timeline=TSO_TIMELINE, counts=Counts(rows=rows), checkpoint_ts=Ts(int((unix_s - lag_s) * 1000) << 18))
 
 
 def test_the_history_has_the_lag_and_the_rows_a_second_since_the_sample_before():

@@ -13,7 +13,10 @@ import stamina
 from stamina.instrumentation import get_on_retry_hooks, set_on_retry_hooks
 
 from applier.model.errors import RetryableSinkError
-from applier.telemetry.log import NOISY_LOGGERS, RepetitionFilter, StderrHandler, configure_logging, use_format, use_level
+from applier.model.position import Ts
+from applier.model.timeline import DIGITS
+from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.telemetry.log import NOISY_LOGGERS, RepetitionFilter, StderrHandler, configure_logging, use_format, use_level, use_timeline
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import SilentObserver
 from applier.telemetry.retries import retries_noted
@@ -28,7 +31,9 @@ def loggers_as_they_were():
     handlers, names = list(root.handlers), ("applier", *NOISY_LOGGERS)
     levels = {name: logging.getLogger(name).level for name in names}
     hooks = get_on_retry_hooks()
+    use_timeline(TSO_TIMELINE)
     yield
+    use_timeline(DIGITS)
     set_on_retry_hooks(hooks)
     root.handlers[:] = handlers
     for name, level in levels.items():
@@ -42,6 +47,27 @@ def test_a_log_line_holds_level_logger_message_and_sorted_facts(capsys):
     line = capsys.readouterr().err
     when = "2026-11-21 20:40:16.060Z"
     assert line.endswith(f"INFO applier.engine: checkpoint checkpoint_ts={TS} ({when}) nothing='' remedy='look at it' rows=5\n")
+
+
+class _Places:
+    """Timestamps that are places in a log: only the latest has a time."""
+
+    def time_ms(self, ts: Ts) -> int | None:
+        return 1_000 if ts > 50 else None
+
+    def text(self, ts: Ts) -> str:
+        return f"log.000001:{ts}"
+
+
+def test_a_timestamp_that_is_a_place_is_spelled_as_commands_take_it(capsys):
+    configure_logging(logging.INFO)
+    use_timeline(_Places())
+    logging.getLogger("applier.engine").info("a", extra={"checkpoint_ts": 100, "start_ts": 4, "none_ts": 0})
+    use_format("json")
+    logging.getLogger("applier.engine").info("a", extra={"checkpoint_ts": 100})
+    text, entry = capsys.readouterr().err.splitlines()
+    assert text.endswith(" a checkpoint_ts=100 (log.000001:100, 1970-01-01 00:00:01.000Z) none_ts=0 start_ts=4 (log.000001:4)")
+    assert json.loads(entry).items() >= {"checkpoint_ts": 100, "checkpoint_position": "log.000001:100"}.items()
 
 
 def test_a_log_line_begins_with_the_time_in_utc_whatever_the_zone_of_the_machine(capsys, monkeypatch):

@@ -8,6 +8,7 @@ import pytest
 
 from applier.model.position import NO_TS, Stream, Ts
 from applier.sinks.progress import Fence, Progress
+from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.telemetry.failing import Side
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import CHECKPOINT_LOG_S, Clock, Monitor, MonitorSettings
@@ -70,7 +71,7 @@ def world(caplog):
 
 def begun(world, *streams, ts=5):
     coordinator = FakeCoordinator(streams or (status(FEED, ts),), Ts(ts))
-    world.monitor.watch(SimpleNamespace(coordinator=coordinator, progress=progress(ts)))
+    world.monitor.watch(SimpleNamespace(coordinator=coordinator, progress=progress(ts), timeline=TSO_TIMELINE))
 
 
 def logged(world, message="checkpoint_advanced"):
@@ -216,7 +217,7 @@ def test_a_run_that_loses_its_replica_in_the_middle_of_an_update_is_not_ready_an
     begun(world)
     world.monitor.changed()
     assert world.monitor.state().is_ready
-    world.monitor.watch(SimpleNamespace(coordinator=LostMeanwhile((status(FEED, 5),)), progress=progress(5)))
+    world.monitor.watch(SimpleNamespace(coordinator=LostMeanwhile((status(FEED, 5),)), progress=progress(5), timeline=TSO_TIMELINE))
     world.monitor.changed()
     assert not world.monitor.state().is_ready
 

@@ -5,6 +5,8 @@ from dataclasses import FrozenInstanceError, replace
 import pytest
 
 from applier.model.position import NO_TS
+from applier.model.timeline import DIGITS
+from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.telemetry.run_state import RunState, lag_s
 from tests.builders.run_state import NOON_S, STATE, A
 
@@ -13,8 +15,9 @@ def test_the_lag_is_counted_from_the_upstreams_clock_and_is_never_negative():
     assert STATE.lag_s(NOON_S + 2.5) == 2.5
     assert STATE.lag_s(NOON_S - 10.0) == 0.0
     assert RunState().lag_s(NOON_S) is None
-    assert lag_s(A, NOON_S + 1.0) == 1.0
-    assert lag_s(NO_TS, NOON_S) is None
+    assert lag_s(A, NOON_S + 1.0, TSO_TIMELINE) == 1.0
+    assert lag_s(NO_TS, NOON_S, TSO_TIMELINE) is None
+    assert lag_s(A, NOON_S, DIGITS) is None
 
 
 @pytest.mark.parametrize(("ddl_since_s", "silent_s", "is_alive"), [(None, 60, True), (None, 61, False), (1.0, 1e6, True)])
