@@ -190,11 +190,11 @@ GROUPS = {
 """One table for each of them: its columns are read from the same row image."""
 
 
-def group_of(name: str, server: str) -> list[ColumnCase]:
-    """The columns of a group that a server has."""
-    return [case for case in GROUPS[name] if server in case.servers]
+def group_of(name: str, servers: frozenset[str]) -> list[ColumnCase]:
+    """The columns of a group that all of these servers have."""
+    return [case for case in GROUPS[name] if servers <= case.servers]
 
 
-def keys_of(server: str) -> list[ColumnCase]:
+def keys_of(servers: frozenset[str]) -> list[ColumnCase]:
     """The columns that can be a primary key, each of a table of its own."""
-    return [case for columns in GROUPS.values() for case in columns if case.is_key and server in case.servers]
+    return [case for columns in GROUPS.values() for case in columns if case.is_key and servers <= case.servers]

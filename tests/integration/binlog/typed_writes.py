@@ -22,12 +22,13 @@ class TypedTable:
     order: str = "id"
 
 
-def tables_of(server: str, schema: str) -> Iterator[tuple[str, TypedTable]]:
-    """Yield each table with the row image in which it is written."""
+def tables_of(servers: frozenset[str], schema: str) -> Iterator[tuple[str, TypedTable]]:
+    """Yield each table with the row image in which it is written. ``servers``: those that must have the types."""
     for image in IMAGES:
         for group in GROUPS:
-            yield image, _group_table(f"{group}_{image.lower()}".replace(" ", "_"), schema, group_of(group, server))
-    for number, case in enumerate(keys_of(server)):
+            if columns := group_of(group, servers):
+                yield image, _group_table(f"{group}_{image.lower()}".replace(" ", "_"), schema, columns)
+    for number, case in enumerate(keys_of(servers)):
         yield IMAGES[number % len(IMAGES)], _key_table(f"key_{number}", schema, case)
 
 
