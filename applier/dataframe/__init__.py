@@ -1,4 +1,4 @@
-"""The changelog as a DataFrame: ``spark.read.format("ticdc")`` and ``spark.readStream.format("ticdc")``, by PySpark's Python data sources.
+"""The changelog as a DataFrame: ``format("ticdc")`` reads topics, ``format("binlog")`` a server's binlog; by PySpark's Python data sources.
 
 The engine's decoder reads the records; nothing is applied, and no offset is stored anywhere but in a query's own checkpoint.
 Read ``changelog`` first: the columns of a row.
@@ -10,12 +10,13 @@ from importlib.util import find_spec
 
 from pyspark.sql import SparkSession
 
+from applier.dataframe.binlog_source import BinlogChangelogSource
 from applier.dataframe.source import ChangelogSource
 from applier.model.errors import ConfigError
 from applier.sources.kafka.settings import LOGGER as KAFKA_LOGGER
 from applier.spark.python_check import probe
 
-__all__ = ["ChangelogSource", "register"]
+__all__ = ["BinlogChangelogSource", "ChangelogSource", "register"]
 
 # Spark's planning process configures no logging: Python would print each of librdkafka's lines, hundreds while a broker is away. The
 # error that ends the reading has the cause.
@@ -23,20 +24,21 @@ KAFKA_LOGGER.addHandler(logging.NullHandler())
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format ``ticdc`` known to a session. ConfigError: pyarrow is missing, or Spark's workers have another Python."""
+    """Make the formats ``ticdc`` and ``binlog`` known to a session. ConfigError: pyarrow is missing, or Spark's workers have another Python."""
     if find_spec("pyarrow") is None:
         raise ConfigError(
-            "the format ticdc needs pyarrow", remedy='Install it on the driver and the executors: pip install "applier[dataframe]"'
+            "the formats ticdc and binlog need pyarrow", remedy='Install it on the driver and the executors: pip install "applier[dataframe]"'
         )
     # A session of Spark Connect has no context here: its server has the Python.
     context = getattr(spark, "sparkContext", None)
     if context is not None:
         _check_python(context.pythonExec)
-    spark.dataSource.register(ChangelogSource)
+    for source in (ChangelogSource, BinlogChangelogSource):
+        spark.dataSource.register(source)
 
 
 def _check_python(path: str) -> None:
     # Spark plans the reading in this Python too, and would report it as a stack of Java.
     if path != sys.executable and (found := probe(path)).problem:
         remedy = f"Set PYSPARK_PYTHON={sys.executable} in the environment before the session starts"
-        raise ConfigError("the Python of Spark's workers cannot read the format ticdc", remedy=remedy, python=path, cause=found.problem)
+        raise ConfigError("the Python of Spark's workers cannot read the formats ticdc and binlog", remedy=remedy, python=path, cause=found.problem)

@@ -1,4 +1,4 @@
-"""``spark.read.format("ticdc")`` and ``spark.readStream.format("ticdc")`` on a real Kafka. One Spark session for all tests."""
+"""The formats ``ticdc`` and ``binlog`` of ``spark.read`` and ``spark.readStream`` on real servers. One Spark session for all tests."""
 
 import importlib.util
 import json
@@ -17,6 +17,8 @@ from applier.dataframe import register
 from applier.spark.jvm import drop_dead_jvm
 from tests.builders.wire import column, head, integer_key, record, text
 from tests.rig.class_archive import use_class_archive
+from tests.rig.database import Kind
+from tests.rig.primary import own_primary
 from tests.rig.program import ROOT
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
@@ -265,3 +267,41 @@ def test_a_batch_that_is_repeated_has_the_same_rows_and_a_topic_that_was_created
     assert not list((tmp_path / "rows" / "_spark_metadata").glob("[0-9]*")), "the batch is not repeated with other records"
     example().land(spark, filled, str(tmp_path / "new"))
     assert spark.read.parquet(str(tmp_path / "new" / "rows")).count() == 12
+
+
+@pytest.fixture(scope="module")
+def primary():
+    with own_primary(Kind.MARIADB) as server:
+        yield server
+
+
+def sold(number):
+    return f"INSERT INTO frame.orders VALUES ({number}, 'n{number}', {number}.25)"
+
+
+def test_a_binlog_is_read_by_file_with_its_places_and_a_query_goes_on_behind_them(spark, primary, tmp_path):
+    primary.run("CREATE DATABASE frame", "CREATE TABLE frame.orders (id INT PRIMARY KEY, name VARCHAR(20), amount DECIMAL(10,2))")
+    start = primary.place()
+    primary.run(sold(1), "UPDATE frame.orders SET id = 9 WHERE id = 1", "FLUSH BINARY LOGS", sold(2), "DELETE FROM frame.orders")
+    options = {"url": primary.url, "start": start, "table": "frame.orders"}
+    frame = spark.read.format("binlog").options(**options).load()
+    assert frame.rdd.getNumPartitions() == 2
+    primary.run(sold(3))  # not of this frame
+    rows = frame.orderBy("commit_ts", "event").collect()
+    assert [(row.op, row.key, row.old_key) for row in rows] == [
+        ("insert", '{"id":1}', None),
+        ("update", '{"id":9}', '{"id":1}'),
+        ("insert", '{"id":2}', None),
+        ("delete", '{"id":2}', None),
+        ("delete", '{"id":9}', None),
+    ]
+    assert rows[1].after.asDict() == {"id": 9, "name": "n1", "amount": Decimal("1.25")}
+    assert start == f"{rows[0].file}:{rows[0].position}"
+    assert rows[0].gtid.startswith("0-1-")
+    assert abs((datetime.now(UTC) - rows[0].commit_time.replace(tzinfo=UTC)).total_seconds()) < 600
+    stream = spark.readStream.format("binlog").options(**options).load()
+    for expected in (6, 7):
+        query = stream.writeStream.format("parquet").option("checkpointLocation", f"{tmp_path}/c").option("path", f"{tmp_path}/rows")
+        query.trigger(availableNow=True).start().awaitTermination()
+        assert spark.read.parquet(f"{tmp_path}/rows").count() == expected
+        primary.run(sold(expected))

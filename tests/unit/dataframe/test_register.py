@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from applier.dataframe import ChangelogSource, register
+from applier.dataframe import BinlogChangelogSource, ChangelogSource, register
 from applier.model.errors import ConfigError
 
 
@@ -19,7 +19,7 @@ def session(python):
 def test_the_format_is_registered_where_the_workers_have_this_python_or_a_server_has_its_own(python):
     spark, registered = session(python)
     register(spark)
-    assert registered == [ChangelogSource]
+    assert registered == [ChangelogSource, BinlogChangelogSource]
 
 
 def test_another_python_of_the_workers_is_named_with_the_variable_that_is_set():
@@ -30,7 +30,7 @@ def test_another_python_of_the_workers_is_named_with_the_variable_that_is_set():
     named = caught.value.remedy.partition("PYSPARK_PYTHON=")[2].split()[0]
     spark, registered = session(named)
     register(spark)
-    assert registered == [ChangelogSource]
+    assert registered == [ChangelogSource, BinlogChangelogSource]
 
 
 def test_a_missing_pyarrow_is_named_with_the_extra(monkeypatch):
