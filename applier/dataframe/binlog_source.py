@@ -71,7 +71,7 @@ class BinlogChangelogSource(DataSource):
 
 
 def _reader(options: BinlogOptions, log: LogState) -> BinlogRangeReader:
-    return BinlogRangeReader(options.settings, log.base_name, {})
+    return BinlogRangeReader(options.settings, log.base_name, {}, log.identity)
 
 
 def _rows(options: BinlogOptions, schema: StructType, log: LogState) -> RangeRows:
