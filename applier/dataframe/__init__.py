@@ -24,10 +24,11 @@ KAFKA_LOGGER.addHandler(logging.NullHandler())
 
 
 def register(spark: SparkSession) -> None:
-    """Make the formats ``ticdc`` and ``binlog`` known to a session. ConfigError: pyarrow is missing, or Spark's workers have another Python."""
+    """Make the formats ``ticdc`` and ``binlog`` known to a session. ConfigError: no pyarrow, or the workers have another Python."""
     if find_spec("pyarrow") is None:
         raise ConfigError(
-            "the formats ticdc and binlog need pyarrow", remedy='Install it on the driver and the executors: pip install "applier[dataframe]"'
+            "the formats ticdc and binlog need pyarrow",
+            remedy='Install it on the driver and the executors: pip install "applier[dataframe]"',
         )
     # A session of Spark Connect has no context here: its server has the Python.
     context = getattr(spark, "sparkContext", None)
@@ -41,4 +42,5 @@ def _check_python(path: str) -> None:
     # Spark plans the reading in this Python too, and would report it as a stack of Java.
     if path != sys.executable and (found := probe(path)).problem:
         remedy = f"Set PYSPARK_PYTHON={sys.executable} in the environment before the session starts"
-        raise ConfigError("the Python of Spark's workers cannot read the formats ticdc and binlog", remedy=remedy, python=path, cause=found.problem)
+        message = "the Python of Spark's workers cannot read the formats ticdc and binlog"
+        raise ConfigError(message, remedy=remedy, python=path, cause=found.problem)

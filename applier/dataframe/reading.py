@@ -69,7 +69,8 @@ class RangeRows:
         except SourceError as error:
             if error.facts.get("kind") != "retention":
                 raise
-            raise SourceError(f"what was there was deleted before it was read: {error.message}", remedy=RETENTION_REMEDY, **error.facts) from error
+            message = f"what was there was deleted before it was read: {error.message}"
+            raise SourceError(message, remedy=RETENTION_REMEDY, **error.facts) from error
 
     def _arrow(self, batch: Sequence[Row]) -> Any:
         import pyarrow as pa  # noqa: PLC0415 - an extra: the other commands do without
