@@ -17,6 +17,8 @@ from applier.sources.binlog.event import (
     HEADER_BYTES,
     HEARTBEATS,
     IN_USE_FLAG,
+    MARIADB_GTID_LIST,
+    MARIADB_START_ENCRYPTION,
     ROTATE,
     BinlogEvent,
 )
@@ -32,6 +34,8 @@ _SIZE_AT: Final = 9
 _RESIDUE: Final = 0x2144DF1C
 """CRC-32 of any bytes followed by their own CRC-32."""
 _SMALLER: Final = "Set max_binlog_size to 1 GiB or less, and divide transactions of more than 3 GiB. Create the replica again from a dump"
+_REPEATED: Final = frozenset({FORMAT_DESCRIPTION, MARIADB_START_ENCRYPTION, MARIADB_GTID_LIST})
+"""What a dump repeats of the beginning of its file, without a position."""
 _SPECIAL: Final = frozenset({ROTATE, FORMAT_DESCRIPTION}) | HEARTBEATS
 
 
@@ -57,14 +61,16 @@ class Framing:
             raise self._failure
         events: list[BinlogEvent] = []
         try:
-            self._gather(events)
+            self._take_run(events)
+            while self._take_packet(events):
+                self._take_run(events)
         except SourceError as error:
             if not events:
                 raise
             self._failure = error
         return events
 
-    def _gather(self, events: list[BinlogEvent]) -> None:
+    def _take_run(self, events: list[BinlogEvent]) -> None:
         # The speed of the driver's scan. Everything in this one loop, in local names: 0.9 instead of 1.5 µs an event.
         buffer, append, unpack, unwanted = self.buffer, events.append, _HEAD.unpack_from, self._unwanted
         data, first, last, sequence, place = buffer.data, buffer.first, buffer.last, self._sequence, self.place
@@ -87,8 +93,6 @@ class Framing:
             append(BinlogEvent(kind, place, end, time_s, flags, content))
             first, place, sequence = stop, end, sequence + 1 & 0xFF
         buffer.first, self.place, self._sequence = first, place, sequence
-        if self._take_packet(events):
-            self._gather(events)
 
     def _take_packet(self, events: list[BinlogEvent]) -> bool:
         """Take one packet that the loop does not know what to do with, or that is wrong. False: more bytes are needed."""
@@ -136,7 +140,7 @@ class Framing:
             self._check_heartbeat(kind, log_pos)
         elif kind == ROTATE:
             begin = self._rotated(content, is_real=bool(time_s and log_pos), end=log_pos)
-        elif kind != FORMAT_DESCRIPTION or log_pos:
+        elif log_pos or kind not in _REPEATED:
             self._pass(size, log_pos)
         events.append(BinlogEvent(kind, begin, self.place, time_s, flags, None if kind in self._unwanted else content))
 

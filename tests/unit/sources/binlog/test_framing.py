@@ -152,3 +152,20 @@ def test_a_place_of_4_gib_is_refused():
 def test_without_bodies_only_what_tells_about_groups_is_kept():
     events, _ = framed(some_binlog().bytes(), bodies=False)
     assert {event.kind for event in events if event.data is None} == {kinds.TABLE_MAP, 23}
+
+
+def test_what_a_dump_repeats_of_an_encrypted_file_takes_no_place():
+    log = BinlogBytes()
+    log.end = 500
+    place = log.place
+    log.start().add(kinds.MARIADB_START_ENCRYPTION, bytes(17), is_in_file=False).transaction(1)
+    events, error = framed(log.bytes(), place=place)
+    assert error is None
+    assert events[2].begin == events[2].end == place
+
+
+def test_a_connection_that_nobody_has_read_for_long_holds_many_heartbeats():
+    log = BinlogBytes().start()
+    for _ in range(3000):
+        log.add(kinds.HEARTBEAT, b"bin.000001", is_in_file=False)
+    assert len(framed(log.bytes())[0]) == 3002
