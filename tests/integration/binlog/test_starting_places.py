@@ -1,0 +1,48 @@
+"""A new replica begins at a position, at a GTID set, now, or at the place of a dump."""
+
+import subprocess
+
+import pytest
+from sqlalchemy import make_url
+
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.sources.binlog.settings import BinlogSettings
+from tests.rig.binlog_replica import BinlogReplica
+from tests.rig.database import PASSWORD, USER
+from tests.rig.oltp import oltp_load
+from tests.rig.primary_comparison import differences_from, execute_history, tables_of
+
+pytestmark = pytest.mark.timeout(300)
+HISTORY = History(13, HistoryOptions(transactions=40))
+
+
+def command(program: str, url: str, *options: str) -> list[str]:
+    parsed = make_url(url)
+    return [program, f"--host={parsed.host}", f"--port={parsed.port}", f"--user={USER}", f"--password={PASSWORD}", *options]
+
+
+@pytest.mark.parametrize("start", ["position", "gtid", "now"])
+def test_a_new_replica_begins_where_it_is_told_to(primary, sqlite_sink, start):
+    place = {"position": primary.place(), "gtid": f"gtid:{primary.gtid()}", "now": "now"}[start]
+    replica = BinlogReplica(sqlite_sink, BinlogSettings(url=primary.url, start=place))
+    if start == "now":
+        replica.catch_up()
+    execute_history(primary, HISTORY)
+    replica.catch_up()
+    assert differences_from(primary, sqlite_sink, tables_of(HISTORY)) == []
+
+
+@pytest.mark.on_one_server("mariadb", reason="the client programs of the tests are MariaDB's")
+def test_a_replica_continues_a_dump_that_was_taken_under_load(primary, mariadb_sink, tmp_path):
+    execute_history(primary, HISTORY)
+    dump = tmp_path / "dump.sql"
+    with oltp_load(primary):
+        schemas = [name for (name,) in primary.ask("SHOW DATABASES") if name not in {"information_schema", "mysql", "performance_schema", "sys"}]
+        options = ["--single-transaction", "--master-data=2", "--hex-blob", "--databases", *schemas]
+        with dump.open("wb") as file:
+            subprocess.run(command("mariadb-dump", primary.url, *options), check=True, stdout=file, timeout=60)
+    with dump.open("rb") as file:
+        subprocess.run(command("mariadb", mariadb_sink), check=True, stdin=file, timeout=60)
+    replica = BinlogReplica(mariadb_sink, BinlogSettings(url=primary.url, start=f"dump:{dump}"))
+    replica.catch_up()
+    assert differences_from(primary, mariadb_sink, tables_of(HISTORY)) == []
