@@ -37,7 +37,9 @@ def test_a_replica_continues_a_dump_that_was_taken_under_load(primary, mariadb_s
     execute_history(primary, HISTORY)
     dump = tmp_path / "dump.sql"
     with oltp_load(primary):
-        schemas = [name for (name,) in primary.ask("SHOW DATABASES") if name not in {"information_schema", "mysql", "performance_schema", "sys"}]
+        schemas = [
+            name for (name,) in primary.ask("SHOW DATABASES") if name not in {"information_schema", "mysql", "performance_schema", "sys"}
+        ]
         options = ["--single-transaction", "--master-data=2", "--hex-blob", "--databases", *schemas]
         with dump.open("wb") as file:
             subprocess.run(command("mariadb-dump", primary.url, *options), check=True, stdout=file, timeout=60)

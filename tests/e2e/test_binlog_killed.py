@@ -1,0 +1,94 @@
+"""``kill -9`` of a daemon that follows a binlog, at random moments: after each the sink is the primary at one moment, then identical."""
+
+import random
+import time
+from contextlib import ExitStack
+
+import pytest
+
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.table_family import ACCOUNTS, WALLETS
+from applier.sinks.factory import open_sink
+from applier.sinks.ledger_entry import DdlState
+from applier.sinks.settings import SinkSettings
+from tests.rig.oltp import MONEY, TABLES, TOTAL, oltp_load
+from tests.rig.primary import own_primary
+from tests.rig.primary_comparison import differences_from
+from tests.rig.primary_history import happening, moments
+from tests.rig.program import daemon, run, write_binlog_config
+from tests.rig.totals import watching_totals
+from tests.rig.upstream import NAME, clear_sink, fence_of
+
+STARTING_SHARE = 0.25
+STARTING_S, INSIDE_S = 6.0, 0.25
+WINDOWS = 9
+ENDLESS = 10**9
+LOAD_DDLS = 1 + len(TABLES)
+"""The load makes its schema and its tables."""
+HISTORY = History(21, HistoryOptions(transactions=ENDLESS, ddl_share=0.1, live_rows=40))
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+
+
+def kill_somewhere(program, rng, url):
+    """Kill the driver while it starts, or some windows after it has begun to write, at any instant of the next one."""
+    windows, within_s = (0, STARTING_S) if rng.random() < STARTING_SHARE else (rng.randint(1, WINDOWS), INSIDE_S)
+    begun = fence_of(url)[1]
+    assert program.reaches(lambda: fence_of(url)[1] >= begun + windows), program.said()
+    time.sleep(rng.uniform(0, within_s))
+    assert program.kill(), program.said()
+
+
+def look(url):
+    """Return the checkpoint; 0 before there is one."""
+    with open_sink(SinkSettings(url=url, name=NAME)) as sink:
+        progress = sink.load() if fence_of(url)[0] else None
+        return 0 if progress is None else progress.checkpoint_ts
+
+
+def ddls_of(url):
+    with open_sink(SinkSettings(url=url, name=NAME)) as sink:
+        entries = sink.ledger()
+    assert {entry.state for entry in entries} <= {DdlState.DONE}
+    return [entry.ddl.commit_ts for entry in entries]
+
+
+@pytest.fixture
+def sink_url(request, databases, tmp_path):
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/replica.db"
+    url = databases.plain(request.param).url
+    clear_sink(url)
+    return url
+
+
+LONG = pytest.mark.soak(reason="each kill is a start of Spark: 12 s")
+
+
+@pytest.mark.parametrize(
+    ("sink_url", "number"),
+    [("sqlite", 4), pytest.param("sqlite", 50, marks=LONG), pytest.param("mariadb", 50, marks=LONG)],
+    indirect=["sink_url"],
+)
+def test_a_replica_of_a_binlog_outlives_kills_at_random_moments_and_no_money_is_torn(database_kind, sink_url, number, tmp_path):
+    rng, killed = random.Random(number), []
+    with ExitStack() as stack:
+        primary = stack.enter_context(own_primary(database_kind))
+        config = write_binlog_config(tmp_path, primary=primary.url, start=primary.place(), url=sink_url)
+        totals = stack.enter_context(watching_totals(sink_url, (ACCOUNTS, WALLETS), MONEY))
+        with oltp_load(primary, pause_s=0.05), happening(primary, HISTORY, steps_per_s=6) as history:
+            compared = stack.enter_context(moments(history, sink_url))
+            for _ in range(number):
+                killed.append(stack.enter_context(daemon(config)))
+                kill_somewhere(killed[-1], rng, sink_url)
+                # Every second time start again at once: a writer that the dead driver left may still be at work.
+                if len(killed) % 2:
+                    assert [program.orphans() for program in killed] == [[]] * len(killed)
+                    assert compared.wrong_at(look(sink_url)) == []
+                if len(killed) % 10 == 0:
+                    primary.rotate()
+        ended = run(config)
+        assert ended.code == 0, ended.stderr
+        assert differences_from(primary, sink_url, history.tables | {table.name: table for table in TABLES}) == []
+    assert len(ddls_of(sink_url)) == sum(len(piece.step.ddls) for piece in history.pieces) + LOAD_DDLS
+    assert [seen.torn(total) for seen, total in zip(totals, (HISTORY.money_total(), TOTAL), strict=True)] == [[], []]

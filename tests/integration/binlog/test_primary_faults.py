@@ -1,0 +1,141 @@
+"""What a primary may do to its replica: crash, rotate, purge, be cut off, be replaced. Nothing is lost, or the run says what is missing."""
+
+import time
+
+import pytest
+from sqlalchemy import make_url
+
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.model.errors import NeedsOperator
+from applier.sources.binlog.settings import BinlogSettings
+from tests.integration.tcp_proxy import proxy_to
+from tests.rig.binlog_replica import BinlogReplica
+from tests.rig.database import Kind
+from tests.rig.oltp import MONEY, TABLES, TOTAL, oltp_load
+from tests.rig.primary import own_primary
+from tests.rig.primary_comparison import differences_from, execute_history, tables_of
+from tests.rig.totals import watching_totals
+
+pytestmark = pytest.mark.timeout(300)
+HISTORY = History(14, HistoryOptions(transactions=30))
+LOAD_TABLES = {table.name: table for table in TABLES}
+CAUGHT_UP_S = 60
+APART_S = 3
+
+
+def replica_of(primary, url, **more):
+    return BinlogReplica(url, BinlogSettings(url=primary.url, start=primary.place(), unreachable_after_s=5, **more))
+
+
+def wait_for_replica(primary, replica, tables=LOAD_TABLES):
+    """Wait until a daemon has applied everything that a quiet primary holds; return what differs if it does not get there."""
+    give_up = time.monotonic() + CAUGHT_UP_S
+    while wrong := differences_from(primary, replica.url, tables):
+        if time.monotonic() > give_up:
+            return wrong
+        time.sleep(0.2)
+    return []
+
+
+@pytest.fixture(scope="module")
+def own(database_kind):
+    """A primary of this module's own: it may be killed."""
+    with own_primary(database_kind) as server:
+        yield server
+
+
+@pytest.fixture
+def mortal(own):
+    own.clear()
+    return own
+
+
+def test_a_daemon_follows_a_primary_that_crashes_under_load_and_rotates(mortal, sqlite_sink):
+    replica = replica_of(mortal, sqlite_sink)
+    with replica.following(), watching_totals(sqlite_sink, MONEY) as (money,):
+        with oltp_load(mortal) as load:
+            time.sleep(1)
+            mortal.database.crash()
+            mortal.rotate()
+            time.sleep(1)
+            mortal.database.restart()
+            before = load.committed
+            time.sleep(1)
+        assert load.committed > before
+        assert wait_for_replica(mortal, replica) == []
+    assert money.torn(TOTAL) == []
+
+
+def test_files_that_are_gone_stop_the_run_and_are_named(mortal, sqlite_sink):
+    replica = replica_of(mortal, sqlite_sink)
+    execute_history(mortal, HISTORY)
+    replica.catch_up()
+    first = mortal.files()[-1]
+    with oltp_load(mortal):
+        time.sleep(0.5)
+    mortal.purge()
+    with pytest.raises(NeedsOperator) as refused:
+        replica.catch_up()
+    assert first in str(refused.value)
+    assert refused.value.exit_code == 6
+
+
+def test_files_that_were_purged_after_they_were_applied_are_not_missed(mortal, sqlite_sink):
+    replica = replica_of(mortal, sqlite_sink)
+    execute_history(mortal, HISTORY)
+    mortal.rotate()
+    replica.catch_up()
+    mortal.purge()
+    with oltp_load(mortal):
+        time.sleep(0.5)
+    replica.catch_up()
+    assert differences_from(mortal, sqlite_sink, tables_of(HISTORY)) == []
+
+
+def test_a_daemon_continues_after_the_network_was_cut_in_the_middle_of_a_load(mortal, sqlite_sink):
+    where = make_url(mortal.url)
+    replica = replica_of(mortal, sqlite_sink)
+    with proxy_to(where.host, where.port) as proxy, oltp_load(mortal):
+        port = proxy.port
+        replica.moved(where.set(port=port).render_as_string(hide_password=False))
+        with replica.following():
+            time.sleep(1)
+            for _ in range(2):
+                proxy.close()
+                time.sleep(APART_S)
+                with proxy_to(where.host, where.port, own_port=port):
+                    time.sleep(2)
+            with proxy_to(where.host, where.port, own_port=port):
+                time.sleep(1)
+                # The load ends with the outer block; what it has written until now must arrive.
+                assert replica.progress().checkpoint_ts > 0
+    replica.moved(mortal.url)
+    replica.catch_up()
+    assert differences_from(mortal, sqlite_sink, LOAD_TABLES) == []
+
+
+def test_another_server_takes_the_place_of_the_primary_and_is_found_by_its_gtids(mortal, database_kind, sqlite_sink):
+    replica = replica_of(mortal, sqlite_sink)
+    with own_primary(database_kind, number=2) as other:
+        other.follow(mortal)
+        execute_history(mortal, HISTORY)
+        replica.catch_up()
+        with oltp_load(mortal):
+            time.sleep(0.5)
+        other.take_over(mortal)
+        other.run("UPDATE oltp.purses SET balance = balance + 1 WHERE id = 1", "UPDATE oltp.safes SET balance = balance - 1 WHERE id = 1")
+        replica.moved(other.url)
+        replica.catch_up()
+        assert differences_from(other, sqlite_sink, tables_of(HISTORY)) == []
+
+
+@pytest.mark.on_one_server("mysql", reason="MariaDB has GTIDs always")
+def test_without_gtids_another_server_stops_the_run(sqlite_sink):
+    with own_primary(Kind.MYSQL, "--gtid-mode=OFF --enforce-gtid-consistency=OFF") as first:
+        replica = replica_of(first, sqlite_sink)
+        execute_history(first, HISTORY)
+        replica.catch_up()
+        with own_primary(Kind.MYSQL, "--gtid-mode=OFF --enforce-gtid-consistency=OFF", number=2) as second:
+            replica.moved(second.url)
+            with pytest.raises(NeedsOperator):
+                replica.catch_up()
