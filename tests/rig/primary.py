@@ -6,6 +6,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
+import pymysql
 from sqlalchemy import make_url
 
 from applier.demo.simulator.mysql_oracle import connect, read_schemas
@@ -50,13 +51,13 @@ class Primary:
 
     def ask(self, query: str) -> Sequence[Sequence[Any]]:
         """Return the rows of a query."""
-        with closing(connect(self.url)) as connection, connection.cursor() as cursor:
-            cursor.execute(query)
-            return cursor.fetchall()
+        with closing(connect(self.url)) as connection:
+            return _rows(connection, query)
 
-    def place(self) -> str:
+    def place(self, connection: "pymysql.connections.Connection[Any] | None" = None) -> str:
         """Return the end of the binlog as ``FILE:POS``."""
-        ((file, position, *_),) = self.ask("SHOW MASTER STATUS" if self.kind is Kind.MARIADB else "SHOW BINARY LOG STATUS")
+        query = "SHOW MASTER STATUS" if self.kind is Kind.MARIADB else "SHOW BINARY LOG STATUS"
+        ((file, position, *_),) = self.ask(query) if connection is None else _rows(connection, query)
         return f"{file}:{position}"
 
     def gtid(self) -> str:
@@ -111,6 +112,12 @@ class Primary:
         ((code,),) = self.ask(f"SELECT {wait}('{gtid}', {CAUGHT_UP_S})")
         assert code == 0, f"the replica has not executed {gtid}"
         self.run(*(["STOP SLAVE", "RESET SLAVE ALL"] if self.kind is Kind.MARIADB else ["STOP REPLICA", "RESET REPLICA ALL"]))
+
+
+def _rows(connection: "pymysql.connections.Connection[Any]", query: str) -> Sequence[Sequence[Any]]:
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        return cursor.fetchall()
 
 
 def _address(database: Database) -> str:

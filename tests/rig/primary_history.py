@@ -5,13 +5,15 @@ whether a checkpoint includes it.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from threading import Event, Thread
 
+import pymysql
+
 from applier.demo.simulator.compare import DatabaseFacts, differences
 from applier.demo.simulator.history import History
-from applier.demo.simulator.mysql_oracle import MysqlOracle
+from applier.demo.simulator.mysql_oracle import MysqlOracle, connect
 from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.oracle import Oracle, open_oracle, read_facts
 from applier.demo.simulator.schema import Table
@@ -61,20 +63,20 @@ class PrimaryHistory:
 
     def _run(self) -> None:
         try:
-            with MysqlOracle(self._primary.url, prefix="") as upstream:
+            with MysqlOracle(self._primary.url, prefix="") as upstream, closing(connect(self._primary.url)) as connection:
                 for step in self._history:
                     if self._stopped.wait(self._pause_s):
                         return
                     for piece in pieces_of(step):
-                        begin = self._place()
+                        begin = self._place(connection)
                         upstream.execute(piece)
-                        self.pieces.append(Piece(piece, begin, self._place()))
+                        self.pieces.append(Piece(piece, begin, self._place(connection)))
                     self.tables = upstream.tables()
         except Exception as error:  # noqa: BLE001 - raised by stop
             self._errors.append(error)
 
-    def _place(self) -> int:
-        file, _, position = self._primary.place().rpartition(":")
+    def _place(self, connection: "pymysql.connections.Connection") -> int:
+        file, _, position = self._primary.place(connection).rpartition(":")
         return BinlogPosition(0, split_file_name(file)[1], int(position)).number
 
 
