@@ -5,7 +5,9 @@ The one place that knows which sources there are: a second one adds its settings
 
 from applier.planner.port import RowLookup
 from applier.selection import EVERYTHING, TableSelection
+from applier.sources.binlog.decoder import BINLOG, BinlogDecoder
 from applier.sources.binlog.settings import BinlogSettings
+from applier.sources.binlog.source import BinlogSource
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.claim_check.store import FsspecStore
 from applier.sources.kafka.client import KafkaSource
@@ -16,14 +18,15 @@ from applier.sources.open_protocol.large_row import WholeRowSources
 from applier.sources.port import Decoder, RangeReader, Source
 
 
-def open_source(settings: KafkaSettings | BinlogSettings, decoder: Decoder = OPEN_PROTOCOL) -> Source:
+def open_source(settings: KafkaSettings | BinlogSettings, decoder: Decoder | None = None) -> Source:
     """Make the source. ConfigError if a property is refused; it connects when it is first asked.
 
-    ``decoder``: of ``decoder_of``. The default one is for commands that apply nothing: it refuses rows that were too large for Kafka.
+    ``decoder``: of ``decoder_of`` or ``binlog_decoder``. None is for commands that apply nothing: rows that were too large for Kafka are
+    refused.
     """
     if isinstance(settings, BinlogSettings):
-        raise NotImplementedError
-    return KafkaSource(settings, decoder)
+        return BinlogSource(settings, decoder or BINLOG)
+    return KafkaSource(settings, decoder or OPEN_PROTOCOL)
 
 
 def range_reader(settings: KafkaSettings) -> RangeReader:
@@ -40,3 +43,8 @@ def decoder_of(claim_check: ClaimCheckSettings | None, lookup: RowLookup | None 
     if store is not None:
         store.check()
     return OpenProtocolDecoder(WholeRowSources(claims=store, lookup=lookup), selection)
+
+
+def binlog_decoder(selection: TableSelection = EVERYTHING) -> Decoder:
+    """Return how the records of a binlog are read to be applied."""
+    return BinlogDecoder(selection)
