@@ -14,7 +14,7 @@ from applier.sources.binlog.settings import BinlogSettings
 class EventStream:
     """Reads from the number ``place`` on; connects when it is made. Not thread-safe, but ``close`` ends a ``read`` of another thread.
 
-    ``bodies``: whether the content of all events is wanted. Without, ``data`` is None for those that say nothing about groups, and their
+    ``bodies``: whether the content of rows is wanted. Without, ``data`` is None for events that say nothing about groups, and their
     checksums are not compared. ``server``: its identity; SourceError "other_server" if another one answers.
     """
 

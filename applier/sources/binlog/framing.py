@@ -20,6 +20,7 @@ from applier.sources.binlog.event import (
     MARIADB_GTID_LIST,
     MARIADB_START_ENCRYPTION,
     ROTATE,
+    TEXTS,
     BinlogEvent,
 )
 from applier.sources.binlog.packet import MAX_PACKET_BYTES, PACKET_HEAD_BYTES, PacketBuffer
@@ -40,7 +41,7 @@ _SPECIAL: Final = frozenset({ROTATE, FORMAT_DESCRIPTION}) | HEARTBEATS
 
 
 class Framing:
-    """The bytes of one dump, from the number ``place`` on. ``bodies``: whether the content of all events is wanted."""
+    """The bytes of one dump, from the number ``place`` on. ``bodies``: whether the content of rows is wanted."""
 
     def __init__(self, base_name: str, place: int, *, bodies: bool) -> None:
         self.buffer = PacketBuffer()
@@ -48,7 +49,7 @@ class Framing:
         """The end of the last event, as a number."""
         self.is_mariadb = False
         """Whether MariaDB has written the file."""
-        self._base_name, self._unwanted = base_name, frozenset() if bodies else BULKY
+        self._base_name, self._unwanted = base_name, TEXTS if bodies else BULKY
         self._sequence = 1
         # The replica says that it knows checksums: what comes before the file's own format description has one.
         self._checksum_bytes = CHECKSUM_BYTES

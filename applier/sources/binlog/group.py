@@ -20,8 +20,6 @@ _OUTSIDE: Final = frozenset(
     {kinds.PREVIOUS_GTIDS, kinds.MARIADB_GTID_LIST, kinds.MARIADB_BINLOG_CHECKPOINT, kinds.MARIADB_START_ENCRYPTION} | kinds.HEARTBEATS
 )
 """Events that belong to no group, wherever they come."""
-_ENDS: Final = frozenset({kinds.XID, kinds.QUERY, kinds.MARIADB_QUERY_COMPRESSED, kinds.XA_PREPARE, kinds.TRANSACTION_PAYLOAD})
-"""Events of groups that may end them."""
 _INSIDE: Final = kinds.BULKY | {
     kinds.INTVAR,
     kinds.RAND,
@@ -80,24 +78,20 @@ class GroupFinder:
 
     def take(self, event: BinlogEvent) -> Group | None:
         """Return the group that ends with this event. SourceError: an event of an unknown type, which the group might need."""
-        kind = event.kind
-        if kind in _INSIDE:
-            self._check_open(event)
+        handler = _HANDLERS.get(event.kind)
+        if handler is None:
+            self._take_other(event)
             return None
         try:
-            return self._take(event)
+            return handler(self, event)
         except (struct.error, IndexError, ValueError) as error:
             raise unreadable(event, "an event of the binlog cannot be read", cause=str(error)) from error
 
-    def _take(self, event: BinlogEvent) -> Group | None:
-        handler = _HANDLERS.get(event.kind)
-        if handler is None:
-            if event.kind in _OUTSIDE or event.flags & kinds.IGNORABLE_FLAG:
-                return None
-            raise unreadable(event, "an event of the binlog has a type that is not known")
-        if event.kind in _ENDS:
+    def _take_other(self, event: BinlogEvent) -> None:
+        if event.kind in _INSIDE:
             self._check_open(event)
-        return handler(self, event)
+        elif event.kind not in _OUTSIDE and not event.flags & kinds.IGNORABLE_FLAG:
+            raise unreadable(event, "an event of the binlog has a type that is not known")
 
     def _open(self, event: BinlogEvent) -> Group | None:
         if self.is_open:
@@ -108,6 +102,7 @@ class GroupFinder:
         return None
 
     def _take_query(self, event: BinlogEvent) -> Group | None:
+        self._check_open(event)
         sql = sql_of(plain_event(event).data or b"")
         words = sql.upper().split(None, 2)[:2] if len(sql) <= _LONGEST_CONTROL else []
         first = words[0] if words else b""
@@ -157,6 +152,8 @@ class GroupFinder:
         return self._close(GroupKind.UNFINISHED, event) if self.is_open else None
 
     def _close(self, kind: GroupKind, event: BinlogEvent, xid: str = "") -> Group:
+        if kind is not GroupKind.INCIDENT:
+            self._check_open(event)
         self.is_open = False
         return Group(kind, self._begin, event.end, self._start.gtid, xid, self._start.time_us)
 

@@ -4,7 +4,7 @@ A connection that is lost is opened again at the last boundary: what was given o
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -100,14 +100,17 @@ class RangeReading:
         batch, finder = _GivenOut(), self._finder
         try:
             for number, event in enumerate(events):
-                group = None if event.kind in BULKY and finder.is_open else finder.take(event)
-                if finder.is_open or group is not None:
+                if finder.is_open and event.kind in BULKY:
                     self._content.add(event)
+                    continue
+                group = finder.take(event)
                 if finder.is_open:
                     self._check_inside(event)
+                    self._content.add(event)
                     continue
                 if group is not None:
-                    for record in self._records(group, is_mariadb=stream.is_mariadb):
+                    self._content.add(event)
+                    for record in self._records(group, self._content, is_mariadb=stream.is_mariadb):
                         if batch.add(record):
                             yield batch.taken()
                     self._content.close()
@@ -120,22 +123,21 @@ class RangeReading:
             raise
         yield batch.taken()
 
-    def _records(self, group: Group, *, is_mariadb: bool) -> Iterator[Record]:
-        content = self._content
-        head = PartHead(PartKind.ROWS, group.end, 0, group.time_us, is_mariadb, group.gtid)
+    def _records(self, group: Group, content: GroupContent, *, is_mariadb: bool) -> Iterable[Record]:
         match group.kind:
             case GroupKind.TRANSACTION:
-                yield from content.records(group.begin, group.end, head)
+                return content.records(group, group.end, is_mariadb=is_mariadb)
             case GroupKind.QUERY | GroupKind.INCIDENT:
-                yield from content.statement(group.begin, group.end - 1, head)
+                return content.statement(group, is_mariadb=is_mariadb)
             case GroupKind.XA_PREPARE:
                 self._prepared[group.xid] = group.begin
             case GroupKind.XA_COMMIT:
-                yield from self._prepared_records(group, head)
+                return self._prepared_records(group, is_mariadb=is_mariadb)
             case GroupKind.XA_ROLLBACK | GroupKind.ROLLBACK | GroupKind.IGNORED | GroupKind.UNFINISHED:
                 pass
+        return ()
 
-    def _prepared_records(self, commit: Group, head: PartHead) -> Iterator[Record]:
+    def _prepared_records(self, commit: Group, *, is_mariadb: bool) -> Iterator[Record]:
         """Yield the rows that were prepared in another group, under the place and the timestamp of their commit."""
         earlier = [place for place in self._log.prepared.get(commit.xid, ()) if place < commit.begin]
         begin = self._prepared.pop(commit.xid, None) or max(earlier, default=None)
@@ -150,7 +152,7 @@ class RangeReading:
         content = GroupContent()
         try:
             _gather_prepared(self._log, begin, commit.xid, content)
-            yield from content.records(commit.begin, commit.end, head)
+            yield from content.records(commit, commit.end, is_mariadb=is_mariadb)
         finally:
             content.close()
 
