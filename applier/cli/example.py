@@ -40,6 +40,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
         "applier inspect --table shop.orders --key 42",
         "applier inspect --since 2025-06-01T12:00:00Z --limit 100",
         "applier inspect --follow",
+        "applier inspect --from mariadb-bin.000042:4 --limit 100",
     ),
     "migrate": ("applier migrate --config orders.toml",),
     "verify": ("applier verify", "applier verify --tables 'shop.*' --fix-sql repair.sql"),

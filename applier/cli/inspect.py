@@ -3,26 +3,27 @@
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Final
 
 import typer
 
 from applier.cli.default_config import DEFAULT_CONFIG
-from applier.cli.event_option import parse_table
 from applier.cli.inspect_choice import ShownEvents
+from applier.cli.inspect_log import origins_in
+from applier.cli.inspect_option import Inspection, InspectOptions, inspection_of
 from applier.cli.inspect_table import EventTable
 from applier.cli.inspected import Inspected, as_lines, as_objects, decode
-from applier.cli.option import AsJson, ConfigPath, read_config, ts_of_time, tso
+from applier.cli.log_option import LogGtid, LogPosition, is_log
+from applier.cli.option import AsJson, ConfigPath, read_config, tso
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.config import Config
-from applier.model.errors import ConfigError, ProtocolError
-from applier.model.position import Offset, Stream, Ts, physical_ms
+from applier.model.errors import ConfigError, NeedsOperator, ProtocolError
+from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
-from applier.model.topic_name import is_named
 from applier.sources.factory import open_source
 from applier.sources.peek import PeekChoice, follow, present_ranges, read_range
-from applier.sources.port import Source
+from applier.sources.port import Record, Source
 from applier.telemetry.wording import count
 
 __all__ = ["Inspected", "as_lines", "as_objects", "decode", "inspect", "read"]
@@ -33,27 +34,19 @@ LIMIT: Final = 20
 """Records of each partition that a person is shown without ``--limit``. A program (``--json``) gets all."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inspection:
-    """What is read, and what of it is shown. ``limit``: shown records of each stream, None: all."""
-
-    choice: PeekChoice
-    shown: ShownEvents
-    limit: int | None = None
-    follows: bool = False
-
-
 def inspect(  # noqa: PLR0913 - one option each
     config: ConfigPath = DEFAULT_CONFIG,
     *,
     topic: Annotated[str | None, typer.Option(metavar="T", help="Show only this topic.")] = None,
     partition: Annotated[int | None, typer.Option(metavar="P", min=0, help="Show only this partition.")] = None,
-    start: Annotated[int | None, typer.Option("--from", metavar="O", min=0, help="Start at this offset.")] = None,
+    start: Annotated[str | None, typer.Option("--from", metavar="O", help="Start at this offset; of a binlog, FILE:POS.")] = None,
     table: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="Show only rows and DDLs of this table.")] = None,
     key: Annotated[
         list[str] | None, typer.Option(metavar="[COLUMN=]VALUE", help="Show only rows with this key; once for each column of the key.")
     ] = None,
     ts: Annotated[int | None, typer.Option(metavar="TSO", parser=tso, help="Show only events of this commit timestamp.")] = None,
+    position: LogPosition = None,
+    gtid: LogGtid = None,
     since: Annotated[str | None, typer.Option(metavar="TIME", help="Show only events from this time on, as 2025-06-01T12:00:00Z.")] = None,
     until: Annotated[str | None, typer.Option(metavar="TIME", help="Show only events up to this time.")] = None,
     resolved: Annotated[bool, typer.Option("--resolved", help="Show resolved events too. With --json they are always shown.")] = False,
@@ -64,41 +57,36 @@ def inspect(  # noqa: PLR0913 - one option each
     follows: Annotated[bool, typer.Option("--follow", "-f", help="Wait for new events and show them, until Ctrl-C.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the events in the topics without applying them."""
+    """Show the events in the topics or the binlog without applying them."""
     settings = read_config(config)
-    if topic is not None and not is_named(topic, settings.source.topics):
-        raise ConfigError(f"--topic {topic} is not in source.topics", remedy=f"The topics are: {', '.join(settings.source.topics)}")
-    if follows and limit:
-        raise ConfigError("--follow and --limit exclude one another", remedy="Remove one of them")
-    shown = ShownEvents(
-        table=None if table is None else parse_table(table),
+    options = InspectOptions(
+        topic=topic,
+        partition=partition,
+        start=start,
+        table=table,
         keys=tuple(key or ()),
-        ts=None if ts is None else Ts(ts),
-        since=None if since is None else _time("--since", since),
-        until=None if until is None else _time("--until", until),
+        ts=ts,
+        position=position,
+        gtid=gtid,
+        since=since,
+        until=until,
         resolved=resolved or as_json,
     )
-    since_ms = None if shown.since is None else physical_ms(shown.since)
-    choice = PeekChoice(topic=topic, partition=partition, start=None if start is None else Offset(start), since_ms=since_ms)
+    if follows and limit:
+        raise ConfigError("--follow and --limit exclude one another", remedy="Remove one of them")
+    inspection = inspection_of(settings, options)
     default = None if follows or as_json else LIMIT
-    _show(settings, Inspection(choice=choice, shown=shown, limit=default if limit is None else limit or None, follows=follows), as_json)
-
-
-def _time(option: str, text: str) -> Ts:
-    try:
-        return ts_of_time(text)
-    except ConfigError as error:
-        raise ConfigError(error.message.replace("--until-time", option), remedy=error.remedy) from None
+    _show(settings, replace(inspection, limit=default if limit is None else limit or None, follows=follows), as_json)
 
 
 def _show(settings: Config, inspection: Inspection, as_json: bool) -> None:  # noqa: FBT001 - the option's value
-    table, unreadable, records = EventTable.of_terminal(), 0, 0
+    table, unreadable, records = EventTable.of_terminal(of_log=is_log(settings)), 0, 0
     left_out: dict[Stream, bool] = {}
     write = _write_objects if as_json else _lines_of(table)
     try:
         for inspected in read_shown(settings, inspection, left_out):
             records += 1
-            unreadable += isinstance(inspected.content, ProtocolError)
+            unreadable += isinstance(inspected.content, ProtocolError | NeedsOperator)
             write(inspected)
     except KeyboardInterrupt:
         if not inspection.follows:
@@ -158,7 +146,7 @@ def read_shown(
 def _first(source: Source, range_id: RangeId, inspection: Inspection, left_out: dict[Stream, bool]) -> Iterator[Inspected]:
     """Yield the first records of a range that are shown; read no further."""
     number = 0
-    for inspected in decode(source.decoder, read_range(source, range_id)):
+    for inspected in _decoded(source, inspection, read_range(source, range_id)):
         chosen = inspection.shown.of(inspected)
         if chosen is None:
             continue
@@ -169,8 +157,13 @@ def _first(source: Source, range_id: RangeId, inspection: Inspection, left_out: 
         yield chosen
 
 
+def _decoded(source: Source, inspection: Inspection, records: Iterator[tuple[Stream, Record]]) -> Iterator[Inspected]:
+    wanted = records if inspection.transactions is None else inspection.transactions.of(records)
+    return decode(source.decoder, wanted, origins_in(source))
+
+
 def _followed(source: Source, inspection: Inspection, ends: Mapping[Stream, Offset]) -> Iterator[Inspected]:
-    for inspected in decode(source.decoder, follow(source, inspection.choice, ends)):
+    for inspected in _decoded(source, inspection, follow(source, inspection.choice, ends)):
         chosen = inspection.shown.of(inspected)
         if chosen is not None:
             yield chosen

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from applier.cli.inspected import Inspected, handle_key, plain_text
-from applier.model.errors import ProtocolError
+from applier.model.errors import NeedsOperator, ProtocolError
 from applier.model.events import AdminEvent, DdlEvent, Event, Image, ResolvedEvent, RowEvent, TableName
 from applier.model.position import Ts
 from applier.model.segment import is_asked_for
@@ -24,7 +24,7 @@ class ShownEvents:
 
     def of(self, inspected: Inspected) -> Inspected | None:
         """Return the record with the chosen events alone; None if it has none of them."""
-        if isinstance(inspected.content, ProtocolError):
+        if isinstance(inspected.content, ProtocolError | NeedsOperator):
             return inspected if self._may_be(inspected.content) else None
         chosen = [event for event in inspected.content if self._has(event)]
         # A record without an event is strange: it is shown where nothing is looked for.
@@ -36,7 +36,7 @@ class ShownEvents:
         """Whether particular events are looked for."""
         return not (self.table is None and not self.keys and self.ts is None and self.since is None and self.until is None)
 
-    def _may_be(self, error: ProtocolError) -> bool:
+    def _may_be(self, error: ProtocolError | NeedsOperator) -> bool:
         """Whether a record that cannot be read may be one of them, as far as is known of it."""
         schema, table, ts = (error.facts.get(name) for name in ("schema", "table", "commit_ts"))
         is_named = schema is None or self.table is None or TableName(schema, table or "").fold() == self.table.fold()

@@ -10,10 +10,12 @@ from typing import Final, assert_never
 
 import typer
 
-from applier.cli.inspected import Inspected, row_text, table_text, unreadable_text
-from applier.model.errors import ProtocolError
+from applier.cli.inspected import Inspected, LogOrigin, row_text, table_text, unreadable_text
+from applier.model.errors import NeedsOperator, ProtocolError
 from applier.model.events import AdminEvent, DdlEvent, Event, ResolvedEvent, RowEvent
 from applier.model.position import Ts
+from applier.model.timeline import moment_of
+from applier.telemetry.log import utc_text
 from applier.telemetry.wording import count, one_line, time_text
 
 COLOURS: Final[Mapping[str, str]] = MappingProxyType(
@@ -37,16 +39,18 @@ class EventTable:
 
     width: int | None = None
     place_width: int = 0
+    of_log: bool = False
+    """Whether the events are a binlog's: places are ``FILE:POSITION``, and GTIDs stand where a topic's events have their TSO."""
     _table_width: int = 12
     _date: str = ""
     _colours: bool = field(default=False)
 
     @classmethod
-    def of_terminal(cls, place_width: int = 0) -> "EventTable":
+    def of_terminal(cls, place_width: int = 0, *, of_log: bool = False) -> "EventTable":
         """Make the table for the present standard output."""
         is_terminal = sys.stdout.isatty()
         width = os.get_terminal_size(sys.stdout.fileno()).columns if is_terminal else None
-        return cls(width or None, place_width, _colours=is_terminal and not os.environ.get("NO_COLOR"))
+        return cls(width or None, place_width, of_log, _colours=is_terminal and not os.environ.get("NO_COLOR"))
 
     @property
     def _is_narrow(self) -> bool:
@@ -54,30 +58,31 @@ class EventTable:
 
     def header(self) -> str:
         """Return the names of the columns."""
-        return self._cut(self._joined("TIME (UTC)", "TSO", "OP", "PLACE", "TABLE", "KEY"))
+        names = ("GTID", "OP", "POSITION") if self.of_log else ("TSO", "OP", "PLACE")
+        return self._cut(self._joined("TIME (UTC)", *names, "TABLE", "KEY"))
 
     def lines(self, inspected: Inspected) -> Iterator[str]:
         """Yield the lines of one record."""
-        place = str(inspected.place)
-        if isinstance(inspected.content, ProtocolError):
+        origin = inspected.origin
+        place = str(inspected.place) if origin is None else origin.position
+        if isinstance(inspected.content, ProtocolError | NeedsOperator):
             ts = inspected.content.facts.get("commit_ts")
-            yield from self._of_event(None if ts is None else Ts(ts), "error", place, "", unreadable_text(inspected.content))
+            yield from self._of_event(_when(origin, ts), "error", place, "", unreadable_text(inspected.content))
         elif not inspected.content:
-            yield from self._of_event(None, "-", place, "", "no events")
+            yield from self._of_event(_when(origin, None), "-", place, "", "no events")
         else:
             for event in inspected.content:
-                yield from self._of_event(
-                    event.ts if isinstance(event, ResolvedEvent | AdminEvent) else event.commit_ts, *_cells(event, place)
-                )
+                ts = event.ts if isinstance(event, ResolvedEvent | AdminEvent) else event.commit_ts
+                yield from self._of_event(_when(origin, ts), *_cells(event, place))
 
-    def _of_event(self, ts: Ts | None, operation: str, place: str, table: str, text: str) -> Iterator[str]:
-        time = "" if ts is None else time_text(ts)
+    def _of_event(self, when: tuple[str, str], operation: str, place: str, table: str, text: str) -> Iterator[str]:
+        time, ts = when
         if self._is_narrow and time:
             date, _, time = time.partition(" ")
             if date != self._date:
                 self._date = date
                 yield date
-        head = time, "" if ts is None else str(ts), operation, place, table
+        head = time, ts, operation, place, table
         lines = [self._joined(*head, text)]
         if self.width is not None and operation in WHOLE and len(lines[0]) > self.width:
             lines = [self._joined(*head, ""), *wrap(text, self.width, initial_indent=INDENT, subsequent_indent=INDENT)]
@@ -94,6 +99,13 @@ class EventTable:
 
     def _cut(self, line: str) -> str:
         return line if self.width is None or len(line) <= self.width else line[: self.width - 1] + "…"
+
+
+def _when(origin: LogOrigin | None, ts: int | None) -> tuple[str, str]:
+    """Return an event's time, and its TSO or its GTID."""
+    if origin is not None:
+        return utc_text(moment_of(origin.time_ms)), origin.gtid
+    return ("", "") if ts is None else (time_text(Ts(ts)), str(ts))
 
 
 def _cells(event: Event, place: str) -> tuple[str, str, str, str]:

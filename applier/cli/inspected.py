@@ -1,42 +1,62 @@
 """A record as it is shown: its events, or why it cannot be read; as lines for people and as JSON objects."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, assert_never
+from typing import Any, Final, NamedTuple, TypeAlias, assert_never
 
-from applier.model.errors import ProtocolError
+from applier.model.errors import NeedsOperator, ProtocolError
 from applier.model.event_json import event_to_json
 from applier.model.events import AdminEvent, DdlEvent, Event, Flag, Image, ResolvedEvent, RowEvent, Value
 from applier.model.position import Place, Stream
+from applier.model.timeline import moment_of
 from applier.sources.port import Decoder, Record
 from applier.telemetry.wording import count, one_line, time_text
 
 KEY_ONLY: Final = "  (handle key only)"
 
 
+class LogOrigin(NamedTuple):
+    """The transaction of a binlog that a record belongs to: its time, where it begins (``FILE:POSITION``), and its GTID, '' without."""
+
+    time_ms: int
+    position: str
+    gtid: str
+
+
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """One record: its events, or why it cannot be read."""
+    """One record: its events, or why it cannot be read. ``origin``: of a binlog's record."""
 
     place: Place
-    content: Sequence[Event] | ProtocolError
+    content: Sequence[Event] | ProtocolError | NeedsOperator
+    origin: LogOrigin | None = None
 
 
-def decode(decoder: Decoder, records: Iterable[tuple[Stream, Record]]) -> Iterator[Inspected]:
+OriginOf: TypeAlias = Callable[[Record], LogOrigin | None]
+
+
+def _of_a_topic(record: Record) -> None:
+    del record
+
+
+def decode(decoder: Decoder, records: Iterable[tuple[Stream, Record]], origin_of: OriginOf = _of_a_topic) -> Iterator[Inspected]:
     """Decode records one by one. A record that cannot be decoded gives its error instead of its events."""
     for stream, record in records:
         place = Place(stream, record.offset)
         try:
-            yield Inspected(place, decoder.events(record, place))
-        except ProtocolError as error:
+            yield Inspected(place, decoder.events(record, place), origin_of(record))
+        except (ProtocolError, NeedsOperator) as error:
             # Somebody inspects a topic because of such a record: what follows it matters as much.
-            yield Inspected(place, error)
+            yield Inspected(place, error, origin_of(record))
 
 
 def as_objects(inspected: Inspected) -> Iterator[dict[str, Any]]:
     """Return the events as JSON objects (tests/data/vectors has the form) with the place of their record."""
     where = inspected.place.facts
-    if isinstance(inspected.content, ProtocolError):
+    if (origin := inspected.origin) is not None:
+        time = moment_of(origin.time_ms).isoformat(timespec="milliseconds")
+        where = where | {"position": origin.position, "gtid": origin.gtid or None, "time": time}
+    if isinstance(inspected.content, ProtocolError | NeedsOperator):
         yield {"error": inspected.content.facts.get("kind", "protocol"), **where, "message": inspected.content.message}
     else:
         for event in inspected.content:
@@ -45,7 +65,7 @@ def as_objects(inspected: Inspected) -> Iterator[dict[str, Any]]:
 
 def as_lines(inspected: Inspected) -> Iterator[str]:
     """Return the events as lines for people: place, time of the ts, kind, table, key."""
-    if isinstance(inspected.content, ProtocolError):
+    if isinstance(inspected.content, ProtocolError | NeedsOperator):
         yield f"{inspected.place}  {unreadable_text(inspected.content)}"
     elif not inspected.content:
         yield f"{inspected.place}  no events"
@@ -54,7 +74,7 @@ def as_lines(inspected: Inspected) -> Iterator[str]:
             yield f"{inspected.place}  {_line(event)}"
 
 
-def unreadable_text(error: ProtocolError) -> str:
+def unreadable_text(error: ProtocolError | NeedsOperator) -> str:
     """Say why a record cannot be read."""
     return f"unreadable ({error.facts.get('kind')}): {one_line(error.message)}"
 

@@ -208,3 +208,12 @@ def row(after, before=None, **more):
 )
 def test_a_row_is_shown_with_its_table_and_its_key(event, line):
     assert list(as_lines(Inspected(PLACE, [event]))) == [f"feed/2@9  2023-11-14 22:13:20.123Z  {line}"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [(["--position", "binlog.000001:4"], "for a binlog, and the source is Kafka"), (["--from", "abc"], "--from is not an offset")],
+)
+def test_places_of_a_binlog_are_refused_for_topics(config, capsys, options, words):
+    assert run(["inspect", "--config", str(config), *options]) == 2
+    assert words in capsys.readouterr().err
