@@ -27,10 +27,10 @@ MAX_RELOADS: Final = 20
 MAX_WAIT_S: Final = 10.0
 REMEDY: Final = "See the logs of the database and of Spark's executors"
 
-MOVED: Final = "other_server"
-"""The kind of a SourceError if another server answers than the one that was followed: the place must be found again there."""
+MOVED: Final = frozenset({"other_server", "other_log", "purged"})
+"""Kinds of a SourceError if the log is not the one that was followed, or its beginning is gone: the place must be found again, or missed."""
 
-PASSING: Final = frozenset({"unreachable", "listener_died", MOVED})
+PASSING: Final = frozenset({"unreachable", "listener_died"}) | MOVED
 """Kinds of a SourceError that may pass: a broker comes back, and memory that was short is freed."""
 
 
@@ -125,7 +125,7 @@ def is_transient(error: BaseException) -> bool:
 
 def must_resume(error: ApplierError) -> bool:
     """Return whether a run continues after an error once it has begun again at the sink's checkpoint."""
-    return isinstance(error, JobAborted) or error.facts.get("kind") == MOVED
+    return isinstance(error, JobAborted) or error.facts.get("kind") in MOVED
 
 
 def ends_listening(error: ApplierError, *, is_merge: bool) -> bool:

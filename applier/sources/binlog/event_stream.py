@@ -40,8 +40,8 @@ class EventStream:
     def read(self, timeout_s: float) -> list[BinlogEvent]:
         """Return the next events; none if none came in time.
 
-        SourceError: "unreachable" (the connection was lost, or nothing came, not even a heartbeat, for unreachable_after_s), "retention",
-        "position", "checksum". The events before the place of an error have come.
+        SourceError: "unreachable" (the connection was lost, or nothing came, not even a heartbeat, for unreachable_after_s), "purged",
+        "other_log", "position", "checksum". The events before the place of an error have come.
         """
         if self._given_back:
             events, self._given_back = self._given_back, []

@@ -32,9 +32,9 @@ def refused(payload: bytes, at: str) -> SourceError:
     cause = text.decode(errors="replace")
     facts = {"at": at, "code": code, "cause": cause}
     if code in _PURGED_CODES or (code == _SOURCE_FATAL and _PURGED.search(text)):
-        return SourceError("the server has no binlog from this place on", remedy=_LOAD, kind="retention", **facts)
+        return SourceError("the server has no binlog from this place on", remedy=_LOAD, kind="purged", **facts)
     if code == _SOURCE_FATAL and _BEYOND.search(text):
-        return SourceError("the server cannot read its binlog at this place", remedy=_OTHER_LOG, kind="position", **facts)
+        return SourceError("the server cannot read its binlog at this place", remedy=_OTHER_LOG, kind="other_log", **facts)
     if code in _DENIED:
         return SourceError("the user may not read the binlog", remedy=_GRANT, kind="refused", **facts)
     return ended("the server has ended the dump", at, code=code, cause=cause)

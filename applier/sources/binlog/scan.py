@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from threading import Condition, Thread
 from typing import Final, Protocol
 
-from applier.model.errors import ApplierError, InvariantViolation, JobAborted, SourceError
+from applier.model.errors import ApplierError, InvariantViolation, SourceError
 from applier.sources.binlog.event import HEARTBEATS, BinlogEvent
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind
 from applier.sources.binlog.journal import Beginning, EndedGroup, Journal
@@ -164,8 +164,6 @@ class Scan:
         self._wait_s = min(2 * self._wait_s, LONGEST_WAIT_S)
 
     def _fail(self, failure: ApplierError, cause: Exception | None = None) -> None:
-        if failure.facts.get("kind") == "other_server":
-            failure = JobAborted("another server answers in place of the one whose binlog was followed", **failure.facts)
         failure.__cause__ = cause
         self._failure = failure
 
@@ -208,39 +206,37 @@ class _Walk:
 
     def __init__(self, journal: Journal) -> None:
         self._journal, self._finder = journal, GroupFinder()
-        self._known = journal.last_at(journal.last)
         self._last = journal.last
+        known = journal.last_at(self._last)
+        # Not a group of an earlier file: that may have been purged since.
+        self._known = known if known is not None and known.begin >> FILE_BITS == self._last >> FILE_BITS else None
 
     @property
     def begins(self) -> int:
         """Where to read from."""
-        # Not where the group lies in an earlier file: that may have been purged since.
-        known = self._known
-        return known.begin if known is not None and known.begin >> FILE_BITS == self._last >> FILE_BITS else self._last
+        return self._known.begin if self._known is not None else self._last
 
     def take(self, events: Sequence[BinlogEvent]) -> bool:
-        """Take events; return whether the server has said that nothing follows."""
+        """Take events; return whether the server has said that nothing follows. SourceError "other_log": it is another log."""
         is_quiet = False
         for event in events:
-            if event.kind in HEARTBEATS:
-                is_quiet = True
+            is_quiet = event.kind in HEARTBEATS
+            if is_quiet:
                 continue
-            is_quiet = False
             group = self._finder.take(event)
-            if event.end <= self._last:
+            if group is not None and self._known is not None:
+                self._confirm(group, self._known)
+            if event.end > self._last:
                 if group is not None:
-                    self._confirm(group)
-                continue
-            if group is not None:
-                note_group(self._journal, group)
-            if not self._finder.is_open:
-                self._bound(event)
-        return is_quiet and self._journal.last == self._last
+                    note_group(self._journal, group)
+                if not self._finder.is_open:
+                    self._bound(event)
+        return is_quiet
 
-    def _confirm(self, group: Group) -> None:
-        known = self._known
-        if known is None or (group.begin, group.end, group.gtid) != known[:3]:
-            raise SourceError("the binlog is not the one that was followed", kind="other_server", offset=group.begin)
+    def _confirm(self, group: Group, known: EndedGroup) -> None:
+        if (group.begin, group.end, group.gtid) != known[:3]:
+            raise SourceError("the binlog is not the one that was followed", kind="other_log", offset=known.begin)
+        self._known = None
 
     def _bound(self, event: BinlogEvent) -> None:
         last, end = self._last, event.end

@@ -48,9 +48,9 @@ class BinlogSource:
         """The reading part, for executors: it knows where the XA transactions were prepared that may be committed."""
         place = self._place
         if place is None or self._scan is None:
-            return BinlogRangeReader(self._settings, self._finder.end().base_name, {})
+            return BinlogRangeReader(self._settings, self._finder.end().base_name, {}, self._server.identity())
         with self._scan.journal() as journal:
-            return BinlogRangeReader(self._settings, place.base_name, journal.ever_prepared())
+            return BinlogRangeReader(self._settings, place.base_name, journal.ever_prepared(), place.server)
 
     @property
     def decoder(self) -> Decoder:
