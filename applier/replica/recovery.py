@@ -28,7 +28,7 @@ MAX_WAIT_S: Final = 10.0
 REMEDY: Final = "See the logs of the database and of Spark's executors"
 
 MOVED: Final = frozenset({"other_server", "other_log", "purged"})
-"""Kinds of a SourceError if the log is not the one that was followed, or its beginning is gone: the place must be found again, or missed."""
+"""Kinds of a SourceError if the log is another one, or its beginning is gone: the place must be found again, if it can."""
 
 PASSING: Final = frozenset({"unreachable", "listener_died"}) | MOVED
 """Kinds of a SourceError that may pass: a broker comes back, and memory that was short is freed."""
