@@ -17,6 +17,9 @@ from applier.sinks.mysql.literals import FLOATS, literal_of, vector
 _INTEGER: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 _TEXT: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 _BYTES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
+_NAMED_BYTES: Final = frozenset({"uuid", "inet4", "inet6"})
+"""MariaDB's types that a binlog has as BINARY: in their own order of bytes, in which they are taken."""
+_SPATIAL: Final = frozenset({"point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon"})
 _WIRE: Final[dict[int, tuple[str, frozenset[str]]]] = {
     1: ("TINYINT", _INTEGER | {"decimal", "float", "double"}),
     2: ("SMALLINT", _INTEGER | {"decimal", "float", "double"}),
@@ -37,6 +40,7 @@ _WIRE: Final[dict[int, tuple[str, frozenset[str]]]] = {
     245: ("JSON", _TEXT | {"json"}),
     247: ("ENUM", frozenset({"enum"})),
     248: ("SET", frozenset({"set"})),
+    255: ("GEOMETRY", _SPATIAL | {"geometry", "geometrycollection", "geomcollection"}),
 }
 """Type of the wire -> its name, and the types of the sink that hold all its values that they take without a warning."""
 
@@ -96,7 +100,7 @@ def _arguments(column: ColumnDescription) -> tuple[int, ...]:
 
 def _check_kind(column: ColumnDescription, mysql_type: int, flags: int) -> None:
     if mysql_type in STRING_TYPES:
-        wire, held = ("binary string", _BYTES) if flags & Flag.BINARY else ("text", _TEXT)
+        wire, held = ("binary string", _BYTES | _NAMED_BYTES) if flags & Flag.BINARY else ("text", _TEXT)
         is_held = data_type_of(column) in held or (column.binary and bool(flags & Flag.BINARY))
     elif mysql_type in _WIRE:
         wire, held = _WIRE[mysql_type]

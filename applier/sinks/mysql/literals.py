@@ -29,7 +29,7 @@ from applier.planner.port import Literal
 INTEGERS = frozenset({1, 2, 3, 8, 9, 13, 16})
 """TINYINT, SMALLINT, INT, BIGINT, MEDIUMINT, YEAR, BIT."""
 FLOATS = frozenset({4, 5})
-DECIMAL, ENUM, SET, NULL_TYPE = 246, 247, 248, 6
+DECIMAL, ENUM, SET, NULL_TYPE, GEOMETRY = 246, 247, 248, 6, 255
 STRINGS = frozenset({15, 249, 250, 251, 252, 253, 254})
 """VARCHAR, the BLOB family, VAR_STRING, CHAR: bytes with the binary flag, text without."""
 TEXTS = frozenset({7, 10, 11, 12, 14, 225, 245})
@@ -55,6 +55,8 @@ def literal_of(column: ColumnDescription, mysql_type: int, flags: int) -> Litera
         return integer if column.nullable else int.__repr__
     if mysql_type in STRINGS:
         return hexadecimal if flags & Flag.BINARY else text
+    if mysql_type == GEOMETRY:
+        return hexadecimal
     if mysql_type in TEXTS:
         return text
     if mysql_type in FLOATS:

@@ -139,16 +139,16 @@ def read_column(read: ColumnRead | None, values: Sequence[Any]) -> Sequence[Valu
     return [None if value is None else next(present) for value in values]
 
 
-_tables: Final[dict[bytes, TableCode]] = {}
+_tables: Final[dict[tuple[bytes, bool], TableCode]] = {}
 
 
-def table_code(body: bytes) -> TableCode:
+def table_code(body: bytes, *, is_mariadb: bool) -> TableCode:
     """Return what is compiled of a TABLE_MAP event. NeedsOperator, ProtocolError: as ``read_table_map``."""
     # Without the number, which is another one each time that the server opens the table.
-    identity = body[6:]
+    identity = body[6:], is_mariadb
     found = _tables.get(identity)
     if found is None:
         if len(_tables) >= MAX_TABLES:
             _tables.clear()
-        found = _tables[identity] = TableCode(read_table_map(body))
+        found = _tables[identity] = TableCode(read_table_map(body, is_mariadb=is_mariadb))
     return found

@@ -5,7 +5,6 @@ A record is a transaction or a part of one. Rows of many transactions are yielde
 
 from collections.abc import Iterator, Sequence
 from itertools import repeat
-from struct import Struct
 from typing import Any, Final
 
 from applier.model.errors import ApplierError, NeedsOperator, ProtocolError
@@ -13,23 +12,16 @@ from applier.model.events import DdlEvent, LeftOutTable, PlacedRow, ResolvedEven
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD
 from applier.selection import EVERYTHING, TableSelection
-from applier.sources.binlog.event import HEADER_BYTES, PARTIAL_UPDATE_ROWS, QUERY, TABLE_MAP
+from applier.sources.binlog.event import HEADER_BYTES, PARTIAL_UPDATE_ROWS, QUERY
 from applier.sources.binlog.image_code import table_code
-from applier.sources.binlog.part import ROWS_PER_EVENT, PartHead, PartKind, decode_head
+from applier.sources.binlog.part import PartHead, PartKind, decode_head
+from applier.sources.binlog.part_event import PartEvent, events_of, located, table_of
 from applier.sources.binlog.query import events_of_query
 from applier.sources.binlog.rows_event import OPERATIONS, MappedTable
 from applier.sources.port import EventHead, Placed, PlacedEvent, PlacedRows, Record, Unplaced
 
 RUN_ROWS: Final = 512
 """Rows that are yielded together, more or less."""
-
-_HEADER: Final = HEADER_BYTES
-_NUMBER_END: Final = HEADER_BYTES + 6
-_NO_TABLE: Final = b"\xff\xff\xff\0\0\0"
-"""The number of the table of a rows event without rows, which ends a statement."""
-_header = Struct("<4xB4xI").unpack_from
-_SILENT: Final = frozenset({5, 13, 14, 16, 28, 29, 33, 34, 36, 37, 38, 42, 160, 162})
-"""Events of a group that hold no rows: variables of a statement, XIDs, GTIDs, texts. What a statement does is in QUERY."""
 
 _PLAIN_BEGIN: Final = b"\0BEGIN"
 """Of the QUERY event that begins most transactions: it is not looked at."""
@@ -87,42 +79,25 @@ class BinlogPlacer:
         yield from run.end()
 
     def _place_record(self, run: _Run, offset: int, key: bytes | None, value: bytes) -> Iterator[PlacedRows | PlacedEvent]:
-        head = self._head(offset, key)
-        if head.kind == PartKind.PROMISE:
-            yield from run.end()
-            yield PlacedEvent(offset, 0, ResolvedEvent(Ts(head.commit_ts)))
-            return
-        number, tables = head.first_event, dict[bytes, MappedTable]()
-        for kind, begin, end in self._split(offset, head, value):
-            index = number * ROWS_PER_EVENT
-            table: MappedTable | None = None
-            try:
-                if kind in OPERATIONS:
-                    number += 1
-                    table = _table_of(tables, value[begin + _HEADER : begin + _NUMBER_END])
-                    if table is not None:
-                        self._add_rows(run, table, (offset, head.commit_ts, index), (value, begin + _HEADER, end, kind))
-                elif kind == TABLE_MAP:
-                    tables[value[begin + _HEADER : begin + _NUMBER_END]] = self._known_table(value[begin + _HEADER : end])
-                elif kind not in _SILENT:
-                    found = self._other(kind, value[begin:end], head)
-                    if found:
-                        yield from run.end()
-                        yield from (PlacedEvent(offset, index, event) for event in found)
-            except ApplierError as error:
+        head: PartHead | None = None
+        event: PartEvent | None = None
+        try:
+            head = decode_head(key)
+            if head.kind == PartKind.PROMISE:
                 yield from run.end()
-                raise self._located(error, offset, index, head, table) from error
-
-    def _split(self, offset: int, head: PartHead, value: bytes) -> Iterator[tuple[int, int, int]]:
-        """Yield the type, the beginning and the end of each event."""
-        at = 0
-        while at < len(value):
-            kind, size = _header(value, at) if len(value) - at >= _HEADER else (0, 0)
-            if size < _HEADER or at + size > len(value):
-                error = ProtocolError.at(None, "framing", "an event of the binlog is too short or too long")
-                raise self._located(error, offset, None, head, None)
-            yield kind, at, at + size
-            at += size
+                yield PlacedEvent(offset, 0, ResolvedEvent(Ts(head.commit_ts)))
+            for event in events_of(head, value, self._known_table):
+                kind, begin, end, index, table = event
+                if kind in OPERATIONS:
+                    self._add_rows(run, table_of(table), (offset, head.commit_ts, index), (value, begin + HEADER_BYTES, end, kind))
+                    continue
+                found = self._other(kind, value[begin:end], head)
+                if found:
+                    yield from run.end()
+                    yield from (PlacedEvent(offset, index, one) for one in found)
+        except ApplierError as error:
+            yield from run.end()
+            raise located(error, Place(self._stream, Offset(offset)), head, event) from error
 
     def _add_rows(self, run: _Run, table: MappedTable, place: tuple[int, int, int], event: tuple[bytes, int, int, int]) -> None:
         offset, commit_ts, index = place
@@ -141,11 +116,11 @@ class BinlogPlacer:
         columns[5].extend(keys)
         columns[6].extend(images)
 
-    def _known_table(self, body: bytes) -> MappedTable:
+    def _known_table(self, body: bytes, is_mariadb: bool) -> MappedTable:  # noqa: FBT001 - of a callable type
         identity = body[6:]
         found = self._tables.get(identity)
         if found is None:
-            found = self._tables[identity] = MappedTable(table_code(body), self._selection, self._shapes)
+            found = self._tables[identity] = MappedTable(table_code(body, is_mariadb=is_mariadb), self._selection, self._shapes)
         return found
 
     def _other(self, kind: int, event: bytes, head: PartHead) -> Sequence[DdlEvent | SkippedStatement]:
@@ -160,63 +135,35 @@ class BinlogPlacer:
 
         A record that cannot be taken apart is one ``Unplaced`` with the index ``WHOLE_RECORD``. Raises nothing.
         """
+        place = Place(self._stream, Offset(offset))
+        head: PartHead | None = None
         try:
-            head = self._head(offset, key)
+            head = decode_head(key)
             if head.kind == PartKind.PROMISE:
                 return [(0, ResolvedEvent(Ts(head.commit_ts)))]
-            return list(self._each_event(offset, head, value or b""))
-        except ProtocolError as error:
-            return [(WHOLE_RECORD, Unplaced(error, None))]
+            events = list(events_of(head, value or b"", self._known_table))
+        except ApplierError as error:
+            return [(WHOLE_RECORD, _unplaced(located(error, place, head, None), None))]
+        return [found for event in events for found in self._each_of(place, head, value or b"", event)]
 
-    def _each_event(self, offset: int, head: PartHead, value: bytes) -> Iterator[tuple[int, Placed | Unplaced]]:
-        number, tables = head.first_event, dict[bytes, MappedTable]()
-        for kind, begin, end in list(self._split(offset, head, value)):
-            index = number * ROWS_PER_EVENT
-            number += kind in OPERATIONS
-            table: MappedTable | None = None
-            try:
-                if kind == TABLE_MAP:
-                    tables[value[begin + _HEADER : begin + _NUMBER_END]] = self._known_table(value[begin + _HEADER : end])
-                elif kind in OPERATIONS:
-                    table = _table_of(tables, value[begin + _HEADER : begin + _NUMBER_END])
-                    if table is not None:
-                        run = _Run()
-                        self._add_rows(run, table, (offset, head.commit_ts, index), (value, begin + _HEADER, end, kind))
-                        yield from _one_by_one(run)
-                elif kind not in _SILENT:
-                    yield from ((index, event) for event in self._other(kind, value[begin:end], head))
-            except ApplierError as error:
-                located = self._located(error, offset, index, head, table)
-                name = TableName("", "") if table is None else self._selection.name(table.name)
-                unplaced = (
-                    located if isinstance(located, ProtocolError) else ProtocolError(located.message, remedy=error.remedy, **located.facts)
-                )
-                yield index, Unplaced(unplaced, EventHead(Ts(head.commit_ts), name, kind == QUERY))
-
-    def _head(self, offset: int, key: bytes | None) -> PartHead:
+    def _each_of(self, place: Place, head: PartHead, value: bytes, event: PartEvent) -> list[tuple[int, Placed | Unplaced]]:
+        kind, begin, end, index, table = event
         try:
-            return decode_head(key)
-        except ProtocolError as error:
-            raise self._located(error, offset, None, None, None) from error
-
-    def _located(
-        self, error: ApplierError, offset: int, index: int | None, head: PartHead | None, table: MappedTable | None
-    ) -> ApplierError:
-        """Return the error with the facts of the record and the event that it arose in."""
-        facts: dict[str, Any] = {} if index is None else {"event": index}
-        if head is not None:
-            facts |= {"commit_ts": head.commit_ts} | ({"gtid": head.gtid} if head.gtid else {})
-        if table is not None:
-            facts |= {"schema": table.name.schema, "table": table.name.table}
-        return type(error)(error.message, remedy=error.remedy, **(Place(self._stream, Offset(offset)).facts | facts | error.facts))
+            if kind not in OPERATIONS:
+                return [(index, found) for found in self._other(kind, value[begin:end], head)]
+            run = _Run()
+            self._add_rows(run, table_of(table), (place.offset, head.commit_ts, index), (value, begin + HEADER_BYTES, end, kind))
+            return list(_one_by_one(run))
+        except ApplierError as error:
+            name = self._selection.name(table.name) if isinstance(table, MappedTable) else TableName("", "")
+            found_head = EventHead(Ts(head.commit_ts), name, kind == QUERY)
+            return [(index, _unplaced(located(error, place, head, event), found_head))]
 
 
-def _table_of(tables: dict[bytes, MappedTable], number: bytes) -> MappedTable | None:
-    """Return the table of a rows event; None if it has none, and no rows."""
-    found = tables.get(number)
-    if found is None and number != _NO_TABLE:
-        raise ProtocolError.at(None, "table_map", "a rows event has no table map before it")
-    return found
+def _unplaced(error: ApplierError, head: EventHead | None) -> Unplaced:
+    if isinstance(error, ProtocolError):
+        return Unplaced(error, head)
+    return Unplaced(ProtocolError(error.message, remedy=error.remedy, **error.facts), head)
 
 
 def _one_by_one(run: _Run) -> Iterator[tuple[int, Placed]]:

@@ -4,12 +4,13 @@ Source: MySQL's ``rows_event.h``. An UPDATE holds two images for each row. Where
 key that has not changed), the row's image is both of them: so it has its key, and each column that is known.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
 from applier.model.errors import ProtocolError
 from applier.model.events import RowKind, RowOperation, Shape, TableName
+from applier.model.remedy import SKIP_RECORD
 from applier.selection import TableSelection
 from applier.sources.binlog.image_code import ImageCode, TableCode
 from applier.sources.binlog.row_code import UNREADABLE
@@ -26,6 +27,10 @@ _OF_SEQUENCE: Final = frozenset(
     ["next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size", "cycle_option", "cycle_count"]
 )
 """The columns of the table that MariaDB keeps a SEQUENCE in: its values come with the rows that have them."""
+WHOLE_REMEDY: Final = (
+    "Run on the primary, before keys are changed: SET GLOBAL binlog_row_image = FULL. Copy this row by hand, and skip its event: "
+    f"`{SKIP_RECORD}`"
+)
 _DELETE, _UPSERT = int(RowKind.DELETE), int(RowKind.UPSERT)
 
 
@@ -90,6 +95,23 @@ class MappedTable:
         except UNREADABLE as cause:
             raise ProtocolError.at(None, "row_image", "a row cannot be read: it is too short, or its key is out of order") from cause
 
+    def images(self, data: bytes, at: int, end: int, kind: int) -> Iterator[tuple[Shape, bytes, Shape | None, bytes]]:
+        """Yield the image of each row of an event with its shape; of an UPDATE the old one, and then the new one. ProtocolError.
+
+        Of a new image that lacks columns, those of the old one come with it.
+        """
+        rows = read_head(data, at, kind, len(self.code.columns))
+        old, new = self.code.image(rows.old), self.code.image(rows.new) if rows.new else None
+        is_alone = new is not None and set(old.places) <= set(new.places)
+        after = None if new is None else self._shape(rows.new, b"") if is_alone else self._shape(rows.old, rows.new)
+        at = rows.begin
+        while at < end:
+            first, at = at, _end_of(old, data, at)
+            middle, at = at, at if new is None else _end_of(new, data, at)
+            if at > end:
+                raise ProtocolError.at(None, "row_image", "the last row is too short")
+            yield self._shape(rows.old, b""), data[first:middle], after, data[middle if is_alone else first : at]
+
     def _plain(self, data: bytes, rows: Rows, end: int, kind: int) -> EventRows:
         code = self.code.image(rows.old)
         readers, size = code.readers, code.readers.null_bytes
@@ -136,9 +158,18 @@ class MappedTable:
         found = EventRows([], [], [], [], [])
         for number, (first, middle, _) in enumerate(bounds):
             if old_keys[number] != new_keys[number] or not self.code.key:
+                self._check_whole(shape)
                 _add(found, self._shape(rows.old, b""), _DELETE, number, old_keys[number], data[first:middle])
             _add(found, shape, _UPSERT, number, new_keys[number], images[number])
         return found
+
+    def _check_whole(self, shape: Shape) -> None:
+        """Refuse the row of a new key that lacks columns: they are those of the old key's row, which may be anywhere."""
+        if len(shape.columns) != len(self.code.columns):
+            message = "an update changes the key of a row, and the binlog does not have all columns of the row"
+            error = ProtocolError.at(None, "partial_key", message)
+            error.remedy = WHOLE_REMEDY
+            raise error
 
     def _shape(self, old: bytes, new: bytes) -> Shape:
         found = self._known.get((old, new))
@@ -148,6 +179,14 @@ class MappedTable:
                 shape = shape._replace(routed_from=TableName(*self.name))
             found = self._known[old, new] = self._shapes.setdefault(shape, shape)
         return found
+
+
+def _end_of(code: ImageCode, data: bytes, at: int) -> int:
+    values = at + code.readers.null_bytes
+    try:
+        return code.readers[data[at:values]](data, values)[0]
+    except UNREADABLE as cause:
+        raise ProtocolError.at(None, "row_image", "a row is too short") from cause
 
 
 def _add(rows: EventRows, shape: Shape, kind: int, number: int, key: bytes, image: bytes) -> None:

@@ -34,6 +34,8 @@ class _Field(IntEnum):
 _NUMERIC: Final = frozenset({0, 1, 2, 3, 4, 5, 8, 9, 13, 246})
 """DECIMAL, TINYINT, SMALLINT, INT, FLOAT, DOUBLE, BIGINT, MEDIUMINT, YEAR, NEWDECIMAL: the types that have a sign, for both servers."""
 _CHARACTER: Final = frozenset({15, 253, 254, TypeCode.BLOB_COMPRESSED, TypeCode.VARCHAR_COMPRESSED} | BLOBS)
+_CHARACTER_OF_MARIADB: Final = _CHARACTER | {TypeCode.GEOMETRY}
+"""Types that the character sets are listed of."""
 _TWO_BYTES: Final = frozenset({15, TypeCode.VARCHAR_COMPRESSED, TypeCode.BIT, 246, 247, 248, 253, 254})
 _ONE_BYTE: Final = frozenset({4, 5, 17, 18, 19, 242, 245, 255, TypeCode.BLOB_COMPRESSED} | BLOBS)
 """Types with metadata of so many bytes."""
@@ -55,10 +57,10 @@ class TableMap(NamedTuple):
     columns: tuple[MapColumn, ...]
 
 
-def read_table_map(body: bytes) -> TableMap:
+def read_table_map(body: bytes, *, is_mariadb: bool) -> TableMap:
     """Read the body of a TABLE_MAP event, without header and checksum. NeedsOperator: its metadata is not FULL. ProtocolError."""
     try:
-        return _read(body)
+        return _read(body, _CHARACTER_OF_MARIADB if is_mariadb else _CHARACTER)
     except (IndexError, ValueError) as cause:
         raise ProtocolError.at(None, "table_map", "a table map cannot be read") from cause
 
@@ -99,7 +101,7 @@ class _Bytes:
             yield self.packed()
 
 
-def _read(body: bytes) -> TableMap:
+def _read(body: bytes, character: frozenset[int]) -> TableMap:
     data = _Bytes(body, TABLE_ID_BYTES + _FLAG_BYTES)
     schema = data.take(data.number()).decode("utf-8", "surrogateescape")
     data.take(1)
@@ -124,7 +126,7 @@ def _read(body: bytes) -> TableMap:
     real = [real_type(kind, meta) for kind, meta in zip(types, metas, strict=True)]
     names = _names(fields.get(_Field.COLUMN_NAME, b""), len(types))
     primary = _primary(fields)
-    unsigned, charsets = _unsigned(real, fields), _charsets(name, real, fields)
+    unsigned, charsets = _unsigned(real, fields), _charsets(name, [kind in character for kind in real], fields)
     codes = [ColumnCode(kind, meta, unsigned[at], charsets[at]) for at, (kind, meta) in enumerate(zip(real, metas, strict=True))]
     return TableMap(name, tuple(MapColumn(names[at], code, nullable[at], at in primary) for at, code in enumerate(codes)))
 
@@ -158,13 +160,13 @@ def _unsigned(types: Sequence[int], fields: dict[int, bytes]) -> list[bool]:
     return [next(bits, False) if kind in _NUMERIC else False for kind in types]
 
 
-def _charsets(name: TableName, types: Sequence[int], fields: dict[int, bytes]) -> list[str]:
-    places = [at for at, kind in enumerate(types) if kind in _CHARACTER]
+def _charsets(name: TableName, are_characters: Sequence[bool], fields: dict[int, bytes]) -> list[str]:
+    places = [at for at, has_charset in enumerate(are_characters) if has_charset]
     collations = dict(enumerate(_Bytes(fields[_Field.COLUMN_CHARSET]).packed_numbers())) if _Field.COLUMN_CHARSET in fields else {}
     if _Field.DEFAULT_CHARSET in fields:
         default, *rest = _Bytes(fields[_Field.DEFAULT_CHARSET]).packed_numbers()
         collations = dict.fromkeys(range(len(places)), default) | dict(zip(rest[::2], rest[1::2], strict=True))
-    found = [""] * len(types)
+    found = [""] * len(are_characters)
     for number, place in enumerate(places):
         collation = collations.get(number)
         charset = None if collation is None else charset_of(collation)

@@ -109,4 +109,4 @@ def read_vectors(values: Sequence[bytes]) -> Sequence[str]:
 
 
 def _text(number: Any) -> str:
-    return repr(_shortest(number))
+    return repr(_shortest(number)).removesuffix(".0")

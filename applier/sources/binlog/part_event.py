@@ -1,0 +1,68 @@
+"""The events of a record: rows events with their tables, and statements. One way for all who read a record; nothing here looks at rows."""
+
+from collections.abc import Callable, Iterator
+from struct import Struct
+from typing import Any, Final, TypeAlias
+
+from applier.model.errors import ApplierError, ProtocolError
+from applier.model.position import Place
+from applier.sources.binlog.event import HEADER_BYTES, TABLE_MAP
+from applier.sources.binlog.part import ROWS_PER_EVENT, PartHead
+from applier.sources.binlog.rows_event import OPERATIONS, MappedTable
+
+PartEvent: TypeAlias = tuple[int, int, int, int, MappedTable | ApplierError | None]
+"""Type, where it begins and ends in the record, index of its first row; of a rows event its table, or why that cannot be read."""
+KnowTable: TypeAlias = Callable[[bytes, bool], MappedTable]
+"""Body of a TABLE_MAP event, whether MariaDB wrote it -> the table."""
+
+_NUMBER_END: Final = HEADER_BYTES + 6
+_NO_TABLE: Final = b"\xff\xff\xff\0\0\0"
+"""The number of the table of a rows event without rows, which ends a statement."""
+_header = Struct("<4xB4xI").unpack_from
+_SILENT: Final = frozenset({5, 13, 14, 16, 28, 29, 33, 34, 36, 37, 38, 42, 160, 162})
+"""Events of a group that hold no rows: variables of a statement, XIDs, GTIDs, texts. What a statement does is in QUERY."""
+
+
+def events_of(head: PartHead, value: bytes, know: KnowTable) -> Iterator[PartEvent]:
+    """Yield the events that mean something. ProtocolError, without a place: the record cannot be taken apart."""
+    number, tables = head.first_event, dict[bytes, MappedTable | ApplierError]()
+    at = 0
+    while at < len(value):
+        kind, size = _header(value, at) if len(value) - at >= HEADER_BYTES else (0, 0)
+        end = at + size
+        if size < HEADER_BYTES or end > len(value):
+            raise ProtocolError.at(None, "framing", "an event of the binlog is too short or too long")
+        if kind in OPERATIONS:
+            table = value[at + HEADER_BYTES : at + _NUMBER_END]
+            if table != _NO_TABLE:
+                yield kind, at, end, number * ROWS_PER_EVENT, tables.get(table)
+            number += 1
+        elif kind == TABLE_MAP:
+            # An error is raised where rows of the table come: there it belongs to an event.
+            try:
+                known: MappedTable | ApplierError = know(value[at + HEADER_BYTES : end], head.is_mariadb)
+            except ApplierError as error:
+                known = error
+            tables[value[at + HEADER_BYTES : at + _NUMBER_END]] = known
+        elif kind not in _SILENT:
+            yield kind, at, end, number * ROWS_PER_EVENT, None
+        at = end
+
+
+def table_of(table: MappedTable | ApplierError | None) -> MappedTable:
+    """Return the table of a rows event; raise why it cannot be read."""
+    if isinstance(table, MappedTable):
+        return table
+    if table is not None:
+        raise table
+    raise ProtocolError.at(None, "table_map", "a rows event has no table map before it")
+
+
+def located(error: ApplierError, place: Place, head: PartHead | None, event: PartEvent | None) -> ApplierError:
+    """Return the error with the facts of the record and the event that it arose in."""
+    facts: dict[str, Any] = {} if event is None else {"event": event[3]}
+    if head is not None:
+        facts |= {"commit_ts": head.commit_ts} | ({"gtid": head.gtid} if head.gtid else {})
+    if event is not None and isinstance(event[4], MappedTable):
+        facts |= {"schema": event[4].name.schema, "table": event[4].name.table}
+    return type(error)(error.message, remedy=error.remedy, **(place.facts | facts | error.facts))
