@@ -39,9 +39,12 @@ def _keeps_rows(tree: Tree, clause: AlterClause) -> bool:
     return clause.kind is ClauseKind.ADD_PARTITION
 
 
-def alter(draft: TableDraft, tree: Tree, node: AlterTableStatement) -> None:
-    """Apply all clauses, except a RENAME of the table; DdlSyntaxError if one is not wholly known."""
-    alteration = _Alteration(draft, tree)
+def alter(draft: TableDraft, tree: Tree, node: AlterTableStatement, *, is_of_mysql: bool = False) -> None:
+    """Apply all clauses, except a RENAME of the table; DdlSyntaxError if one is not wholly known.
+
+    ``is_of_mysql``: upstream is a MySQL or MariaDB, where DROP CONSTRAINT drops a unique key too.
+    """
+    alteration = _Alteration(draft, tree, is_of_mysql=is_of_mysql)
     for clause in node.clauses:
         alteration.apply(clause)
     if not node.is_understood:
@@ -51,8 +54,8 @@ def alter(draft: TableDraft, tree: Tree, node: AlterTableStatement) -> None:
 class _Alteration:
     """Applies the clauses of one ALTER TABLE to a draft."""
 
-    def __init__(self, draft: TableDraft, tree: Tree) -> None:
-        self._draft, self._tree = draft, tree
+    def __init__(self, draft: TableDraft, tree: Tree, *, is_of_mysql: bool) -> None:
+        self._draft, self._tree, self._is_of_mysql = draft, tree, is_of_mysql
 
     def apply(self, clause: AlterClause) -> None:
         """Apply one clause; DdlSyntaxError if a part of it was not read."""
@@ -101,6 +104,17 @@ class _Alteration:
         """DROP PRIMARY KEY."""
         cursor.expect("KEY")
         self._draft.drop_primary_key()
+
+    def drop_constraint(self, clause: AlterClause, cursor: Cursor) -> None:
+        """DROP CHECK and DROP CONSTRAINT."""
+        is_constraint = self._tree.part(*clause.span).sees("DROP", "CONSTRAINT")
+        cursor.accept("IF", "EXISTS")
+        name = cursor.name()
+        if is_constraint and self._is_of_mysql and name.upper() == "PRIMARY":
+            self._draft.drop_primary_key()
+        elif is_constraint and self._is_of_mysql and self._draft.has_index(name):
+            self._draft.drop_index(name)
+        cursor.skip_rest()
 
     def redefine(self, clause: AlterClause, cursor: Cursor) -> None:
         """MODIFY and CHANGE."""
@@ -174,7 +188,7 @@ _APPLY: Final[Mapping[ClauseKind, Callable[[_Alteration, AlterClause, Cursor], N
     ClauseKind.DROP_INDEX: _Alteration.drop_index,
     ClauseKind.DROP_PRIMARY_KEY: _Alteration.drop_primary_key,
     ClauseKind.DROP_FOREIGN_KEY: _Alteration.skip,
-    ClauseKind.DROP_CONSTRAINT: _Alteration.skip,
+    ClauseKind.DROP_CONSTRAINT: _Alteration.drop_constraint,
     ClauseKind.MODIFY: _Alteration.redefine,
     ClauseKind.CHANGE: _Alteration.redefine,
     ClauseKind.RENAME_TABLE: _Alteration.skip,

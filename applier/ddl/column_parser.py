@@ -78,7 +78,8 @@ def _value_option(cursor: Cursor, definition: ColumnDefinition) -> ColumnDefinit
 
 def _generated(cursor: Cursor, definition: ColumnDefinition) -> ColumnDefinition:
     expression = cursor.parenthesis().source()
-    stored = cursor.accept_any("STORED", "VIRTUAL") == "STORED"
+    # PERSISTENT: MariaDB's older word.
+    stored = cursor.accept_any("STORED", "PERSISTENT", "VIRTUAL") in {"STORED", "PERSISTENT"}
     return replace(definition, generated=expression, stored=stored)
 
 

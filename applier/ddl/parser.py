@@ -65,6 +65,7 @@ def _create(cursor: Cursor) -> Node:
         case "TABLE":
             return _create_table(cursor, or_replace=or_replace, is_temporary="TEMPORARY" in options)
         case "VIEW":
+            cursor.accept("IF", "NOT", "EXISTS")
             return CreateViewStatement(view=read_table_name(cursor), body=cursor.at, or_replace=or_replace)
         case "INDEX":
             return _create_index(cursor, next((kind for kind in _INDEX_KINDS if kind in options), ""))

@@ -34,12 +34,13 @@ class SqliteFile:
         self._held.close()
         self._engine.dispose()
 
-    def ddl(self, *queries, schema="shop", table="t", ts=NOON):
-        """Apply statements, each in its own transaction, which an error rolls back."""
+    def ddl(self, *queries, schema="shop", table="t", ts=NOON, session=()):
+        """Apply statements, each in its own transaction, which an error rolls back. ``session``: that of a binlog's DDL."""
         for query in queries:
             self.connection.execute("BEGIN IMMEDIATE")
             try:
-                apply_ddl(self.connection, DdlEvent(commit_ts=ts, schema=schema, table=table, query=query, ddl_type=0), self.zone)
+                ddl = DdlEvent(commit_ts=ts, schema=schema, table=table, query=query, ddl_type=0, session=session)
+                apply_ddl(self.connection, ddl, self.zone)
                 self.connection.execute("COMMIT")
             except BaseException:
                 self.connection.execute("ROLLBACK")

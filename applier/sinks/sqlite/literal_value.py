@@ -1,18 +1,16 @@
 """Values of MySQL literals and of implicit defaults, as the file stores them."""
 
 import math
-from datetime import datetime
 from decimal import Decimal
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.ddl.cursor import Cursor
 from applier.ddl.remedy import BY_HAND
 from applier.ddl.table import ColumnDefinition, DefaultKind
 from applier.model.errors import NeedsOperator
-from applier.model.position import Ts, datetime_of
 from applier.sinks.sqlite.conversion import conversion
+from applier.sinks.sqlite.ddl_time import DdlTime
 from applier.sinks.sqlite.default_text import default_year, parse_number, plain_datetime, plain_time, whole
 from applier.sinks.sqlite.stored_value import (
     Inexact,
@@ -31,8 +29,8 @@ _BYTES = ColumnType(base="longblob")
 _UNSIGNED = ColumnType(base="bigint", unsigned=True)
 
 
-def fill_value(column: ColumnDefinition, commit_ts: Ts, zone: str) -> Stored:
-    """Return what existing rows hold in a column that was added at ``commit_ts``: its default, or MySQL's implicit one if it is NOT NULL.
+def fill_value(column: ColumnDefinition, ddl_time: DdlTime) -> Stored:
+    """Return what existing rows hold in a column that was added then: its default, or MySQL's implicit one if it is NOT NULL.
 
     NeedsOperator if the default is an expression (its values for the existing rows are not on the wire), or if what MySQL makes of
     the literal is not certain.
@@ -42,7 +40,8 @@ def fill_value(column: ColumnDefinition, commit_ts: Ts, zone: str) -> Stored:
     match column.default.kind:
         case DefaultKind.LITERAL:
             try:
-                return literal_default(column.type, column.default.text)
+                value = literal_default(column.type, column.default.text)
+                return ddl_time.in_wire_zone(value) if column.type.family is TypeFamily.TIMESTAMP and isinstance(value, str) else value
             except Inexact as error:
                 raise NeedsOperator(
                     "the default of a new column cannot be converted exactly",
@@ -52,7 +51,7 @@ def fill_value(column: ColumnDefinition, commit_ts: Ts, zone: str) -> Stored:
                     reason=str(error),
                 ) from error
         case DefaultKind.NOW:
-            return _now(column.type, commit_ts, zone)
+            return _now(column.type, ddl_time)
         case DefaultKind.EXPRESSION:
             raise NeedsOperator(
                 "existing rows take the value of a default expression, which only upstream knows",
@@ -166,9 +165,7 @@ def implicit_default(column: ColumnType) -> Stored:
     return f"{zero}.{'0' * column.scale}" if isinstance(zero, str) and column.family in _FRACTIONAL and column.scale else zero
 
 
-def _now(column: ColumnType, commit_ts: Ts, zone: str) -> Stored:
-    """Return the physical time of the DDL in whole seconds: TiDB drops the fraction of CURRENT_TIMESTAMP for existing rows."""
-    moment: datetime = datetime_of(commit_ts).astimezone(ZoneInfo(zone))
-    text = f"{moment:%Y-%m-%d %H:%M:%S}" + ("." + "0" * column.scale if column.scale else "")
+def _now(column: ColumnType, ddl_time: DdlTime) -> Stored:
+    text = ddl_time.now(column.scale)
     # A DATE keeps the day in the wire's zone.
     return text[:10] if column.family is TypeFamily.DATE else text

@@ -5,30 +5,21 @@ through ``conversion.py``; new columns take what MySQL gives existing rows. All 
 """
 
 import sqlite3
-from dataclasses import dataclass
 from typing import Final
 
 from applier.ddl.remedy import BY_HAND
 from applier.ddl.table import ColumnDefinition, DefaultKind, TableDefinition
 from applier.ddl.table_draft import DraftColumn
 from applier.model.errors import NeedsOperator
-from applier.model.position import Ts
 from applier.sinks.sqlite.conversion import Conversion, conversion, same
 from applier.sinks.sqlite.create_statement import column_clause, create_indexes, create_table
+from applier.sinks.sqlite.ddl_time import DdlTime
 from applier.sinks.sqlite.literal_value import fill_value
 from applier.sinks.sqlite.literals import blob, plain
 from applier.sinks.sqlite.names import Sql, compose, quote, quote_all, stored_name
 from applier.sinks.sqlite.stored_value import Inexact, Stored
 
 _SCRATCH: Final = "applier_rebuild"
-
-
-@dataclass(frozen=True, slots=True)
-class DdlTime:
-    """When the DDL ran upstream, and the zone in which the wire writes times: for CURRENT_TIMESTAMP in existing rows."""
-
-    commit_ts: Ts
-    zone: str
 
 
 def change_columns(
@@ -62,7 +53,7 @@ def _can_append(old: TableDefinition, new: TableDefinition) -> bool:
 
 
 def _append(connection: sqlite3.Connection, table: TableDefinition, column: ColumnDefinition, ddl_time: DdlTime) -> None:
-    fill = fill_value(column, ddl_time.commit_ts, ddl_time.zone)
+    fill = fill_value(column, ddl_time)
     statement = compose(
         "ALTER TABLE {table} ADD COLUMN {clause}", table=quote(stored_name(table.name)), clause=column_clause(table, column)
     )
@@ -119,7 +110,7 @@ def _source(
     """Return the expression that gives a new column its values, and the value to bind if the expression is ``?``."""
     before = old.column(column.source) if column.source else None
     if before is None:
-        return "?", fill_value(column.definition, ddl_time.commit_ts, ddl_time.zone)
+        return "?", fill_value(column.definition, ddl_time)
     convert = conversion(before.type, column.definition.type)
     if convert is same:
         return quote(before.name), None

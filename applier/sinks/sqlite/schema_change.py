@@ -8,6 +8,7 @@ import sqlite3
 from typing import Any, Final, assert_never
 
 from applier.ddl.alteration import alter, changes_partitioned_rows
+from applier.ddl.own_values import OLD_TIMESTAMPS, OWN_VALUES, OWN_VALUES_REMEDY, own_values
 from applier.ddl.parser import parse
 from applier.ddl.remedy import BY_HAND, OTHER_ROWS
 from applier.ddl.table import TableDefinition
@@ -31,8 +32,9 @@ from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator
 from applier.model.events import DdlEvent, TableName
 from applier.sinks.sqlite.catalogue import StoredObject, find_objects, read_definition, tables_with_rows
 from applier.sinks.sqlite.create_statement import create_index, create_indexes, create_table, stored_indexes
+from applier.sinks.sqlite.ddl_time import DdlTime
 from applier.sinks.sqlite.names import Sql, compose, index_name, quote, stored_name
-from applier.sinks.sqlite.rebuild import DdlTime, change_columns
+from applier.sinks.sqlite.rebuild import change_columns
 from applier.sinks.sqlite.view import create_view
 
 MAKE_TABLE: Final = "Create the table in the sink with upstream's definition and rows, or start again from a dump (README)"
@@ -77,7 +79,9 @@ class SchemaChange:
 
     def __init__(self, connection: sqlite3.Connection, ddl: DdlEvent, zone: str) -> None:
         self._connection, self._ddl = connection, ddl
-        self._ddl_time = DdlTime(ddl.commit_ts, zone)
+        # A binlog has statements that changed nothing too: IF [NOT] EXISTS found what it asks about.
+        self._is_of_log = bool(ddl.session)
+        self._ddl_time = DdlTime.of(ddl, zone)
         self._tree = parse(ddl.query)
 
     def run(self) -> None:
@@ -155,6 +159,11 @@ class SchemaChange:
         new = parse_table(self._tree, node, name) if like is None else like.renamed(name)
         # IF NOT EXISTS does not count: upstream has made a table, or there would be no event.
         present = find_objects(self._connection).get(name.fold())
+        if present is not None and self._is_of_log and (node.if_not_exists or node.or_replace):
+            if node.if_not_exists:
+                return
+            self._execute("DROP TABLE {name}", name=quote(present.stored))
+            present = None
         if present is None:
             for statement in (create_table(new), *create_indexes(new)):
                 self._connection.execute(statement)
@@ -210,10 +219,14 @@ class SchemaChange:
             raise NeedsOperator(
                 "SQLite has no partitions, so the DDL cannot be translated", remedy=PARTITION_REMEDY, statement=self._ddl.query
             )
-        old = self._definition(self._name(node.table))
+        name = self._name(node.table)
+        if self._is_of_log and node.condition is not None and self._find(name) is None:
+            return
+        old = self._definition(name)
         draft = TableDraft(old)
-        alter(draft, self._tree, node)
-        if draft.found and draft.freeze() == old:
+        alter(draft, self._tree, node, is_of_mysql=self._is_of_log)
+        self._refuse_own_values(old)
+        if draft.found and draft.freeze() == old and not self._is_of_log:
             # Upstream's statement has made something, or there would be no event.
             raise FatalSinkError(
                 "the DDL changes nothing: the sink already has its columns",
@@ -224,6 +237,14 @@ class SchemaChange:
         for clause in node.clauses:
             if clause.kind is ClauseKind.RENAME_TABLE and clause.table is not None:
                 self._rename_table(old.name, self._name(clause.table))
+
+    def _refuse_own_values(self, old: TableDefinition) -> None:
+        if OLD_TIMESTAMPS in self._ddl.session:
+            message = "upstream's session has explicit_defaults_for_timestamp = OFF, whose rules are not translated"
+            raise NeedsOperator(message, remedy=BY_HAND)
+        column = own_values(self._ddl.query)
+        if column and tables_with_rows(self._connection, [old.name]):
+            raise NeedsOperator(OWN_VALUES, remedy=OWN_VALUES_REMEDY, column=column)
 
     # Views and indexes
 

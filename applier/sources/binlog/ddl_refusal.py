@@ -24,7 +24,7 @@ def refusal_of(tree: Tree, error_code: int, sql_mode: int) -> DdlRefusal | None:
     node, words = tree.node, [token.keyword for token in tree.tokens]
     if error_code and not (isinstance(node, DropTablesStatement) and node.if_exists):
         return DdlRefusal(f"the statement failed upstream with error {error_code} after it had changed something", BY_HAND)
-    if sql_mode & _ORACLE:
+    if sql_mode & _ORACLE and isinstance(node, CreateTableStatement | AlterTableStatement):
         return DdlRefusal("upstream has read the statement in sql_mode = ORACLE, where types have other meanings", BY_HAND)
     if isinstance(node, CreateTableStatement):
         return _of_create(node, words)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from applier.ddl import DdlKind, DdlStatement, read_ddl
+from applier.ddl.own_values import OLD_TIMESTAMPS
 from applier.ddl.renaming import real_sites
 from applier.ddl.tokens import DdlSyntaxError
 from applier.model.errors import ProtocolError
@@ -16,7 +17,7 @@ from applier.sources.binlog.ddl_refusal import BY_HAND, refusal_of, unreadable
 from applier.sources.binlog.ddl_text import completed, depends_on_columns, qualified, read_tree, without_statement_settings
 from applier.sources.binlog.part import PartHead
 from applier.sources.binlog.query_event import QueryEvent, read_query_event
-from applier.sources.binlog.query_session import OLD_TIMESTAMPS, defaults_of, session_of
+from applier.sources.binlog.query_session import defaults_of, session_of
 from applier.sources.binlog.query_text import decoded, plain_text
 from applier.sources.binlog.query_type import ddl_type_of, is_maintenance
 from applier.sources.binlog.statement import SKIPPED, StatementKind, classify

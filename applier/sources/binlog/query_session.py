@@ -21,9 +21,13 @@ ANSI_QUOTES and NO_BACKSLASH_ESCAPES are written out in the text."""
 _EXPLICIT_TIMESTAMPS: Final = 1 << 24
 """MariaDB's OPTION_EXPLICIT_DEF_TIMESTAMP in the flags, from 10.10 on. Before, only the whole server has the variable, which is OFF."""
 
-OLD_TIMESTAMPS: Final = ("explicit_defaults_for_timestamp", "OFF")
-"""For a DDL whose text cannot say it."""
-
+_DEFAULT_COLLATIONS: Final = {
+    "utf8": "utf8mb3_general_ci",
+    "utf8mb3": "utf8mb3_general_ci",
+    "ascii": "ascii_general_ci",
+    "latin1": "latin1_swedish_ci",
+}
+"""Where TiDB has another default than all others; the sinks' code for schemas knows TiDB's."""
 _MYSQL_UTF8MB4: Final = "utf8mb4_0900_ai_ci"
 _MARIADB_UTF8MB4: Final = "utf8mb4_general_ci"
 
@@ -31,7 +35,7 @@ _MARIADB_UTF8MB4: Final = "utf8mb4_general_ci"
 def defaults_of(session: QuerySession, *, is_mariadb: bool) -> SessionDefaults:
     """Return what a statement of the session means where it says nothing."""
     own = _MARIADB_UTF8MB4 if is_mariadb else collation_name(session.utf8mb4_collation) or _MYSQL_UTF8MB4
-    collations = {"utf8mb4": own}
+    collations = _DEFAULT_COLLATIONS | {"utf8mb4": own}
     for charset, collation in session.charset_collations.items():
         name, of = collation_name(collation), collation_name(charset).partition("_")[0]
         if name and of:

@@ -13,6 +13,7 @@ from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.failpoint import reach
 from applier.sinks.ledger_entry import DdlState
+from applier.sinks.mysql.ddl.own_values import refuse_own_values
 from applier.sinks.mysql.ddl.owner_session import OwnerSession
 from applier.sinks.mysql.ddl.partition_hash import refuse_other_rows
 from applier.sinks.mysql.ddl.server import target_of
@@ -70,6 +71,7 @@ class Intents:
                 # Before anything is written: which of two namesakes the DDL means must not depend on what somebody drops later.
                 spelled_in_sink(connection, ddl)
                 refuse_other_rows(connection, ddl)
+                refuse_own_values(connection, ddl)
                 refuse_inexpressible(ddl, target_of(connection, self._collations))
                 intent = Intent(identity, ddl, snapshot(connection, described_tables(ddl)), is_beside)
                 state = DdlState.BACKGROUND if is_beside else DdlState.INTENT
