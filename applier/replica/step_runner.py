@@ -112,7 +112,8 @@ class StepRunner:
             known_tables=self._state.tables.new_with_ddl(step.ddl, self._state.progress),
             topic_ids=self._state.topics.ids,
             locations=self._state.locations.waiting,
-            source_state=self._run.components.source.state_at(step.ddl.commit_ts),
+            # With the DDL: from here on the ledger settles it, whatever happens, and another server must not show it again.
+            source_state=self._run.components.source.state_at(after_ddl(step.ddl.commit_ts)),
         )
 
     def _evict(self, step: Evict) -> None:

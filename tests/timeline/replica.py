@@ -71,6 +71,9 @@ class Simulation:
         ends = {s: bisect_left(at, self.now) for s, at in self.world.at.items()}
         return Listing({Stream(f"t{topic}", p): PartitionExtent(0, end) for (topic, p), end in ends.items()})
 
+    def ends(self):
+        return {Stream(f"t{t}", p): len(events) for (t, p), events in self.world.streams.items()}
+
     def live(self):
         self.settle()
         self.reading, self.cached, self.ahead = [], {}, deque()
@@ -88,8 +91,7 @@ class Simulation:
                     self.read()
             if self.rng.random() < 0.1:
                 self.perform(self.coordinator.progress_step())
-            ends = {Stream(f"t{t}", p): len(events) for (t, p), events in self.world.streams.items()}
-            if self.now == len(self.world.log) and self.coordinator.is_caught_up(ends):
+            if self.now == len(self.world.log) and self.coordinator.is_caught_up(self.ends()):
                 return
         raise Broken("no progress")
 
@@ -137,12 +139,16 @@ class Simulation:
         if self.rng.random() < 0.05:
             self.coordinator.forget(range_id)
             return
-        events = self.streams[int(range_id.stream.topic[1:]), range_id.stream.partition][range_id.start : range_id.end]
-        report, rows = report_of(range_id, events, self.coordinator.floor_ts, self.rng)
+        events, offsets = self.events_of(range_id)
+        report, rows = report_of(range_id, events, self.coordinator.floor_ts, self.rng, offsets)
         self.cached[range_id] = rows
         times = self.coordinator.ddls_to_ask([report])
         self.coordinator.add_settled(key for key in self.sink.settled() if key.ts in times)
         self.coordinator.report(report)
+
+    def events_of(self, range_id):
+        """The events of a range, and their offsets, where not each has its own."""
+        return self.streams[int(range_id.stream.topic[1:]), range_id.stream.partition][range_id.start : range_id.end], None
 
     def perform(self, step):
         match step:

@@ -50,11 +50,14 @@ def folded(name):
     return TableName(SCHEMA, name).fold()
 
 
-def report_of(range_id, events, floor, rng=None):
-    """Report what a range holds, as a listener would. With ``rng``, hold and counts are thinned out as far as that is allowed."""
+def report_of(range_id, events, floor, rng=None, offsets=None):
+    """Report what a range holds, as a listener would. With ``rng``, hold and counts are thinned out as far as that is allowed.
+
+    ``offsets`` of the events; None: each has its own.
+    """
     rows, hold, ddls, tables, top, resolved, replays, early = [], [], [], {}, -1, 0, 0, (0, 0)
     announced, ends_announced, first_resolved = 0, False, 0
-    for offset, event in zip(range(range_id.start, range_id.end), events, strict=True):
+    for offset, event in zip(offsets or range(range_id.start, range_id.end), events, strict=True):
         ends_announced = not isinstance(event, DdlEvent) and event[0] == "A"
         if ends_announced:
             announced = event[1]
