@@ -68,7 +68,8 @@ class RangeCuts:
         cuts = self._extent.cuts or ()
         for piece in range(pieces, 0, -1):
             wanted, size, begin = records // piece, 0, at
-            while at < len(cuts) and (at == begin or size + cuts[at].size <= wanted):
+            # Where nothing lies before a cut, what lies behind it belongs to another log: no range may hold both.
+            while at < len(cuts) and (at == begin or (cuts[at - 1].size and 0 < cuts[at].size <= wanted - size)):
                 size += cuts[at].size
                 at += 1
             if at == begin:

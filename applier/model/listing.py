@@ -7,7 +7,10 @@ from applier.model.position import Offset, Stream
 
 
 class Cut(NamedTuple):
-    """An offset at which a range may end, and how many bytes lie between the cut before it and this one."""
+    """An offset at which a range may end, and how many bytes lie between the cut before it and this one.
+
+    Without any, nothing lies before it, and a range ends there: at the beginning of the log of another server.
+    """
 
     offset: Offset
     size: int

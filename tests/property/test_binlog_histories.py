@@ -1,4 +1,4 @@
-"""However a binlog is cut, whenever the run dies and whichever server takes over: after every commit the sink is upstream at the checkpoint."""
+"""However a binlog is cut, whenever the run dies, whichever server takes over: after every commit the sink is upstream at A."""
 
 import random
 

@@ -1,11 +1,10 @@
-"""A simulated binlog, and the replica that follows it: places as timestamps, whole transactions, cuts, rotation, and servers that take over.
+"""A simulated binlog and the replica that follows it: places as timestamps, whole transactions, cuts, rotation, servers that take over.
 
-Each transaction and each DDL of the history is a group. Its rows have the place of its end as commit_ts, a DDL that of its end less one. A
-server that takes over has the groups that are not executed at other places, of the next generation.
+Each transaction and each DDL of the history is a group. Its rows have the place of its end as commit_ts, a DDL that of its end less one.
+A server that takes over has the groups that are not executed at other places, of the next generation.
 """
 
 from bisect import bisect_left, bisect_right
-from itertools import accumulate
 from types import SimpleNamespace
 
 from applier.coordinator import Coordinator
@@ -122,7 +121,7 @@ class BinlogSimulation(Simulation):
         # Where this server begins is always one: a range from another server to there holds nothing.
         cuts = [place for place in known if place in {last, world.start} or rng.random() < 0.6]
         end = max(last, world.ends[self.now - 1] if self.now else 0)
-        sizes = [rng.choice((0, 1, 900)) for _ in cuts]
+        sizes = [rng.choice((1, 900)) if place > world.start else 0 for place in cuts]
         return Listing({STREAM: PartitionExtent(min(first, world.start), end, tuple(map(Cut, cuts, sizes)))})
 
     def ends(self):
@@ -153,4 +152,3 @@ class BinlogSimulation(Simulation):
         if self.effects.keys() < set(done) or any(count != 1 for count in self.effects.values()):
             raise Broken(f"of the DDLs {done} these took effect: {self.effects}")
         self.check("the end")
-        self.totals = list(accumulate(self.effects.values()))

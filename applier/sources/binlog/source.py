@@ -117,7 +117,7 @@ class BinlogSource:
         earliest = min([begins, *(position.next_offset for position in self._stored.positions.values())])
         if BinlogPosition.of(earliest).generation != place.generation:
             # On the server before, nothing follows what is applied.
-            cuts = (Cut(Offset(begins), 1), *cuts)
+            cuts = (Cut(Offset(begins), 0), *cuts)
         return Listing({STREAM: PartitionExtent(Offset(earliest), Offset(max(last, scan.server_end)), cuts)})
 
     def _files(self) -> PartitionExtent:

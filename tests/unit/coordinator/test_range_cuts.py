@@ -42,8 +42,13 @@ def test_ranges_end_at_cuts_and_a_cut_that_is_too_far_is_one_range(after, record
     assert cuts.has_more(after) is bool(ends)
 
 
-def test_bytes_of_nothing_are_read_too():
-    assert list(RangeCuts(extent((10, 0), (20, 0))).ends(0, 5, 5)) == [(20, 0)]
+def test_no_range_holds_what_lies_on_both_sides_of_the_beginning_of_another_log():
+    def ends(*cuts, most=100):
+        return list(RangeCuts(extent(*cuts)).ends(0, 100, most))
+
+    assert ends((10, 0)) == ends((10, 0), (20, 3), (30, 3)) == [(10, 0)]
+    assert ends((10, 0), (20, 3), (30, 3), most=2) == [(10, 0), (20, 3), (30, 3)]
+    assert ends((8, 1), (10, 0), (20, 3), most=2) == [(8, 1), (10, 0)]
 
 
 def test_a_failed_range_is_planned_again_as_it_was_although_the_cuts_are_others_by_then():
