@@ -7,7 +7,7 @@ is applied: it must lie where it lay. A log that is another one, or another serv
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -20,6 +20,7 @@ from applier.sources.binlog.journal import Beginning
 from applier.sources.binlog.position import FIRST_POSITION, BinlogPosition, file_name
 from applier.sources.binlog.scan import EventFeed
 from applier.sources.binlog.server import LogEnd, LogFile, Server
+from applier.sources.binlog.skipped_groups import NONE_SKIPPED, SkippedGroups
 from applier.sources.binlog.state import SourceState
 from applier.sources.binlog.walk import first_group, first_time_s, is_executed, walk_to, walk_while
 
@@ -39,6 +40,7 @@ class LogPlace:
     generation: int
     base_name: str
     beginning: Beginning
+    skipped: SkippedGroups = NONE_SKIPPED
 
 
 class PlaceFinder:
@@ -57,6 +59,7 @@ class PlaceFinder:
                 generation=state.generation,
                 base_name=state.base_name,
                 beginning=state.beginning(),
+                skipped=SkippedGroups(state.place, state.gtid_set) if state.has_gaps else NONE_SKIPPED,
             )
         if state.is_mariadb != self._server.is_mariadb or not state.gtid_set or (state.last is not None and not state.last.gtid):
             raise self._not_found(state, files, identity)
@@ -85,8 +88,10 @@ class PlaceFinder:
         first = files[0] if has_prepared else self._last_file_within(executed, files)
         found = self._beginning_of(first.base_name, BinlogPosition(generation, first.number, FIRST_POSITION))
         self._walk_on(first.base_name, found, partial(is_executed, executed=executed))
+        has_gaps = not self._server.is_mariadb and not executed.precedes(found.executed)
         found.executed = executed.copy()
-        return self._place(generation, first.base_name, found)
+        place = self._place(generation, first.base_name, found)
+        return replace(place, skipped=SkippedGroups(found.place, str(executed))) if has_gaps else place
 
     def at_time(self, time_ms: int, generation: int) -> int:
         """Return the first place whose groups were written at a time or later; the end of the log if there is none."""

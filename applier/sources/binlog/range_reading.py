@@ -18,6 +18,7 @@ from applier.sources.binlog.part import PartHead, PartKind, encode_head
 from applier.sources.binlog.position import GENERATION_BITS, BinlogPosition
 from applier.sources.binlog.refusal import wrong
 from applier.sources.binlog.settings import BinlogSettings
+from applier.sources.binlog.skipped_groups import NONE_SKIPPED, SkippedGroups
 from applier.sources.port import Record
 
 BATCH_BYTES: Final = 1 << 20
@@ -32,12 +33,13 @@ _BEGIN_LATER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Whose log is read (``server``: its identity), and where transactions were prepared that are committed later."""
+    """Whose log is read (``server``: its identity), where transactions were prepared, and which are executed already."""
 
     settings: BinlogSettings
     base_name: str
     prepared: Mapping[str, tuple[int, ...]]
     server: str
+    skipped: SkippedGroups = NONE_SKIPPED
 
     def stream(self, place: int) -> EventStream:
         """Connect."""
@@ -124,6 +126,8 @@ class RangeReading:
         yield batch.taken()
 
     def _records(self, group: Group, content: GroupContent, *, is_mariadb: bool) -> Iterable[Record]:
+        if self._log.skipped.hold(group):
+            return ()
         match group.kind:
             case GroupKind.TRANSACTION:
                 return content.records(group, group.end, is_mariadb=is_mariadb)

@@ -9,6 +9,7 @@ from applier.model.range_report import RangeId
 from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.range_reading import Log, RangeReading
 from applier.sources.binlog.settings import BinlogSettings
+from applier.sources.binlog.skipped_groups import NONE_SKIPPED, SkippedGroups
 from applier.sources.port import Record
 
 Found: TypeAlias = tuple[RangeId, list[Record] | SourceError]
@@ -22,17 +23,18 @@ class BinlogRangeReader:
     """Implements ``RangeReader``.
 
     ``prepared``: for each xid where it was prepared, ascending, as far as a commit may still be read. ``server``: its identity; a range
-    fails with "other_server" where another one answers.
+    fails with "other_server" where another one answers. ``skipped``: groups that are executed already.
     """
 
     settings: BinlogSettings = field(repr=False)
     base_name: str
     prepared: Mapping[str, tuple[int, ...]]
     server: str = ""
+    skipped: SkippedGroups = NONE_SKIPPED
 
     def read(self, ranges: Sequence[RangeId]) -> Iterator[Found]:
         """Yield the ranges' records, one range after another."""
-        log = Log(self.settings, self.base_name, self.prepared, self.server)
+        log = Log(self.settings, self.base_name, self.prepared, self.server, self.skipped)
         # Taken out while it is used: a caller that has not finished an earlier call gets another one.
         stream = _idle.pop((self.settings, self.server), None)
         failure: SourceError | None = None

@@ -17,6 +17,7 @@ from applier.sources.binlog.scan import Scan
 from applier.sources.binlog.scan_session import ScanSession
 from applier.sources.binlog.server import Server
 from applier.sources.binlog.settings import BinlogSettings
+from applier.sources.binlog.skipped_groups import NONE_SKIPPED
 from applier.sources.binlog.start import start_place
 from applier.sources.binlog.state import SourceState
 from applier.sources.port import Decoder, RangeReader, StartPoint, StoredPlace
@@ -50,7 +51,7 @@ class BinlogSource:
         if place is None or self._scan is None:
             return BinlogRangeReader(self._settings, self._finder.end().base_name, {}, self._server.identity())
         with self._scan.journal() as journal:
-            return BinlogRangeReader(self._settings, place.base_name, journal.ever_prepared(), place.server)
+            return BinlogRangeReader(self._settings, place.base_name, journal.ever_prepared(), place.server, place.skipped)
 
     @property
     def decoder(self) -> Decoder:
@@ -182,6 +183,7 @@ def _state_of(place: LogPlace, journal: Journal, at: int) -> SourceState:
         base_name=place.base_name,
         place=at,
         gtid_set=str(journal.executed_at(at)),
+        has_gaps=place.skipped is not NONE_SKIPPED,
         last=journal.last_at(at),
         prepared=dict(journal.prepared_at(at)),
     )

@@ -23,6 +23,8 @@ class SourceState(msgspec.Struct, frozen=True, kw_only=True):
     place: int
     """All groups that end at or before it are applied."""
     gtid_set: str
+    has_gaps: bool = False
+    """Whether transactions of the set may lie behind the place."""
     last: EndedGroup | None = None
     """Read first when the replica resumes, to see that the log is still the same."""
     prepared: dict[str, int] = {}

@@ -1,0 +1,27 @@
+"""Transactions that are executed, and lie behind the place nevertheless."""
+
+import pytest
+
+from applier.sources.binlog.group import Group, GroupKind
+from applier.sources.binlog.skipped_groups import NONE_SKIPPED, SkippedGroups
+
+A, B = "3e11fa47-71ca-11e1-9e33-c80aa9429562", "4350f323-7565-4e59-8763-4b1b83a0ce0e"
+SKIPPED = SkippedGroups(100, f"{A}:1-5")
+
+
+@pytest.mark.parametrize(
+    ("end", "gtid", "kind", "is_skipped"),
+    [
+        (200, f"{A}:5", GroupKind.TRANSACTION, True),
+        (200, f"{A}:6", GroupKind.TRANSACTION, False),
+        (200, f"{B}:1", GroupKind.QUERY, False),
+        (200, "", GroupKind.QUERY, False),
+        (100, f"{A}:5", GroupKind.TRANSACTION, False),  # the group at the checkpoint is read again as always
+        (200, f"{A}:5", GroupKind.XA_PREPARE, False),  # its commit may follow
+        (200, f"{A}:5", GroupKind.XA_COMMIT, True),
+    ],
+)
+def test_only_executed_groups_behind_the_place_are_skipped(end, gtid, kind, is_skipped):
+    group = Group(kind, end - 50, end, gtid, "", 0)
+    assert SKIPPED.hold(group) is is_skipped
+    assert not NONE_SKIPPED.hold(group)
