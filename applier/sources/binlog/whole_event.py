@@ -45,7 +45,6 @@ def _events(head: PartHead, value: bytes, event: PartEvent) -> Iterator[Event]:
     operation = OPERATIONS[kind]
     found = table_of(table)
     for shape, image, new_shape, new_image in found.images(value, begin + HEADER_BYTES, end, kind):
-        first = _image(shape, image)
         yield RowEvent(
             commit_ts=Ts(head.commit_ts),
             schema=found.name.schema,
@@ -54,8 +53,8 @@ def _events(head: PartHead, value: bytes, event: PartEvent) -> Iterator[Event]:
             operation=operation,
             only_handle_key=False,
             claim_check=None,
-            after=first if operation is RowOperation.INSERT else None if new_shape is None else _image(new_shape, new_image),
-            before=None if operation is RowOperation.INSERT else first,
+            after=None if operation is RowOperation.DELETE else _image(new_shape, new_image),
+            before=None if operation is RowOperation.INSERT else _image(shape, image),
         )
 
 

@@ -25,6 +25,7 @@ class ValueFormat(NamedTuple):
 
 _SHORT: Final = 255
 """Up to so many bytes have a length of one byte."""
+_UNSIGNED: Final = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _Make: TypeAlias = Callable[[ColumnCode], ValueFormat]
 
 
@@ -62,7 +63,8 @@ def _labels(code: ColumnCode) -> ValueFormat:
     size = code.meta >> 8
     if not 1 <= size <= 8:
         raise ValueError("not an ENUM or SET")
-    return ValueFormat(f"{size}s", 0, number.integers(is_signed=False))
+    letter = _UNSIGNED.get(size)
+    return ValueFormat(f"{size}s", 0, number.integers(is_signed=False)) if letter is None else ValueFormat(letter, 0, None)
 
 
 def _temporal(size: int, read_of: Callable[[int], ColumnRead]) -> _Make:

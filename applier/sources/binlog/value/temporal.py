@@ -61,12 +61,13 @@ def fraction_bytes(digits: int) -> int:
     return (digits + 1) // 2
 
 
-def _fraction(number: int, digits: int) -> str:
-    """Write what ``fraction_bytes`` hold: an odd number of digits has a zero after it."""
-    text = f"{number:0{fraction_bytes(digits) * 2}d}"
-    if len(text) > fraction_bytes(digits) * 2:
-        raise ValueError("not a fraction of a second")
-    return text[:digits]
+def _with_fraction(digits: int) -> tuple[int, int, str, int | None]:
+    """Return the bits of a fraction, what it is less than, how it is written behind a text, and where that ends.
+
+    An odd number of digits has a zero after it.
+    """
+    size = fraction_bytes(digits)
+    return 8 * size, 10 ** (2 * size), f"%s %s.%0{2 * size}d", -1 if digits % 2 else None
 
 
 def read_dates(values: Sequence[bytes]) -> Sequence[str]:
@@ -81,34 +82,46 @@ def read_dates(values: Sequence[bytes]) -> Sequence[str]:
 
 def datetimes(digits: int) -> Callable[[Sequence[bytes]], Sequence[str]]:
     """Return what reads DATETIME(digits): 40 bits of date and time, then the fraction."""
-    size = fraction_bytes(digits)
+    bits, limit, form, end = _with_fraction(digits)
+    middle = 1 << 39 + bits
 
     def read_whole(values: Sequence[bytes]) -> Sequence[str]:
-        numbers = [int.from_bytes(value) - 0x8000000000 for value in values]
+        numbers = [int.from_bytes(value) - middle for value in values]
         return [f"{dates[number >> 17]} {times_of_day[number & 0x1FFFF]}" for number in numbers]
 
     def read(values: Sequence[bytes]) -> Sequence[str]:
         found = []
         for value in values:
-            number, fraction = int.from_bytes(value[:5]) - 0x8000000000, int.from_bytes(value[5:])
-            found.append(f"{dates[number >> 17]} {times_of_day[number & 0x1FFFF]}.{_fraction(fraction, digits)}")
+            number = int.from_bytes(value) - middle
+            fraction, number = number & (1 << bits) - 1, number >> bits
+            if fraction >= limit:
+                raise ValueError("not a fraction of a second")
+            found.append((form % (dates[number >> 17], times_of_day[number & 0x1FFFF], fraction))[:end])
         return found
 
-    return read if size else read_whole
+    return read if digits else read_whole
 
 
 def timestamps(digits: int) -> Callable[[Sequence[bytes]], Sequence[str]]:
     """Return what reads TIMESTAMP(digits), as UTC: seconds since the epoch, then the fraction. Zero is no time."""
+    bits, limit, form, end = _with_fraction(digits)
 
     def read(values: Sequence[bytes]) -> Sequence[str]:
         found = []
         for value in values:
-            seconds = int.from_bytes(value[:4])
-            text = f"{_days[seconds // _DAY]} {_seconds[seconds % _DAY]}" if seconds else "0000-00-00 00:00:00"
-            found.append(f"{text}.{_fraction(int.from_bytes(value[4:]), digits)}" if digits else text)
+            number = int.from_bytes(value)
+            fraction, seconds = number & (1 << bits) - 1, number >> bits
+            if fraction >= limit:
+                raise ValueError("not a fraction of a second")
+            day = _days[seconds // _DAY] if number else "0000-00-00"
+            found.append((form % (day, _seconds[seconds % _DAY], fraction))[:end])
         return found
 
-    return read
+    return read if digits else _read_seconds
+
+
+def _read_seconds(values: Sequence[bytes]) -> Sequence[str]:
+    return read_old_timestamps(list(map(int.from_bytes, values)))
 
 
 def read_old_timestamps(values: Sequence[int]) -> Sequence[str]:
@@ -121,16 +134,19 @@ def times(digits: int) -> Callable[[Sequence[bytes]], Sequence[str]]:
 
     Of a negative time the whole number, with its fraction, is negative.
     """
-    size = fraction_bytes(digits)
-    middle = 1 << 23 + 8 * size
+    bits, limit, _, end = _with_fraction(digits)
+    middle = 1 << 23 + bits
 
     def read(values: Sequence[bytes]) -> Sequence[str]:
         found = []
         for value in values:
             number = int.from_bytes(value) - middle
             sign, number = ("-", -number) if number < 0 else ("", number)
-            text = sign + times_of_day[number >> 8 * size & 0x3FFFFF]
-            found.append(f"{text}.{_fraction(number & (1 << 8 * size) - 1, digits)}" if digits else text)
+            text = sign + times_of_day[number >> bits & 0x3FFFFF]
+            fraction = number & (1 << bits) - 1
+            if fraction >= limit:
+                raise ValueError("not a fraction of a second")
+            found.append(f"{text}.{fraction:0{bits // 4}d}"[:end] if digits else text)
         return found
 
     return read
