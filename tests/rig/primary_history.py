@@ -90,7 +90,9 @@ class Moments:
             self._oracle.clear()
 
     def wrong_at(self, checkpoint: int) -> list[str]:
-        """List what differs from upstream as it was at ``checkpoint``."""
+        """List what differs from upstream as it was at ``checkpoint``; nothing does before there is one (0)."""
+        if not checkpoint:
+            return []
         pieces = self._history.pieces
         while self._done < len(pieces) and pieces[self._done].end <= checkpoint:
             self._next()
