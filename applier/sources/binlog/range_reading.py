@@ -11,7 +11,7 @@ from typing import Final
 from applier.model.errors import SourceError
 from applier.model.position import Offset
 from applier.sources.binlog.content import GroupContent
-from applier.sources.binlog.event import BULKY, BinlogEvent
+from applier.sources.binlog.event import BULKY, HEARTBEATS, BinlogEvent
 from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind
 from applier.sources.binlog.part import PartHead, PartKind, encode_head
@@ -25,6 +25,8 @@ BATCH_BYTES: Final = 1 << 20
 POLL_S: Final = 1.0
 _PAUSES_S: Final = (0.0, 0.1, 0.3, 1.0)
 """Before the first, second, … attempt to connect again."""
+ATTEMPTS: Final = 30
+"""So often a group may be cut before the range fails."""
 _BEGIN_LATER: Final = (
     "Create the replica again from a dump that was made after this commit. If no row of the transaction is in a replicated table, go on "
     "behind it: `applier skip`"
@@ -60,7 +62,8 @@ class RangeReading:
         self._boundary = self._before = start
         self._prepared: dict[str, int] = {}
         self._time_us = 0
-        self._heard_s = time.monotonic()
+        self._failing_since_s: float | None = None
+        self._idle_since_s: float | None = None
 
     def batches(self) -> Iterator[list[Record]]:
         """Yield the records in batches of about a megabyte; SourceError for what no later attempt helped against."""
@@ -72,16 +75,19 @@ class RangeReading:
                     yield from self._read_on()
                 except SourceError as error:
                     self._drop()
-                    attempts = 0 if boundary != self._boundary else attempts
+                    attempts = 1 if boundary != self._boundary else attempts + 1
                     self._wait(error, attempts)
-                    attempts += 1
         yield [self._promise()]
 
     def _wait(self, error: SourceError, attempts: int) -> None:
-        silent_s = time.monotonic() - self._heard_s
-        if error.facts.get("kind") != "unreachable" or silent_s > self._log.settings.unreachable_after_s:
+        """Wait before another attempt; raise the error if there is none."""
+        now_s = time.monotonic()
+        if self._failing_since_s is None:
+            self._failing_since_s = now_s - error.facts.get("silent_s", 0)
+        is_over = now_s - self._failing_since_s > self._log.settings.unreachable_after_s or attempts > ATTEMPTS
+        if error.facts.get("kind") != "unreachable" or is_over:
             raise error
-        time.sleep(_PAUSES_S[min(attempts, len(_PAUSES_S) - 1)])
+        time.sleep(_PAUSES_S[min(attempts, len(_PAUSES_S)) - 1])
 
     def _drop(self) -> None:
         stream, self.stream = self.stream, None
@@ -93,8 +99,9 @@ class RangeReading:
         self._finder, self._content = GroupFinder(), GroupContent()
         try:
             while self._boundary < self._end:
-                yield from self._take(stream, stream.read(POLL_S))
-                self._check_progress()
+                events = stream.read(POLL_S)
+                self._check_end(events)
+                yield from self._take(stream, events)
         finally:
             self._content.close()
 
@@ -177,19 +184,21 @@ class RangeReading:
         """Go on to the boundary behind an event; return whether the range ends there."""
         if event.end > self._boundary:
             self._before, self._boundary = self._boundary, event.end
-            self._heard_s = time.monotonic()
             if event.time_s:
                 self._time_us = event.time_s * 1_000_000
         if event.end > self._end:
             raise wrong("the range does not end between groups of the binlog", self._log.text(event.begin), end=self._log.text(self._end))
         return event.end == self._end
 
-    def _check_progress(self) -> None:
-        silent_s = time.monotonic() - self._heard_s
-        if self._boundary < self._end and silent_s > self._log.settings.unreachable_after_s:
-            raise wrong(
-                "the server's binlog ends before the end of the range", self._log.text(self._boundary), end=self._log.text(self._end)
-            )
+    def _check_end(self, events: list[BinlogEvent]) -> None:
+        """Refuse a log that ends before the range: then the server sends heartbeats only, while it may still make an end visible."""
+        if any(event.end > event.begin for event in events):
+            self._failing_since_s = self._idle_since_s = None
+        elif any(event.kind in HEARTBEATS for event in events):
+            self._idle_since_s = self._idle_since_s or time.monotonic()
+            if time.monotonic() - self._idle_since_s > self._log.settings.unreachable_after_s:
+                at, end = self._log.text(self._boundary), self._log.text(self._end)
+                raise wrong("the server's binlog ends before the end of the range", at, end=end)
 
     def _promise(self) -> Record:
         head = PartHead(PartKind.PROMISE, self._end, 0, self._time_us, False, "")

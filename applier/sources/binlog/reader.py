@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 from applier.model.errors import SourceError
 from applier.model.range_report import RangeId
-from applier.sources.binlog.event_stream import EventStream
+from applier.sources.binlog.idle_stream import IdleStreams
 from applier.sources.binlog.range_reading import Log, RangeReading
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.skipped_groups import NONE_SKIPPED, SkippedGroups
@@ -14,7 +14,7 @@ from applier.sources.port import Record
 
 Found: TypeAlias = tuple[RangeId, list[Record] | SourceError]
 
-_idle: Final[dict[tuple[BinlogSettings, str], EventStream]] = {}
+IDLE: Final = IdleStreams()
 """The connections of this process that nobody reads with."""
 
 
@@ -36,7 +36,8 @@ class BinlogRangeReader:
         """Yield the ranges' records, one range after another."""
         log = Log(self.settings, self.base_name, self.prepared, self.server, self.skipped)
         # Taken out while it is used: a caller that has not finished an earlier call gets another one.
-        stream = _idle.pop((self.settings, self.server), None)
+        key = self.settings, self.server
+        stream = IDLE.take(key)
         failure: SourceError | None = None
         try:
             for wanted in sorted(ranges, key=lambda each: each.start):
@@ -54,12 +55,5 @@ class BinlogRangeReader:
                 finally:
                     stream = reading.stream
         finally:
-            self._keep(stream)
-
-    def _keep(self, stream: EventStream | None) -> None:
-        if stream is None:
-            return
-        former = _idle.pop((self.settings, self.server), None)
-        if former is not None:
-            former.close()
-        _idle[self.settings, self.server] = stream
+            if stream is not None:
+                IDLE.keep(key, stream)
