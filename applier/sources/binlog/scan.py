@@ -71,7 +71,8 @@ class Scan:
         self._is_closing = False
         self._failure: ApplierError | None = None
         self._lost: tuple[float, ApplierError] | None = None
-        """Since when nothing could be read, by the monotonic clock, and why."""
+        """Since when nothing has come, by the monotonic clock, and why."""
+        self._heard_s = time.monotonic()
         self._wait_s = FIRST_WAIT_S
         self._quiet_ms = 0
         """When the server said last that there is nothing more, by the clock of this machine."""
@@ -157,7 +158,7 @@ class Scan:
 
     def _wait_for_server(self, error: SourceError) -> None:
         if self._lost is None:
-            self._lost, self._wait_s = (time.monotonic(), error), FIRST_WAIT_S
+            self._lost, self._wait_s = (self._heard_s, error), FIRST_WAIT_S
             LOGGER.warning("binlog_connection_lost", extra={"reason": error.message, "cause": error.facts.get("cause")})
         with self._changed:
             self._changed.wait_for(lambda: self._is_closing, self._wait_s)
@@ -184,16 +185,21 @@ class Scan:
             while not self._is_closing:
                 events = feed.read(READ_WAIT_S)
                 self._ask_end()
+                if events:
+                    self._heard()
                 with self._changed:
-                    if self._lost is not None and events:
-                        self._lost = None
-                        LOGGER.info("binlog_connection_restored")
                     if walk.take(events):
                         self._quiet_ms = time.time_ns() // 1_000_000
                     if self._ahead() > self._lookahead_bytes:
                         return
         finally:
             feed.close()
+
+    def _heard(self) -> None:
+        self._heard_s = time.monotonic()
+        if self._lost is not None:
+            self._lost = None
+            LOGGER.info("binlog_connection_restored")
 
     def _ask_end(self) -> None:
         now_s = time.monotonic()
