@@ -12,7 +12,7 @@ from applier.cli.option import TAKE_OVER_HELP, AsJson, ConfigPath, read_config, 
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.cli.remedy import remedy_for
 from applier.model.errors import ConfigError
-from applier.model.position import Ts
+from applier.model.position import Ts, physical_ms
 from applier.model.segment import is_ahead
 from applier.run.catchup import CatchupOptions, CatchupResult, catch_up
 from applier.run.preflight import refuse_wrong_setup
@@ -36,11 +36,14 @@ def catchup(  # noqa: PLR0913 - one parameter per option of the command line
 
     Exit code 0: each stream has reached the end that it had at the start, or the limit.
     """
-    limit = _limit(until_ts, until_time)
+    if until_ts is not None and until_time is not None:
+        raise ConfigError("--until-ts and --until-time cannot be combined", remedy="Use one of them")
+    until_time_ms = None if until_time is None else physical_ms(ts_of_time(until_time))
     settings = read_config(config)
     options = CatchupOptions(
         start_ts=None if start_ts is None else Ts(start_ts),
-        until_ts=limit,
+        until_ts=None if until_ts is None else Ts(until_ts),
+        until_time_ms=until_time_ms,
         take_over=take_over,
         accept_gap=accept_gap,
     )
@@ -57,14 +60,6 @@ def catchup(  # noqa: PLR0913 - one parameter per option of the command line
     else:
         for line in as_lines(result, settings.sink.address):
             print_line(remedy_for(line, config))
-
-
-def _limit(until_ts: int | None, until_time: str | None) -> Ts | None:
-    if until_ts is not None and until_time is not None:
-        raise ConfigError("--until-ts and --until-time cannot be combined", remedy="Use one of them")
-    if until_time is not None:
-        return ts_of_time(until_time)
-    return None if until_ts is None else Ts(until_ts)
 
 
 def as_object(result: CatchupResult) -> dict[str, Any]:

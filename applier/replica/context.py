@@ -36,6 +36,8 @@ class EngineSettings:
     ahead_rows: int = SMALL_SEGMENT_ROWS + 1
     """So many closed rows are prepared before it is their turn; fewer could still grow until then, and one task does everything."""
     until_ts: Ts | None = None
+    until_time_ms: int | None = None
+    """When the last transaction was written that is applied; the source says which one that is."""
     selects: bool = False
     """Whether a filter or routes are configured: then the sink stores where each table of upstream is."""
     writers: int = 1

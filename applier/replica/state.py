@@ -2,6 +2,7 @@
 
 from applier.coordinator import Coordinator
 from applier.model.errors import NeedsOperator
+from applier.model.position import Ts
 from applier.model.range_report import RangeId
 from applier.replica.context import RunContext
 from applier.replica.quarantine import QuarantineRules
@@ -68,4 +69,10 @@ class ReplicaState:
         # Cached ranges belong to the coordinator that planned them; a new one starts from the stored offsets.
         components.runner.release_all()
         self.quarantine.reload(progress)
-        self.coordinator = Coordinator(starting_point(components.sink, progress), policy=settings.policy, until_ts=settings.until_ts)
+        self.coordinator = Coordinator(starting_point(components.sink, progress), policy=settings.policy, until_ts=self._until_ts())
+
+    def _until_ts(self) -> Ts | None:
+        settings = self._run.settings
+        if settings.until_time_ms is None:
+            return settings.until_ts
+        return self._run.components.source.ts_at_time(settings.until_time_ms)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from applier.config import Config
@@ -27,6 +27,7 @@ class CatchupOptions:
 
     start_ts: Ts | None = None
     until_ts: Ts | None = None
+    until_time_ms: int | None = None
     take_over: bool = False
     accept_gap: bool = False
 
@@ -48,7 +49,7 @@ class CatchupResult:
 
 
 def catch_up(config: Config, options: CatchupOptions, observer: Observer) -> CatchupResult:
-    """Bring the replica to the last common resolved ts of its topics, or to ``until_ts``. ApplierError if that fails."""
+    """Bring the replica to the last common resolved ts of its topics, or to the limit. ApplierError if that fails."""
     config = as_submitted(config)
     # Before anything is opened: the warning is about the configuration alone.
     monitor = Monitor(observer, MonitorSettings(replica=config.name))
@@ -59,7 +60,8 @@ def catch_up(config: Config, options: CatchupOptions, observer: Observer) -> Cat
         ending_on_sigterm(),
         open_components(config, config.source_settings(), sink, monitor) as components,
     ):
-        return Catchup(components, engine_settings(config, until_ts=options.until_ts), monitor).run(
+        settings = replace(engine_settings(config, until_ts=options.until_ts), until_time_ms=options.until_time_ms)
+        return Catchup(components, settings, monitor).run(
             start_ts=options.start_ts if options.start_ts is not None else Ts(config.source.start_ts),
             options=options,
         )

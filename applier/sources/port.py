@@ -262,6 +262,10 @@ class Source(Protocol):
         """Return the first offset of each stream whose record time is >= ``time_ms``; its end offset if there is none."""
         ...
 
+    def ts_at_time(self, time_ms: int) -> Ts:
+        """Return the timestamp at which a catch-up ends that applies what was written before ``time_ms``. Called after ``resume``."""
+        ...
+
     def show_offsets(self, offsets: Mapping[Stream, Offset]) -> None:
         """Let lag tools see how far each stream is applied. Information only: returns at once, and a failure is logged."""
         ...

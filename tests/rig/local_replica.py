@@ -76,8 +76,8 @@ class Replica:
             url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0, collations=self.collations, background=self.background
         )
 
-    def catch_up(self, *, start_ts: int = NO_TS, until_ts: int | None = None, **options) -> CatchupResult:
-        settings = self.settings(until_ts=until_ts)
+    def catch_up(self, *, start_ts: int = NO_TS, until_ts: int | None = None, until_time_ms: int | None = None, **options) -> CatchupResult:
+        settings = replace(self.settings(until_ts=until_ts), until_time_ms=until_time_ms)
         with open_sink(self.sink_settings()) as sink:
             runner = LocalRunner(lambda: self.source.reader, self.source.decoder)
             catchup = Catchup(Components(self.source, self.wrap(sink), runner), settings, Monitor(self.observer))

@@ -144,8 +144,11 @@ class BinlogSource:
 
     def offsets_at_time(self, streams: Collection[Stream], time_ms: int) -> Mapping[Stream, Offset]:
         """Return the first place whose groups were written at ``time_ms`` or later."""
-        place = Offset(self._finder.at_time(time_ms, self._place.generation if self._place else 0))
-        return dict.fromkeys(streams, place)
+        return dict.fromkeys(streams, Offset(self.ts_at_time(time_ms)))
+
+    def ts_at_time(self, time_ms: int) -> Ts:
+        """Return where the first group begins that was written then or later; the end of the log of now if there is none."""
+        return Ts(self._finder.at_time(time_ms, self._place.generation if self._place else 0))
 
     def show_offsets(self, offsets: Mapping[Stream, Offset]) -> None:
         """Do nothing: nobody looks for them in a database server."""

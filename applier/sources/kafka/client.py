@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from applier.model.errors import SourceError
 from applier.model.listing import Listing
-from applier.model.position import Offset, Place, Stream, Ts
+from applier.model.position import NO_TS, Offset, Place, Stream, Ts, later_by
 from applier.model.segment import holds_all_since
 from applier.model.timeline import Timeline
 from applier.sources.kafka import error_code
@@ -152,6 +152,10 @@ class KafkaSource:
     def offsets_at_time(self, streams: Collection[Stream], time_ms: int) -> Mapping[Stream, Offset]:
         """Ask for the first offsets whose record time is at or after ``time_ms``."""
         return self._extents.at_time(streams, time_ms)
+
+    def ts_at_time(self, time_ms: int) -> Ts:
+        """Return the least TSO of the millisecond."""
+        return later_by(NO_TS, time_ms)
 
     def show_offsets(self, offsets: Mapping[Stream, Offset]) -> None:
         """Commit them as those of the consumer group, in the background."""

@@ -1,6 +1,7 @@
 """A new replica begins at a position, at a GTID set, now, or at the place of a dump."""
 
 import subprocess
+import time
 
 import pytest
 from sqlalchemy import make_url
@@ -50,3 +51,17 @@ def test_a_replica_continues_a_dump_that_was_taken_under_load(primary, mariadb_s
     replica = BinlogReplica(mariadb_sink, BinlogSettings(url=primary.url, start=f"dump:{dump}"))
     replica.catch_up()
     assert differences_from(primary, mariadb_sink, tables_of(DUMPED)) == []
+
+
+def test_a_catch_up_ends_at_a_time(primary, sqlite_sink):
+    replica = BinlogReplica(sqlite_sink, BinlogSettings(url=primary.url, start=primary.place()))
+    primary.run("CREATE SCHEMA w", "CREATE TABLE w.t (a INT PRIMARY KEY)", "INSERT INTO w.t VALUES (1)")
+    # MariaDB's events name whole seconds.
+    time.sleep(2.1)
+    between_ms = int(time.time() * 1000) - 1000
+    primary.run("INSERT INTO w.t VALUES (2)")
+    primary.rotate()
+    primary.run("INSERT INTO w.t VALUES (3)")
+    assert replica.catch_up(until_time_ms=between_ms).transactions == 1
+    assert replica.catch_up(until_time_ms=between_ms).transactions == 0
+    assert replica.catch_up().transactions == 2
