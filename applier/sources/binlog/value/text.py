@@ -7,7 +7,7 @@ is its bytes (lone surrogates), which sinks write as they are.
 
 import codecs
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -41,12 +41,15 @@ _MULTIPLE: Final = {
 }
 _UNCERTAIN: Final = {
     "big5": "\u02cd\u2574\uffe3",
+    "cp932": "\x80\uf8f0-\uf8f3",
     "eucjpms": "\xa2\xa3\xa6\xac\u2016\u2116\u2212\u301c",
     "gb18030": "\ue7c7",
     "sjis": "\\\\\uff3c",
     "ujis": "\uff3c",
 }
 """Characters that the servers read or write otherwise than Python."""
+_NECS: Final = (0xED, 0xEE)
+"""First bytes of the extensions of NEC that are IBM's too."""
 _SWE7: Final = dict(zip("@[\\]^`{|}~\x7f", "ÉÄÖÅÜéäöåü\ufffe", strict=True))
 
 
@@ -106,10 +109,15 @@ def _many(table: str) -> TextsRead:
 
 
 def _one_by_one(codec: str, uncertain: re.Pattern[str] | None) -> TextsRead:
+    """``uncertain``: finds what may not lead back; None: everything does."""
+    encode = _encode_cp932 if codec == "cp932" else None
+
     def read_one(value: bytes) -> str:
         try:
             found = value.decode(codec)
-            is_same = uncertain is None or (uncertain.search(found) is None and found.encode(codec) == value)
+            is_same = uncertain is None or (
+                uncertain.search(found) is None and (found.encode(codec) if encode is None else encode(found)) == value
+            )
         except UnicodeError:
             return _as_bytes(value)
         return found if is_same else _as_bytes(value)
@@ -118,16 +126,25 @@ def _one_by_one(codec: str, uncertain: re.Pattern[str] | None) -> TextsRead:
 
 
 def _uncertain(charset: str) -> re.Pattern[str]:
-    return re.compile(f"[{''.join(_extensions()) if charset == 'cp932' else _UNCERTAIN.get(charset, chr(0xFFFE))}]")
+    return re.compile(f"[{_UNCERTAIN.get(charset, chr(0xFFFE))}]")
 
 
-def _extensions() -> Iterator[str]:
-    """Yield the characters of IBM's extensions, which the servers write as NEC's."""
-    yield "\x80"
-    for number in range(0xFA40, 0xFD00):
-        found = number.to_bytes(2).decode("cp932", "ignore")
-        if len(found) == 1:
-            yield found
+def _encode_cp932(text: str) -> bytes:
+    """Write text as the servers do: IBM's extensions by IBM's numbers, where Python takes NEC's."""
+    if not _extensions().keys() & set(text):
+        return text.encode("cp932")
+    return b"".join(_extensions().get(character) or character.encode("cp932") for character in text)
+
+
+@lru_cache
+def _extensions() -> dict[str, bytes]:
+    found = {}
+    for number in range(0xFA40, 0xFC4C):
+        code = number.to_bytes(2)
+        character = code.decode("cp932", "ignore")
+        if len(character) == 1 and character.encode("cp932")[0] in _NECS:
+            found[character] = code
+    return found
 
 
 def padded(size: int) -> Callable[[Sequence[bytes]], Sequence[bytes]]:
