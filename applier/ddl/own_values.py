@@ -12,10 +12,6 @@ from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import AlterTableStatement, ElementKind, Tree
 
 OWN_VALUES: Final = "the DDL numbers existing rows, or gives them random values: they would differ from upstream's"
-OWN_VALUES_REMEDY: Final = (
-    "Add the column in the sink with upstream's values by hand, then skip the DDL with `applier ddl skip --ts … --table …`"
-)
-
 OLD_TIMESTAMPS: Final = ("explicit_defaults_for_timestamp", "OFF")
 """The session's variable (``DdlEvent.session``) of an ALTER TABLE whose TIMESTAMP columns get what the whole table decides."""
 

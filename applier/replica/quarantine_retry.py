@@ -32,7 +32,7 @@ class QuarantineRetry:
 
     def __init__(self, source: Source, sink: Sink, by: str, accept: Acceptance | None = None) -> None:
         self._source, self._sink, self._by = source, sink, by
-        self._tables = SinkTables(sink, accept)
+        self._tables = SinkTables(sink, accept, upstream=source.upstream_tables)
 
     def retry(self, place: EventPlace) -> int:
         """Apply the event, mark it as retried in the same transaction, and return how many rows were written.

@@ -18,6 +18,7 @@ from applier.model.range_report import TableRows
 from applier.planner import NO_KEY, NO_KEY_REMEDY, sink_key_of
 from applier.planner.catalogue import TableDescription
 from applier.planner.table_check import Acceptance
+from applier.planner.table_check.upstream import UpstreamTables
 from applier.replica.table_guard import TableGuard
 from applier.sinks.port import Sink
 from applier.sinks.progress import Progress
@@ -30,9 +31,15 @@ def _silent(_message: str, /, **_facts: Any) -> None:
 class SinkTables:
     """The tables of one sink. Not thread-safe. ``note`` logs accepted differences."""
 
-    def __init__(self, sink: Sink, accept: Acceptance | None = None, note: Callable[..., None] = _silent) -> None:
+    def __init__(
+        self,
+        sink: Sink,
+        accept: Acceptance | None = None,
+        note: Callable[..., None] = _silent,
+        upstream: UpstreamTables | None = None,
+    ) -> None:
         self._sink, self._reserved = sink, sink.reserved
-        self._guard = TableGuard(sink, accept or Acceptance(), note)
+        self._guard = TableGuard(sink, accept or Acceptance(), note, upstream)
         self._catalogue: dict[FoldedName, TableDescription] = {}
         self.changes = 0
         """How many DDLs have run: what was described before may be another table since."""

@@ -23,7 +23,7 @@ class ReplicaState:
     def __init__(self, run: RunContext) -> None:
         self._run = run
         components, settings = run.components, run.settings
-        self.tables = SinkTables(components.sink, settings.accept, run.watcher.note)
+        self.tables = SinkTables(components.sink, settings.accept, run.watcher.note, components.source.upstream_tables)
         self.topics = TopicIdentity(components.source)
         self.quarantine = QuarantineRules(components.sink.quarantine, unreadable=settings.quarantined.unreadable)
         self.recovery = Recovery()

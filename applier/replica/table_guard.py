@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.planner.table_check import Acceptance, Difference, DifferenceKind, Evidence, SinkTable, UniqueIndex, differences_of
+from applier.planner.table_check.difference import silent_change
+from applier.planner.table_check.upstream import UpstreamKeys, UpstreamTables
 from applier.telemetry.log_event import LogEvent
 
 Note = Callable[..., None]
@@ -30,8 +32,9 @@ class ExaminedSink(Protocol):
 class TableGuard:
     """Checks tables of one sink. Not thread-safe. ``note`` logs each accepted difference once per run."""
 
-    def __init__(self, sink: ExaminedSink, accept: Acceptance, note: Note) -> None:
-        self._sink, self._accept, self._note = sink, accept, note
+    def __init__(self, sink: ExaminedSink, accept: Acceptance, note: Note, upstream: UpstreamTables | None = None) -> None:
+        """``upstream``: where the source can be asked for upstream's tables."""
+        self._sink, self._accept, self._note, self._upstream = sink, accept, note, upstream
         self._noted: set[tuple[FoldedName, str]] = set()
         self._evidence: Evidence | None = None
 
@@ -43,7 +46,7 @@ class TableGuard:
         open_differences = [
             (folded, difference)
             for folded, table in sorted(self._sink.examine(tables).items())
-            for difference in differences_of(table, new_collations=self._accept.new_collations)
+            for difference in (*self._silent_changes(folded), *differences_of(table, new_collations=self._accept.new_collations))
             if not self._is_accepted(folded, difference) and not self._is_explained(folded, difference)
         ]
         if not open_differences:
@@ -54,7 +57,7 @@ class TableGuard:
 
     def allows_unique_index(self, table: FoldedName, index: UniqueIndex) -> bool:
         """Return whether upstream's statements made a unique index that the wire's flags do not show."""
-        return self._statements().explains_unique_index(table, index)
+        return self._statements().explains_unique_index(table, index) or self._has_unique_index(table, index)
 
     def accepts_unique_indexes(self, table: FoldedName) -> bool:
         """Return whether the operator accepts unique indexes that upstream lacks on this table."""
@@ -66,11 +69,15 @@ class TableGuard:
     def forget(self) -> None:
         """Forget upstream's statements: a reload may have settled one whose outcome was not known, and which was not learned."""
         self._evidence = None
+        self._forget_upstream()
 
     def learn(self, ddl: DdlEvent) -> None:
         """Remember a statement that has run: it explains what it has made."""
         if self._evidence is not None:
             self._evidence.add(ddl)
+        # Other DDLs make no foreign key, and upstream's tables are many.
+        if "references" in ddl.query.casefold():
+            self._forget_upstream()
 
     def _is_accepted(self, table: FoldedName, difference: Difference) -> bool:
         if not self._accept.accepts(table, difference.kind):
@@ -91,7 +98,29 @@ class TableGuard:
         if not difference.collation or not self._accept.new_collations:
             return False
         names = self._accept.upstream_names(difference.collation)
+        if self._has_collation(table, difference.column, names):
+            return True
         return any(self._statements().explains_collation(table, name) for name in names)
+
+    def _silent_changes(self, table: FoldedName) -> tuple[Difference, ...]:
+        what = None if self._upstream is None else self._upstream.silent_changes().get(table)
+        return () if what is None else (silent_change(what),)
+
+    def _forget_upstream(self) -> None:
+        if self._upstream is not None:
+            self._upstream.forget()
+
+    def _upstream_table(self, table: FoldedName) -> UpstreamKeys:
+        found = {} if self._upstream is None else self._upstream.definitions([table])
+        return found.get(table, UpstreamKeys())
+
+    def _has_unique_index(self, table: FoldedName, index: UniqueIndex) -> bool:
+        keys, wanted = self._upstream_table(table).unique_keys, {column.casefold() for column in index.columns}
+        return wanted in keys.values() if wanted else index.name.casefold() in keys
+
+    def _has_collation(self, table: FoldedName, column: str, names: Collection[str]) -> bool:
+        own = self._upstream_table(table).collations.get(column.casefold()) if column else None
+        return own is not None and own in {name.casefold() for name in names}
 
     def _statements(self) -> Evidence:
         """Read upstream's statements at their first use: most replicas never need them, and there may be many."""

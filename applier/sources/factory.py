@@ -25,7 +25,7 @@ def open_source(settings: KafkaSettings | BinlogSettings, decoder: Decoder | Non
     refused.
     """
     if isinstance(settings, BinlogSettings):
-        return BinlogSource(settings, decoder or BINLOG)
+        return BinlogSource(settings, decoder if isinstance(decoder, BinlogDecoder) else BINLOG)
     return KafkaSource(settings, decoder or OPEN_PROTOCOL)
 
 

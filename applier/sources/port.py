@@ -28,6 +28,7 @@ from applier.model.range_report import RangeId
 from applier.model.rejected_event import RejectedEvent
 from applier.model.timeline import Timeline
 from applier.planner.port import RowLookup
+from applier.planner.table_check.upstream import UpstreamTables
 
 
 class Record(NamedTuple):
@@ -233,6 +234,11 @@ class Source(Protocol):
     @property
     def decoder(self) -> Decoder:
         """The decoding part, for executors and for commands that show a record."""
+        ...
+
+    @property
+    def upstream_tables(self) -> UpstreamTables | None:
+        """What answers for upstream's own tables, where events do not show enough of them; None: events do, or nothing can be asked."""
         ...
 
     def listing(self) -> Listing:

@@ -109,6 +109,11 @@ class FakeSource:
         """Return None, as Kafka's source does."""
         return None
 
+    @property
+    def upstream_tables(self) -> None:
+        """Nothing: the flags of the wire show the keys."""
+        return None
+
     def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:
         """Compare the time of the earliest record."""
         time_ms = self.record_time_ms(stream, earliest)

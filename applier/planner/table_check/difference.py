@@ -33,6 +33,7 @@ class DifferenceKind(StrEnum):
     TRIGGER = "trigger"
     VIEW = "view"
     ENGINE = "engine"
+    FOREIGN_KEY = "foreign_key"
 
 
 class UniqueIndex(NamedTuple):
@@ -78,6 +79,8 @@ class Difference:
     remedy: str
     collation: str = ""
     """The collation, if a statement of upstream may explain it."""
+    column: str = ""
+    """The column that has it."""
 
     def as_error(self, **facts: Any) -> NeedsOperator:
         """Return the error that stops the replica. ``facts`` name the place, the table among them."""
@@ -144,6 +147,7 @@ def _collation(column: FoldingColumn) -> Difference:
         f"Give the column {column.name} the collation that it has upstream (TiDB's default is utf8mb4_bin)."
         " If the applier has mapped it, see [ddl.collations] in docs/ddls.md",
         column.collation,
+        column.name,
     )
 
 
@@ -153,6 +157,16 @@ def _padding(column: FoldingColumn) -> Difference:
         f"collation {column.collation} of key column {column.name}",
         "it ignores trailing spaces and upstream does not (source.new_collations = false), so one row would replace another",
         f"Give the column {column.name} a NO PAD collation: utf8mb4_0900_bin (MySQL), utf8mb4_nopad_bin (MariaDB)",
+    )
+
+
+def silent_change(what: str) -> Difference:
+    """Describe what changes rows upstream without an event."""
+    return Difference(
+        DifferenceKind.FOREIGN_KEY,
+        what,
+        "upstream's server does not write to the binlog what such an action deletes or changes",
+        "Let upstream's applications delete and change the rows themselves, and give the key the actions RESTRICT or NO ACTION there",
     )
 
 

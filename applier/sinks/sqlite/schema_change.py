@@ -8,7 +8,7 @@ import sqlite3
 from typing import Any, Final, assert_never
 
 from applier.ddl.alteration import alter, changes_partitioned_rows
-from applier.ddl.own_values import OLD_TIMESTAMPS, OWN_VALUES, OWN_VALUES_REMEDY, own_values
+from applier.ddl.own_values import OLD_TIMESTAMPS, OWN_VALUES, own_values
 from applier.ddl.parser import parse
 from applier.ddl.remedy import BY_HAND, OTHER_ROWS
 from applier.ddl.table import TableDefinition
@@ -244,7 +244,7 @@ class SchemaChange:
             raise NeedsOperator(message, remedy=BY_HAND)
         column = own_values(self._ddl.query)
         if column and tables_with_rows(self._connection, [old.name]):
-            raise NeedsOperator(OWN_VALUES, remedy=OWN_VALUES_REMEDY, column=column)
+            raise NeedsOperator(OWN_VALUES, remedy=BY_HAND, column=column)
 
     # Views and indexes
 

@@ -3,12 +3,12 @@
 from itertools import pairwise
 from typing import Final
 
+from applier.ddl.remedy import BY_HAND
 from applier.ddl.tree import AlterTableStatement, ClauseKind, CreateTableStatement, DropTablesStatement, Element, Tree
 from applier.model.events import DdlRefusal
 
-BY_HAND: Final = "Make its change in the sink by hand, then skip it: `applier ddl skip --ts … --table …`"
 _LEAVE_OUT: Final = f"Leave the table out by source.tables. {BY_HAND}"
-_ROWS: Final = "Copy the table's rows from upstream into the sink, then skip the DDL: `applier ddl skip --ts … --table …`"
+_NO_STATEMENTS: Final = f"Set binlog_format = ROW on upstream's server. {BY_HAND}"
 
 _ORACLE: Final = 1 << 9
 """The mode in which MariaDB reads a DATE as DATETIME."""
@@ -36,7 +36,7 @@ def refusal_of(tree: Tree, error_code: int, sql_mode: int) -> DdlRefusal | None:
 def _of_create(node: CreateTableStatement, words: list[str]) -> DdlRefusal | None:
     if node.like is None and any(word == "SELECT" for word in words[node.body :]):
         why = "CREATE TABLE … SELECT is in the binlog as a statement, because its session has binlog_format = STATEMENT or MIXED"
-        return DdlRefusal(why, f"Set binlog_format = ROW on upstream's server. {_ROWS}")
+        return DdlRefusal(why, _NO_STATEMENTS)
     first, last = node.options
     return _VERSIONED if _is_versioned(words) or "VERSIONING" in words[first : last + 1] else None
 
@@ -53,10 +53,10 @@ def _of_alter(node: AlterTableStatement, words: list[str]) -> DdlRefusal | None:
     if _is_versioned(words):
         return _VERSIONED
     if ("IMPORT" in words or "DISCARD" in words) and "TABLESPACE" in words:
-        return DdlRefusal("the rows of a tablespace that is discarded or imported are not in the binlog", _ROWS)
+        return DdlRefusal("the rows of a tablespace that is discarded or imported are not in the binlog", BY_HAND)
     added = [element for clause in node.clauses if clause.kind is ClauseKind.ADD for element in clause.elements]
     if node.ignore is not None and any(_is_unique(element, words) for element in added):
-        return DdlRefusal("ALTER IGNORE TABLE may have deleted rows, which are not in the binlog", _ROWS)
+        return DdlRefusal("ALTER IGNORE TABLE may have deleted rows, which are not in the binlog", BY_HAND)
     return None
 
 

@@ -7,6 +7,8 @@ from applier.model.errors import NeedsOperator
 from applier.model.listing import Cut, Listing, PartitionExtent
 from applier.model.position import Offset, Stream, Ts
 from applier.sources.binlog.binlog_timeline import BinlogTimeline
+from applier.sources.binlog.catalogue import UpstreamCatalogue
+from applier.sources.binlog.decoder import BinlogDecoder
 from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.journal import Journal
 from applier.sources.binlog.place import LogPlace, PlaceFinder
@@ -20,7 +22,7 @@ from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.skipped_groups import NONE_SKIPPED
 from applier.sources.binlog.start import start_place
 from applier.sources.binlog.state import SourceState
-from applier.sources.port import Decoder, RangeReader, StartPoint, StoredPlace
+from applier.sources.port import RangeReader, StartPoint, StoredPlace
 
 _NO_STATE: Final = "Create the replica again from a dump (README)"
 
@@ -28,9 +30,10 @@ _NO_STATE: Final = "Create the replica again from a dump (README)"
 class BinlogSource:
     """Implements ``Source`` on a MySQL or MariaDB server. It connects when it is first asked."""
 
-    def __init__(self, settings: BinlogSettings, decoder: Decoder) -> None:
+    def __init__(self, settings: BinlogSettings, decoder: BinlogDecoder) -> None:
         self._settings, self._decoder = settings, decoder
         self._server = Server(settings)
+        self._catalogue = UpstreamCatalogue(self._server, decoder.selection)
         self._finder = PlaceFinder(self._server, self._open_feed)
         self._timeline = BinlogTimeline()
         self._place: LogPlace | None = None
@@ -54,9 +57,14 @@ class BinlogSource:
             return BinlogRangeReader(self._settings, place.base_name, journal.ever_prepared(), place.server, place.skipped)
 
     @property
-    def decoder(self) -> Decoder:
+    def decoder(self) -> BinlogDecoder:
         """The decoding part."""
         return self._decoder
+
+    @property
+    def upstream_tables(self) -> UpstreamCatalogue:
+        """Upstream's catalogue, under the sink's names."""
+        return self._catalogue
 
     # --- the place of the replica ----------------------------------------------------------------------------------
 

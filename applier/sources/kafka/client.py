@@ -128,6 +128,11 @@ class KafkaSource:
                 raise failed(self._settings, f"topic id of {topic}", error, topic=topic) from error
         return ids
 
+    @property
+    def upstream_tables(self) -> None:
+        """Nothing: the flags of the wire show the keys."""
+        return None
+
     def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:
         """Compare the time at which Kafka took the earliest record: events' own timestamps prove nothing (DESIGN.md 3)."""
         time_ms = self.record_time_ms(stream, earliest)

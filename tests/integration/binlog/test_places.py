@@ -8,6 +8,7 @@ import pytest
 
 from applier.model.errors import ApplierError, ConfigError, NeedsOperator, SourceError
 from applier.model.position import StreamPosition
+from applier.sources.binlog.decoder import BINLOG
 from applier.sources.binlog.position import STREAM, BinlogPosition
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.source import BinlogSource
@@ -21,7 +22,7 @@ DEADLINE_S = 20
 @contextmanager
 def opened(primary: Primary, start: str = "now"):
     settings = BinlogSettings(url=primary.url, start=start)
-    with BinlogSource(settings, None) as source:
+    with BinlogSource(settings, BINLOG) as source:
         yield source
 
 

@@ -3,7 +3,8 @@
 from sqlalchemy import Connection
 
 from applier.ddl import parse_ddl
-from applier.ddl.own_values import OWN_VALUES, OWN_VALUES_REMEDY, own_values
+from applier.ddl.own_values import OWN_VALUES, own_values
+from applier.ddl.remedy import BY_HAND
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
 from applier.sinks.mysql.catalogue import holds_row
@@ -18,4 +19,4 @@ def refuse_own_values(connection: Connection, ddl: DdlEvent) -> None:
     actual = spellings(connection, statement.needs[:1]).get(statement.needs[0].fold())
     if actual is not None and holds_row(connection, actual):
         facts = {"column": column, "table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query}
-        raise NeedsOperator(OWN_VALUES, remedy=OWN_VALUES_REMEDY, **facts)
+        raise NeedsOperator(OWN_VALUES, remedy=BY_HAND, **facts)

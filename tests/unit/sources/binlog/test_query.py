@@ -75,6 +75,7 @@ def test_rows_as_a_statement_name_the_variable_and_the_session() -> None:
         found(case_of("mariadb", "UPDATE q_b.t1 SET a = 'stmt2'"))
     assert raised.value.facts["variable"] == "binlog_format"
     assert raised.value.facts["thread"] > 0
+    assert raised.value.facts["statement"] == "UPDATE q_b.t1 SET a = ?"
 
 
 def test_a_filter_leaves_a_ddl_out_and_a_route_renames_its_tables() -> None:

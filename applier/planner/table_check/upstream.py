@@ -1,0 +1,37 @@
+"""Upstream's own tables, where the source can ask for them: what its events do not show. Statements that are older than the replica, too.
+
+They are asked as they are now, which is later than the rows that are applied. So they explain a difference, and never make one; foreign
+keys are the exception, because what their actions change never arrives.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from applier.model.events import FoldedName
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamKeys:
+    """The keys of a table of upstream, and what its columns compare texts with. All names are casefolded."""
+
+    unique_keys: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Columns of each unique index, by its name; expressions are left out."""
+    collations: Mapping[str, str] = field(default_factory=dict)
+    """By column."""
+
+
+class UpstreamTables(Protocol):
+    """Answers for upstream's tables under the names that they have in the sink. Driver side; SourceError: upstream does not answer."""
+
+    def definitions(self, tables: Collection[FoldedName]) -> Mapping[FoldedName, UpstreamKeys]:
+        """Return what upstream has of these tables; missing ones are left out. Asked where the check would stop the replica."""
+        ...
+
+    def silent_changes(self) -> Mapping[FoldedName, str]:
+        """Return tables whose rows upstream changes without telling, each with what does it. Asked before a table's first row."""
+        ...
+
+    def forget(self) -> None:
+        """Forget what was answered: a DDL may have changed it."""
+        ...

@@ -1,0 +1,81 @@
+"""Upstream's catalogue: the unique keys and collations that a binlog does not show, and the foreign keys whose actions it does not hold.
+
+InnoDB deletes and changes rows for a foreign key's action without writing them to the binlog (MySQL manual, "Replication and Foreign
+Keys"). MySQL writes them from 9.6 on, unless ``innodb_native_foreign_keys`` is set.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from applier.model.events import FoldedName, TableName
+from applier.planner.table_check.upstream import UpstreamKeys
+from applier.selection import TableSelection
+from applier.sources.binlog.server import Server
+from applier.sources.binlog.system_schema import SYSTEM_SCHEMAS
+
+_TABLES: Final = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE <> 'VIEW'"
+_INDEXES: Final = (
+    "SELECT INDEX_NAME, COLUMN_NAME FROM information_schema.STATISTICS WHERE NON_UNIQUE = 0 AND TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+)
+_COLLATIONS: Final = (
+    "SELECT COLUMN_NAME, COLLATION_NAME FROM information_schema.COLUMNS"
+    " WHERE COLLATION_NAME IS NOT NULL AND TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+)
+_ACTIONS: Final = (
+    "SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME, DELETE_RULE, UPDATE_RULE"
+    " FROM information_schema.REFERENTIAL_CONSTRAINTS"
+)
+_ACTING: Final = frozenset({"CASCADE", "SET NULL", "SET DEFAULT"})
+_LOGGED: Final = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'"
+
+
+class UpstreamCatalogue:
+    """Implements ``UpstreamTables`` on the server. Not thread-safe."""
+
+    def __init__(self, server: Server, selection: TableSelection) -> None:
+        self._server, self._selection = server, selection
+        self._names: dict[FoldedName, TableName] | None = None
+        self._changes: dict[FoldedName, str] | None = None
+
+    def forget(self) -> None:
+        """Forget what was answered."""
+        self._names = self._changes = None
+
+    def definitions(self, tables: Collection[FoldedName]) -> Mapping[FoldedName, UpstreamKeys]:
+        """Ask for each table by its name: the server opens no others then."""
+        if self._names is None:
+            names = (TableName(*map(str, row)) for row in self._server.rows("listing the tables", _TABLES))
+            self._names = {self._selection.name(name).fold(): name for name in names if name.schema.casefold() not in SYSTEM_SCHEMAS}
+        return {table: self._definition(name) for table in tables if (name := self._names.get(table)) is not None}
+
+    def _definition(self, name: TableName) -> UpstreamKeys:
+        keys: dict[str, set[str]] = {}
+        for index, column in self._server.rows("reading the indexes of a table", _INDEXES, *name):
+            keys.setdefault(index.casefold(), set()).update([column.casefold()] if column else [])
+        collations = self._server.rows("reading the columns of a table", _COLLATIONS, *name)
+        return UpstreamKeys(
+            {index: frozenset(columns) for index, columns in keys.items()},
+            {column.casefold(): collation.casefold() for column, collation in collations},
+        )
+
+    def silent_changes(self) -> Mapping[FoldedName, str]:
+        """Return both tables of each foreign key with an action, if the server does not write what the action changes."""
+        if self._changes is None:
+            self._changes = {} if self._writes_actions() else self._actions()
+        return self._changes
+
+    def _writes_actions(self) -> bool:
+        shown = self._server.rows("reading a variable", _LOGGED)
+        return bool(shown) and str(shown[0][1]).upper() in {"OFF", "0"}
+
+    def _actions(self) -> dict[FoldedName, str]:
+        found: dict[FoldedName, str] = {}
+        for schema, table, key, parent_schema, parent, on_delete, on_update in self._server.rows("reading foreign keys", _ACTIONS):
+            child = TableName(schema, table)
+            # What happens to a table that the replica does not have is of no concern.
+            if _ACTING.isdisjoint({on_delete, on_update}) or not self._selection.has(child):
+                continue
+            what = f"foreign key {key} of {child} (ON DELETE {on_delete}, ON UPDATE {on_update})"
+            for name in (child, TableName(parent_schema, parent)):
+                found.setdefault(self._selection.name(name).fold(), what)
+        return found

@@ -1,0 +1,56 @@
+"""The table check, where the sink's tables came with a dump: upstream's catalogue explains what a binlog does not show."""
+
+import pytest
+
+from applier.model.errors import NeedsOperator
+from applier.planner.table_check import DifferenceKind
+from applier.sources.binlog.settings import BinlogSettings
+from tests.integration.mysql_replica import read, run
+from tests.rig.binlog_replica import BinlogReplica
+
+pytestmark = pytest.mark.timeout(120)
+
+COLLATION = "CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"
+TABLES = (
+    "CREATE DATABASE shop",
+    f"CREATE TABLE shop.customer (name VARCHAR(20) {COLLATION} PRIMARY KEY, mail VARCHAR(40) {COLLATION}, UNIQUE KEY (mail))",
+    f"CREATE TABLE shop.item (id INT PRIMARY KEY, customer VARCHAR(20) {COLLATION})",
+    "INSERT INTO shop.customer VALUES ('Ann', 'a@x'), ('Bob', 'b@x')",
+)
+
+
+def loaded(primary, sink) -> BinlogReplica:
+    """Give both the same tables and rows, and begin behind them."""
+    primary.run(*TABLES)
+    run(sink, *TABLES)
+    return BinlogReplica(sink, BinlogSettings(url=primary.url, start=primary.place()))
+
+
+def test_upstreams_unique_keys_and_collations_are_no_difference(primary, mariadb_sink):
+    replica = loaded(primary, mariadb_sink)
+    primary.run("UPDATE shop.customer SET name = 'BOB', mail = 'B@x' WHERE name = 'bob'", "DELETE FROM shop.customer WHERE name = 'ann'")
+    replica.catch_up()
+    assert read(mariadb_sink, "SELECT name, mail FROM shop.customer") == [("BOB", "B@x")]
+
+
+def test_a_unique_key_that_upstream_lacks_stops_the_replica(primary, mariadb_sink):
+    replica = loaded(primary, mariadb_sink)
+    run(mariadb_sink, "ALTER TABLE shop.item ADD UNIQUE KEY only_here (customer)")
+    primary.run("INSERT INTO shop.item VALUES (1, 'Bob'), (2, 'Bob')")
+    with pytest.raises(NeedsOperator, match="unique index only_here"):
+        replica.catch_up()
+
+
+@pytest.mark.on_one_server("mariadb", reason="MySQL writes what a foreign key's action changes to the binlog from 9.6 on")
+def test_actions_of_foreign_keys_stop_the_replica_unless_they_are_accepted(primary, mariadb_sink):
+    key = "CONSTRAINT of FOREIGN KEY (customer) REFERENCES shop.customer (name) ON DELETE CASCADE"
+    replica = loaded(primary, mariadb_sink)
+    primary.run(
+        f"ALTER TABLE shop.item ADD {key}", "INSERT INTO shop.item VALUES (1, 'Bob')", "DELETE FROM shop.customer WHERE name = 'Bob'"
+    )
+    with pytest.raises(NeedsOperator, match="foreign key of of shop"):
+        replica.catch_up()
+    replica.accept = {"shop.*": (DifferenceKind.FOREIGN_KEY,)}
+    replica.catch_up()
+    assert read(mariadb_sink, "SELECT name FROM shop.customer") == [("Ann",)]
+    assert read(mariadb_sink, "SELECT id FROM shop.item") == [(1,)]
