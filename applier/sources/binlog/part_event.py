@@ -22,6 +22,17 @@ _header = Struct("<4xB4xI").unpack_from
 _SILENT: Final = frozenset({5, 13, 14, 16, 28, 29, 33, 34, 36, 37, 38, 42, 160, 162})
 """Events of a group that hold no rows: variables of a statement, XIDs, GTIDs, texts. What a statement does is in QUERY."""
 
+_UNREADABLE: Final = frozenset({"charset", "column_type", "event_type", "framing", "row_image", "rows_event", "table_map"})
+"""Kinds of errors that nothing else is known to be done about."""
+BY_GTID: Final = (
+    "Look at the transaction: `applier inspect --gtid …`. If the replica can do without it, skip it: `applier skip --gtid …`. "
+    "Report it with the server's version"
+)
+BY_POSITION: Final = (
+    "Look at the transaction: `applier inspect --position …`. If the replica can do without it, skip it: `applier skip --position …`. "
+    "Report it with the server's version"
+)
+
 
 def events_of(head: PartHead, value: bytes, know: KnowTable) -> Iterator[PartEvent]:
     """Yield the events that mean something. ProtocolError, without a place: the record cannot be taken apart."""
@@ -65,4 +76,7 @@ def located(error: ApplierError, place: Place, head: PartHead | None, event: Par
         facts |= {"commit_ts": head.commit_ts} | ({"gtid": head.gtid} if head.gtid else {})
     if event is not None and isinstance(event[4], MappedTable):
         facts |= {"schema": event[4].name.schema, "table": event[4].name.table}
-    return type(error)(error.message, remedy=error.remedy, **(place.facts | facts | error.facts))
+    remedy = error.remedy
+    if isinstance(error, ProtocolError) and error.facts.get("kind") in _UNREADABLE:
+        remedy = BY_GTID if facts.get("gtid") else BY_POSITION
+    return type(error)(error.message, remedy=remedy, **(place.facts | facts | error.facts))

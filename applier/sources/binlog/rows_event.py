@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 
 from applier.model.errors import ProtocolError
 from applier.model.events import RowKind, RowOperation, Shape, TableName
-from applier.model.remedy import SKIP_RECORD
 from applier.selection import TableSelection
 from applier.sources.binlog.image_code import ImageCode, TableCode
 from applier.sources.binlog.row_code import UNREADABLE
@@ -33,8 +32,14 @@ _OF_SEQUENCE: Final = frozenset(
 )
 """The columns of the table that MariaDB keeps a SEQUENCE in: its values come with the rows that have them."""
 WHOLE_REMEDY: Final = (
-    "Run on the primary, before keys are changed: SET GLOBAL binlog_row_image = FULL. Copy this row by hand, and skip its event: "
-    f"`{SKIP_RECORD}`"
+    "Run on the primary, before keys are changed: SET GLOBAL binlog_row_image = FULL. Copy the rows of this transaction by hand, and skip "
+    "it: `applier skip --position …`"
+)
+_OLD_TIMES: Final = frozenset({7, 11, 12})
+"""TIMESTAMP, TIME and DATETIME of MariaDB under mysql56_temporal_format = OFF. With a fraction, nothing says how long they are."""
+OLD_TIMES_REMEDY: Final = (
+    "Run on the primary: SET GLOBAL mysql56_temporal_format = ON, and ALTER TABLE … FORCE for the table. Then create the replica "
+    "from a dump"
 )
 _DELETE, _UPSERT = int(RowKind.DELETE), int(RowKind.UPSERT)
 
@@ -114,7 +119,14 @@ class MappedTable:
         try:
             return self._plain(data, rows, at, end) if rows.new is None else self._updates(data, rows, rows.new, at, end)
         except UNREADABLE as cause:
-            raise ProtocolError.at(None, "row_image", "a row cannot be read: it is too short, or its key is out of order") from cause
+            raise self._unreadable() from cause
+
+    def _unreadable(self) -> ProtocolError:
+        error = ProtocolError.at(None, "row_image", "a row cannot be read: it is too short, or its key is out of order")
+        if any(column.code.type in _OLD_TIMES for column in self.code.map.columns):
+            error = ProtocolError.at(None, "old_times", "a row cannot be read: the binlog does not say how long its old types of time are")
+            error.remedy = OLD_TIMES_REMEDY
+        return error
 
     def images(self, data: bytes, at: int, end: int, kind: int) -> Iterator[tuple[Shape, bytes, Shape, bytes]]:
         """Yield the image of each row of an event with its shape; of an UPDATE the old one, and then the new one. ProtocolError.

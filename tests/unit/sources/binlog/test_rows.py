@@ -166,3 +166,30 @@ def test_rows_with_very_many_sets_of_nulls_are_read_alike(monkeypatch):
     image_code._tables.clear()
     images_decoder.cache_clear()
     image_decoder.cache_clear()
+
+
+def event(kind, body):
+    return bytes(4) + bytes((kind,)) + bytes(4) + (19 + len(body)).to_bytes(4, "little") + bytes(6) + body
+
+
+@pytest.mark.parametrize(("gtid", "command"), [("0-1-2", "skip --gtid"), ("", "skip --position")])
+def test_an_unreadable_transaction_is_skipped_by_what_names_it(gtid, command):
+    one = named("mysql", "key")
+    record = Record(OFFSET, encode_head(PartHead(PartKind.ROWS, TS, 0, 0, False, gtid)), b64decode(one["value"])[:-1])
+    with pytest.raises(ProtocolError, match="too short or too long") as raised:
+        placed(record)
+    assert command in raised.value.remedy
+
+
+def test_parts_of_json_values_are_refused_with_the_variable_that_writes_them():
+    with pytest.raises(NeedsOperator, match="JSON values in parts") as raised:
+        placed(record_of(named("mysql", "key"), event(39, bytes(20))))
+    assert "binlog_row_value_options = ''" in raised.value.remedy
+
+
+def test_an_old_type_of_time_with_a_fraction_says_what_to_alter():
+    table = bytes(8) + b"\x01s\0\x01t\0\x02\x03\x0b\0\x02" + b"\x01\x01\x00" + b"\x04\x05\x02id\x01t" + b"\x08\x01\0"
+    row = bytes(8) + b"\x02\0" + b"\x02\x03" + b"\xfc\x07\0\0\0\x01\x02\x03\x04"
+    with pytest.raises(ProtocolError, match="old types of time") as raised:
+        placed(record_of(named("mariadb", "key"), event(19, table) + event(30, row)))
+    assert "mysql56_temporal_format = ON" in raised.value.remedy
