@@ -111,7 +111,7 @@ CHARSETS = (
     text_of("tis620", "ไทย"),
     text_of("big5", "中文", "許功蓋"),
     text_of("euckr", "한국어"),
-    text_of("sjis", "日本ソ表", "ｱ"),
+    text_of("sjis", "日本語", "ｱ"),
     text_of("cp932", "日本ソ表", "①\uff5e"),
     text_of("ujis", "日本表", "ｱ"),
     text_of("eucjpms", "日本表", "①"),
