@@ -12,7 +12,7 @@ import pytest
 from applier.demo.simulator.mysql_oracle import connect
 from applier.sources.binlog.settings import BinlogSettings
 from tests.integration.binlog.binlog_types import TYPED
-from tests.integration.binlog.typed_writes import TypedTable, tables_of
+from tests.integration.binlog.typed_writes import WHOLE, TypedTable, tables_of
 from tests.rig.binlog_replica import BinlogReplica
 from tests.rig.clean_server import drop
 from tests.rig.database import Databases, Kind
@@ -80,8 +80,17 @@ def differences(primary: Primary, sink: tuple[Kind, str], table: TypedTable) -> 
         yield f"{table.name}: {of_server(primary.url, table)} is {of_server(url, table)}"
 
 
+def chosen_tables(primary: Kind, sink: Kind) -> list[tuple[str, TypedTable]]:
+    tables = list(tables_of(frozenset({primary.value, sink.value}), SCHEMA))
+    if primary is sink:
+        return tables
+    # Rendering depends on the sink, partial images do not. MariaDB's JSON is a text, which MySQL's would store in another form: refused.
+    left_out = "documents" if primary is Kind.MARIADB else "none"
+    return [(image, table) for image, table in tables if image == WHOLE and not table.name.startswith(left_out)]
+
+
 def test_every_type_is_stored_as_the_primary_has_stored_it(primary, sink):
-    tables = list(tables_of(frozenset({primary.kind.value, sink[0].value}), SCHEMA))
+    tables = chosen_tables(primary.kind, sink[0])
     start = primary.place()
     # Its own privileges are in the binlog too, and are skipped.
     reader = make_user(primary.url, "grants_binlog.sql", "applier_reader", schemas=(SCHEMA,))
