@@ -17,7 +17,7 @@ from applier.sources.binlog.image_code import table_code
 from applier.sources.binlog.part import PartHead, PartKind, decode_head
 from applier.sources.binlog.part_event import PartEvent, events_of, located, table_of
 from applier.sources.binlog.query import events_of_query
-from applier.sources.binlog.rows_event import OPERATIONS, MappedTable
+from applier.sources.binlog.rows_event import OPERATIONS, EventRows, MappedTable
 from applier.sources.port import EventHead, Placed, PlacedEvent, PlacedRows, Record, Unplaced
 
 RUN_ROWS: Final = 512
@@ -32,30 +32,48 @@ PARTIAL_REMEDY: Final = (
 
 
 class _Run:
-    """Rows of several transactions that follow one another."""
+    """Rows of several transactions that follow one another; ``ready``: what came before them."""
 
     def __init__(self) -> None:
         self.columns: tuple[list[Any], ...] = ([], [], [], [], [], [], [])
         self.left_out: dict[TableName, PlacedEvent] = {}
+        self.ready: list[PlacedRows | PlacedEvent] = []
 
-    def __len__(self) -> int:
-        return len(self.columns[0])
+    def add(self, offset: int, commit_ts: int, index: int, rows: EventRows) -> None:
+        """Add the rows of an event. ``index``: of the first one."""
+        shapes, kinds, numbers, keys, images = rows
+        shape, ts, kind, offsets, indexes, key, image = self.columns
+        count = len(images)
+        shape += shapes
+        kind += kinds
+        key += keys
+        image += images
+        if count == 1:
+            ts.append(commit_ts)
+            offsets.append(offset)
+            indexes.append(index)
+        else:
+            ts.extend(repeat(commit_ts, count))
+            offsets.extend(repeat(offset, count))
+            indexes += [index + number for number in numbers]
 
-    def end(self) -> Iterator[PlacedRows | PlacedEvent]:
-        """Yield the rows, and each table of which rows are left out, at the last of them; begin anew."""
-        if self.left_out:
-            yield from self.left_out.values()
-            self.left_out = {}
-        if not self.columns[0]:
-            return
-        shape, commit_ts, kind, offset, index, key, image = self.columns
-        self.columns = ([], [], [], [], [], [], [])
-        distinct: dict[int, Shape] = {id(one): one for one in shape}
-        if len(distinct) == 1:
-            yield PlacedRows((shape[0],), bytes(len(shape)), commit_ts, kind, offset, index, key, image)
-            return
-        numbers = {identity: number for number, identity in enumerate(distinct)}
-        yield PlacedRows(tuple(distinct.values()), [numbers[id(one)] for one in shape], commit_ts, kind, offset, index, key, image)
+    def end(self, *others: PlacedEvent) -> None:
+        """End the rows, with each table of which rows are left out, at the last of them; ``others`` come after them."""
+        self.ready += self.left_out.values()
+        self.left_out.clear()
+        if self.columns[0]:
+            shape, commit_ts, kind, offset, index, key, image = self.columns
+            self.columns = ([], [], [], [], [], [], [])
+            numbers = {identity: number for number, identity in enumerate({id(one): one for one in shape})}
+            shapes = {id(one): one for one in shape}
+            places = bytes(len(shape)) if len(numbers) == 1 else [numbers[id(one)] for one in shape]
+            self.ready.append(PlacedRows(tuple(shapes.values()), places, commit_ts, kind, offset, index, key, image))
+        self.ready += others
+
+    def taken(self) -> list[PlacedRows | PlacedEvent]:
+        """Return what is ready, once."""
+        found, self.ready = self.ready, []
+        return found
 
 
 class BinlogPlacer:
@@ -73,48 +91,39 @@ class BinlogPlacer:
         """
         run = _Run()
         for offset, key, value in records:
-            yield from self._place_record(run, offset, key, value or b"")
-            if len(run) >= RUN_ROWS:
-                yield from run.end()
-        yield from run.end()
+            # No generator of its own: most records are a transaction of a few rows.
+            self._place_record(run, offset, key, value or b"")
+            if len(run.columns[0]) >= RUN_ROWS:
+                run.end()
+            if run.ready:
+                yield from run.taken()
+        run.end()
+        yield from run.taken()
 
-    def _place_record(self, run: _Run, offset: int, key: bytes | None, value: bytes) -> Iterator[PlacedRows | PlacedEvent]:
+    def _place_record(self, run: _Run, offset: int, key: bytes | None, value: bytes) -> None:
         head: PartHead | None = None
         event: PartEvent | None = None
         try:
             head = decode_head(key)
             if head.kind == PartKind.PROMISE:
-                yield from run.end()
-                yield PlacedEvent(offset, 0, ResolvedEvent(Ts(head.commit_ts)))
+                run.end(PlacedEvent(offset, 0, ResolvedEvent(Ts(head.commit_ts))))
             for event in events_of(head, value, self._known_table):
                 kind, begin, end, index, table = event
                 if kind in OPERATIONS:
                     self._add_rows(run, table_of(table), (offset, head.commit_ts, index), (value, begin + HEADER_BYTES, end, kind))
-                    continue
-                found = self._other(kind, value[begin:end], head)
-                if found:
-                    yield from run.end()
-                    yield from (PlacedEvent(offset, index, one) for one in found)
+                elif found := self._other(kind, value[begin:end], head):
+                    run.end(*(PlacedEvent(offset, index, one) for one in found))
         except ApplierError as error:
-            yield from run.end()
             raise located(error, Place(self._stream, Offset(offset)), head, event) from error
 
     def _add_rows(self, run: _Run, table: MappedTable, place: tuple[int, int, int], event: tuple[bytes, int, int, int]) -> None:
-        offset, commit_ts, index = place
-        if table.is_filtered:
-            run.left_out[table.name] = PlacedEvent(offset, index, LeftOutTable(commit_ts, table.name))
-        if (table.ignored and OPERATIONS[event[3]] in table.ignored) or table.is_out:
-            return
-        shapes, kinds, numbers, keys, images = table.place(*event)
-        count = len(images)
-        columns = run.columns
-        columns[0].extend(shapes)
-        columns[1].extend(repeat(commit_ts, count))
-        columns[2].extend(kinds)
-        columns[3].extend(repeat(offset, count))
-        columns[4].extend([index + number for number in numbers])
-        columns[5].extend(keys)
-        columns[6].extend(images)
+        if table.is_out or table.ignored:
+            if table.is_filtered:
+                offset, commit_ts, index = place
+                run.left_out[table.name] = PlacedEvent(offset, index, LeftOutTable(commit_ts, table.name))
+            if table.is_out or OPERATIONS[event[3]] in table.ignored:
+                return
+        run.add(*place, table.place(*event))
 
     def _known_table(self, body: bytes, is_mariadb: bool) -> MappedTable:  # noqa: FBT001 - of a callable type
         identity = body[6:]
