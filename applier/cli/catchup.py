@@ -17,7 +17,7 @@ from applier.model.segment import is_ahead
 from applier.run.catchup import CatchupOptions, CatchupResult, catch_up
 from applier.run.preflight import refuse_wrong_setup
 from applier.telemetry.log import level_of, use_level
-from applier.telemetry.wording import count, duration, one_line, time_text
+from applier.telemetry.wording import count, duration, named_text, one_line
 
 
 def catchup(  # noqa: PLR0913 - one parameter per option of the command line
@@ -78,7 +78,7 @@ def as_object(result: CatchupResult) -> dict[str, Any]:
 
 def as_lines(result: CatchupResult, sink: str) -> list[str]:
     """Return the result for people."""
-    lines = [_outcome(result), f"checkpoint {time_text(result.checkpoint_ts)} (ts {result.checkpoint_ts}) in {sink}"]
+    lines = [_outcome(result), f"checkpoint {named_text(result.checkpoint_ts)} in {sink}"]
     if result.quarantined:
         lines.append(f"{count(result.quarantined, 'event')} in quarantine, not applied: `applier quarantine list` names them")
     lines += [f"pending DDL: {one_line(ddl)} (it runs when the watermark has passed its commit timestamp)" for ddl in result.pending_ddls]

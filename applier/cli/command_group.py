@@ -25,7 +25,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "status": "Show whether the replica is well, its owner and its lag.",
     "pause": "Pause the replica: a run keeps it, and applies nothing more.",
     "resume": "End a pause: the daemon continues from the checkpoint.",
-    "inspect": "Show the events in the topics without applying them.",
+    "inspect": "Show the events of the source without applying them.",
     "migrate": "Create or upgrade the bookkeeping tables.",
     "verify": "Compare the sink with upstream.",
     "skip": "Skip an event by its place or its commit timestamp.",

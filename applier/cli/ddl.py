@@ -8,6 +8,7 @@ import typer
 from applier.cli.command_group import COMMANDS
 from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.event_option import AcceptFuture, parse_table, refuse_future
+from applier.cli.log_place import use_places_of
 from applier.cli.option import AsJson, ConfigPath, read_config, tso
 from applier.cli.output import print_entries, print_line
 from applier.config import Config
@@ -33,7 +34,9 @@ SKIPPED_UNREAD: Final = "/* skipped by the operator before it was read */"
 @ddl.command("list")
 def list_ddls(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTable = None, as_json: AsJson = False) -> None:
     """List the DDLs of the ledger by commit timestamp."""
-    with open_sink_of(read_config(config)) as sink:
+    settings = read_config(config)
+    with open_sink_of(settings) as sink:
+        use_places_of(settings, sink)
         entries = chosen(_ledger(sink), ts, table)
     print_entries(entries, as_object if as_json else None, as_lines, "the ledger has no such DDL")
 

@@ -49,6 +49,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "skip": (
         "applier skip --stream changefeed/0 --offset 157",
         "applier skip --ts 458173202432000001 --table shop.orders",
+        "applier skip --position mariadb-bin.000042:1234",
         "applier skip list",
     ),
     "skip list": ("applier skip list", "applier skip list --json"),

@@ -57,7 +57,7 @@ def inspect(  # noqa: PLR0913 - one option each
     follows: Annotated[bool, typer.Option("--follow", "-f", help="Wait for new events and show them, until Ctrl-C.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the events in the topics or the binlog without applying them."""
+    """Show the events of the source without applying them."""
     settings = read_config(config)
     options = InspectOptions(
         topic=topic,

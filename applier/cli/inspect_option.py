@@ -11,6 +11,7 @@ from applier.config import Config
 from applier.model.errors import ConfigError
 from applier.model.position import Offset, Ts, physical_ms
 from applier.model.topic_name import is_named
+from applier.sources.binlog.position import BinlogPosition
 from applier.sources.peek import PeekChoice
 
 
@@ -77,9 +78,13 @@ def _start(settings: Config, options: InspectOptions) -> Offset | None:
     text = options.start if options.position is None else options.position
     if text is None:
         return None
-    if is_log(settings):
+    is_number = text.isascii() and text.isdecimal()
+    if is_log(settings) and not is_number:
         return parse_position(text)
-    if not text.isascii() or not text.isdecimal():
+    if is_log(settings):
+        # An error names a record by its offset. The server knows nothing of the servers that were followed before.
+        return Offset(BinlogPosition.of(int(text))._replace(generation=0).number)
+    if not is_number:
         raise ConfigError(f"--from is not an offset: {text!r}", remedy="Write a whole number, for instance --from 157")
     return Offset(int(text))
 

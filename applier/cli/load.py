@@ -13,7 +13,7 @@ from applier.dump.into_sink import LoadOptions, load_dump
 from applier.dump.loader import AUTO, PROGRAMS
 from applier.model.errors import ConfigError
 from applier.model.position import Ts
-from applier.telemetry.wording import count, time_text
+from applier.telemetry.wording import count, named_text
 
 Directory = Annotated[Path, typer.Argument(metavar="DUMP_DIR", help="Directory of Dumpling, mydumper, mysqldump or mariadb-dump.")]
 
@@ -47,4 +47,4 @@ def load(  # noqa: PLR0913 - one parameter per option of the command line
         print_json({"start_ts": result.start_ts, "tables": result.tables, "files": result.files, "loader": result.loader})
         return
     print_line(f"loaded {count(result.tables, 'table')} from {count(result.files, 'file')}, by {result.loader}")
-    print_line(f"the replica begins at {time_text(result.start_ts)} (ts {result.start_ts}): applier catchup --config {quote(str(config))}")
+    print_line(f"the replica begins at {named_text(result.start_ts)}: applier catchup --config {quote(str(config))}")

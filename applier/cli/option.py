@@ -11,6 +11,7 @@ from applier.config import Config, load_config, remove_from_environment
 from applier.config.source import KAFKA
 from applier.model.errors import ConfigError
 from applier.model.position import MAX_TS, Ts, ts_at
+from applier.sources.binlog.stored_timeline import StoredTimeline
 from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.telemetry.foreign_text import capture_stderr
 from applier.telemetry.log import use_format, use_timeline
@@ -38,8 +39,7 @@ def read_config(path: Path) -> Config:
     # At once: Spark's JVM and Python workers inherit the environment, which may hold the sink's password.
     remove_from_environment(os.environ)
     use_format(config.log.format)
-    if config.source.kind == KAFKA:
-        use_timeline(TSO_TIMELINE)
+    use_timeline(TSO_TIMELINE if config.source.kind == KAFKA else StoredTimeline())
     if config.log.format == "json":
         capture_stderr()
     return config

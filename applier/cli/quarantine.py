@@ -12,6 +12,7 @@ from applier.cli.command_group import COMMANDS
 from applier.cli.ddl import open_sink_of
 from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.event_option import EventIndex, RecordOffset, StreamName, parse_stream
+from applier.cli.log_place import use_places_of
 from applier.cli.option import AsJson, ConfigPath, read_config
 from applier.cli.output import print_entries, print_json, print_line
 from applier.model.errors import ConfigError, FatalSinkError
@@ -20,6 +21,8 @@ from applier.replica.quarantine_retry import QuarantineRetry
 from applier.run.decoding import decoder_for
 from applier.sinks.port import Sink
 from applier.sinks.quarantine import QuarantineEntry
+from applier.sources.binlog.decoder import BINLOG
+from applier.sources.binlog.position import STREAM
 from applier.sources.factory import open_source
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Record
@@ -38,7 +41,9 @@ def list_entries(
     as_json: AsJson = False,
 ) -> None:
     """Show the events that need a decision."""
-    with open_sink_of(read_config(config)) as sink:
+    settings = read_config(config)
+    with open_sink_of(settings) as sink:
+        use_places_of(settings, sink)
         entries = [entry for entry in _entries(sink) if everything or entry.event.state == "held"]
     if_none = "the quarantine is empty" if everything else "no quarantined event needs a decision"
     print_entries(entries, as_object if as_json else None, as_lines, if_none)
@@ -149,7 +154,8 @@ def _whole_object(entries: Sequence[QuarantineEntry], record: KeptRecord, decode
 
 def _decoded(entry: QuarantineEntry, record: KeptRecord) -> list[inspect.Inspected]:
     stream, offset, _ = entry.event.place
-    return list(inspect.decode(OPEN_PROTOCOL, [(stream, Record(offset, record.key, record.value))]))
+    decoder = BINLOG if stream == STREAM else OPEN_PROTOCOL
+    return list(inspect.decode(decoder, [(stream, Record(offset, record.key, record.value))]))
 
 
 def _b64(data: bytes | None) -> str | None:

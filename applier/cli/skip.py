@@ -12,6 +12,9 @@ from applier.cli import inspect, skip_list
 from applier.cli.ddl import SKIPPED_UNREAD, is_unfinished, open_sink_of, skip_by_time, write_skipped
 from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.event_option import AcceptFuture, EventIndex, parse_stream, parse_table, refuse_future
+from applier.cli.inspect_log import origins_in
+from applier.cli.log_option import LogGtid, LogPosition, is_log
+from applier.cli.log_place import named_offset, use_places_of
 from applier.cli.option import AsJson, ConfigPath, read_config, tso
 from applier.cli.output import print_entries, print_line
 from applier.config import Config
@@ -22,8 +25,10 @@ from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace
 from applier.model.segment import is_past
 from applier.model.topic_name import is_named
+from applier.sinks.progress import Progress
 from applier.sinks.quarantine import SkipRule
-from applier.sources.factory import decoder_of, open_source
+from applier.sources.binlog.position import STREAM
+from applier.sources.factory import binlog_decoder, decoder_of, open_source
 from applier.sources.peek import PeekChoice, peek
 from applier.sources.port import Decoder, Placed, Record, Source, Unplaced
 from applier.telemetry.wording import count, one_line, operator, time_text
@@ -41,13 +46,15 @@ OfTable = Annotated[
 
 
 class Choice(NamedTuple):
-    """What the options name: a place, or a timestamp."""
+    """What the options name: a place, a transaction of a binlog, or a timestamp."""
 
     stream: Stream | None
     offset: Offset
     event: int | None
     ts: Ts
     table: str | None
+    position: str | None = None
+    gtid: str | None = None
 
 
 @skip.callback(invoke_without_command=True)
@@ -60,19 +67,25 @@ def add(  # noqa: PLR0913 - one parameter per option of the command line
     event: EventIndex = None,
     ts: AtTs = None,
     table: OfTable = None,
+    position: LogPosition = None,
+    gtid: LogGtid = None,
     accept_future: AcceptFuture = False,
 ) -> None:
     """Skip an event by its place or its commit timestamp.
 
-    A place is --stream with --offset, and --event for one event of the record. The quarantine stores what was skipped. applier inspect
-    shows places and timestamps.
+    A place is --stream with --offset, and --event for one event of the record; of a binlog, --position or --gtid names a transaction. The
+    quarantine stores what was skipped. applier inspect shows places and timestamps.
     """
     if context.invoked_subcommand is not None:
         _refuse_given(context, context.invoked_subcommand)
         return
-    choice = _choice(stream, offset, event, ts, table)
-    if choice.stream is not None:
-        skip_place(config, choice.stream, choice.offset, choice.event)
+    choice = _choice(stream, offset, event, ts, table, (position, gtid))
+    if choice.position is not None or choice.gtid is not None:
+        settings = read_config(config)
+        place = named_offset(settings, choice.position, choice.gtid, _progress(settings))
+        skip_place(settings, STREAM, place, choice.event)
+    elif choice.stream is not None:
+        skip_place(read_config(config), choice.stream, choice.offset, choice.event)
     else:
         if not accept_future:
             refuse_future(choice.ts)
@@ -88,7 +101,19 @@ def _refuse_given(context: typer.Context, command: str) -> None:
             raise ConfigError(f"--{name.replace('_', '-')} stands before {command}", remedy=remedy)
 
 
-def _choice(stream: str | None, offset: int | None, event: int | None, ts: int | None, table: str | None) -> Choice:
+def _choice(
+    stream: str | None,
+    offset: int | None,
+    event: int | None,
+    ts: int | None,
+    table: str | None,
+    of_log: tuple[str | None, str | None] = (None, None),
+) -> Choice:
+    position, gtid = of_log
+    if (position is None) != (gtid is None) and stream is None and offset is None and ts is None and table is None:
+        return Choice(None, Offset(0), event, Ts(0), None, position, gtid)
+    if position is not None or gtid is not None:
+        raise ConfigError("--position or --gtid names a transaction alone", remedy="Give one of them, and --event for one of its events")
     if stream is not None and offset is not None and ts is None and table is None:
         return Choice(parse_stream(stream), Offset(offset), event, Ts(0), None)
     if ts is not None and stream is None and offset is None and event is None:
@@ -102,8 +127,10 @@ def list_skipped(config: ConfigPath = DEFAULT_CONFIG, *, as_json: AsJson = False
 
     "passed": the replica is beyond it. "waiting": it is still to come, and applier skip undo can undo it.
     """
-    with open_sink_of(read_config(config)) as sink:
+    settings = read_config(config)
+    with open_sink_of(settings) as sink:
         sink.overview()  # refuses a sink without bookkeeping, or with that of another version
+        use_places_of(settings, sink)
         found = skip_list.skipped(sink)
     print_entries(found, skip_list.as_object if as_json else None, skip_list.as_lines, "nothing is skipped")
 
@@ -140,14 +167,17 @@ def undo(
             print_line(f"not skipped any more: {skip_list.as_lines(one)[0].partition('  ')[2]}; {AT_NEXT_START}")
 
 
-def skip_place(config: ConfigPath, stream: Stream, offset: Offset, event: int | None) -> None:
+def skip_place(settings: Config, stream: Stream, offset: Offset, event: int | None) -> None:
     """Skip a record, or one event of it. ConfigError if the replica has passed it, or there is no such event."""
-    settings = read_config(config)
     # Before anything is written: a rule about a record that was applied would never match, and look as if it did.
     _check_not_passed(settings, stream, offset)
     _check_topic(settings, stream)
-    with open_source(settings.source_settings(), decoder_of(None, None, settings.source.selection())) as source:
-        record, decoder = _record(source, stream, offset), source.decoder
+    selection = settings.source.selection()
+    with open_source(
+        settings.source_settings(), binlog_decoder(selection) if is_log(settings) else decoder_of(None, None, selection)
+    ) as source:
+        record, decoder = _record(source, stream, offset, event), source.decoder
+        origin_of = origins_in(source)
     events = _events(decoder, stream, record, event)
     ddls = {index: ddl for index, found in events.items() if (ddl := _ddl_of(found)) is not None}
     for ddl in ddls.values():
@@ -158,7 +188,7 @@ def skip_place(config: ConfigPath, stream: Stream, offset: Offset, event: int | 
         for index in [WHOLE_RECORD] if event is None and not ddls else left:
             sink.quarantine.add_skip_rule(SkipRule(decided_by=operator(), place=EventPlace(stream, offset, index)))
     print_line(f"skipped: {Place(stream, offset)}{'' if event is None else f'#{event}'}; {AT_NEXT_START}")
-    for shown in inspect.decode(decoder, [(stream, record)]):
+    for shown in inspect.decode(decoder, [(stream, record)], origin_of):
         for line in inspect.as_lines(shown):
             print_line(f"    {line}")
 
@@ -208,9 +238,7 @@ def skip_time(config: ConfigPath, ts: Ts, table: str | None) -> None:
 
 
 def _check_not_passed(settings: Config, stream: Stream, offset: Offset) -> None:
-    with open_sink_of(settings) as sink:
-        sink.migrate()
-        progress = sink.load()
+    progress = _progress(settings)
     position = progress.positions.get(stream) if progress is not None else None
     if position is not None and offset < position.next_offset:
         raise ConfigError(
@@ -226,9 +254,23 @@ def _check_topic(settings: Config, stream: Stream) -> None:
         raise ConfigError(f"{stream.topic} is not in source.topics", remedy=f"The topics are: {', '.join(settings.source.topics)}")
 
 
-def _record(source: Source, stream: Stream, offset: Offset) -> Record:
-    choice = PeekChoice(topic=stream.topic, partition=stream.partition, start=offset, limit=1)
-    found = next((record for _, record in peek(source, choice) if record.offset == offset), None)
+def _progress(settings: Config) -> Progress | None:
+    with open_sink_of(settings) as sink:
+        sink.migrate()
+        return sink.load()
+
+
+def _record(source: Source, stream: Stream, offset: Offset, event: int | None) -> Record:
+    """Return the record at an offset: of several, the one that holds the event, or the first one."""
+    found: Record | None = None
+    if stream == STREAM:
+        for first_event, record in source.reader.records_at(stream, offset):
+            if found is not None and first_event > (event or 0):
+                break
+            found = record
+    else:
+        choice = PeekChoice(topic=stream.topic, partition=stream.partition, start=offset, limit=1)
+        found = next((record for _, record in peek(source, choice) if record.offset == offset), None)
     if found is None:
         raise ConfigError(
             "there is no record at this offset",

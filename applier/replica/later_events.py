@@ -4,12 +4,12 @@ The sink does not know when a row was last written, so every partition is read f
 clock skew. What cannot be known (records that have expired, or cannot be read) counts as a later event.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, PlacedRow
-from applier.model.position import Offset, Place, Stream, Ts
+from applier.model.position import Offset, Place, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace
 from applier.model.segment import is_later_version, may_follow, written_since_ms
@@ -46,8 +46,33 @@ class QuarantinedRow:
         return self.placed.commit_ts, self.placed.kind
 
 
-def refuse_later_events(source: Source, place: EventPlace, rows: Collection[QuarantinedRow]) -> None:
-    """Refuse a retry if the topics hold a later event about one of ``rows``, or may hold one. NeedsOperator names it."""
+def refuse_later_events(
+    source: Source, place: EventPlace, rows: Collection[QuarantinedRow], positions: Mapping[Stream, StreamPosition]
+) -> None:
+    """Refuse a retry if the source holds a later event about one of ``rows``, or may hold one. NeedsOperator names it.
+
+    ``positions``: up to where the replica has applied the streams.
+    """
+    ranges = _applied_since(place, positions) if source.decoder.keeps_order else _written_since(source, place, rows)
+    search = _NewerRowSearch(place, rows, keeps_order=source.decoder.keeps_order)
+    placers = {range_id.stream: source.decoder.placer(range_id.stream) for range_id in ranges}
+    for range_id, records in read_whole(source.reader, ranges):
+        place_each = placers[range_id.stream].place_each
+        for offset, key, value in records:
+            search.look(range_id.stream, offset, place_each(offset, key, value))
+
+
+def _applied_since(place: EventPlace, positions: Mapping[Stream, StreamPosition]) -> list[RangeId]:
+    """Return what was applied since the event, of a stream that holds all changes in their order: the rest comes later anyway."""
+    applied = positions.get(place.stream)
+    # Such a source's timestamps are places too. The stored offset may lie before them: a restart reads from there again.
+    end = 0 if applied is None else max(applied.next_offset, applied.resolved_ts)
+    if end <= place.offset:
+        raise NeedsOperator("the event has not been applied yet", remedy="Let the applier catch up first, then retry", place=place)
+    return [RangeId(place.stream, place.offset, Offset(end))]
+
+
+def _written_since(source: Source, place: EventPlace, rows: Collection[QuarantinedRow]) -> list[RangeId]:
     listing = source.listing()
     since_ms = written_since_ms(Ts(min(row.placed.commit_ts for row in rows)))
     starts = source.offsets_at_time(list(listing.extents), since_ms) if since_ms > 0 else {}
@@ -63,12 +88,7 @@ def refuse_later_events(source: Source, place: EventPlace, rows: Collection[Quar
                 stream=str(stream),
             )
         ranges.append(RangeId(stream, start, max(start, extent.end)))
-    search = _NewerRowSearch(place, rows, keeps_order=source.decoder.keeps_order)
-    placers = {range_id.stream: source.decoder.placer(range_id.stream) for range_id in ranges}
-    for range_id, records in read_whole(source.reader, ranges):
-        place_each = placers[range_id.stream].place_each
-        for offset, key, value in records:
-            search.look(range_id.stream, offset, place_each(offset, key, value))
+    return ranges
 
 
 class _NewerRowSearch:

@@ -6,7 +6,6 @@ The sink holds the operator's skip rules and the quarantine. Both are read when 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from applier.model.events import DdlEvent, FoldedName
 from applier.model.position import Stream, Ts
@@ -15,7 +14,7 @@ from applier.model.segment import is_past
 from applier.sinks.progress import Progress
 from applier.sinks.quarantine import Quarantined, QuarantineStore
 from applier.sources.port import RangeReader
-from applier.tasks.quarantined_record import record_of
+from applier.tasks.quarantined_record import RecordFetcher
 from applier.tasks.tolerance import Tolerance
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import Watcher
@@ -82,4 +81,4 @@ class QuarantineRules:
         """Return what a transaction stores in the quarantine; None for nothing. The listeners have refused too many already."""
         # The records go through this process, one by one: there are few, and a transaction without rows has no task that could do it.
         found = tuple(events)
-        return Quarantined(partial(record_of, reader), found, at_most=None) if found else None
+        return Quarantined(RecordFetcher(reader), found, at_most=None) if found else None

@@ -47,7 +47,7 @@ class QuarantineRetry:
             # Cheapest first: the last one reads the topics, which may take minutes.
             self._check_time(place, rows, progress)
             self._check_ledger(place, rows)
-            refuse_later_events(self._source, place, rows)
+            refuse_later_events(self._source, place, rows, progress.positions)
         return self._write(place, rows, progress)
 
     def _rows(self, place: EventPlace) -> list[QuarantinedRow]:

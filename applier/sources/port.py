@@ -186,6 +186,13 @@ class RangeReader(Protocol):
         """
         ...
 
+    def records_at(self, stream: Stream, offset: Offset) -> Iterator[tuple[int, Record]]:
+        """Yield the records of one offset, each with the index of its first event, ascending: of a large transaction there are several.
+
+        Nothing if no record has this offset. SourceError as for a range.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPlace:

@@ -5,7 +5,6 @@ No COMMIT before everything is there that was announced (``prepared``). A small 
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 
 from applier.model.chunk import PackedChunk
 from applier.model.errors import ApplierError, IncompleteInput, JobAborted, RangeChanged
@@ -17,7 +16,7 @@ from applier.tasks.handover import RangesEnd
 from applier.tasks.plan import PreparePlan, WritePlan
 from applier.tasks.prepare import ANNOUNCED, render, selected_chunks
 from applier.tasks.prepared import Arrival, Element, PreparedSegment, Rendered
-from applier.tasks.quarantined_record import record_of
+from applier.tasks.quarantined_record import RecordFetcher
 
 
 def write(plan: WritePlan, segment: PreparedSegment, elements: Iterable[Element], reader: RangeReader) -> WriteOutcome:
@@ -25,7 +24,7 @@ def write(plan: WritePlan, segment: PreparedSegment, elements: Iterable[Element]
     if segment.error is not None:
         return not_written(segment.error)
     arrival = Arrival(segment)
-    quarantined = Quarantined(partial(record_of, reader), segment.rejected, takes_refused=plan.takes_refused)
+    quarantined = Quarantined(RecordFetcher(reader), segment.rejected, takes_refused=plan.takes_refused)
     outcome = plan.writer.write(plan.fence, arrival.statements(elements), plan.commit, quarantined)
     # Raised inside of the writer's transaction by ``statements``, and so rolled back there: nothing is durable.
     if isinstance(outcome.error, IncompleteInput):

@@ -152,6 +152,11 @@ def use_timeline(timeline: Timeline) -> None:
     _Timestamps.timeline = timeline
 
 
+def timeline_in_use() -> Timeline:
+    """Return what timestamps mean in this process."""
+    return _Timestamps.timeline
+
+
 def level_of(name: str) -> int:
     """Return the level of ``debug``, ``info``, ``warning`` or ``error``."""
     return logging.getLevelNamesMapping()[name.upper()]

@@ -6,8 +6,8 @@ import socket
 from typing import Final
 
 from applier.model.position import NO_TS, Ts, datetime_of
-from applier.model.timeline import Timeline, moment_of
-from applier.telemetry.log import utc_text
+from applier.model.timeline import DIGITS, Timeline, moment_of
+from applier.telemetry.log import timeline_in_use, utc_text
 
 WIDTH: Final = 160
 """A statement or a message is cut here where it must stay on one line."""
@@ -32,10 +32,20 @@ def duration(seconds: float) -> str:
 
 
 def time_text(ts: Ts) -> str:
-    """Write a TSO as the wall-clock time of its commit (UTC, milliseconds); ``none`` for no timestamp."""
+    """Write a timestamp of this process's source as the time of its commit (UTC, milliseconds); ``none`` for no timestamp.
+
+    Where the time is not known: as commands take the timestamp. Where no source was named: as the time of a TSO.
+    """
     if ts == NO_TS:
         return "none"
-    return utc_text(datetime_of(ts))
+    timeline = timeline_in_use()
+    return utc_text(datetime_of(ts)) if timeline is DIGITS else moment_text(ts, timeline)
+
+
+def named_text(ts: Ts) -> str:
+    """Write a timestamp of this process's source with its time, and as commands take it."""
+    timeline = timeline_in_use()
+    return f"{time_text(ts)} (ts {ts})" if timeline is DIGITS else place_text(ts, timeline)
 
 
 def moment_text(ts: Ts, timeline: Timeline) -> str:

@@ -10,6 +10,7 @@ from applier.model.events import FoldedName
 from applier.model.position import Ts
 from applier.model.rejected_event import MAX_QUARANTINED, STORED_AT_ONCE, QuarantineState
 from applier.sinks.quarantine import SkipRule
+from applier.sources.whole_range import single_record
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.builders.wire import column, record
 from tests.rig.fake_source import FakeSource, MemoryReader
@@ -129,6 +130,9 @@ class CountingReader:
     def read(self, ranges):
         self.read_ranges.extend(ranges)
         return self._reader.read(ranges)
+
+    def records_at(self, stream, offset):
+        return single_record(self, stream, offset)
 
 
 class CountingSource(FakeSource):

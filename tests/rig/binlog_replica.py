@@ -32,6 +32,7 @@ class BinlogReplica:
     accept: dict[str, tuple[DifferenceKind, ...]] = field(default_factory=dict)
     observer: Observer = field(default_factory=SilentObserver)
     selection: TableSelection = EVERYTHING
+    quarantines: frozenset[str] = frozenset()
 
     def moved(self, url: str) -> None:
         """Follow the server at another address from the next run on."""
@@ -80,4 +81,6 @@ class BinlogReplica:
     @contextmanager
     def _opened(self) -> Iterator[Replica]:
         with open_source(self.source, binlog_decoder(self.selection)) as source:
-            yield Replica(self.url, source, policy=self.policy, name=NAME, accept=self.accept, observer=self.observer)
+            yield Replica(
+                self.url, source, policy=self.policy, name=NAME, accept=self.accept, observer=self.observer, quarantines=self.quarantines
+            )

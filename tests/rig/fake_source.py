@@ -21,6 +21,7 @@ from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.sources.open_protocol import OpenProtocolDecoder
 from applier.sources.open_protocol.large_row import REFUSED
 from applier.sources.port import Record, StartPoint, StoredPlace
+from applier.sources.whole_range import single_record
 
 _BATCH = 500
 
@@ -48,6 +49,10 @@ class MemoryReader:
                     continue
                 still.append((range_id, batches))
             reading = still
+
+    def records_at(self, stream: Stream, offset: Offset) -> Iterator[tuple[int, Record]]:
+        """Yield the record, if there is one."""
+        return single_record(self, stream, offset)
 
     def _batches(self, range_id: RangeId) -> Iterator[list[Record]]:
         stream, start, end = range_id

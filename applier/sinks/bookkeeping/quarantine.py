@@ -7,7 +7,6 @@ the progress row, so that an entry is there once however often its record is rea
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, Final
 
 import msgspec
@@ -60,12 +59,13 @@ class Quarantine:
         events = {event.place: event for event in (*refused, *quarantined.events)}
         known = self.stored(connection, events)
         new = sorted((event for place, event in events.items() if place not in known), key=lambda event: event.place)
-        # Sorted by place: the events of one record are neighbours, so its bytes are read from Kafka once.
-        for _, of_record in groupby(new, key=lambda event: event.place[:2]):
-            some = list(of_record)
-            data = _encode(quarantined.record_of(some[0]))
-            for event in some:
-                self._insert(connection, event, data)
+        # Sorted by place: the events of one record are neighbours, so it is read and encoded once.
+        record, data = None, b""
+        for event in new:
+            found = quarantined.record_of(event)
+            if found != record:
+                record, data = found, _encode(found)
+            self._insert(connection, event, data)
         return tuple(new)
 
     def stored(self, connection: Connection, places: Iterable[EventPlace]) -> frozenset[EventPlace]:

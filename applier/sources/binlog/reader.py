@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from applier.model.errors import SourceError
+from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.sources.binlog.idle_stream import IdleStreams
+from applier.sources.binlog.one_group import LogLookup, numbered
 from applier.sources.binlog.range_reading import Log, RangeReading
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.skipped_groups import NONE_SKIPPED, SkippedGroups
 from applier.sources.port import Record
+from applier.sources.whole_range import read_whole
 
 Found: TypeAlias = tuple[RangeId, list[Record] | SourceError]
 
@@ -31,6 +34,11 @@ class BinlogRangeReader:
     prepared: Mapping[str, tuple[int, ...]]
     server: str = ""
     skipped: SkippedGroups = NONE_SKIPPED
+
+    def records_at(self, stream: Stream, offset: Offset) -> Iterator[tuple[int, Record]]:
+        """Yield the parts of the group that begins at ``offset``. SourceError of kind "position": none begins there."""
+        wanted = RangeId(stream, offset, LogLookup(self.settings, self.base_name).end_of(offset))
+        return numbered((records for _, records in read_whole(self, [wanted])), offset)
 
     def read(self, ranges: Sequence[RangeId]) -> Iterator[Found]:
         """Yield the ranges' records, one range after another."""

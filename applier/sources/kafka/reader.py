@@ -12,11 +12,14 @@ from typing import Final
 from confluent_kafka import Consumer, TopicPartition
 
 from applier.model.errors import SourceError
+from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.sources.kafka.connection_error import PATIENCE_S, ConnectionErrors
 from applier.sources.kafka.reading import Found, Reading
 from applier.sources.kafka.refused_property import refusals_as_config_errors
 from applier.sources.kafka.settings import KafkaSettings
+from applier.sources.port import Record
+from applier.sources.whole_range import single_record
 
 LEAST_MESSAGES: Final = 100
 MOST_MESSAGES: Final = 5_000
@@ -104,6 +107,10 @@ class KafkaRangeReader:
         finally:
             link.end()
             _idle[self.settings] = link
+
+    def records_at(self, stream: Stream, offset: Offset) -> Iterator[tuple[int, Record]]:
+        """Yield the record, if there is one."""
+        return single_record(self, stream, offset)
 
     def _read(self, link: _Link, reading: Reading) -> Iterator[Found]:
         consumer, bytes_each = link.consumer, 1
