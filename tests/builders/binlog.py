@@ -99,15 +99,23 @@ def packets(events: Iterable[bytes], first_sequence=1):
 
 
 class LogInMemory:
-    """Serves dumps of a ``BinlogBytes`` in place of a server. ``lost_after``: the first dumps end after so many bytes each."""
+    """Serves dumps of a ``BinlogBytes`` in place of a server.
 
-    def __init__(self, log: BinlogBytes, lost_after=()):
-        self._log, self._lost_after = log, list(lost_after)
+    ``lost_after``: the first dumps end after so many bytes each. ``damaged_at``: a byte of each of the first dumps that is wrong.
+    """
+
+    def __init__(self, log: BinlogBytes, lost_after=(), damaged_at=()):
+        self._log, self._lost_after, self._damaged_at = log, list(lost_after), list(damaged_at)
         self.dumps = []
 
     def __call__(self, _settings, _server, file, position):
         self.dumps.append((file, position))
-        return _Dump(self._sent(int(file.rpartition(".")[2]), position), self._lost_after.pop(0) if self._lost_after else None)
+        data = self._sent(int(file.rpartition(".")[2]), position)
+        lost_after = self._lost_after.pop(0) if self._lost_after else None
+        if self._damaged_at and (at := self._damaged_at.pop(0)) < len(data):
+            data = data[:at] + bytes((data[at] ^ 1,)) + data[at + 1 :]
+            lost_after = len(data)  # a length that has grown would be waited for
+        return _Dump(data, lost_after)
 
     def _sent(self, file, position):
         begin = BinlogBytes(is_mariadb=self._log.is_mariadb, checksums=self._log.checksums)

@@ -35,6 +35,9 @@ _SIZE_AT: Final = 9
 _RESIDUE: Final = 0x2144DF1C
 """CRC-32 of any bytes followed by their own CRC-32."""
 _SMALLER: Final = "Set max_binlog_size to 1 GiB or less, and divide transactions of more than 3 GiB. Create the replica again from a dump"
+_DAMAGED: Final = (
+    "Examine the file on the server: `mysqlbinlog --verify-binlog-checksum FILE`. If it is damaged, create the replica again from a dump"
+)
 _REPEATED: Final = frozenset({FORMAT_DESCRIPTION, MARIADB_START_ENCRYPTION, MARIADB_GTID_LIST})
 """What a dump repeats of the beginning of its file, without a position."""
 _SPECIAL: Final = frozenset({ROTATE, FORMAT_DESCRIPTION}) | HEARTBEATS
@@ -148,7 +151,7 @@ class Framing:
     def _pass(self, size: int, log_pos: int) -> None:
         end = self.place + size
         if end >> FILE_BITS != self.place >> FILE_BITS:
-            raise wrong("a file of the binlog has 4 GiB or more", self._at, remedy=_SMALLER)
+            raise wrong("a file of the binlog has 4 GiB or more", self._at, kind="position", remedy=_SMALLER)
         if log_pos != end & MAX_POSITION:
             raise wrong("an event of the binlog does not follow the one before it", self._at, ends=log_pos, size=size)
         self.place = end
@@ -201,4 +204,4 @@ class Framing:
         return data[:_SIZE_AT] + _SIZE.pack(len(data) - CHECKSUM_BYTES) + data[_SIZE_AT + 4 : -CHECKSUM_BYTES]
 
     def _damaged(self) -> SourceError:
-        return wrong("an event of the binlog is damaged: its checksum is another one", self._at, kind="checksum")
+        return wrong("an event of the binlog is damaged: its checksum is wrong", self._at, kind="checksum", remedy=_DAMAGED)

@@ -27,6 +27,8 @@ _PAUSES_S: Final = (0.0, 0.1, 0.3, 1.0)
 """Before the first, second, … attempt to connect again."""
 ATTEMPTS: Final = 30
 """So often a group may be cut before the range fails."""
+WRONG_ATTEMPTS: Final = 3
+"""So often it may come wrong: a network may damage it, and TCP does not find everything."""
 _BEGIN_LATER: Final = (
     "Create the replica again from a dump that was made after this commit. If no row of the transaction is in a replicated table, go on "
     "behind it: `applier skip`"
@@ -84,8 +86,12 @@ class RangeReading:
         now_s = time.monotonic()
         if self._failing_since_s is None:
             self._failing_since_s = now_s - error.facts.get("silent_s", 0)
-        is_over = now_s - self._failing_since_s > self._log.settings.unreachable_after_s or attempts > ATTEMPTS
-        if error.facts.get("kind") != "unreachable" or is_over:
+        if _is_received_wrong(error):
+            is_over = attempts >= WRONG_ATTEMPTS
+        else:
+            is_over = now_s - self._failing_since_s > self._log.settings.unreachable_after_s or attempts > ATTEMPTS
+            is_over = is_over or error.facts.get("kind") != "unreachable"
+        if is_over:
             raise error
         time.sleep(_PAUSES_S[min(attempts, len(_PAUSES_S)) - 1])
 
@@ -113,8 +119,8 @@ class RangeReading:
                     self._content.add(event)
                     continue
                 group = finder.take(event)
+                self._check_inside(event, may_end=not finder.is_open)
                 if finder.is_open:
-                    self._check_inside(event)
                     self._content.add(event)
                     continue
                 if group is not None:
@@ -176,8 +182,8 @@ class RangeReading:
             stream = self.stream = self._log.stream(self._boundary)
         return stream
 
-    def _check_inside(self, event: BinlogEvent) -> None:
-        if event.end >= self._end:
+    def _check_inside(self, event: BinlogEvent, *, may_end: bool) -> None:
+        if event.end > self._end or (event.end == self._end and not may_end):
             raise wrong("the range does not end between groups of the binlog", self._log.text(event.begin), end=self._log.text(self._end))
 
     def _pass(self, event: BinlogEvent) -> bool:
@@ -186,8 +192,6 @@ class RangeReading:
             self._before, self._boundary = self._boundary, event.end
             if event.time_s:
                 self._time_us = event.time_s * 1_000_000
-        if event.end > self._end:
-            raise wrong("the range does not end between groups of the binlog", self._log.text(event.begin), end=self._log.text(self._end))
         return event.end == self._end
 
     def _check_end(self, events: list[BinlogEvent]) -> None:
@@ -203,6 +207,11 @@ class RangeReading:
     def _promise(self) -> Record:
         head = PartHead(PartKind.PROMISE, self._end, 0, self._time_us, False, "")
         return Record(Offset(self._before), encode_head(head), b"")
+
+
+def _is_received_wrong(error: SourceError) -> bool:
+    """Return whether what came was wrong, and not what the server says (which has a code), or the range."""
+    return error.facts.get("kind") in {"checksum", "other_log"} and not error.facts.keys() & {"code", "end"}
 
 
 class _GivenOut:

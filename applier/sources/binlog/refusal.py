@@ -45,6 +45,6 @@ def ended(message: str, at: str, **facts: object) -> SourceError:
     return SourceError(message, remedy=_WAIT, kind="unreachable", at=at, **facts)
 
 
-def wrong(message: str, at: str, *, remedy: str = _OTHER_LOG, kind: str = "position", **facts: object) -> SourceError:
+def wrong(message: str, at: str, *, remedy: str = _OTHER_LOG, kind: str = "other_log", **facts: object) -> SourceError:
     """Make the error for events that cannot be followed."""
     return SourceError(message, remedy=remedy, kind=kind, at=at, **facts)

@@ -103,13 +103,13 @@ def test_a_missing_event_is_found_by_the_next_one(missing):
     events, error = framed(packets(log.events[:missing] + log.events[missing + 1 :]))
     if missing < len(log.events) - 1:
         assert len(events) == missing
-        assert error.facts["kind"] == "position"
+        assert error.facts["kind"] == "other_log"
 
 
 def test_a_repeated_event_is_found():
     log = BinlogBytes().start().transaction(1)
     _, error = framed(packets([*log.events, log.events[-1]]))
-    assert error.facts["kind"] == "position"
+    assert error.facts["kind"] == "other_log"
 
 
 def test_a_crash_without_a_rotation_goes_on_with_the_next_file():

@@ -118,12 +118,33 @@ def test_a_server_that_does_not_come_back_is_reported_once_for_all_ranges(log, s
     assert len(server.dumps) <= 2
 
 
+def test_bytes_that_came_damaged_are_read_again(log, serve):
+    bounds = some_groups(log)
+    server = serve(log)
+    whole = content_of(read([(bounds[0], bounds[-1])]))
+    size = len(server._sent(1, bounds[0] & 0xFFFFFFFF))
+    for damaged_at in range(200, size, 7):
+        server = serve(log, damaged_at=[damaged_at])
+        assert content_of(read([(bounds[0], bounds[-1])])) == whole
+
+
+def test_a_damaged_file_is_named(log, serve):
+    bounds = some_groups(log)
+    place, event = log.placed[12]
+    log.placed[12] = place, event[:30] + bytes((event[30] ^ 1,)) + event[31:]
+    server = serve(log)
+    with pytest.raises(SourceError) as caught:
+        list(read([(bounds[0], bounds[-1])]))
+    assert caught.value.facts["kind"] == "checksum"
+    assert len(server.dumps) == range_reading.WRONG_ATTEMPTS
+
+
 def test_a_range_that_ends_inside_of_a_group_is_refused(log, serve):
     bounds = some_groups(log)
     serve(log)
     with pytest.raises(SourceError) as caught:
         list(read([(bounds[0], bounds[1] - 1)]))
-    assert caught.value.facts["kind"] == "position"
+    assert caught.value.facts["kind"] == "other_log"
 
 
 def test_a_server_whose_log_ends_before_the_range_is_reported(log, serve, monkeypatch):
