@@ -8,7 +8,7 @@ from itertools import repeat
 from typing import Any, Final
 
 from applier.model.errors import ApplierError, NeedsOperator, ProtocolError
-from applier.model.events import DdlEvent, LeftOutTable, PlacedRow, ResolvedEvent, Shape, SkippedStatement, TableName
+from applier.model.events import MARKER_IMAGE, DdlEvent, LeftOutTable, PlacedRow, ResolvedEvent, RowKind, Shape, SkippedStatement, TableName
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD
 from applier.selection import EVERYTHING, TableSelection
@@ -166,7 +166,18 @@ class BinlogPlacer:
         except ApplierError as error:
             name = self._selection.name(table.name) if isinstance(table, MappedTable) else TableName("", "")
             found_head = EventHead(Ts(head.commit_ts), name, kind == QUERY)
-            return [(index, _unplaced(located(error, place, head, event), found_head))]
+            unplaced = _unplaced(located(error, place, head, event), found_head)
+            return [*((index, marker) for marker in _markers(head, value, event)), (index, unplaced)]
+
+
+def _markers(head: PartHead, value: bytes, event: PartEvent) -> Iterator[PlacedRow]:
+    """Yield a marker for each row of a rows event, as far as their keys can be read."""
+    kind, begin, end, _, table = event
+    if isinstance(table, MappedTable) and not table.is_out:
+        found = table.markers(value, begin + HEADER_BYTES, end, kind)
+        shape, keys = found or (None, ())
+        if shape is not None:
+            yield from (PlacedRow(head.commit_ts, int(RowKind.UPSERT), shape, key, MARKER_IMAGE) for key in keys)
 
 
 def _unplaced(error: ApplierError, head: EventHead | None) -> Unplaced:

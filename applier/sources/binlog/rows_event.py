@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
-from applier.model.errors import ProtocolError
+from applier.model.errors import ApplierError, ProtocolError
 from applier.model.events import RowKind, RowOperation, Shape, TableName
 from applier.selection import TableSelection
 from applier.sources.binlog.image_code import ImageCode, TableCode
@@ -141,6 +141,25 @@ class MappedTable:
             if at > end:
                 raise ProtocolError.at(None, "row_image", "the last row is too short")
             yield rows.old_shape, data[first:middle], rows.shape, data[middle if rows.is_alone else first : at]
+
+    def markers(self, data: bytes, at: int, end: int, kind: int) -> tuple[Shape, list[bytes]] | None:
+        """Return the keys of the rows of an event that cannot be placed, as far as they can be read, each once; None: it has none."""
+        keys: dict[bytes, None] = {}
+        try:
+            rows = self._rows(data, at, kind)
+            at += rows.size
+            while at < end and self.code.key:
+                old_at = at + rows.old.readers.null_bytes
+                at, key = rows.old.readers[data[at:old_at]](data, old_at)
+                keys[self._keys(rows.old, [key])[0]] = None
+                if rows.new is not None:
+                    new_at = at + rows.new.readers.null_bytes
+                    at, new_key = rows.new.readers[data[at:new_at]](data, new_at)
+                    keys[self.code.keys_of([new_key] if rows.new.has_key else _completed(rows.new, [key], [new_key]))[0]] = None
+        except (ApplierError, *UNREADABLE):
+            # The rows behind this one cannot be found.
+            pass
+        return (rows.old_shape, list(keys)) if keys else None
 
     def _rows(self, data: bytes, at: int, kind: int) -> Rows:
         """Return what the front of an event says. Events of one table and kind have few fronts: parsing one costs 2 us, knowing it 0.2."""

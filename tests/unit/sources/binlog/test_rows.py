@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from applier.model.errors import ApplierError, NeedsOperator, ProtocolError
-from applier.model.events import Flag, LeftOutTable, ResolvedEvent, RowKind, RowOperation, TableName
+from applier.model.events import MARKER_IMAGE, Flag, LeftOutTable, ResolvedEvent, RowKind, RowOperation, TableName
 from applier.model.position import Place
 from applier.selection import TableFilter, TableSelection
 from applier.sources.binlog import image_code, row_code
@@ -99,9 +99,13 @@ def test_a_row_that_lacks_columns_under_its_new_key_is_refused(server):
         placed(record)
     assert raised.value.facts["kind"] == "partial_key"
     assert raised.value.facts["event"] == 4 * ROWS_PER_EVENT
-    (first, row), (second, unplaced) = BINLOG.placer(STREAM).place_each(*record)
-    assert (first, second) == (3 * ROWS_PER_EVENT, 4 * ROWS_PER_EVENT)
-    assert [column.name for column in row.shape.columns][:1] == ["id"]
+    (first, row), *markers, (_, unplaced) = BINLOG.placer(STREAM).place_each(*record)
+    assert (first, [column.name for column in row.shape.columns]) == (3 * ROWS_PER_EVENT, ["id", "stock"])
+    # No older version of either row is written as the final one.
+    assert [(index, BINLOG.decode_key(row.key), row.image) for index, row in markers] == [
+        (4 * ROWS_PER_EVENT, [2], MARKER_IMAGE),
+        (4 * ROWS_PER_EVENT, [3], MARKER_IMAGE),
+    ]
     assert isinstance(unplaced, Unplaced)
     assert unplaced.head == EventHead(TS, TableName("d_cap", "nine"), is_ddl=False)
 
