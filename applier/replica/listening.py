@@ -16,6 +16,7 @@ from applier.tasks.handover import RangeContent
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.telemetry.activity import IDLE, LISTENING
 from applier.telemetry.failing import Side
+from applier.telemetry.log_event import LogEvent
 
 PACED_EVENTS: Final = 20_000
 """A job that has read more than that is followed by the next at once: there is a backlog, and a pause would only cost time."""
@@ -156,6 +157,9 @@ class Listening:
         # A merge reads again what was counted with its small ranges.
         if not is_merge:
             self._run.watcher.tally.read(found, outcome.events, counts_offsets=coordinator.counts_offsets(found))
+            if outcome.skipped_statements:
+                self._run.watcher.tally.skipped(outcome.skipped_statements)
+                self._run.watcher.note(LogEvent.STATEMENTS_SKIPPED, **dict(outcome.skipped_statements))
             if self._run.settings.writes_keyless:
                 self._state.repeats.add(outcome, self._state.progress.checkpoint_ts)
         self._state.locations.leave_out(name.fold() for name in outcome.left_out)

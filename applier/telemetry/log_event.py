@@ -36,6 +36,11 @@ class LogEvent(StrEnum):
     )
     DDL_APPLIED = "ddl_applied", logging.INFO, "a DDL has run on the sink"
     DDL_SKIPPED = "ddl_skipped", logging.INFO, "a DDL was not run, because of `[ddl]` in the configuration or of `applier skip`"
+    STATEMENTS_SKIPPED = (
+        "statements_skipped",
+        logging.INFO,
+        "statements of the binlog were not run, because they change no table of the replica: how many of each kind (account, routine, …)",
+    )
     DDL_BLOCKED = "ddl_blocked", logging.WARNING, "a DDL waits for a lock that the sessions in `blocked_by` hold; it will be retried"
     WAITING_FOR_DDL = (
         "waiting_for_ddl",

@@ -178,6 +178,12 @@ COUNTERS: Final = (
     Described("applier_rows", "rows written or deleted, after compaction", (), _one(lambda state, _: state.counts.rows)),
     Described("applier_transactions", "upstream transactions applied", (), _one(lambda state, _: state.counts.transactions)),
     Described("applier_ddls", "DDLs applied or skipped", (), _one(lambda state, _: state.counts.ddls)),
+    Described(
+        "applier_statements_skipped",
+        "statements of a binlog that change no table of the replica, by kind",
+        ("kind",),
+        lambda state, _: (((kind,), float(count)) for kind, count in state.counts.skipped_statements),
+    ),
     Described("applier_rebuilds", "reloads of the state from the checkpoint", (), _one(lambda state, _: state.counts.rebuilds)),
     Described(
         "applier_retries",

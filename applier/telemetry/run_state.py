@@ -33,6 +33,8 @@ class Counts:
     ddls: int = 0
     rebuilds: int = 0
     """How often the state was reloaded from the checkpoint."""
+    skipped_statements: tuple[tuple[str, int], ...] = ()
+    """By kind: what a binlog holds that changes no table of the replica."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 import time
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate
@@ -84,6 +84,13 @@ class Tally:
         new, counts = self._read[found.stream].add(found.start, found.end), self.counts
         seen = events * new // max(1, found.end - found.start)
         self.counts = replace(counts, records=counts.records + (new if counts_offsets else seen), events=counts.events + seen)
+
+    def skipped(self, statements: Iterable[tuple[str, int]]) -> None:
+        """Count statements that were skipped, by kind."""
+        total = Counter(dict(self.counts.skipped_statements))
+        for kind, count in statements:
+            total[kind] += count
+        self.counts = replace(self.counts, skipped_statements=tuple(sorted(total.items())))
 
     def applied(self, rows: int, transactions: int) -> None:
         """Count what a segment has written."""

@@ -48,3 +48,10 @@ def test_the_count_of_a_long_run_keeps_one_range_per_stream():
         tally.read(RangeId(stream, offset, offset + 10), 10)
     assert tally.counts.records == 10_000
     assert len(tally._read[stream]._ranges) == 1
+
+
+def test_skipped_statements_add_up_by_kind():
+    tally = Tally()
+    tally.skipped([("account", 2)])
+    tally.skipped([("account", 1), ("event", 1)])
+    assert tally.counts.skipped_statements == (("account", 3), ("event", 1))
