@@ -22,8 +22,8 @@ from tests.bench.suite.checkout import this_checkout
 from tests.bench.suite.report import Column, Report, figure, table
 from tests.rig.process_server import CHOSEN
 
-LIBRARY_ROWS = 400_000
-"""A longer backlog is not read by the library: it takes 40 µs a row."""
+STAGED_ROWS = 500_000
+"""The stages of a longer backlog are not measured one by one: they keep it in memory."""
 FORMS = {"bulk": False, "small": True}
 BACKLOG: tuple[Column, ...] = (
     ("transactions", lambda result: result["form"]),
@@ -130,7 +130,9 @@ class BinlogBench:
         print(f"{name}: {figures['seconds']:.1f} s, {figures['rows_per_s']:,.0f} rows/s", flush=True)
 
     def _stages(self, form: str, backlog: Backlog) -> None:
-        found = [stages.of_library(self._primary.url, backlog)] if backlog.rows <= LIBRARY_ROWS else []
+        if backlog.rows > STAGED_ROWS:
+            return
+        found = [*stages.of_applier(self._primary.url, backlog), stages.of_library(self._primary.url, backlog)]
         case = {"kind": "binlog stages", "form": form}
         print(table(STAGES, [self._report.add(case | {"stage": one.pop("stage")}, [one]) for one in found]), flush=True)
 
