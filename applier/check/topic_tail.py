@@ -7,9 +7,10 @@ from typing import Final
 
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import Event, ResolvedEvent, RowEvent, TableName
-from applier.model.position import Offset, Place, Stream, Ts, physical_ms
+from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.selection import TableSelection
+from applier.sources.kafka.tso import physical_ms
 from applier.sources.port import Record, Source
 
 TIMESTAMP_TYPE: Final = 7

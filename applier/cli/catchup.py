@@ -12,10 +12,11 @@ from applier.cli.option import TAKE_OVER_HELP, AsJson, ConfigPath, read_config, 
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.cli.remedy import remedy_for
 from applier.model.errors import ConfigError
-from applier.model.position import Ts, physical_ms
+from applier.model.position import Ts
 from applier.model.segment import is_ahead
 from applier.run.catchup import CatchupOptions, CatchupResult, catch_up
 from applier.run.preflight import refuse_wrong_setup
+from applier.sources.kafka.tso import physical_ms
 from applier.telemetry.log import level_of, use_level
 from applier.telemetry.wording import count, duration, named_text, one_line
 

@@ -7,7 +7,8 @@ import typer
 
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
-from applier.model.position import Stream, Ts, datetime_of
+from applier.model.position import Stream, Ts
+from applier.sources.kafka.tso import datetime_of
 from applier.telemetry.wording import time_text
 
 StreamName: TypeAlias = Annotated[str, typer.Option(metavar="TOPIC/PARTITION", help="Stream of the record.")]

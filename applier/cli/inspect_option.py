@@ -9,9 +9,10 @@ from applier.cli.log_option import is_log, parse_gtid, parse_position, refuse_lo
 from applier.cli.option import ts_of_time
 from applier.config import Config
 from applier.model.errors import ConfigError
-from applier.model.position import Offset, Ts, physical_ms
+from applier.model.position import Offset, Ts
 from applier.model.topic_name import is_named
 from applier.sources.binlog.position import BinlogPosition
+from applier.sources.kafka.tso import physical_ms
 from applier.sources.peek import PeekChoice
 
 

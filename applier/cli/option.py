@@ -10,9 +10,9 @@ import typer
 from applier.config import Config, load_config, remove_from_environment
 from applier.config.source import KAFKA
 from applier.model.errors import ConfigError
-from applier.model.position import MAX_TS, Ts, ts_at
+from applier.model.position import MAX_TS, Ts
 from applier.sources.binlog.stored_timeline import StoredTimeline
-from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.sources.kafka.tso import TSO_TIMELINE, ts_at
 from applier.telemetry.foreign_text import capture_stderr
 from applier.telemetry.log import use_format, use_timeline
 

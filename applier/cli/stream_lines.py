@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from applier.model.position import NO_TS, Stream, Ts, datetime_of
+from applier.model.position import NO_TS, Stream, Ts
+from applier.sources.kafka.tso import datetime_of
 from applier.status.replica_status import StreamSummary
 from applier.telemetry.wording import count, duration, time_text
 

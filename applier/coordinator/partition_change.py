@@ -17,18 +17,18 @@ from collections.abc import Iterable
 
 from applier.coordinator.policy import RowPolicy
 from applier.coordinator.stream_state import StreamState
-from applier.model.position import NO_TS, Offset, Stream, Ts, later_by
+from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.segment import is_beyond
 
 
 class PartitionChange:
     """The last change. ``members``: streams that were there before it, or that W has passed since."""
 
-    __slots__ = ("_checks_beginning", "_ends", "_is_announced", "_joining", "_members", "_settle_ms", "_top", "_until_ts")
+    __slots__ = ("_checks_beginning", "_ends", "_is_announced", "_joining", "_members", "_settle_span", "_top", "_until_ts")
 
     def __init__(self, members: Iterable[Stream], policy: RowPolicy) -> None:
         self._members = set(members)
-        self._settle_ms, self._checks_beginning = policy.settle_ms, policy.checks_beginning
+        self._settle_span, self._checks_beginning = policy.settle_span, policy.checks_beginning
         self._joining: set[Stream] = set()
         self._is_announced = False
         self._ends: dict[Stream, Offset] | None = None
@@ -78,7 +78,7 @@ class PartitionChange:
             if any(state.prefix < self._ends.get(state.stream, state.prefix) for state in states):
                 return False
             # Also where no change was seen: it may have happened a minute before this run.
-            self._until_ts = later_by(self._top, self._settle_ms)
+            self._until_ts = Ts(self._top + self._settle_span)
         # Beyond it: rows at exactly A may be applied again, also those that were sent before the change.
         return is_beyond(checkpoint_ts, self._until_ts)
 

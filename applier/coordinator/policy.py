@@ -10,13 +10,13 @@ from applier.model.topic_name import PartitionLimits
 class RowPolicy:
     """How rows are written ahead of W (``consistency = "row"``): about ``most_rows`` at a time.
 
-    ``by_table``: the producer sends a whole table to one partition; else each key. ``settle_ms``: how long after a change of the partition
-    set, by upstream's clock, a node of the producer may still send rows to the old partitions.
+    ``by_table``: the producer sends a whole table to one partition; else each key. ``settle_span``: how many timestamps after a change
+    of the partition set a node of the producer may still send rows to the old partitions.
     """
 
     by_table: bool
+    settle_span: int
     most_rows: int = 400_000
-    settle_ms: int = 600_000
     checks_beginning: bool = True
     """Whether a new replica looks if the partitions of a topic were always there; else it takes that for granted."""
 

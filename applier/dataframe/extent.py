@@ -8,8 +8,9 @@ from typing import Final
 from applier.dataframe.options import EARLIEST, LATEST, ChangelogOptions
 from applier.model.errors import ConfigError, SourceError
 from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import Offset, Stream, physical_ms, ts_at
+from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
+from applier.sources.kafka.tso import physical_ms, ts_at
 from applier.sources.port import Source
 
 FORMS: Final = 'Write earliest, latest, a time such as 2025-06-01T12:00:00Z, or offsets such as {"changefeed": {"0": 1200, "1": 87}}'

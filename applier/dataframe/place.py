@@ -6,10 +6,11 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 
 from applier.dataframe.conversion import clean_text
-from applier.model.position import Place, Ts, datetime_of
+from applier.model.position import Place, Ts
 from applier.model.timeline import moment_of
 from applier.sources.binlog.part import decode_head
 from applier.sources.binlog.position import BinlogPosition, file_name
+from applier.sources.kafka.tso import datetime_of
 from applier.sources.port import Record
 
 MICROSECONDS: Final = 1_000

@@ -1,11 +1,11 @@
 """Positions: timestamps of the upstream, and places in the source.
 
-A ``Ts`` is a TSO of TiDB: physical milliseconds << 18 | logical counter, unsigned 64 bit, never a float.
+A ``Ts`` orders what upstream has committed: an unsigned number of 64 bits, never a float. What it means to people, the source says
+(``timeline``).
 A ``Stream`` is one (topic, partition), the unit of reading.
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, NewType
 
 Ts = NewType("Ts", int)
@@ -13,10 +13,6 @@ Offset = NewType("Offset", int)
 
 NO_TS = Ts(0)
 MAX_TS = Ts(2**64 - 1)
-LOGICAL_BITS = 18
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 class Stream(NamedTuple):
@@ -62,23 +58,3 @@ class StreamPosition:
     next_offset: Offset
     resolved_ts: Ts
     applied_ts: Ts = NO_TS
-
-
-def physical_ms(ts: Ts) -> int:
-    """Return the wall-clock part of a TSO in milliseconds since the Unix epoch."""
-    return ts >> LOGICAL_BITS
-
-
-def later_by(ts: Ts, milliseconds: int) -> Ts:
-    """Return the TSO that is so much later."""
-    return Ts(ts + (milliseconds << LOGICAL_BITS))
-
-
-def ts_at(moment: datetime) -> Ts:
-    """Return the smallest TSO in the millisecond of ``moment`` (an aware datetime, not before 1970)."""
-    return Ts((moment - _EPOCH) // _MILLISECOND << LOGICAL_BITS)
-
-
-def datetime_of(ts: Ts) -> datetime:
-    """Return the wall-clock part of a TSO as an aware datetime in UTC, exact to the millisecond (a float would not be)."""
-    return _EPOCH + physical_ms(ts) * _MILLISECOND

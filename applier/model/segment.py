@@ -13,17 +13,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from applier.model.events import FoldedName
-from applier.model.position import Stream, Ts, physical_ms
+from applier.model.position import Stream, Ts
 
 T = TypeVar("T")
 K = TypeVar("K")
-
-CLOCK_SKEW_MS: Final = 60_000
-"""Margin between the clock of Kafka's record times and that of the upstream's timestamps."""
-
 
 # --- the starting point ------------------------------------------------------------------------------------------------
 
@@ -45,16 +41,6 @@ def is_in_dump(ts: int, start_ts: Ts) -> bool:
 def has_moved(checkpoint_ts: Ts, start_ts: Ts) -> bool:
     """Whether the checkpoint has left the starting point. Only then are rows at A ours: at start_ts they came with the dump."""
     return checkpoint_ts > start_ts
-
-
-def written_since_ms(ts: Ts) -> int:
-    """Return the record time in Kafka from which on an event of ``ts`` may have been written."""
-    return physical_ms(ts) - CLOCK_SKEW_MS
-
-
-def holds_all_since(earliest_record_ms: int, start_ts: Ts) -> bool:
-    """Whether a stream that begins with a record of this time still holds every event after ``start_ts``."""
-    return earliest_record_ms <= written_since_ms(start_ts)
 
 
 # --- events ------------------------------------------------------------------------------------------------------------

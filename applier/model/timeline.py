@@ -11,6 +11,9 @@ from applier.model.position import Ts
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND: Final = timedelta(milliseconds=1)
 
+CLOCK_SKEW_MS: Final = 60_000
+"""Margin between the clock of a source's record times and that of the upstream's timestamps."""
+
 
 class Timeline(Protocol):
     """The upstream's timestamps as times of the clock. Called from any thread."""

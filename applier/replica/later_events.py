@@ -12,7 +12,8 @@ from applier.model.events import FoldedName, PlacedRow
 from applier.model.position import Offset, Place, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace
-from applier.model.segment import is_later_version, may_follow, written_since_ms
+from applier.model.segment import is_later_version, may_follow
+from applier.model.timeline import CLOCK_SKEW_MS
 from applier.planner import key_names
 from applier.sources.port import Placed, Source, Unplaced
 from applier.sources.whole_range import read_whole
@@ -74,7 +75,7 @@ def _applied_since(place: EventPlace, positions: Mapping[Stream, StreamPosition]
 
 def _written_since(source: Source, place: EventPlace, rows: Collection[QuarantinedRow]) -> list[RangeId]:
     listing = source.listing()
-    since_ms = written_since_ms(Ts(min(row.placed.commit_ts for row in rows)))
+    since_ms = (source.timeline.time_ms(Ts(min(row.placed.commit_ts for row in rows))) or 0) - CLOCK_SKEW_MS
     starts = source.offsets_at_time(list(listing.extents), since_ms) if since_ms > 0 else {}
     ranges = []
     for stream, extent in sorted(listing.extents.items()):

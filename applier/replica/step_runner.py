@@ -6,6 +6,7 @@ from typing import TypeAlias, assert_never
 from applier.coordinator.step import AskKeys, Evict, ExecuteDdl, NeedNames, SaveProgress
 from applier.ddl import policy as ddl_rule
 from applier.model.errors import ApplierError, UnknownOutcome
+from applier.model.events import DdlEvent
 from applier.model.segment import after_ddl
 from applier.replica.context import RunContext
 from applier.replica.row_keys import row_keys
@@ -65,7 +66,7 @@ class StepRunner:
         return None
 
     def _execute(self, step: ExecuteDdl) -> Exception | None:
-        state, watcher, ddl = self._state, self._run.watcher, step.ddl
+        state, watcher, ddl = self._state, self._run.watcher, self._dated(step.ddl)
         sink, fence = self._run.components.sink, state.progress.fence
         after = ProgressCommit(
             checkpoint_ts=ddl.commit_ts,
@@ -103,6 +104,10 @@ class StepRunner:
         state.recovery.moved()
         watcher.worked(Side.REST)
         return None
+
+    def _dated(self, ddl: DdlEvent) -> DdlEvent:
+        """Say when a DDL ran upstream, if its event does not: it runs again at that time."""
+        return ddl if ddl.time_ms is not None else replace(ddl, time_ms=self._run.components.source.timeline.time_ms(ddl.commit_ts))
 
     def _before(self, step: ExecuteDdl) -> ProgressCommit:
         """Return the progress that is committed with the intent: the checkpoint moves to the DDL's ts even if no row came before it."""

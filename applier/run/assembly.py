@@ -22,6 +22,7 @@ from applier.sinks.settings import SinkSettings
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
+from applier.sources.kafka.tso import later_by
 from applier.sources.port import Source
 from applier.spark.failure import UNANSWERED, start_failed
 from applier.spark.on_demand import OnDemandRunner
@@ -33,6 +34,9 @@ from applier.telemetry.log import use_timeline
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import Watcher
+
+SETTLE_MS: Final = 600_000
+"""How long after a change of the partition set a node of the producer may still send rows to the old partitions."""
 
 WORKER_DAEMON: Final = "applier.run.worker_daemon"
 
@@ -55,7 +59,7 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
         required_partitions=config.source.required_partitions(),
         segment_rows=config.sink.max_transaction_rows,
         cached_bytes=config.run.memory,
-        rows=RowPolicy(by_table=config.source.dispatcher is DeclaredDispatcher.TABLE)
+        rows=RowPolicy(by_table=config.source.dispatcher is DeclaredDispatcher.TABLE, settle_span=later_by(NO_TS, SETTLE_MS))
         if config.sink.consistency is Consistency.ROW
         else None,
     )

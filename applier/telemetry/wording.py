@@ -5,8 +5,9 @@ import os
 import socket
 from typing import Final
 
-from applier.model.position import NO_TS, Ts, datetime_of
+from applier.model.position import NO_TS, Ts
 from applier.model.timeline import DIGITS, Timeline, moment_of
+from applier.sources.kafka.tso import datetime_of
 from applier.telemetry.log import timeline_in_use, utc_text
 
 WIDTH: Final = 160

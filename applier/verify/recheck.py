@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from applier.model.events import TableName
-from applier.model.position import LOGICAL_BITS, NO_TS, Ts
+from applier.model.position import NO_TS, Ts
 from applier.model.segment import is_past
+from applier.sources.kafka.tso import LOGICAL_BITS
 from applier.verify.comparison import TableComparison
 from applier.verify.difference import TableResult
 from applier.verify.moment import Sides

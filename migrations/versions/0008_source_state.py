@@ -26,3 +26,7 @@ def upgrade() -> None:
         present = {column["name"] for column in sa.inspect(op.get_bind()).get_columns(whole, schema=schema)}
         if name not in present:
             op.add_column(whole, sa.Column(name, kind, nullable=True), schema=schema)
+    # Of statements that have not ended, which run again: until now a timestamp was TiDB's, with milliseconds above its 18 lowest bits.
+    ledger = sa.table(f"{prefix}ddl_ledger", *map(sa.column, ("ddl_ts", "state", "time_ms")), schema=schema)
+    began = ledger.c.state.in_(("intent", "background")), ledger.c.time_ms.is_(None)
+    op.execute(sa.update(ledger).values(time_ms=sa.cast(ledger.c.ddl_ts, sa.BigInteger).op(">>")(18)).where(*began))

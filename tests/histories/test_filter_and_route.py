@@ -40,7 +40,7 @@ def test_the_sink_is_the_projection_of_the_oracle(seed, tmp_path):
 @pytest.mark.parametrize("seed", [0, 1, 4, 5])
 def test_in_row_mode_the_sink_is_the_projection_of_the_oracle_too(seed, tmp_path):
     history, producer, source = selected_world(seed)
-    rows = RowPolicy(by_table=seed % 4 == 0, most_rows=50, settle_ms=0)
+    rows = RowPolicy(by_table=seed % 4 == 0, most_rows=50, settle_span=0)
     replica = sqlite_replica(tmp_path, source, rows=rows)
     assert replica.catch_up().checkpoint_ts == producer.final_ts
     assert differences_from_projection(history, producer.final_ts, replica.url, source.selection) == []
@@ -300,12 +300,12 @@ def test_two_tables_that_would_be_one_are_refused(tmp_path, by, restarts, mode):
     then += [] if (mode, by) == ("row", "rows") else everywhere(resolved(50))
     if restarts:
         replica = replica_of(tmp_path, *placed, **merging)
-        replica.rows = RowPolicy(by_table=False, settle_ms=0) if mode == "row" else None
+        replica.rows = RowPolicy(by_table=False, settle_span=0) if mode == "row" else None
         replica.catch_up()
         again(replica, *then, **merging)
     else:
         replica = replica_of(tmp_path, *placed, *then, **merging)
-        replica.rows = RowPolicy(by_table=False, settle_ms=0) if mode == "row" else None
+        replica.rows = RowPolicy(by_table=False, settle_span=0) if mode == "row" else None
     for _ in range(2):
         assert refused(catch_up, replica) == "two tables would be one in the sink: shop.s1 and shop.s2 are both shop.all"
         # The rows of both may be in one segment, of which nothing is written.

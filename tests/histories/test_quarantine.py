@@ -81,7 +81,7 @@ def test_a_record_that_cannot_be_read_is_kept_whole_and_the_rest_is_applied(tmp_
     assert replica.kept(entry) == KeptRecord(log[7].key, log[7].value)
 
 
-@pytest.mark.parametrize("rows", [None, RowPolicy(by_table=False, settle_ms=0)], ids=["transaction", "row"])
+@pytest.mark.parametrize("rows", [None, RowPolicy(by_table=False, settle_span=0)], ids=["transaction", "row"])
 def test_an_unreadable_version_of_a_row_is_never_replaced_by_an_older_one(rows, tmp_path):
     replica = replica_of(
         tmp_path,
@@ -181,7 +181,7 @@ def test_the_rejected_events_of_several_ranges_are_not_counted_together(tmp_path
 @pytest.mark.parametrize("seed", range(6))
 def test_faults_and_deaths_store_each_rejected_event_once(seed, tmp_path):
     faults = Faults(seed, rate=0.4)
-    rows_ahead = RowPolicy(by_table=False, settle_ms=0) if seed >= 4 else None
+    rows_ahead = RowPolicy(by_table=False, settle_span=0) if seed >= 4 else None
     rows = [
         (stream, (broken_value if n % 7 == 3 else order)(*args)) for n in range(40) for stream in (ONE, TWO) for args in [_args(n, stream)]
     ]

@@ -10,7 +10,7 @@ from applier.demo.simulator.producer.options import LogRecord
 from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError, RowRefused
 from applier.model.position import Offset
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, QuarantineState
-from applier.model.segment import CLOCK_SKEW_MS
+from applier.model.timeline import CLOCK_SKEW_MS
 from applier.planner.table_check import Acceptance
 from applier.replica.quarantine_retry import QuarantineRetry
 from applier.sinks.factory import open_sink

@@ -96,7 +96,7 @@ def test_a_value_that_cannot_be_written_down_is_named_with_its_event(tmp_path):
     assert "applier skip --stream feed/0 --offset 4 --event 1" in error.remedy
 
 
-@pytest.mark.parametrize("rows_ahead", [None, RowPolicy(by_table=False, settle_ms=0)], ids=["transaction", "row"])
+@pytest.mark.parametrize("rows_ahead", [None, RowPolicy(by_table=False, settle_span=0)], ids=["transaction", "row"])
 @pytest.mark.parametrize("bad", [{0}, {36}, {17, 18}, set(range(5, 25)), set(range(37))], ids=["first", "last", "two", "many", "all"])
 def test_the_refused_rows_are_found_among_the_others_which_are_written(bad, rows_ahead, tmp_path):
     rows = [(TWO, order(20 + n, n, 100 if n in bad else n)) for n in range(37)]

@@ -29,7 +29,7 @@ def world(seed, **changes):
     options = replace(drawn, dispatcher=dispatcher, partitions=1 + seed % 5, images=images, **changes)
     producer = Producer(history, options)
     # The simulator sends resolved events to some partitions at a time: without growth they were always there all the same.
-    rows = RowPolicy(by_table=dispatcher is Dispatcher.TABLE, most_rows=50, settle_ms=0, checks_beginning=options.growth > 0)
+    rows = RowPolicy(by_table=dispatcher is Dispatcher.TABLE, most_rows=50, settle_span=0, checks_beginning=options.growth > 0)
     return history, producer, list(producer.log()), rows
 
 
@@ -77,8 +77,8 @@ def test_a_replica_may_change_its_consistency_at_any_start(seed, tmp_path):
     assert_identical(history, producer.final_ts, replica.url)
 
 
-BY_KEY = RowPolicy(by_table=False, settle_ms=0)
-BY_TABLE = RowPolicy(by_table=True, settle_ms=0)
+BY_KEY = RowPolicy(by_table=False, settle_span=0)
+BY_TABLE = RowPolicy(by_table=True, settle_span=0)
 
 
 def version(ts, key, number, **more):

@@ -12,13 +12,14 @@ import pytest
 from applier.coordinator import Policy
 from applier.demo.simulator.bulk_history import BulkHistory
 from applier.demo.simulator.live_log import LiveLog
-from applier.model.position import LOGICAL_BITS, Stream, Ts
+from applier.model.position import Stream, Ts
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
 from applier.replica.shutdown import Shutdown
 from applier.run.assembly import StartOptions, begin
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
+from applier.sources.kafka.tso import LOGICAL_BITS
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import SilentObserver
 from tests.rig.fake_source import FakeSource, MemoryReader

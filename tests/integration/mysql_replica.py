@@ -19,6 +19,7 @@ from applier.sinks.mysql.writer import MysqlWriter
 from applier.sinks.progress import Fence, ProgressCommit
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteOutcome
+from applier.sources.kafka.tso import physical_ms
 from tests.rig.clean_server import clean_server
 
 SHOP = "applier_test_shop"
@@ -86,7 +87,8 @@ class Replica:
 
     def ddl(self, query: str, table: str = "", ts: int | None = None) -> None:
         """Run one DDL."""
-        event = DdlEvent(commit_ts=Ts(ts or self.tick()), schema=SHOP, table=table, query=query, ddl_type=0)
+        time_ms = None if ts is None else physical_ms(Ts(ts))
+        event = DdlEvent(commit_ts=Ts(ts or self.tick()), schema=SHOP, table=table, query=query, ddl_type=0, time_ms=time_ms)
         self.fence = self.sink.run_ddl(
             self.fence, identity(event), event, before=commit_at(event.commit_ts), after=commit_at(event.commit_ts)
         )

@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 from applier.check import everything
 from applier.cli.main import run
 from applier.demo.simulator.mysql_oracle import connect
-from applier.model.position import ts_at
+from applier.sources.kafka.tso import ts_at
 from tests.builders import wire
 from tests.rig.least_privilege import make_user
 

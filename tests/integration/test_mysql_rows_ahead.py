@@ -156,7 +156,7 @@ def test_a_history_ends_identical(seed: int, mysql_url: str, least_privileged_ur
     options = replace(drawn, dispatcher=dispatcher, images=images, open_tail=False)
     world = upstream(History(seed, HistoryOptions(transactions=50)), options)
     clear_sink(mysql_url)
-    row_policy = RowPolicy(by_table=dispatcher is Dispatcher.TABLE, most_rows=60, settle_ms=0)
+    row_policy = RowPolicy(by_table=dispatcher is Dispatcher.TABLE, most_rows=60, settle_span=0)
     result = LocalReplica(least_privileged_url, FakeSource(world.log), name=NAME, rows=row_policy).catch_up()
     assert result.checkpoint_ts == world.final_ts
     assert world.wrong_in(mysql_url) == []

@@ -14,10 +14,9 @@ from applier.model.errors import SourceError
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId
-from applier.model.segment import holds_all_since
 from applier.model.timeline import Timeline
 from applier.selection import EVERYTHING
-from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.sources.kafka.tso import TSO_TIMELINE, holds_all_since
 from applier.sources.open_protocol import OpenProtocolDecoder
 from applier.sources.open_protocol.large_row import REFUSED
 from applier.sources.port import Record, StartPoint, StoredPlace

@@ -11,6 +11,7 @@ from applier.sinks.sqlite.dialect import SqliteDialect
 from applier.sinks.sqlite.names import quote
 from applier.sinks.sqlite.schema_change import apply_ddl
 from applier.sinks.sqlite.session import open_engine
+from applier.sources.kafka.tso import physical_ms
 
 NOON = Ts(1_700_000_000_123 << 18)
 """2023-11-14 22:13:20.123 UTC."""
@@ -39,7 +40,8 @@ class SqliteFile:
         for query in queries:
             self.connection.execute("BEGIN IMMEDIATE")
             try:
-                ddl = DdlEvent(commit_ts=ts, schema=schema, table=table, query=query, ddl_type=0, session=session)
+                at = {"time_ms": physical_ms(ts), "session": session}
+                ddl = DdlEvent(commit_ts=ts, schema=schema, table=table, query=query, ddl_type=0, **at)
                 apply_ddl(self.connection, ddl, self.zone)
                 self.connection.execute("COMMIT")
             except BaseException:

@@ -125,7 +125,7 @@ def rows_world_of(seed: int, objects: Path, **more) -> World:
     # Where a table has several streams, a raw change of a key would cross from one to another.
     raw = {} if by_table else {"raw_updates": False}
     world = world_of(seed, objects, dispatcher=dispatcher, images=raw, **more)
-    return replace(world, settings=world.settings | {"rows": RowPolicy(by_table=by_table, most_rows=50, settle_ms=0)})
+    return replace(world, settings=world.settings | {"rows": RowPolicy(by_table=by_table, most_rows=50, settle_span=0)})
 
 
 def world_of(

@@ -8,8 +8,9 @@ from applier.coordinator.starting_point import StartingPoint
 from applier.coordinator.step import ApplySegment, Evict
 from applier.model.events import TableName
 from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import LOGICAL_BITS, Stream
+from applier.model.position import Stream
 from applier.model.range_report import HoldPoint, RangeReport, RowCount, TableRows
+from applier.sources.kafka.tso import LOGICAL_BITS
 
 START_MS = 1_764_000_000_000
 ROW_BYTES = 200

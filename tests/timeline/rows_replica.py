@@ -23,7 +23,7 @@ class RowsSimulation(Simulation):
     def __init__(self, world, model, seed, *, switch_rate=0.0, **options):
         super().__init__(world, model, seed, **options)
         self.switch_rate, self.written_ahead = switch_rate, 0
-        self.rows = RowPolicy(by_table=world.producer.dispatcher == "table", most_rows=self.rng.choice((1, 3, 100)), settle_ms=0)
+        self.rows = RowPolicy(by_table=world.producer.dispatcher == "table", most_rows=self.rng.choice((1, 3, 100)), settle_span=0)
         self.policy = replace(self.policy, rows=self.rows)
         self.lagging = self.rng.choice([Stream(f"t{topic}", partition) for topic, partition in sorted(self.streams) or [(0, 0)]])
 

@@ -19,7 +19,8 @@ from applier.demo.simulator.live_log import LiveLog
 from applier.demo.simulator.operation import DropSchema, UpstreamStep
 from applier.demo.simulator.producer import LogRecord
 from applier.model.errors import SourceError
-from applier.model.position import LOGICAL_BITS, NO_TS, Ts
+from applier.model.position import NO_TS, Ts
+from applier.sources.kafka.tso import LOGICAL_BITS
 
 LOG: Final = logging.getLogger(__name__)
 TICK_S: Final = 0.2

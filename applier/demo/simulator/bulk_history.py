@@ -19,7 +19,8 @@ from applier.demo.simulator.operation import CreateSchema, CreateTable, Row, Row
 from applier.demo.simulator.producer import LogRecord, ProducerOptions
 from applier.demo.simulator.schema import Table, column, index, primary
 from applier.model.events import TableName
-from applier.model.position import LOGICAL_BITS, Stream, Ts, physical_ms
+from applier.model.position import Stream, Ts
+from applier.sources.kafka.tso import LOGICAL_BITS, physical_ms
 
 SALES = Table(
     name=TableName("bulk", "sales"),

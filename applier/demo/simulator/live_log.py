@@ -11,7 +11,8 @@ from applier.demo.simulator.item_encoder import ItemEncoder
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.producer import LogRecord
-from applier.model.position import NO_TS, Stream, Ts, physical_ms
+from applier.model.position import NO_TS, Stream, Ts
+from applier.sources.kafka.tso import physical_ms
 
 BATCH = 16
 KEPT_RESOLVED = 6

@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from applier.ddl.remedy import BY_HAND
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
-from applier.model.position import datetime_of
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -32,10 +31,8 @@ class DdlTime:
         if exact := str(session.get("timestamp", "")):
             seconds, _, fraction = exact.partition(".")
             moment = _EPOCH + timedelta(seconds=int(seconds), microseconds=int(fraction.ljust(6, "0") or 0))
-        elif ddl.time_ms is not None:
-            moment = _EPOCH + timedelta(milliseconds=ddl.time_ms)
         else:
-            moment = datetime_of(ddl.commit_ts)
+            moment = _EPOCH + timedelta(milliseconds=ddl.time_ms or 0)
         return cls(moment=moment, zone=zone, session_zone=str(session.get("time_zone", "")), keeps_fraction=bool(session))
 
     def now(self, scale: int) -> str:

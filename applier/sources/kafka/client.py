@@ -15,8 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from applier.model.errors import SourceError
 from applier.model.listing import Listing
-from applier.model.position import NO_TS, Offset, Place, Stream, Ts, later_by
-from applier.model.segment import holds_all_since
+from applier.model.position import NO_TS, Offset, Place, Stream, Ts
 from applier.model.timeline import Timeline
 from applier.sources.kafka import error_code
 from applier.sources.kafka.connection_error import ConnectionErrors
@@ -25,7 +24,7 @@ from applier.sources.kafka.extent_query import ExtentQuery
 from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.refused_property import refusals_as_config_errors
 from applier.sources.kafka.settings import LOGGER, KafkaSettings, unreachable
-from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.sources.kafka.tso import TSO_TIMELINE, holds_all_since, later_by
 from applier.sources.open_protocol.decoder import OPEN_PROTOCOL
 from applier.sources.port import Decoder, RangeReader, StartPoint, StoredPlace
 

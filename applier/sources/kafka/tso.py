@@ -1,9 +1,38 @@
 """TiDB's timestamps (TSO): physical milliseconds << 18 | logical counter."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
-from applier.model.position import Ts, physical_ms
+from applier.model.position import Ts
+from applier.model.timeline import CLOCK_SKEW_MS, EPOCH, MILLISECOND, moment_of
+
+LOGICAL_BITS: Final = 18
+
+
+def physical_ms(ts: Ts) -> int:
+    """Return the wall-clock part of a TSO in milliseconds since the Unix epoch."""
+    return ts >> LOGICAL_BITS
+
+
+def later_by(ts: Ts, milliseconds: int) -> Ts:
+    """Return the TSO that is so much later."""
+    return Ts(ts + (milliseconds << LOGICAL_BITS))
+
+
+def ts_at(moment: datetime) -> Ts:
+    """Return the smallest TSO in the millisecond of ``moment`` (an aware datetime, not before 1970)."""
+    return Ts((moment - EPOCH) // MILLISECOND << LOGICAL_BITS)
+
+
+def datetime_of(ts: Ts) -> datetime:
+    """Return the wall-clock part of a TSO as an aware datetime in UTC, exact to the millisecond (a float would not be)."""
+    return moment_of(physical_ms(ts))
+
+
+def holds_all_since(earliest_record_ms: int, start_ts: Ts) -> bool:
+    """Whether a stream that begins with a record of this time still holds every event after ``start_ts``."""
+    return earliest_record_ms <= physical_ms(start_ts) - CLOCK_SKEW_MS
 
 
 @dataclass(frozen=True, slots=True)

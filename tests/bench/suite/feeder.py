@@ -20,7 +20,8 @@ from applier.demo.simulator.dispatch import Dispatcher, hash_of
 from applier.demo.simulator.encoder import VERSION, Encoder, frame
 from applier.demo.simulator.item_encoder import wire_columns
 from applier.demo.simulator.json_text import Flavour
-from applier.model.position import LOGICAL_BITS, Ts
+from applier.model.position import Ts
+from applier.sources.kafka.tso import LOGICAL_BITS
 from tests.bench.suite.rows import order, orders
 
 ROWS = 100_000

@@ -4,10 +4,11 @@ from applier.coordinator.partition_change import PartitionChange
 from applier.coordinator.policy import RowPolicy
 from applier.coordinator.stream_state import StreamState
 from applier.model.listing import PartitionExtent
-from applier.model.position import Offset, Ts, later_by
+from applier.model.position import Offset, Ts
+from applier.sources.kafka.tso import later_by
 from tests.timeline.scenario import P0, P1
 
-POLICY = RowPolicy(by_table=False, settle_ms=600_000)
+POLICY = RowPolicy(by_table=False, settle_span=later_by(Ts(0), 600_000))
 READ = [StreamState(stream, Offset(5), PartitionExtent(Offset(0), Offset(5)), Ts(10)) for stream in (P0, P1)]
 
 

@@ -13,9 +13,10 @@ from applier.dataframe.place import TopicPlaces
 from applier.dataframe.reading import RangeRows, StreamReader
 from applier.dataframe.source import ChangelogSource
 from applier.model.errors import ConfigError, ProtocolError, SourceError
-from applier.model.position import Offset, Place, Stream, physical_ms
+from applier.model.position import Offset, Place, Stream
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.factory import decoder_of
+from applier.sources.kafka.tso import physical_ms
 from applier.sources.open_protocol.decoder import OPEN_PROTOCOL
 from applier.sources.port import Record
 from tests.builders.wire import TS, column, dump, head, integer_key, record, text

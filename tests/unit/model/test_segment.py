@@ -4,8 +4,7 @@ import pytest
 
 from applier.model import segment
 from applier.model.events import FoldedName, RowKind
-from applier.model.position import LOGICAL_BITS, Stream, Ts
-from applier.model.segment import CLOCK_SKEW_MS
+from applier.model.position import Stream, Ts
 from tests.builders.planning import ORDERS, between
 
 STREAM = Stream("feed", 0)
@@ -96,9 +95,3 @@ def test_within_one_commit_ts_the_delete_comes_before_the_upsert() -> None:
     assert segment.is_later_version((10, RowKind.UPSERT), (10, RowKind.DELETE))
     assert not segment.is_later_version((10, RowKind.DELETE), (10, RowKind.DELETE))
     assert not segment.is_later_version((9, RowKind.UPSERT), (10, RowKind.DELETE))
-
-
-def test_a_record_proves_the_beginning_only_if_it_is_older_than_the_margin_between_clocks() -> None:
-    start_ts = Ts(1_000_000 << LOGICAL_BITS)
-    assert segment.holds_all_since(1_000_000 - CLOCK_SKEW_MS, start_ts)
-    assert not segment.holds_all_since(1_000_000 - CLOCK_SKEW_MS + 1, start_ts)

@@ -8,7 +8,8 @@ from applier.demo.simulator.producer.replaying import replay
 from applier.demo.simulator.producer.resolving import advance_checkpoint, begin_open_tail, finish, send_resolved
 from applier.demo.simulator.producer.sending import send_moved, send_some
 from applier.demo.simulator.producer.state import ProducerState
-from applier.model.position import Ts, physical_ms
+from applier.model.position import Ts
+from applier.sources.kafka.tso import physical_ms
 
 
 class Producer:

@@ -8,7 +8,8 @@ from applier.demo.simulator.history import History
 from applier.demo.simulator.item import DdlItem, Item, ItemMaker, RowItem
 from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.producer.options import ProducerOptions
-from applier.model.position import Ts, physical_ms
+from applier.model.position import Ts
+from applier.sources.kafka.tso import physical_ms
 
 
 class UpstreamSteps:

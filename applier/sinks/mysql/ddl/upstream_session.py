@@ -8,7 +8,6 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.events import DdlEvent
-from applier.model.position import physical_ms
 from applier.sinks.mysql.queries import QUERIES
 from applier.sinks.mysql.session import transaction
 from applier.sinks.mysql.session_variables import SQL_MODE
@@ -69,4 +68,4 @@ def time_of(ddl: DdlEvent) -> float:
     """Return when a DDL ran upstream, in seconds since the epoch; 0: not known."""
     if exact := dict(ddl.session).get(_TIMESTAMP):
         return float(exact)
-    return (physical_ms(ddl.commit_ts) if ddl.time_ms is None else ddl.time_ms) / 1000
+    return (ddl.time_ms or 0) / 1000

@@ -1,0 +1,39 @@
+"""A TSO holds its time, exact to the millisecond."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from applier.model.position import MAX_TS, NO_TS, Ts
+from applier.model.timeline import CLOCK_SKEW_MS
+from applier.sources.kafka.tso import LOGICAL_BITS, datetime_of, holds_all_since, physical_ms, ts_at
+
+
+@pytest.mark.parametrize(
+    ("ts", "moment"),
+    [
+        (NO_TS, datetime(1970, 1, 1, tzinfo=UTC)),
+        (Ts(1_700_000_000_123 << LOGICAL_BITS | 7), datetime(2023, 11, 14, 22, 13, 20, 123_000, tzinfo=UTC)),
+        (MAX_TS, datetime(4199, 11, 24, 1, 22, 57, 663_000, tzinfo=UTC)),
+    ],
+)
+def test_the_moment_of_a_ts_is_exact_to_the_millisecond(ts, moment):
+    assert datetime_of(ts) == moment
+
+
+@given(st.integers(0, MAX_TS))
+def test_a_moment_leads_back_to_the_first_ts_of_its_millisecond(ts):
+    assert ts_at(datetime_of(Ts(ts))) == physical_ms(Ts(ts)) << LOGICAL_BITS
+
+
+@given(st.datetimes(datetime(1970, 1, 2), datetime(4199, 1, 1), timezones=st.just(timezone(timedelta(hours=8)))))  # noqa: DTZ001 - the zone is beside it
+def test_the_ts_at_a_moment_lies_in_its_very_millisecond(moment):
+    assert timedelta(0) <= moment - datetime_of(ts_at(moment)) < timedelta(milliseconds=1)
+
+
+def test_a_record_proves_the_beginning_only_if_it_is_older_than_the_margin_between_clocks():
+    start_ts = Ts(1_000_000 << LOGICAL_BITS)
+    assert holds_all_since(1_000_000 - CLOCK_SKEW_MS, start_ts)
+    assert not holds_all_since(1_000_000 - CLOCK_SKEW_MS + 1, start_ts)
