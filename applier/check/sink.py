@@ -20,7 +20,7 @@ from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.overview import Overview, OwnerState
 from applier.sinks.port import Sink
 from applier.sinks.sqlite.session import database_path, require_file_place
-from applier.telemetry.wording import count, one_line, time_text
+from applier.telemetry.wording import count, named_text, one_line
 
 REACHED: Final = "sink"
 BOOKKEEPING: Final = "sink: bookkeeping"
@@ -92,7 +92,7 @@ def _beginning(config: Config, shared: SharedFacts, overview: Overview | None, d
     try:
         shared.start_ts = starting_ts(shared.start_ts, progress, dump)
         if progress is None and dump is not None:
-            yield ok(BEGINNING, f"at the dump of {dump.directory}: {time_text(shared.start_ts)} (ts {shared.start_ts})")
+            yield ok(BEGINNING, f"at the dump of {dump.directory}: {named_text(shared.start_ts)}")
     except ApplierError as error:
         yield of_error(BEGINNING, error)
     shared.set_progress(progress)
@@ -107,7 +107,7 @@ def _replica(config: Config, overview: Overview | None) -> Iterator[CheckFinding
     if progress is None:
         yield ok(REPLICA, f"{config.name!r} has not begun")
         return
-    yield ok(REPLICA, f"{config.name!r} is at {time_text(progress.checkpoint_ts)} (ts {progress.checkpoint_ts})")
+    yield ok(REPLICA, f"{config.name!r} is at {named_text(progress.checkpoint_ts)}")
     owner = overview.owner
     if owner is not None and owner.state is OwnerState.ALIVE:
         yield ok(REPLICA, f"a run owns it: process {owner.owner.process} on {owner.owner.host}")

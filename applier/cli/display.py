@@ -16,7 +16,7 @@ from rich.live import Live
 from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.output import fact
 from applier.cli.run_screen import progress_text, render_run
-from applier.telemetry.log import LOGGER_NAME
+from applier.telemetry.log import LOGGER_NAME, spelled
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import Observer, SilentObserver
 from applier.telemetry.run_state import RunState
@@ -105,7 +105,7 @@ def _is_logged(event: LogEvent) -> bool:
 
 def note_line(event: LogEvent, facts: dict[str, Any]) -> str:
     """Write an event with its facts on one line; a timestamp with its time."""
-    return one_line(" ".join([event, *(f"{name}={fact(name, value)}" for name, value in facts.items())]))
+    return one_line(" ".join([event, *(f"{name}={fact(name, value)}" for name, value in spelled(facts).items())]))
 
 
 def summary(state: RunState) -> str:

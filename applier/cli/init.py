@@ -16,7 +16,7 @@ from applier.config.draft import DEFAULT_NAME, ConfigDraft, TopicsDraft
 from applier.config.load import load_config
 from applier.model.errors import ConfigError
 from applier.model.position import NO_TS
-from applier.telemetry.wording import time_text
+from applier.telemetry.wording import named_text
 
 URL: Final = "mysql+pymysql://applier@127.0.0.1:3306/"
 PRIVATE: Final = 0o600
@@ -54,7 +54,7 @@ def init(  # noqa: PLR0913 - one parameter per option of the command line
     )
     write(config, draft)
     begins = draft.source.start_ts if isinstance(draft.source, TopicsDraft) else NO_TS
-    print_line(f"wrote {config}" + (f": the replica begins at {time_text(begins)} (ts {begins})" if begins else ""))
+    print_line(f"wrote {config}" + (f": the replica begins at {named_text(begins)}" if begins else ""))
     if run_check is None:
         run_check = asks and typer.confirm("Run `applier check` now?", default=True)
     if run_check:

@@ -23,7 +23,8 @@ from applier.cli.interrupt import INTERRUPTED, end_as
 from applier.cli.output import fact, stderr_console
 from applier.cli.remedy import remedy_line
 from applier.model.errors import ApplierError
-from applier.telemetry.log import LOGGER_NAME, UNASKED, configure_logging, extra_of, is_json
+from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.telemetry.log import LOGGER_NAME, UNASKED, configure_logging, extra_of, is_json, spelled, use_timeline
 from applier.telemetry.log_event import LogEvent
 
 DEBUG_VARIABLE: Final = "APPLIER_DEBUG"
@@ -96,6 +97,8 @@ def main() -> None:
 def run(arguments: Sequence[str], commands: typer.Typer = app) -> int:
     """Run one of ``commands`` and return its exit code. Errors are printed on standard error."""
     answer_shells()
+    # Until a configuration names another kind of source.
+    use_timeline(TSO_TIMELINE)
     try:
         # Not standalone: the library would print errors in its own way and choose its own exit codes.
         code = _code(commands(args=list(arguments), prog_name="applier", standalone_mode=False))
@@ -127,6 +130,9 @@ def _is_debugging() -> bool:
 
 def _report(error: ApplierError, arguments: Sequence[str]) -> None:
     """Print what failed, where, and what to do; with ``--debug`` the traceback too."""
+    if not is_json():
+        # Here, where the places are known as operators write them: the commands of the remedy take them too.
+        error.facts = spelled(error.facts)
     if is_json():
         facts = {"error": type(error).__name__, "error_message": error.message, "exit_code": error.exit_code, "remedy": error.remedy}
         logging.getLogger(LOGGER_NAME).error(

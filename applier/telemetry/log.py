@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -27,6 +28,9 @@ PY4J_MODULES: Final = frozenset({"java_gateway", "clientserver"})
 KAFKA_LOGGER_NAME: Final = "applier.kafka"
 REPETITION_S: Final = 10.0
 
+_PLACE: Final = re.compile(r"(.+_)?(?:ts|offset)")
+"""Facts that are places of the source."""
+
 _PLAIN_RECORD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 """Attributes that every log record has; the others are the facts given in ``extra``."""
 
@@ -44,7 +48,7 @@ class FactFormatter(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name that logging calls
         """Append the facts to the line, before a traceback if there is one."""
         # The whole output of another program is for collectors: a person sees its first line and its cause.
-        facts = {name: value for name, value in _facts(record).items() if name != "output"}
+        facts = spelled({name: value for name, value in _facts(record).items() if name != "output"})
         return super().formatMessage(record) + "".join(f" {name}={_shown(name, value)}" for name, value in sorted(facts.items()))
 
 
@@ -63,7 +67,7 @@ class JsonFormatter(logging.Formatter):
             entry["traceback"] = self.formatException(record.exc_info)
         # The entry comes last: a fact must not replace time, level or event. ASCII, since a fact may hold bytes of a wrong
         # encoding.
-        return json.dumps(_spelled(_facts(record)) | entry, default=str)
+        return json.dumps(_with_positions(_facts(record)) | entry, default=str)
 
 
 class StderrHandler(logging.StreamHandler[TextIO]):
@@ -195,18 +199,42 @@ def _is_ts(name: str, value: Any) -> bool:
     return name.endswith("_ts") and isinstance(value, int) and value > 0
 
 
-def _spelled(facts: dict[str, Any]) -> dict[str, Any]:
-    """Add to each timestamp how commands take it, where that is not its number: ``checkpoint_position``."""
-    texts = {name: _Timestamps.timeline.text(value) for name, value in facts.items() if _is_ts(name, value)}
-    return facts | {f"{name.removesuffix('_ts')}_position": text for name, text in texts.items() if text != str(facts[name])}
+def spelled(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return facts as people know the places in them: of a binlog a file and a position instead of numbers, a topic and a partition."""
+    found: dict[str, Any] = {}
+    for name, value in facts.items():
+        position = _position(name, value)
+        if position is None:
+            found[name] = value
+        else:
+            found[position[0]] = timestamp_text(Ts(value)) if _is_ts(name, value) else position[1]
+    return found if found.keys() == facts.keys() else {name: value for name, value in found.items() if name not in {"topic", "partition"}}
+
+
+def _with_positions(facts: dict[str, Any]) -> dict[str, Any]:
+    """Add to each number that is a place how commands take it: ``checkpoint_position``, ``position``."""
+    return facts | dict(position for name, value in facts.items() if (position := _position(name, value)) is not None)
+
+
+def _position(name: str, value: Any) -> tuple[str, str] | None:
+    """Return the name of a fact as a position, and the position; None if it is no place, or is known by its number."""
+    found = _PLACE.fullmatch(name)
+    if found is None or not isinstance(value, int) or value <= 0 or (text := timeline_in_use().text(Ts(value))) == str(value):
+        return None
+    return f"{found[1] or ''}position", text
+
+
+def timestamp_text(ts: Ts) -> str:
+    """Write a timestamp as the time of its commit (UTC, milliseconds), or as a place with that time where it is one."""
+    text, moment = timeline_in_use().text(ts), moment_at(ts, timeline_in_use())
+    if moment is None:
+        return text
+    return utc_text(moment) if text == str(ts) else f"{text} ({utc_text(moment)})"
 
 
 def _shown(name: str, value: Any) -> str:
     if _is_ts(name, value):
-        spelled = _Timestamps.timeline.text(value)
-        moment = moment_at(Ts(value), _Timestamps.timeline)
-        known = [] if spelled == str(value) else [spelled]
-        known += [] if moment is None else [utc_text(moment)]
-        return f"{value} ({', '.join(known)})" if known else str(value)
+        shown = timestamp_text(Ts(value))
+        return shown if shown == str(value) else f"{value} ({shown})"
     text = str(value)
     return repr(text) if not text or any(c.isspace() for c in text) else text

@@ -6,9 +6,8 @@ import socket
 from typing import Final
 
 from applier.model.position import NO_TS, Ts
-from applier.model.timeline import DIGITS, Timeline, moment_of
-from applier.sources.kafka.tso import datetime_of
-from applier.telemetry.log import timeline_in_use, utc_text
+from applier.model.timeline import Timeline, moment_of
+from applier.telemetry.log import timeline_in_use, timestamp_text, utc_text
 
 WIDTH: Final = 160
 """A statement or a message is cut here where it must stay on one line."""
@@ -33,20 +32,17 @@ def duration(seconds: float) -> str:
 
 
 def time_text(ts: Ts) -> str:
-    """Write a timestamp of this process's source as the time of its commit (UTC, milliseconds); ``none`` for no timestamp.
+    """Write a timestamp of the process's source as the time of its commit (UTC, milliseconds), or as a place with that time.
 
-    Where the time is not known: as commands take the timestamp. Where no source was named: as the time of a TSO.
+    ``none`` for no timestamp.
     """
-    if ts == NO_TS:
-        return "none"
-    timeline = timeline_in_use()
-    return utc_text(datetime_of(ts)) if timeline is DIGITS else moment_text(ts, timeline)
+    return "none" if ts == NO_TS else timestamp_text(ts)
 
 
 def named_text(ts: Ts) -> str:
-    """Write a timestamp of this process's source with its time, and as commands take it."""
-    timeline = timeline_in_use()
-    return f"{time_text(ts)} (ts {ts})" if timeline is DIGITS else place_text(ts, timeline)
+    """Write a timestamp of the process's source with what commands take: ``… (ts 458173202432000001)``, ``binlog.000003:20862 (…)``."""
+    shown = time_text(ts)
+    return f"{shown} (ts {ts})" if timeline_in_use().text(ts) == str(ts) else shown
 
 
 def moment_text(ts: Ts, timeline: Timeline) -> str:

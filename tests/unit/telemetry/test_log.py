@@ -66,7 +66,7 @@ def test_a_timestamp_that_is_a_place_is_spelled_as_commands_take_it(capsys):
     use_format("json")
     logging.getLogger("applier.engine").info("a", extra={"checkpoint_ts": 100})
     text, entry = capsys.readouterr().err.splitlines()
-    assert text.endswith(" a checkpoint_ts=100 (log.000001:100, 1970-01-01 00:00:01.000Z) none_ts=0 start_ts=4 (log.000001:4)")
+    assert text.endswith(" a checkpoint_position='log.000001:100 (1970-01-01 00:00:01.000Z)' none_ts=0 start_position=log.000001:4")
     assert json.loads(entry).items() >= {"checkpoint_ts": 100, "checkpoint_position": "log.000001:100"}.items()
 
 
