@@ -59,7 +59,7 @@ class PlaceFinder:
                 generation=state.generation,
                 base_name=state.base_name,
                 beginning=state.beginning(),
-                skipped=SkippedGroups(state.place, state.gtid_set) if state.has_gaps else NONE_SKIPPED,
+                skipped=SkippedGroups(state.place, state.gtid_set if state.has_gaps else ""),
             )
         if state.is_mariadb != self._server.is_mariadb or not state.gtid_set or (state.last is not None and not state.last.gtid):
             raise self._not_found(state, files, identity)

@@ -16,7 +16,10 @@ _WITH_CHANGES: Final = frozenset({GroupKind.TRANSACTION, GroupKind.QUERY, GroupK
 
 @dataclass(frozen=True, slots=True)
 class SkippedGroups:
-    """The groups that end behind a place and are in a set of MySQL, as text; '' has none."""
+    """The groups that end behind a place and are in a set of MySQL, as text; '' has none.
+
+    ``behind``: all groups that end at or before it are applied.
+    """
 
     behind: int = 0
     gtid_set: str = ""

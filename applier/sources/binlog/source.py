@@ -19,7 +19,6 @@ from applier.sources.binlog.scan import Scan
 from applier.sources.binlog.scan_session import ScanSession
 from applier.sources.binlog.server import Server
 from applier.sources.binlog.settings import BinlogSettings
-from applier.sources.binlog.skipped_groups import NONE_SKIPPED
 from applier.sources.binlog.start import start_place
 from applier.sources.binlog.state import SourceState
 from applier.sources.port import RangeReader, StartPoint, StoredPlace
@@ -194,7 +193,7 @@ def _state_of(place: LogPlace, journal: Journal, at: int) -> SourceState:
         base_name=place.base_name,
         place=at,
         gtid_set=str(journal.executed_at(at)),
-        has_gaps=place.skipped is not NONE_SKIPPED,
+        has_gaps=bool(place.skipped.gtid_set),
         last=journal.last_at(at),
         prepared=dict(journal.prepared_at(at)),
     )
