@@ -50,7 +50,7 @@ MARIADB_ROWS: Final = {166: 23, 167: 24, 168: 25, 169: 30, 170: 31, 171: 32}
 ROWS: Final = frozenset({23, 24, 25, 30, 31, 32, PARTIAL_UPDATE_ROWS})
 """WRITE, UPDATE and DELETE of versions 1 and 2, and updates of parts of a JSON value."""
 TEXTS: Final = frozenset({ROWS_QUERY, MARIADB_ANNOTATE_ROWS})
-"""Statements as a comment on the rows that they have changed."""
+"""Statements as a comment on the rows that they have changed: nobody gets them."""
 BULKY: Final = ROWS | TEXTS | frozenset(MARIADB_ROWS) | {TABLE_MAP}
 """Types whose content says nothing about where a group ends."""
 HEARTBEATS: Final = frozenset({HEARTBEAT, HEARTBEAT_V2})
@@ -64,7 +64,7 @@ IN_USE_FLAG: Final = 0x01
 class BinlogEvent(NamedTuple):
     """One event. ``begin`` and ``end`` are numbers (``position``); equal where the event is in no file, as a heartbeat.
 
-    ``data`` is header and body without checksum. None: the stream was not asked for it, or the event is a comment.
+    ``data`` is header and body without checksum. None: the stream was not asked for it.
     """
 
     kind: int

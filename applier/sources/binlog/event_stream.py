@@ -12,7 +12,7 @@ from applier.sources.binlog.settings import BinlogSettings
 
 
 class EventStream:
-    """Reads from the number ``place`` on; connects when it is made. Not thread-safe, but ``close`` ends a ``read`` of another thread.
+    """Reads from the number ``place`` on; connects when it is made. Not thread-safe.
 
     ``bodies``: whether the content of rows is wanted. Without, ``data`` is None for events that say nothing about groups, and their
     checksums are not compared. ``server``: its identity; SourceError "other_server" if another one answers.

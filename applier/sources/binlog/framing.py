@@ -2,10 +2,11 @@
 
 Each event is a packet, or several where it is larger than one can be. It names the position of its end, so a lost or repeated one shows
 at once; its checksum is compared where its content is wanted. What the server makes up for the replica (a rotation and a format
-description at the beginning, heartbeats) takes no place in a file: such an event begins where it ends.
+description at the beginning, heartbeats) takes no place in a file: such an event begins where it ends. The comments of rows are passed.
 """
 
 import struct
+from functools import partial
 from typing import Final
 from zlib import crc32
 
@@ -42,6 +43,8 @@ _REPEATED: Final = frozenset({FORMAT_DESCRIPTION, MARIADB_START_ENCRYPTION, MARI
 """What a dump repeats of the beginning of its file, without a position."""
 _SPECIAL: Final = frozenset({ROTATE, FORMAT_DESCRIPTION}) | HEARTBEATS
 
+_as_event: Final = partial(tuple.__new__, BinlogEvent)  # a third of the cost of a call of the class, once per event
+
 
 class Framing:
     """The bytes of one dump, from the number ``place`` on. ``bodies``: whether the content of rows is wanted."""
@@ -52,7 +55,7 @@ class Framing:
         """The end of the last event, as a number."""
         self.is_mariadb = False
         """Whether MariaDB has written the file."""
-        self._base_name, self._unwanted = base_name, TEXTS if bodies else BULKY
+        self._base_name, self._unwanted = base_name, frozenset[int]() if bodies else BULKY
         self._sequence = 1
         # The replica says that it knows checksums: what comes before the file's own format description has one.
         self._checksum_bytes = CHECKSUM_BYTES
@@ -75,8 +78,8 @@ class Framing:
         return events
 
     def _take_run(self, events: list[BinlogEvent]) -> None:
-        # The speed of the driver's scan. Everything in this one loop, in local names: 0.9 instead of 1.5 µs an event.
-        buffer, append, unpack, unwanted = self.buffer, events.append, _HEAD.unpack_from, self._unwanted
+        # The speed of the driver's scan. Everything in this one loop, in local names: half the cost of an event.
+        buffer, append, unpack, unwanted, as_event = self.buffer, events.append, _HEAD.unpack_from, self._unwanted, _as_event
         data, first, last, sequence, place = buffer.data, buffer.first, buffer.last, self._sequence, self.place
         view, file = memoryview(data), place & ~MAX_POSITION
         while last - first > PACKET_HEAD_BYTES + HEADER_BYTES:
@@ -88,13 +91,16 @@ class Framing:
             if stop > last:
                 break
             start, content = first + 5, None
+            if kind in TEXTS:
+                first, place, sequence = stop, end, sequence + 1 & 0xFF
+                continue
             if kind not in unwanted:
                 if self._checksum_bytes:
                     if crc32(view[start:stop]) != _RESIDUE:
                         break
                     _SIZE.pack_into(data, start + _SIZE_AT, size - CHECKSUM_BYTES)
                 content = bytes(view[start : stop - self._checksum_bytes])
-            append(BinlogEvent(kind, place, end, time_s, flags, content))
+            append(as_event((kind, place, end, time_s, flags, content)))
             first, place, sequence = stop, end, sequence + 1 & 0xFF
         buffer.first, self.place, self._sequence = first, place, sequence
 
@@ -146,7 +152,8 @@ class Framing:
             begin = self._rotated(content, is_real=bool(time_s and log_pos), end=log_pos)
         elif log_pos or kind not in _REPEATED:
             self._pass(size, log_pos)
-        events.append(BinlogEvent(kind, begin, self.place, time_s, flags, None if kind in self._unwanted else content))
+        if kind not in TEXTS:
+            events.append(BinlogEvent(kind, begin, self.place, time_s, flags, None if kind in self._unwanted else content))
 
     def _pass(self, size: int, log_pos: int) -> None:
         end = self.place + size
