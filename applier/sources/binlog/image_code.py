@@ -143,9 +143,11 @@ _tables: Final[dict[tuple[bytes, bool], TableCode]] = {}
 
 
 def table_code(body: bytes, *, is_mariadb: bool) -> TableCode:
-    """Return what is compiled of a TABLE_MAP event. NeedsOperator, ProtocolError: as ``read_table_map``."""
-    # Without the number, which is another one each time that the server opens the table.
-    identity = body[6:], is_mariadb
+    """Return what is compiled of a TABLE_MAP event. NeedsOperator, ProtocolError: as ``read_table_map``.
+
+    ``body``: without the table's number, which is another one each time that the server opens the table.
+    """
+    identity = body, is_mariadb
     found = _tables.get(identity)
     if found is None:
         if len(_tables) >= MAX_TABLES:

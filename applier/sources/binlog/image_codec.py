@@ -37,8 +37,8 @@ def images_decoder(shape: Shape) -> ImagesDecoder:
             columns = zip(*rows_of(images), strict=True)
             return [read_column(read, column) for read, column in zip(reads, columns, strict=True)]
         except UNREADABLE as cause:
-            message = "an image cannot be read"
-            raise ProtocolError.at(None, "row_image", message, schema=shape.schema, table=shape.table) from cause
+            facts = {"schema": shape.schema, "table": shape.table, "reason": str(cause) or type(cause).__name__}
+            raise ProtocolError.at(None, "row_image", "an image cannot be read", **facts) from cause
 
     return decode_images
 

@@ -13,7 +13,7 @@ from applier.sources.binlog.rows_event import OPERATIONS, MappedTable
 PartEvent: TypeAlias = tuple[int, int, int, int, MappedTable | ApplierError | None]
 """Type, where it begins and ends in the record, index of its first row; of a rows event its table, or why that cannot be read."""
 KnowTable: TypeAlias = Callable[[bytes, bool], MappedTable]
-"""Body of a TABLE_MAP event, whether MariaDB wrote it -> the table."""
+"""Body of a TABLE_MAP event without the table's number, whether MariaDB wrote it -> the table."""
 
 _NUMBER_END: Final = HEADER_BYTES + 6
 _NO_TABLE: Final = b"\xff\xff\xff\0\0\0"
@@ -37,11 +37,11 @@ BY_POSITION: Final = (
 def events_of(head: PartHead, value: bytes, know: KnowTable) -> Iterator[PartEvent]:
     """Yield the events that mean something. ProtocolError, without a place: the record cannot be taken apart."""
     number, tables = head.first_event, dict[bytes, MappedTable | ApplierError]()
-    at = 0
-    while at < len(value):
-        kind, size = _header(value, at) if len(value) - at >= HEADER_BYTES else (0, 0)
+    at, whole = 0, len(value)
+    while at < whole:
+        kind, size = _header(value, at) if whole - at >= HEADER_BYTES else (0, 0)
         end = at + size
-        if size < HEADER_BYTES or end > len(value):
+        if size < HEADER_BYTES or end > whole:
             raise ProtocolError.at(None, "framing", "an event of the binlog is too short or too long")
         if kind in OPERATIONS:
             table = value[at + HEADER_BYTES : at + _NUMBER_END]
@@ -51,7 +51,7 @@ def events_of(head: PartHead, value: bytes, know: KnowTable) -> Iterator[PartEve
         elif kind == TABLE_MAP:
             # An error is raised where rows of the table come: there it belongs to an event.
             try:
-                known: MappedTable | ApplierError = know(value[at + HEADER_BYTES : end], head.is_mariadb)
+                known: MappedTable | ApplierError = know(value[at + _NUMBER_END : end], head.is_mariadb)
             except ApplierError as error:
                 known = error
             tables[value[at + HEADER_BYTES : at + _NUMBER_END]] = known

@@ -126,10 +126,9 @@ class BinlogPlacer:
         run.add(*place, table.place(*event))
 
     def _known_table(self, body: bytes, is_mariadb: bool) -> MappedTable:  # noqa: FBT001 - of a callable type
-        identity = body[6:]
-        found = self._tables.get(identity)
+        found = self._tables.get(body)
         if found is None:
-            found = self._tables[identity] = MappedTable(table_code(body, is_mariadb=is_mariadb), self._selection, self._shapes)
+            found = self._tables[body] = MappedTable(table_code(body, is_mariadb=is_mariadb), self._selection, self._shapes)
         return found
 
     def _other(self, kind: int, event: bytes, head: PartHead) -> Sequence[DdlEvent | SkippedStatement]:

@@ -41,6 +41,7 @@ OLD_TIMES_REMEDY: Final = (
     "Run on the primary: SET GLOBAL mysql56_temporal_format = ON, and ALTER TABLE … FORCE for the table. Then create the replica "
     "from a dump"
 )
+_FIRST, _ONE_UPSERT = (0,), (int(RowKind.UPSERT),)
 _DELETE, _UPSERT = int(RowKind.DELETE), int(RowKind.UPSERT)
 
 
@@ -216,6 +217,9 @@ class MappedTable:
         if not new.has_key:
             after = _completed(new, before, after) if old.has_key else after
         old_keys = self._keys(old, before)
+        # A transaction of one row, which leaves the key as it is.
+        if len(bounds) == 1 and before == after and self.code.key:
+            return EventRows((rows.shape,), _ONE_UPSERT, _FIRST, old_keys, (data[middle if rows.is_alone else first : at],))
         # Compared as they are written: most updates leave the key as it is.
         new_keys = old_keys if after == before else self.code.keys_of(after)
         images = [data[middle if rows.is_alone else first : last] for first, middle, last in bounds]

@@ -58,7 +58,7 @@ class TableMap(NamedTuple):
 
 
 def read_table_map(body: bytes, *, is_mariadb: bool) -> TableMap:
-    """Read the body of a TABLE_MAP event, without header and checksum. NeedsOperator: its metadata is not FULL. ProtocolError."""
+    """Read the body of a TABLE_MAP event, without the table's number. NeedsOperator: its metadata is not FULL. ProtocolError."""
     try:
         return _read(body, _CHARACTER_OF_MARIADB if is_mariadb else _CHARACTER)
     except (IndexError, ValueError) as cause:
@@ -102,7 +102,7 @@ class _Bytes:
 
 
 def _read(body: bytes, character: frozenset[int]) -> TableMap:
-    data = _Bytes(body, TABLE_ID_BYTES + _FLAG_BYTES)
+    data = _Bytes(body, _FLAG_BYTES)
     schema = data.take(data.number()).decode("utf-8", "surrogateescape")
     data.take(1)
     table = data.take(data.number()).decode("utf-8", "surrogateescape")

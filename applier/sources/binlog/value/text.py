@@ -74,7 +74,9 @@ def read_utf8(values: Sequence[bytes]) -> Sequence[str]:
 
 
 def _as_bytes(value: bytes) -> str:
-    """Return the lone surrogates that stand for these bytes."""
+    """Return the lone surrogates that stand for these bytes. ValueError: all are ASCII, so nothing tells a sink what they are."""
+    if value.isascii():
+        raise ValueError("its text has a character that a server changes where it comes as UTF-8, a backslash in sjis")
     return value.decode("ascii", "surrogateescape")
 
 

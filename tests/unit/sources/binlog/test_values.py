@@ -27,6 +27,12 @@ def test_text_that_does_not_lead_back_to_its_bytes_stays_bytes(charset, stored, 
     assert texts(charset)([stored, b"", stored]) == [text, "", text]
 
 
+@pytest.mark.parametrize(("charset", "stored"), [("sjis", b"C:\\\\x"), ("swe7", b"\x7f")])
+def test_ascii_that_a_server_would_change_is_refused(charset, stored):
+    with pytest.raises(ValueError, match="a character that a server changes"):
+        texts(charset)([stored])
+
+
 def test_collations_of_both_servers_are_known():
     assert [charset_of(number) for number in (8, 33, 45, 63, 255, 248, 1069, 2309, 309)] == [
         "latin1", "utf8mb3", "utf8mb4", "binary", "utf8mb4", "gb18030", "utf8mb4", "utf8mb4", "utf8mb4"
