@@ -114,6 +114,12 @@ class LogEvent(StrEnum):
         logging.WARNING,
         "an entry that Spark, a Python worker or a library has printed: `text`, its `cause`, and in JSON all of it as `output`",
     )
+    BINLOG_CONNECTION_LOST = (
+        "binlog_connection_lost",
+        logging.WARNING,
+        "the connection that walks ahead in the binlog was lost (`reason`, `cause`); it is opened again",
+    )
+    BINLOG_CONNECTION_RESTORED = "binlog_connection_restored", logging.INFO, "that connection is open again, at the place where it was lost"
     KAFKA_CLIENT = "kafka_client", logging.WARNING, "a line of librdkafka, Kafka's client"
     COMMAND_INTERRUPTED = "command_interrupted", logging.WARNING, "Ctrl-C has ended a command; `reason` says what that means"
     UNEXPECTED_ERROR = (
