@@ -85,6 +85,9 @@ class _Definition:
     # Statements
 
     def _create_table(self, node: CreateTableStatement) -> Iterator[Edit]:
+        if node.or_replace and not self._target.has_or_replace:
+            # Behind CREATE. The table is dropped before.
+            yield from self._listed([(0, len(self._tree.tokens) - 1)], [Mark(1, 2, Action.DROP)])
         yield from self._elements(node.elements)
         yield from self._listed(self._reader.items(*node.options), self._reader.marks(ClausePlace.TABLE, *node.options))
         yield from self._partitioning(*node.partitioning)

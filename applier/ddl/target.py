@@ -30,6 +30,8 @@ class Target(NamedTuple):
     has_vector_indexes: bool = True
     has_expression_indexes: bool = True
     has_intervals: bool = True
+    has_or_replace: bool = True
+    """CREATE OR REPLACE TABLE."""
     collations: Mapping[str, str] = MappingProxyType({})
 
 

@@ -94,6 +94,26 @@ ALTER TABLE numbered ALTER COLUMN id DROP DEFAULT
 DROP SEQUENCE s
 SET STATEMENT max_statement_time = 100 FOR ALTER TABLE numbered ADD c INT
 """
+OF_SERVERS = """
+CREATE TABLE shop.hashed (id INT PRIMARY KEY) PARTITION BY KEY (id) PARTITIONS 4
+INSERT INTO shop.hashed VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9)
+ALTER TABLE shop.hashed TRUNCATE PARTITION p1
+CREATE TABLE shop.ranged (a INT PRIMARY KEY) PARTITION BY RANGE (a) (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20))
+INSERT INTO shop.ranged VALUES (1), (11)
+CREATE TABLE shop.apart (a INT PRIMARY KEY)
+INSERT INTO shop.apart VALUES (2)
+ALTER TABLE shop.ranged EXCHANGE PARTITION p0 WITH TABLE shop.apart
+ALTER TABLE shop.ranged DROP PARTITION p1
+ALTER TABLE shop.ranged ADD PARTITION (PARTITION p2 VALUES LESS THAN (30))
+ALTER TABLE shop.ranged ANALYZE PARTITION p2
+CREATE TABLE shop.text (id INT PRIMARY KEY, b TEXT, FULLTEXT KEY f (b), c INT CHECK (c > 0))
+INSERT INTO shop.text VALUES (1, 'words', 5)
+CREATE TABLE shop.myisam (id INT PRIMARY KEY) ENGINE = MyISAM
+INSERT INTO shop.myisam VALUES (1), (2)
+DELETE FROM shop.myisam
+INSERT INTO shop.myisam VALUES (3)
+ALTER TABLE shop.myisam ENGINE = InnoDB
+"""
 
 
 def lines(text: str) -> list[str]:
@@ -138,7 +158,10 @@ def rows_of_file(url: str, tables: Iterable[str]) -> dict[str, list[tuple[str | 
 
 
 def test_a_server_has_upstreams_tables_after_each_kind_of_statement(primary, place, mariadb_sink):
-    BinlogReplica(mariadb_sink, BinlogSettings(url=primary.url, start=place)).catch_up()
+    replica = BinlogReplica(mariadb_sink, BinlogSettings(url=primary.url, start=place))
+    replica.catch_up()
+    primary.run(*lines(OF_SERVERS))
+    replica.catch_up()
     assert rows(mariadb_sink) == rows(primary.url)
     if primary.kind == "mariadb":
         assert definitions(mariadb_sink) == definitions(primary.url)

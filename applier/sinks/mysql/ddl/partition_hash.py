@@ -2,20 +2,28 @@
 
 TiDB takes a CRC-32 of the key, MySQL and MariaDB their own hash. So p0 of the two holds different rows. That matters to TRUNCATE and
 EXCHANGE PARTITION only; HASH, RANGE and LIST mean the same everywhere.
+
+MySQL and MariaDB place rows alike (tested on MySQL 9.7 and MariaDB 10.11 with numbers, texts, bytes and times), unless a text has a
+collation that only one of them has.
 """
 
 from typing import Final
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from applier.ddl import DdlKind, parse_ddl
 from applier.ddl.parser import parse
 from applier.ddl.tree import AlterTableStatement
 from applier.model.errors import NeedsOperator
-from applier.model.events import DdlEvent
+from applier.model.events import DdlEvent, TableName
 from applier.sinks.mysql.information_schema import PARTITIONS, read_view
 from applier.sinks.mysql.names import spellings
 
+_OWN_COLLATIONS: Final = text(
+    "SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :table"
+    " AND COLLATION_NAME LIKE '%uca1400%'"
+)
+"""MariaDB's, which stand for MySQL's utf8mb4_0900 collations too."""
 _OWN_HASHES: Final = frozenset({"KEY", "LINEAR KEY", "LINEAR HASH"})
 
 
@@ -32,8 +40,10 @@ def refuse_other_rows(connection: Connection, ddl: DdlEvent) -> None:
     if actual is None:
         return
     partitions = read_view(connection, PARTITIONS, [actual])[actual]
-    # TiDB as a sink places rows as upstream does: TIDB_PARTITION_ID shows that the sink is one.
-    if any(row["PARTITION_METHOD"] in _OWN_HASHES and row.get("TIDB_PARTITION_ID") is None for row in partitions):
+    # TIDB_PARTITION_ID shows that the sink is a TiDB; a DDL has a session if upstream is a MySQL or MariaDB.
+    is_own = any(row["PARTITION_METHOD"] in _OWN_HASHES for row in partitions)
+    is_tidb = any(row.get("TIDB_PARTITION_ID") is not None for row in partitions)
+    if is_own and (is_tidb == bool(ddl.session) or (not is_tidb and _has_own_collation(connection, actual))):
         raise NeedsOperator(
             "the sink's partitions of this table hold other rows than upstream's, so the DDL would change the wrong rows",
             remedy="Make the table's rows equal to upstream's by hand, then skip the DDL with `applier ddl skip --ts … --table …`",
@@ -41,6 +51,10 @@ def refuse_other_rows(connection: Connection, ddl: DdlEvent) -> None:
             commit_ts=ddl.commit_ts,
             query=ddl.query,
         )
+
+
+def _has_own_collation(connection: Connection, table: TableName) -> bool:
+    return bool(connection.execute(_OWN_COLLATIONS, {"schema": table.schema, "table": table.table}).scalar_one())
 
 
 def _truncates(query: str) -> bool:

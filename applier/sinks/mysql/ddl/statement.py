@@ -45,6 +45,8 @@ def run_statement(connection: Connection, ddl: DdlEvent, collations: Collations 
     try:
         # Around the statement, because CREATE DATABASE on an existing schema answers 1007, or a note, whatever its defaults are.
         with schema_as_upstreams(connection, ddl, there.query):
+            if replaced := _replaced_before(ddl, there):
+                send(connection, there, f"DROP TABLE IF EXISTS {quote_table(*replaced)}")
             warnings = send(connection, there, there.query)
     except Exception as error:
         if meaning_of(error).verdict is ErrorVerdict.RETRY:
@@ -67,6 +69,14 @@ def as_in_sink(connection: Connection, ddl: DdlEvent, collations: Collations = (
             statement = _with_present_indexes(connection, ddl, statement, table)
     schema = spelled.get(FoldedName(ddl.schema.casefold(), ""), ddl.name).schema
     return replace(ddl, schema=schema, query=statement)
+
+
+def _replaced_before(ddl: DdlEvent, there: DdlEvent) -> TableName | None:
+    """Return the table of a CREATE OR REPLACE TABLE on a server that has none; None if the statement is another, or the server has it."""
+    statement, sent = parse_ddl(ddl), parse_ddl(there)
+    if statement is None or sent is None or sent.kind not in {DdlKind.CREATE_TABLE, DdlKind.CREATE_TABLE_LIKE}:
+        return None
+    return sent.creates[0] if statement.or_replace and not sent.or_replace else None
 
 
 def _with_present_indexes(connection: Connection, ddl: DdlEvent, statement: str, table: TableName | None) -> str:
