@@ -46,8 +46,8 @@ def decimals(precision: int, scale: int) -> Callable[[Sequence[bytes]], Sequence
         shift -= 8 * _bytes(digits)
         places.append((shift, (1 << 8 * _bytes(digits)) - 1, 10**digits))
 
-    if len(places) == 2 and 0 < scale <= _GROUP_DIGITS:
-        return _of_two_groups(size, places[0], places[1], scale)
+    if 0 < scale <= _GROUP_DIGITS and 2 <= len(places) <= 3:
+        return _of_two_groups(size, places, scale) if len(places) == 2 else _of_three_groups(size, places, scale)
 
     def write(value: bytes) -> str:
         number = int.from_bytes(value) ^ top
@@ -68,11 +68,10 @@ def decimals(precision: int, scale: int) -> Callable[[Sequence[bytes]], Sequence
     return lambda values: list(map(write, values))
 
 
-def _of_two_groups(size: int, first: _Group, second: _Group, scale: int) -> Callable[[Sequence[bytes]], Sequence[str]]:
-    """Read most DECIMALs: one group before the point and one behind it. It takes half the time."""
+def _of_two_groups(size: int, places: Sequence[_Group], scale: int) -> Callable[[Sequence[bytes]], Sequence[str]]:
+    """Read a DECIMAL of up to nine digits before the point and behind it: in half the time."""
     top, ones = 1 << 8 * size - 1, (1 << 8 * size) - 1
-    shift, mask = first[0], second[1]
-    limit, small = first[2], second[2]
+    (shift, _, limit), (_, mask, small) = places
     form = f"%s%d.%0{scale}d"
 
     def write(value: bytes) -> str:
@@ -84,6 +83,25 @@ def _of_two_groups(size: int, first: _Group, second: _Group, scale: int) -> Call
         if whole >= limit or fraction >= small:
             raise ValueError("not a DECIMAL")
         return form % (sign, whole, fraction)
+
+    return lambda values: list(map(write, values))
+
+
+def _of_three_groups(size: int, places: Sequence[_Group], scale: int) -> Callable[[Sequence[bytes]], Sequence[str]]:
+    """Read a DECIMAL of 10 to 18 digits before the point, as above."""
+    top, ones = 1 << 8 * size - 1, (1 << 8 * size) - 1
+    (shift, _, limit), (middle, full, great), (_, mask, small) = places
+    form = f"%s%d.%0{scale}d"
+
+    def write(value: bytes) -> str:
+        number = int.from_bytes(value) ^ top
+        sign = ""
+        if number & top:
+            number, sign = number ^ ones, "-"
+        first, second, fraction = number >> shift, number >> middle & full, number & mask
+        if first >= limit or second >= great or fraction >= small:
+            raise ValueError("not a DECIMAL")
+        return form % (sign, first * great + second, fraction)
 
     return lambda values: list(map(write, values))
 
