@@ -59,7 +59,8 @@ class Framing:
         self._sequence = 1
         # The replica says that it knows checksums: what comes before the file's own format description has one.
         self._checksum_bytes = CHECKSUM_BYTES
-        self._large: list[bytes] = []
+        self._large = bytearray()
+        self._is_continued = False
         self._failure: SourceError | None = None
 
     def events(self) -> list[BinlogEvent]:
@@ -116,26 +117,26 @@ class Framing:
             return False
         number = buffer.data[buffer.first + 3]
         start = buffer.first + PACKET_HEAD_BYTES
-        payload = bytes(memoryview(buffer.data)[start : start + length])
-        if not self._large and is_refusal(payload):
-            raise refused(payload, self._at)
+        payload = memoryview(buffer.data)[start : start + length]
+        if not self._is_continued and is_refusal(payload):
+            raise refused(bytes(payload), self._at)
         if number != self._sequence:
             raise ended("the packets of the dump are out of order", self._at)
         buffer.first, self._sequence = start + length, number + 1 & 0xFF
-        if not self._large and not payload.startswith(b"\0"):
+        if not self._is_continued and bytes(payload[:1]) != b"\0":
             raise ended("the server has ended the dump", self._at)
-        self._large.append(payload)
-        if length < MAX_PACKET_BYTES:
-            content = self._large.pop() if len(self._large) == 1 else b"".join(self._large)
-            self._large.clear()
-            self._take(content[1:], events)
+        self._large += payload if self._is_continued else payload[1:]
+        self._is_continued = length == MAX_PACKET_BYTES
+        if not self._is_continued:
+            data, self._large = self._large, bytearray()
+            self._take(data, events)
         return True
 
     @property
     def _at(self) -> str:
         return BinlogPosition.of(self.place).text(self._base_name)
 
-    def _take(self, data: bytes, events: list[BinlogEvent]) -> None:
+    def _take(self, data: bytearray, events: list[BinlogEvent]) -> None:
         """Take an event that is special, large, or wrong."""
         if len(data) < HEADER_BYTES:
             raise wrong("an event of the binlog is shorter than its header", self._at)
@@ -186,29 +187,26 @@ class Framing:
         self.place = target
         return begin
 
-    def _take_format(self, data: bytes) -> None:
-        version, server = struct.unpack_from("<H50s", data, HEADER_BYTES)
-        if version != 4 or len(data) < HEADER_BYTES + 62:
-            raise wrong("the binlog has another format than version 4", self._at, version=version)
-        self.is_mariadb = b"MariaDB" in server
+    def _take_format(self, data: bytearray) -> None:
+        if len(data) < HEADER_BYTES + 62 or data[HEADER_BYTES : HEADER_BYTES + 2] != b"\4\0":
+            raise wrong("the binlog has another format than version 4", self._at)
+        self.is_mariadb = b"MariaDB" in data[HEADER_BYTES + 2 : HEADER_BYTES + 52]
         # The last byte before the checksum says whether the events of the file have one; the description itself always has.
         self._checksum_bytes = CHECKSUM_BYTES if data[-CHECKSUM_BYTES - 1] == 1 else 0
 
-    def _without_checksum(self, data: bytes, *, is_certain: bool) -> bytes:
+    def _without_checksum(self, data: bytearray, *, is_certain: bool) -> bytes:
         """Return an event without its checksum, its size corrected. ``is_certain``: whether it has one where events of the file have."""
-        kind = data[4]
         has_one = crc32(data) == _RESIDUE
-        if kind == FORMAT_DESCRIPTION:
-            flags = bytes((data[17] & ~IN_USE_FLAG, data[18]))
-            has_one = has_one or crc32(data[:17] + flags + data[19:]) == _RESIDUE
-            if self._checksum_bytes and not has_one:
-                raise self._damaged()
-            return data
+        if data[4] == FORMAT_DESCRIPTION:
+            data[17] &= ~IN_USE_FLAG
+            has_one = has_one or crc32(data) == _RESIDUE
         if is_certain and self._checksum_bytes and not has_one:
             raise self._damaged()
-        if not (has_one and (self._checksum_bytes or not is_certain)):
-            return data
-        return data[:_SIZE_AT] + _SIZE.pack(len(data) - CHECKSUM_BYTES) + data[_SIZE_AT + 4 : -CHECKSUM_BYTES]
+        if has_one and (self._checksum_bytes or not is_certain):
+            # In its place: such an event may have a gigabyte.
+            _SIZE.pack_into(data, _SIZE_AT, len(data) - CHECKSUM_BYTES)
+            del data[-CHECKSUM_BYTES:]
+        return bytes(data)
 
     def _damaged(self) -> SourceError:
         return wrong("an event of the binlog is damaged: its checksum is wrong", self._at, kind="checksum", remedy=_DAMAGED)

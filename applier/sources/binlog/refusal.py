@@ -20,9 +20,9 @@ _OTHER_LOG: Final = (
 )
 
 
-def is_refusal(payload: bytes) -> bool:
+def is_refusal(payload: memoryview) -> bool:
     """Whether a packet says why the server ends the dump."""
-    return payload.startswith(b"\xff")
+    return bytes(payload[:1]) == b"\xff"
 
 
 def refused(payload: bytes, at: str) -> SourceError:
