@@ -13,6 +13,13 @@ _ALIASES: Final = {
     "numeric": "decimal", "dec": "decimal", "fixed": "decimal", "real": "double", "float8": "double", "float4": "float",
     "character": "char", "nchar": "char", "varcharacter": "varchar", "nvarchar": "varchar", "bool": "tinyint", "boolean": "tinyint",
 }  # fmt: skip
+_SPATIAL: Final = dict.fromkeys(
+    ["geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geometrycollection", "geomcollection"],
+    "longblob",
+)
+"""A binlog has their values as the bytes that the server stores."""
+_BYTES: Final = {"uuid": 16, "inet6": 16, "inet4": 4}
+"""MariaDB's types of fixed bytes, which a binlog has as such."""
 _CHARSET_WORDS: Final = frozenset({"CHARACTER", "CHARSET", "COLLATE", "BYTE"})
 
 
@@ -44,13 +51,21 @@ def _base(cursor: Cursor) -> str:
         base = "varchar"
     if base in ("bool", "boolean"):
         return "bool"
-    base = _ALIASES.get(base, base)
+    base = _SPATIAL.get(base, _ALIASES.get(base, base))
+    if base in _BYTES:
+        words = [token.keyword for token in cursor.rest]
+        # A literal is a text there, and the column holds bytes.
+        if "DEFAULT" in words and "NULL" not in words[words.index("DEFAULT") :][1:2]:
+            raise cursor.unexpected(f"a default of {word} that can be translated")
+        return base
     if not is_known_base(base):
         raise cursor.unexpected(f"a type that can be translated, not {word},")
     return base
 
 
 def _normal(base: str, arguments: tuple[int, ...]) -> ColumnType:
+    if base in _BYTES:
+        return ColumnType(base="binary", arguments=(_BYTES[base],))
     if base == "bool":
         return ColumnType(base="tinyint", arguments=(1,))
     # FLOAT(p): single precision up to 24 bits, double from 25 on, and the number itself is not kept (manual, "Floating-Point Types").

@@ -52,3 +52,10 @@ def test_drop_constraint_drops_a_unique_key(file: SqliteFile) -> None:
 def test_values_that_only_upstream_knows_stop_the_applier(file: SqliteFile, query: str, session: tuple[tuple[str, str], ...]) -> None:
     with pytest.raises(NeedsOperator):
         file.ddl(query, session=session)
+
+
+def test_types_that_a_log_has_as_bytes_are_blobs_without_a_default(file: SqliteFile) -> None:
+    file.ddl("CREATE TABLE u (id UUID PRIMARY KEY, a INET6 DEFAULT NULL, p POINT)", table="u", session=SESSION)
+    assert [kind for _, kind, *_ in file.columns("shop.u")] == ["BLOB"] * 3
+    with pytest.raises(NeedsOperator, match="INET4"):
+        file.ddl("ALTER TABLE u ADD b INET4 DEFAULT '1.2.3.4'", table="u", session=SESSION)
