@@ -130,11 +130,11 @@ def _is_debugging() -> bool:
 
 def _report(error: ApplierError, arguments: Sequence[str]) -> None:
     """Print what failed, where, and what to do; with ``--debug`` the traceback too."""
-    if not is_json():
-        # Here, where the places are known as operators write them: the commands of the remedy take them too.
-        error.facts = spelled(error.facts)
+    # Here, where the places are known as operators write them: the commands of the remedy take them, and the numbers too.
+    shown = spelled(error.facts)
+    remedy = error.remedy_with(shown)
     if is_json():
-        facts = {"error": type(error).__name__, "error_message": error.message, "exit_code": error.exit_code, "remedy": error.remedy}
+        facts = {"error": type(error).__name__, "error_message": error.message, "exit_code": error.exit_code, "remedy": remedy}
         logging.getLogger(LOGGER_NAME).error(
             LogEvent.COMMAND_FAILED, extra=extra_of(error.facts) | facts, exc_info=error if _is_debugging() else None
         )
@@ -143,11 +143,11 @@ def _report(error: ApplierError, arguments: Sequence[str]) -> None:
     if _is_debugging():
         traceback.print_exception(error)
     _line(console, "error: ", error.message, "bold red")
-    for name, value in error.facts.items():
+    for name, value in shown.items():
         if value is not None and str(value):
             _line(console, f"  {name}: ", fact(name, value), "dim")
-    if error.remedy:
-        _line(console, "  remedy: ", remedy_line(error.remedy, arguments), "bold green")
+    if remedy:
+        _line(console, "  remedy: ", remedy_line(remedy, arguments), "bold green")
 
 
 def _report_interrupt(arguments: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ An error's class says what may be done about it: try again, reload the state fro
 whose docstring describes the situation; the message says what failed, the remedy what an operator does.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from applier.model.position import Place
@@ -30,6 +30,10 @@ class ApplierError(Exception):
     @remedy.setter
     def remedy(self, text: str) -> None:
         self._remedy = text
+
+    def remedy_with(self, facts: Mapping[str, Any]) -> str:
+        """Return the remedy with facts that are known where the error is shown, beside its own."""
+        return filled_in(self._remedy, {**self.facts, **facts})
 
     def __reduce__(self) -> tuple[Callable[..., "ApplierError"], tuple[Any, ...]]:
         """Pickle with remedy and facts: errors cross from executors to the driver."""

@@ -12,7 +12,16 @@ INSPECT_RECORD: Final = "applier inspect --topic … --partition … --from … 
 SKIP_RECORD: Final = "applier skip --stream … --offset …"
 
 _OPEN: Final = re.compile(r"--([a-z-]+) …")
-_FACT_OF: Final = {"ts": "commit_ts", "table": "table", "topic": "topic", "partition": "partition", "offset": "offset", "from": "offset"}
+_FACT_OF: Final = {
+    "ts": "commit_ts",
+    "table": "table",
+    "topic": "topic",
+    "partition": "partition",
+    "offset": "offset",
+    "from": "offset",
+    "gtid": "gtid",
+    "position": "position",
+}
 
 
 def filled_in(remedy: str, facts: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from applier.replica.shutdown import KILLED_BY, Shutdown
 from applier.sinks.factory import open_sink
 from applier.sinks.run_end import RunEnd
 from applier.sinks.settings import SinkSettings
+from applier.telemetry.log import spelled
 
 TRY_AGAIN: Final = 75
 """EX_TEMPFAIL of sysexits.h: a failure that may pass has outlasted ``run.retry_for_s``."""
@@ -81,8 +82,8 @@ def _of(command: str, error: BaseException) -> RunEnd:
             exit_code=error.exit_code,
             message=error.message,
             error_class=type(error).__name__,
-            facts={name: str(value) for name, value in error.facts.items() if value is not None and str(value)},
-            remedy=error.remedy,
+            facts={name: str(value) for name, value in spelled(error.facts).items() if value is not None and str(value)},
+            remedy=error.remedy_with(spelled(error.facts)),
         )
     if isinstance(error, KeyboardInterrupt):
         return RunEnd(command=command, exit_code=KILLED_BY + signal.SIGINT, message="stopped by SIGINT before it was done")

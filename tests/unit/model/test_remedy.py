@@ -24,3 +24,10 @@ def test_facts_that_come_later_are_named_too():
     error = NeedsOperator("m", remedy="`applier ddl skip --ts …`")
     error.facts["commit_ts"] = 7
     assert error.remedy == pickle.loads(pickle.dumps(error)).remedy == "`applier ddl skip --ts 7`"  # noqa: S301
+
+
+def test_a_command_about_a_transaction_of_a_binlog_names_its_gtid_or_its_place():
+    facts = {"gtid": "0-1-42", "position": "binlog.000003:157"}
+    assert filled_in("`applier skip --gtid …`, `applier skip --position …`", facts) == (
+        "`applier skip --gtid 0-1-42`, `applier skip --position binlog.000003:157`"
+    )

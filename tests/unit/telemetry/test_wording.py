@@ -2,8 +2,14 @@
 
 import pytest
 
+from applier.model.errors import ProtocolError
 from applier.model.position import MAX_TS, NO_TS, Ts
-from applier.telemetry.wording import WIDTH, count, duration, one_line, time_text
+from applier.sources.binlog.position import BinlogPosition
+from applier.sources.binlog.stored_timeline import StoredTimeline
+from applier.telemetry.log import spelled, timeline_in_use, use_timeline
+from applier.telemetry.wording import WIDTH, count, duration, named_text, one_line, time_text
+
+PLACE = BinlogPosition(0, 42, 157).number
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 rows"), (1, "1 row"), (2000, "2,000 rows")])
@@ -42,3 +48,25 @@ def test_a_ts_is_shown_as_the_time_of_its_commit(ts, text):
 def test_a_text_of_several_lines_becomes_one_without_control_characters():
     assert one_line("a\n\t b\x07\x1b[31m\udcff") == "a b\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER}"
     assert len(one_line("x" * 1000)) == WIDTH
+
+
+@pytest.fixture
+def of_a_binlog():
+    before = timeline_in_use()
+    use_timeline(StoredTimeline(base_name="mariadb-bin", known_at=PLACE, known_ms=1_700_000_000_000))
+    yield
+    use_timeline(before)
+
+
+@pytest.mark.usefixtures("of_a_binlog")
+def test_a_command_of_a_remedy_names_a_place_of_a_binlog_as_it_is_shown():
+    error = ProtocolError(
+        "no", remedy="`applier skip --position …` or `applier ddl skip --ts …`", topic="binlog", offset=PLACE, commit_ts=7
+    )
+    assert error.remedy_with(spelled(error.facts)) == "`applier skip --position mariadb-bin.000042:157` or `applier ddl skip --ts 7`"
+
+
+@pytest.mark.usefixtures("of_a_binlog")
+def test_a_place_of_a_binlog_is_written_with_its_time_if_that_is_known():
+    assert named_text(Ts(PLACE)) == "mariadb-bin.000042:157 (2023-11-14 22:13:20.000Z)"
+    assert (time_text(Ts(PLACE - 1)), named_text(Ts(PLACE - 1))) == ("mariadb-bin.000042:156", "mariadb-bin.000042:156")
