@@ -6,7 +6,7 @@ has begun. While the load runs, and after one that failed, the bookkeeping says 
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from shlex import quote
@@ -18,6 +18,7 @@ from applier.dump.completeness import check_complete
 from applier.dump.inventory import FileKind, Inventory, inventory_of
 from applier.dump.loader import AUTO, LoadTarget, find_loader, version_of
 from applier.dump.loading import DumpLoad
+from applier.dump.log_place import start_of_dump
 from applier.dump.moment import METADATA, moment_of
 from applier.dump.target_tables import TargetTables
 from applier.model.errors import ConfigError, NeedsOperator
@@ -25,6 +26,8 @@ from applier.model.position import NO_TS, Ts
 from applier.sinks.factory import open_sink
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.port import Sink
+from applier.sources.binlog.settings import BinlogSettings
+from applier.sources.factory import open_source
 from applier.telemetry.wording import operator
 
 SLACK_S: Final = 60.0
@@ -94,6 +97,9 @@ def load_dump(config: Config, directory: Path, options: LoadOptions, note: Calla
 
 def starting_ts_of(config: Config, directory: Path, given: Ts | None) -> Ts:
     """Return the timestamp of the dump. ConfigError: nobody tells it, or two tell different ones."""
+    settings = config.source_settings()
+    if isinstance(settings, BinlogSettings):
+        return _start_in_log(settings, directory, given)
     moment = moment_of(directory) if given is None else None
     start_ts = given if given is not None else None if moment is None else moment.start_ts
     if start_ts is None:
@@ -110,6 +116,14 @@ def starting_ts_of(config: Config, directory: Path, given: Ts | None) -> Ts:
             dump=start_ts,
         )
     return start_ts
+
+
+def _start_in_log(settings: BinlogSettings, directory: Path, given: Ts | None) -> Ts:
+    if given is not None:
+        raise ConfigError("--start-ts is for dumps of TiDB", remedy="Remove it: a dump says its place in the binlog itself")
+    with open_source(replace(settings, start=start_of_dump(directory))) as source:
+        point = source.start_point()
+    return NO_TS if point is None else point.start_ts
 
 
 def check_file_times(directory: Path, inventory: Inventory) -> None:

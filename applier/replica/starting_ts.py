@@ -14,10 +14,12 @@ def starting_point(configured: Ts, components: Components) -> StartPoint:
     """Return where the replica begins: by ``configured``, or by the source's own settings. Errors: those of ``starting_ts``."""
     sink, source = components.sink, components.source
     progress = sink.load()
+    dump = sink.loaded_dump.read()
     # Only a new replica asks: what the settings name (a dump's directory) may be gone later.
-    point = None if progress is not None else source.start_point()
+    is_asked = progress is None and (dump is None or dump.is_whole)
+    point = source.start_point(NO_TS if dump is None else dump.start_ts) if is_asked else None
     wanted = configured if point is None else point.start_ts
-    start_ts = starting_ts(wanted, progress, sink.loaded_dump.read())
+    start_ts = starting_ts(wanted, progress, dump)
     return StartPoint(start_ts, None if point is None else point.state)
 
 

@@ -23,7 +23,7 @@ from applier.model.events import (
     Value,
 )
 from applier.model.listing import Listing
-from applier.model.position import Offset, Place, Stream, StreamPosition, Ts
+from applier.model.position import NO_TS, Offset, Place, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId
 from applier.model.rejected_event import RejectedEvent
 from applier.model.timeline import Timeline
@@ -218,8 +218,11 @@ class Source(Protocol):
         """What timestamps mean to people."""
         ...
 
-    def start_point(self) -> StartPoint | None:
-        """Return where the source's own settings let a new replica begin; None: they do not say. SourceError, NeedsOperator."""
+    def start_point(self, loaded: Ts = NO_TS) -> StartPoint | None:
+        """Return where a new replica begins; None: the timestamp says it all. SourceError, NeedsOperator.
+
+        The source's own settings count. Where they do not say it: ``loaded``, the place of the dump that the sink was loaded from.
+        """
         ...
 
     def resume(self, stored: StoredPlace) -> None:

@@ -12,7 +12,7 @@ from typing import Self
 from applier.demo.simulator.producer import LogRecord
 from applier.model.errors import SourceError
 from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import Offset, Stream, Ts
+from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.model.timeline import Timeline
 from applier.selection import EVERYTHING
@@ -102,7 +102,7 @@ class FakeSource:
         """A TSO holds its time."""
         return TSO_TIMELINE
 
-    def start_point(self) -> StartPoint | None:
+    def start_point(self, loaded: Ts = NO_TS) -> StartPoint | None:
         """Return None, as Kafka's source does."""
         return None
 

@@ -5,7 +5,7 @@ from typing import Final, Self
 
 from applier.model.errors import NeedsOperator
 from applier.model.listing import Cut, Listing, PartitionExtent
-from applier.model.position import Offset, Stream, Ts
+from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.sources.binlog.binlog_timeline import BinlogTimeline
 from applier.sources.binlog.catalogue import UpstreamCatalogue
 from applier.sources.binlog.decoder import BinlogDecoder
@@ -72,10 +72,13 @@ class BinlogSource:
         """The times of the groups that the scan has seen."""
         return self._timeline
 
-    def start_point(self) -> StartPoint:
-        """Return where ``source.start`` lets a new replica begin."""
+    def start_point(self, loaded: Ts = NO_TS) -> StartPoint:
+        """Return where ``source.start`` lets a new replica begin; without it, the place of the dump that was loaded."""
         require(self._server)
-        place = start_place(self._settings.start, self._server, self._finder)
+        start = self._settings.start
+        if not start and loaded:
+            start = BinlogPosition.of(loaded).text(self._finder.end().base_name)
+        place = start_place(start, self._server, self._finder)
         return StartPoint(Ts(place.beginning.place), _state_of(place, Journal(place.beginning), place.beginning.place).text())
 
     def resume(self, stored: StoredPlace) -> None:

@@ -82,7 +82,7 @@ class KafkaSource:
         """A TSO holds its time."""
         return TSO_TIMELINE
 
-    def start_point(self) -> StartPoint | None:
+    def start_point(self, loaded: Ts = NO_TS) -> StartPoint | None:  # noqa: ARG002 - of the port
         """None: where a replica begins is said by ``source.start_ts`` or by the dump that was loaded."""
         return None
 

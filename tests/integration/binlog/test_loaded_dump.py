@@ -1,0 +1,82 @@
+"""``applier load`` loads a dump of a primary, and the replica begins at its place in the binlog."""
+
+import subprocess
+from contextlib import closing
+
+import pytest
+from sqlalchemy import make_url
+
+from applier.cli.main import run
+from applier.demo.simulator.mysql_oracle import connect
+from applier.sources.binlog.settings import BinlogSettings
+from tests.rig.binlog_replica import BinlogReplica
+from tests.rig.database import PASSWORD, USER
+from tests.rig.upstream import NAME
+
+pytestmark = [pytest.mark.timeout(120), pytest.mark.on_one_server("mariadb", reason="the programs of the tests are MariaDB's")]
+ROWS = "SELECT id, n FROM loaded.orders ORDER BY id"
+
+
+@pytest.fixture
+def dump(primary, tmp_path):
+    """Dump the primary with these options; return the directory."""
+
+    def make(*options):
+        directory = tmp_path / "dump"
+        directory.mkdir()
+        url = make_url(primary.url)
+        who = [f"--host={url.host}", f"--port={url.port}", f"--user={USER}", f"--password={PASSWORD}"]
+        with (directory / "dump.sql").open("wb") as file:
+            command = ["mariadb-dump", *who, "--single-transaction", *options, "--databases", "loaded"]
+            subprocess.run(command, check=True, stdout=file, timeout=60)
+        return directory
+
+    primary.run(
+        "CREATE DATABASE loaded",
+        "CREATE TABLE loaded.orders (id INT PRIMARY KEY, n INT)",
+        "INSERT INTO loaded.orders VALUES (1, 1), (2, 2)",
+    )
+    return make
+
+
+@pytest.fixture
+def load(primary, mariadb_sink, tmp_path, capsys):
+    def command(*words):
+        path = tmp_path / "applier.toml"
+        text = f'name = "{NAME}"\n[source]\nkind = "binlog"\nurl = "{primary.url}"\n[sink]\nurl = "{mariadb_sink}"\n'
+        path.write_text(text, encoding="utf-8")
+        code = run(["load", "--config", str(path), *words])
+        shown = capsys.readouterr()
+        return code, shown.out + shown.err
+
+    return command
+
+
+def test_a_replica_begins_at_the_place_of_the_dump_that_was_loaded(primary, mariadb_sink, dump, load):
+    directory = dump("--master-data=2")
+    place = primary.place()
+    primary.run("INSERT INTO loaded.orders VALUES (3, 3)", "DELETE FROM loaded.orders WHERE id = 1", "UPDATE loaded.orders SET n = 9")
+    code, shown = load(str(directory))
+    assert code == 0, shown
+    assert place in shown
+    (directory / "dump.sql").unlink()
+    replica = BinlogReplica(mariadb_sink, BinlogSettings(url=primary.url, start=""))
+    replica.catch_up()
+    with closing(connect(mariadb_sink)) as connection, connection.cursor() as cursor:
+        cursor.execute(ROWS)
+        assert cursor.fetchall() == primary.ask(ROWS) == ((2, 9), (3, 9))
+
+
+def test_a_dump_without_a_place_and_one_that_would_change_the_sink_are_refused(dump, load):
+    directory = dump()
+    code, shown = load(str(directory))
+    assert (code, "does not say at which place" in shown) == (2, True)
+    text = (directory / "dump.sql").read_text(encoding="utf-8")
+    (directory / "dump.sql").write_text(f"CHANGE MASTER TO MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4;\n{text}", encoding="utf-8")
+    code, shown = load(str(directory))
+    assert (code, "--master-data=2" in shown) == (2, True)
+    (directory / "second.sql").write_text(text, encoding="utf-8")
+    code, shown = load(str(directory))
+    assert (code, "holds no dump that says its place" in shown) == (2, True)
+    code, shown = load(str(directory), "--start-ts", "5")
+    assert (code, "--start-ts is for dumps of TiDB" in shown) == (2, True)
