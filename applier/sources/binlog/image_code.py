@@ -12,7 +12,7 @@ import msgspec
 
 from applier.model.events import ColumnShape, Flag, Shape, Value
 from applier.sources.binlog.column_code import ColumnCode
-from applier.sources.binlog.row_code import RowReaders
+from applier.sources.binlog.row_code import row_readers
 from applier.sources.binlog.table_map import TableMap, read_table_map
 from applier.sources.binlog.value.format import ColumnRead, ValueFormat, value_format
 from applier.sources.row_key import KEYLESS, encode_key, encode_plain
@@ -46,7 +46,7 @@ class ImageCode:
         self.codes = [table.map.columns[place].code for place in places]
         number = {place: at for at, place in enumerate(places)}
         self.key_places = [number.get(place, -1) for place in table.key]
-        self.readers = RowReaders([table.formats[place] for place in places], [place for place in self.key_places if place >= 0])
+        self.readers = row_readers([table.formats[place] for place in places], [place for place in self.key_places if place >= 0])
         self.has_key = -1 not in self.key_places
         self.is_whole = len(self.places) == len(table.map.columns)
 

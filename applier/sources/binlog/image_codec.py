@@ -10,7 +10,7 @@ from applier.model.errors import ProtocolError
 from applier.model.events import ColumnShape, Shape, Value
 from applier.sources.binlog.column_code import ColumnCode
 from applier.sources.binlog.image_code import decode_encoding, read_column
-from applier.sources.binlog.row_code import UNREADABLE, RowReader, RowReaders
+from applier.sources.binlog.row_code import UNREADABLE, RowReader, RowReaders, row_readers
 from applier.sources.binlog.value.format import ColumnRead, ValueFormat, value_format
 from applier.sources.port import ImageDecoder, ImagesDecoder
 
@@ -59,11 +59,11 @@ def _compiled(shape: Shape) -> tuple[_Rows, Sequence[ValueFormat]]:
     taken = encoding.taken or list(range(len(codes)))
     formats = {at: _format(codes[at], column) for at, column in zip(taken, shape.columns, strict=True)}
     every = [formats.get(at) or value_format(code, is_bytes=True) for at, code in enumerate(codes)]
-    first = RowReaders(every[: len(encoding.first)])
+    first = row_readers(every[: len(encoding.first)])
     chosen = [every[at] for at in taken]
     if not encoding.second:
         return _rows_of(first), chosen
-    return _pairs_of(first, RowReaders(every[len(encoding.first) :]), taken), chosen
+    return _pairs_of(first, row_readers(every[len(encoding.first) :]), taken), chosen
 
 
 def _format(code: ColumnCode, column: ColumnShape) -> ValueFormat:

@@ -159,17 +159,20 @@ def test_a_table_map_without_names_says_what_to_set():
     assert "SET GLOBAL binlog_row_metadata = FULL" in raised.value.remedy
 
 
+def forget():
+    image_code._tables.clear()
+    for cache in (row_code._shared, images_decoder, image_decoder):
+        cache.cache_clear()
+
+
 def test_rows_with_very_many_sets_of_nulls_are_read_alike(monkeypatch):
-    one = named("mysql", "insert FULL")
-    compiled = placed(record_of(one))
-    monkeypatch.setattr(row_code, "MAX_READERS", 0)
-    image_code._tables.clear()
-    images_decoder.cache_clear()
-    image_decoder.cache_clear()
-    assert placed(record_of(one)) == compiled
-    image_code._tables.clear()
-    images_decoder.cache_clear()
-    image_decoder.cache_clear()
+    for one in (named("mysql", "insert FULL"), named("mariadb", "every type")):
+        compiled = placed(record_of(one))
+        with monkeypatch.context() as patch:
+            patch.setattr(row_code, "MAX_READERS", 0)
+            forget()
+            assert placed(record_of(one)) == compiled
+            forget()
 
 
 def event(kind, body):
