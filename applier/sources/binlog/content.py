@@ -17,8 +17,6 @@ from applier.sources.port import Record
 
 MEMORY_BYTES: Final = 16 << 20
 """What a group may take in memory."""
-_TEXTS: Final = frozenset({kinds.MARIADB_ANNOTATE_ROWS, kinds.ROWS_QUERY, kinds.XID, kinds.MARIADB_GTID, kinds.GTID})
-"""Frequent events without content."""
 _PLAIN: Final = frozenset({kinds.EXECUTE_LOAD_QUERY, kinds.INCIDENT})
 _CONTROL: Final = frozenset({b"BEGIN", b"COMMIT", b"ROLLBACK", b"XA", b"SAVEPOINT", b"RELEASE"})
 _LONGEST_CONTROL: Final = 400
@@ -43,21 +41,27 @@ class GroupContent:
 
     def add(self, event: BinlogEvent) -> None:
         """Take the next event of the group; those without content are left out. SourceError: it cannot be read."""
-        kind, data = event.kind, event.data
-        if data is None or kind in _TEXTS:
+        kind, _, _, _, _, data = event
+        if data is None:
             return
         if kind in ROWS:
-            self._add_rows(event, data)
+            if data[_TABLE_ID] not in self._tables:
+                self._check_empty(event, data)
+                return
+            self._rows_events += 1
         elif kind == kinds.TABLE_MAP:
             self._tables.add(data[_TABLE_ID])
-            self._keep(data)
-        elif kind in _PLAIN:
-            self._keep(data)
-        elif kind in kinds.MARIADB_ROWS:
+        elif kind not in _PLAIN:
+            self._add_other(event)
+            return
+        self._keep(data)
+
+    def _add_other(self, event: BinlogEvent) -> None:
+        if event.kind in kinds.MARIADB_ROWS:
             self.add(plain_event(event))
-        elif kind in {kinds.QUERY, kinds.MARIADB_QUERY_COMPRESSED}:
+        elif event.kind in {kinds.QUERY, kinds.MARIADB_QUERY_COMPRESSED}:
             self._add_query(plain_event(event))
-        elif kind == kinds.TRANSACTION_PAYLOAD:
+        elif event.kind == kinds.TRANSACTION_PAYLOAD:
             for inner in payload_events(event):
                 self.add(inner)
 
@@ -94,15 +98,6 @@ class GroupContent:
         for data in (*(data for _, data in self._statements), *self._events):
             yield Record(Offset(group.begin), head, data)
 
-    def _add_rows(self, event: BinlogEvent, data: bytes) -> None:
-        table = data[_TABLE_ID]
-        if table not in self._tables:
-            if table in _NO_TABLE:
-                return
-            raise unreadable(event, "rows of the binlog come without the definition of their table")
-        self._rows_events += 1
-        self._keep(data)
-
     def _add_query(self, event: BinlogEvent) -> None:
         data = event.data or b""
         sql = sql_of(data)
@@ -127,6 +122,10 @@ class GroupContent:
             self._file.writelines(self._events)
             self._filed += self._size
             self._events, self._size = [], 0
+
+    def _check_empty(self, event: BinlogEvent, data: bytes) -> None:
+        if data[_TABLE_ID] not in _NO_TABLE:
+            raise unreadable(event, "rows of the binlog come without the definition of their table")
 
     def _roll_back(self, event: BinlogEvent, name: bytes) -> None:
         while self._savepoints and self._savepoints[-1][0] != name:

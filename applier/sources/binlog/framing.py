@@ -28,8 +28,8 @@ from applier.sources.binlog.packet import MAX_PACKET_BYTES, PACKET_HEAD_BYTES, P
 from applier.sources.binlog.position import FILE_BITS, GENERATION_BITS, MAX_POSITION, BinlogPosition, split_file_name
 from applier.sources.binlog.refusal import ended, is_refusal, refused, wrong
 
-_HEAD: Final = struct.Struct("<HBBBIBIIIH")
-"""Packet: length in 24 bits, sequence number, status. Event: timestamp, type, server id, size, end position, flags."""
+_HEAD: Final = struct.Struct("<IBIB4xIIH")
+"""Packet: length in 24 bits and sequence number, status. Event: timestamp, type, (server id,) size, end position, flags."""
 _EVENT_HEAD: Final = struct.Struct("<IBIIIH")
 _SIZE: Final = struct.Struct("<I")
 _SIZE_AT: Final = 9
@@ -55,7 +55,7 @@ class Framing:
         """The end of the last event, as a number."""
         self.is_mariadb = False
         """Whether MariaDB has written the file."""
-        self._base_name, self._unwanted = base_name, frozenset[int]() if bodies else BULKY
+        self._base_name, self._unwanted = base_name, TEXTS if bodies else BULKY
         self._sequence = 1
         # The replica says that it knows checksums: what comes before the file's own format description has one.
         self._checksum_bytes = CHECKSUM_BYTES
@@ -80,28 +80,30 @@ class Framing:
 
     def _take_run(self, events: list[BinlogEvent]) -> None:
         # The speed of the driver's scan. Everything in this one loop, in local names: half the cost of an event.
-        buffer, append, unpack, unwanted, as_event = self.buffer, events.append, _HEAD.unpack_from, self._unwanted, _as_event
+        buffer, append, unpack, patch_size = self.buffer, events.append, _HEAD.unpack_from, _SIZE.pack_into
+        unwanted, as_event = self._unwanted, _as_event
         data, first, last, sequence, place = buffer.data, buffer.first, buffer.last, self._sequence, self.place
         view, file = memoryview(data), place & ~MAX_POSITION
-        while last - first > PACKET_HEAD_BYTES + HEADER_BYTES:
-            low, high, number, status, time_s, kind, _, size, log_pos, flags = unpack(data, first)
-            stop = first + 5 + size
+        last_start = last - PACKET_HEAD_BYTES - HEADER_BYTES
+        while first < last_start:
+            head, status, time_s, kind, size, log_pos, flags = unpack(data, first)
             end = place + size
-            if status or size + 1 != low | high << 16 or number != sequence or kind in _SPECIAL or log_pos + file != end:
+            if head != size + 1 + (sequence << 24) or status or log_pos + file != end or kind in _SPECIAL:
                 break
+            start = first + 5
+            stop = start + size
             if stop > last:
                 break
-            start, content = first + 5, None
-            if kind in TEXTS:
-                first, place, sequence = stop, end, sequence + 1 & 0xFF
-                continue
-            if kind not in unwanted:
-                if self._checksum_bytes:
-                    if crc32(view[start:stop]) != _RESIDUE:
-                        break
-                    _SIZE.pack_into(data, start + _SIZE_AT, size - CHECKSUM_BYTES)
-                content = bytes(view[start : stop - self._checksum_bytes])
-            append(as_event((kind, place, end, time_s, flags, content)))
+            if kind in unwanted:
+                if kind not in TEXTS:
+                    append(as_event((kind, place, end, time_s, flags, None)))
+            elif not self._checksum_bytes:
+                append(as_event((kind, place, end, time_s, flags, bytes(view[start:stop]))))
+            elif crc32(view[start:stop]) == _RESIDUE:
+                patch_size(data, start + _SIZE_AT, size - CHECKSUM_BYTES)
+                append(as_event((kind, place, end, time_s, flags, bytes(view[start : stop - CHECKSUM_BYTES]))))
+            else:
+                break
             first, place, sequence = stop, end, sequence + 1 & 0xFF
         buffer.first, self.place, self._sequence = first, place, sequence
 

@@ -115,7 +115,7 @@ class RangeReading:
         batch, finder = _GivenOut(), self._finder
         try:
             for number, event in enumerate(events):
-                if finder.is_open and event.kind in BULKY:
+                if event[0] in BULKY and finder.is_open:
                     self._content.add(event)
                     continue
                 group = finder.take(event)
