@@ -41,6 +41,8 @@ class StreamStatus:
     fallbacks: int
     unread: int = 0
     """How many records lie between ``read_offset`` and the end; 0 where offsets count none."""
+    is_promised_by_reading: bool = False
+    """Whether what was read is promised thereby: no promise is missing where it is read to its end."""
     applied_ts: Ts = NO_TS
     """Up to where its rows are written ahead of the checkpoint; 0: they are not."""
 

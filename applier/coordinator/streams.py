@@ -189,6 +189,7 @@ class Streams:
             read_offset=state.prefix,
             end_offset=state.end,
             unread=state.unread,
+            is_promised_by_reading=state.cuts.are_given,
             cached_ranges=cache.ranges_of(state.stream),
             cached_bytes=cache.bytes_of[state.stream],
             replays=state.replays,

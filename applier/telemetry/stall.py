@@ -1,7 +1,8 @@
 """Which stream holds back the watermark although it is read, and for how long (DESIGN.md 10). Pure: time is passed in as ``now_s``.
 
 A stream is silent while it is read to its end, again and again, without a new resolved event. Time in which it was not read does not
-count: that of a backlog, of a stream that must wait for another one, of a long DDL.
+count: that of a backlog, of a stream that must wait for another one, of a long DDL. Nothing is missing in a binlog that was read to its
+end: an upstream without writes is no stall.
 """
 
 from collections.abc import Iterable
@@ -63,7 +64,7 @@ class StallRule:
     def _look(self, status: StreamStatus, passed_s: float) -> _Silence:
         silence = self._silences.get(status.stream)
         # A smaller resolved_ts is no progress: after a reload the same ones are read once more.
-        if silence is None or has_advanced(status.resolved_ts, silence.resolved_ts):
+        if silence is None or status.is_promised_by_reading or has_advanced(status.resolved_ts, silence.resolved_ts):
             return _Silence(status.resolved_ts, status.end_offset)
         # Time counts only when a round is complete: a stream whose records nobody reads is waiting, not silent.
         silence.round_s += passed_s

@@ -115,14 +115,15 @@ class BinlogSimulation(Simulation):
         self.now = max(self.now, self.sink.executed)
         self.scanned = rng.randint(self.scanned, self.now) if rng.random() < 0.8 else self.now
         first = self.sink.positions[STREAM].next_offset if STREAM in self.sink.positions else self.sink.start_ts
-        begin = world.ends[self.sink.executed - 1] if self.sink.executed else world.start
-        last = max(begin, world.start if self.scanned == self.sink.executed else world.ends[self.scanned - 1])
-        known = [place for place in world.boundaries if begin <= place <= last and place >= world.generation * GENERATION]
-        # Where this server begins is always one: a range from another server to there holds nothing.
-        cuts = [place for place in known if place in {last, world.start} or rng.random() < 0.6]
+        begin = max(world.start, world.ends[self.sink.executed - 1] if self.sink.executed else 0)
+        last = max(begin, world.ends[self.scanned - 1] if self.scanned else 0)
+        known = [place for place in world.boundaries if begin < place <= last]
+        cuts = [Cut(place, rng.choice((1, 900))) for place in known if place == last or rng.random() < 0.6]
+        if first // GENERATION != begin // GENERATION:
+            # On the server before, nothing follows what is executed: no range goes on from there.
+            cuts = [Cut(begin, 0), *cuts]
         end = max(last, world.ends[self.now - 1] if self.now else 0)
-        sizes = [rng.choice((1, 900)) if place > world.start else 0 for place in cuts]
-        return Listing({STREAM: PartitionExtent(min(first, world.start), end, tuple(map(Cut, cuts, sizes)))})
+        return Listing({STREAM: PartitionExtent(min(first, world.start), end, tuple(cuts))})
 
     def ends(self):
         return {STREAM: self.world.ends[-1] if self.world.ends else 0}

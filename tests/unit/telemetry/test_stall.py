@@ -26,6 +26,10 @@ def test_s13_a_stream_without_a_resolved_event_for_too_long_is_named_with_its_si
     assert (stall.stream, stall.resolved_ts, stall.silent_s) == (QUIET, 5, 61.0)
 
 
+def test_a_binlog_to_which_nothing_is_written_is_no_stall():
+    assert looks(StallRule(LIMIT_S), 100, quiet=replace(status(QUIET, 5), is_promised_by_reading=True)) is None
+
+
 def test_a_resolved_event_ends_the_stall():
     rule = StallRule(LIMIT_S)
     looks(rule, 100)
