@@ -12,7 +12,7 @@ SEEDS = st.integers(0, 2**32)
 
 def world_of(seed):
     rng = random.Random(seed)
-    return BinlogWorld(rng, rng.randint(1, 9))
+    return BinlogWorld(rng, rng.randint(1, 20))
 
 
 @settings(max_examples=120)

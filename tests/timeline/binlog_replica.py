@@ -117,11 +117,12 @@ class BinlogSimulation(Simulation):
         first = self.sink.positions[STREAM].next_offset if STREAM in self.sink.positions else self.sink.start_ts
         begin = max(world.start, world.ends[self.sink.executed - 1] if self.sink.executed else 0)
         last = max(begin, world.ends[self.scanned - 1] if self.scanned else 0)
-        known = [place for place in world.boundaries if begin < place <= last]
+        # The last boundary is always one, also where nothing has come since the beginning.
+        known = [place for place in world.boundaries if begin <= place <= last]
         cuts = [Cut(place, rng.choice((1, 900))) for place in known if place == last or rng.random() < 0.6]
         if first // GENERATION != begin // GENERATION:
             # On the server before, nothing follows what is executed: no range goes on from there.
-            cuts = [Cut(begin, 0), *cuts]
+            cuts = [Cut(begin, 0), *(cut for cut in cuts if cut.offset > begin)]
         end = max(last, world.ends[self.now - 1] if self.now else 0)
         return Listing({STREAM: PartitionExtent(min(first, world.start), end, tuple(cuts))})
 

@@ -114,7 +114,10 @@ class Journal:
         """Return where ranges may end, the last boundary included."""
         if self._closed is None:
             self._closed = tuple(self._cuts)
-        return (*self._closed, self._open) if self._open.size else self._closed
+        if self._closed and self._closed[-1].offset == self._open.offset:
+            return self._closed
+        # Also where nothing has come since the beginning: a replica may have to read what lies right before it once more.
+        return (*self._closed, self._open._replace(size=max(1, self._open.size)))
 
     def executed_at(self, ts: int) -> GtidSet:
         """Return the executed set behind all groups that end at or below ``ts``. The caller must not change it."""

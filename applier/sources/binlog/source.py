@@ -128,7 +128,7 @@ class BinlogSource:
         earliest = min([begins, *(position.next_offset for position in self._stored.positions.values())])
         if BinlogPosition.of(earliest).generation != place.generation:
             # On the server before, nothing follows what is applied.
-            cuts = (Cut(Offset(begins), 0), *cuts)
+            cuts = (Cut(Offset(begins), 0), *(cut for cut in cuts if cut.offset > begins))
         return Listing({STREAM: PartitionExtent(Offset(earliest), Offset(max(last, scan.server_end)), cuts)})
 
     def _files(self) -> PartitionExtent:

@@ -37,6 +37,15 @@ def test_a_new_replica_begins_where_it_is_told_to(primary, sqlite_sink, start):
     assert differences_from(primary, sqlite_sink, tables_of(HISTORY)) == []
 
 
+@pytest.mark.parametrize("last", ["INSERT INTO i.t VALUES (1)", "ALTER TABLE i.t ADD COLUMN b INT"], ids=["rows", "ddl"])
+def test_a_replica_that_starts_again_is_up_to_date_at_once_where_nothing_was_written_since(primary, sqlite_sink, last):
+    replica = BinlogReplica(sqlite_sink, BinlogSettings(url=primary.url, start=primary.place()))
+    primary.run("CREATE SCHEMA i", "CREATE TABLE i.t (a INT PRIMARY KEY)", last)
+    first = replica.catch_up()
+    again = replica.catch_up()
+    assert (again.checkpoint_ts, again.ddls) == (first.checkpoint_ts, 0)
+
+
 @pytest.mark.on_one_server("mariadb", reason="the client programs of the tests are MariaDB's")
 def test_a_replica_continues_a_dump_that_was_taken_under_load(primary, mariadb_sink, tmp_path):
     execute_history(primary, DUMPED)
