@@ -11,8 +11,8 @@ from applier.sinks.bookkeeping.carried_files import read_text
 
 EXAMPLE_USER = re.compile(r"'\w+'@'%'")
 EXAMPLE_PASSWORD, EXAMPLE_SCHEMA = "'choose-a-password'", " shop.* "
-REPLICATED = ("bank", "shop", "crm", "types", "lab%", "log", "bulk", "applier_test_shop")
-"""The schemas of the simulated upstream (``lab`` has others beside it), and that of the integration tests."""
+REPLICATED = ("bank", "shop", "crm", "types", "lab%", "log", "bulk", "oltp", "applier_test_shop")
+"""The schemas of the simulated upstream (``lab`` has others beside it), and those of the load on a primary and of integration tests."""
 
 
 def statements_of(file: str) -> list[str]:

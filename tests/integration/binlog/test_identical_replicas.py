@@ -9,6 +9,7 @@ from applier.demo.simulator.mysql_oracle import MysqlOracle
 from applier.demo.simulator.table_family import ACCOUNTS, WALLETS
 from applier.sources.binlog.settings import BinlogSettings
 from tests.rig.binlog_replica import BinlogReplica
+from tests.rig.least_privilege import make_user
 from tests.rig.oltp import MONEY, TOTAL, oltp_load
 from tests.rig.primary_comparison import differences_from, tables_of
 from tests.rig.totals import watching_totals
@@ -22,7 +23,9 @@ PIECE = 60
 @pytest.mark.parametrize("sink", ["mariadb_sink", "sqlite_sink"])
 def test_a_replica_is_identical_at_each_quiet_point_and_money_is_never_torn(primary, sink, request):
     url = request.getfixturevalue(sink)
-    replica = BinlogReplica(url, BinlogSettings(url=primary.url, start=primary.place()))
+    # A user who has what the file grants, and nothing else.
+    source = BinlogSettings(url=make_user(primary.url, "grants_binlog.sql", "applier_source"), start=primary.place())
+    replica = BinlogReplica(url, source)
     steps = iter(HISTORY)
     with MysqlOracle(primary.url, prefix="") as upstream, watching_totals(url, (ACCOUNTS, WALLETS), MONEY) as (history_money, oltp_money):
         with oltp_load(primary) as load:
