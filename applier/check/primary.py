@@ -1,19 +1,31 @@
 """Examines the server whose binlog is followed: version, privileges, what its binlog must hold, how long it keeps it, server ids."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
 from applier.check.finding import CheckFinding, of_error, ok, problem, warning
 from applier.check.shared_facts import SharedFacts
 from applier.config import Config
-from applier.model.errors import SourceError
-from applier.model.events import TableName
+from applier.model.errors import ApplierError, SourceError
+from applier.model.events import FoldedName, TableName
+from applier.model.position import Ts
+from applier.planner.table_check import DifferenceKind
+from applier.planner.table_check.difference import silent_change
+from applier.selection import TableSelection
 from applier.sinks.mysql.grants import Grants
-from applier.sources.binlog.position import file_name
+from applier.sinks.progress import Progress
+from applier.sources.binlog.catalogue import UpstreamCatalogue
+from applier.sources.binlog.position import BinlogPosition, file_name
+from applier.sources.binlog.requirements import lacks
 from applier.sources.binlog.server import LogEnd, LogFile, Server, address_of
 from applier.sources.binlog.settings import BinlogSettings
-from applier.telemetry.wording import count
+from applier.sources.binlog.stored_timeline import read_state
+from applier.sources.binlog.system_schema import SYSTEM_SCHEMAS
+from applier.sources.factory import open_source
+from applier.sources.port import StoredPlace
+from applier.telemetry.wording import count, duration
 
 REACHED: Final = "primary"
 VERSION: Final = "primary: version"
@@ -21,6 +33,9 @@ PRIVILEGES: Final = "primary: privileges"
 BINLOG: Final = "primary: binlog"
 RETENTION: Final = "primary: retention"
 SERVER_IDS: Final = "primary: server ids"
+PLACE: Final = "primary: position"
+KEYS: Final = "primary: foreign keys"
+MOST_NAMED: Final = 5
 
 OLDEST: Final = {True: (10, 5), False: (8, 0)}
 """Before these, a binlog does not say the names of columns."""
@@ -36,8 +51,10 @@ SHORT_S: Final = 24 * 3600
 DAY_S: Final = 24 * 3600
 
 
-def examine_primary(config: Config, settings: BinlogSettings, shared: SharedFacts, *, patience_s: float) -> Iterator[CheckFinding]:
-    """Examine the server. What a start examines itself (the position) comes last, because it needs the sink's progress."""
+def examine_primary(
+    config: Config, settings: BinlogSettings, shared: SharedFacts, *, patience_s: float, is_whole: bool = True
+) -> Iterator[CheckFinding]:
+    """Examine the server. ``is_whole``: also what a start examines itself: the replica's place, which needs the sink's progress."""
     try:
         with Server(replace(settings, unreachable_after_s=patience_s)) as server:
             version = str(server.value("version", "SELECT VERSION()"))
@@ -45,9 +62,14 @@ def examine_primary(config: Config, settings: BinlogSettings, shared: SharedFact
             yield version_finding(version)
             missing = list(_privileges(server))
             yield from missing or [ok(PRIVILEGES, f"{_user(server)} may read the binlog")]
-            if not missing:
-                yield from _log(server)
-                yield from _server_ids(server, settings, config.spark.buckets)
+            if missing:
+                return
+            yield from _log(server)
+            yield from _server_ids(server, settings, config.spark.buckets)
+            if is_whole:
+                shared.set_tables(upstream_tables(server, config.source.selection()))
+                yield from foreign_key_findings(config, UpstreamCatalogue(server, config.source.selection()).silent_changes())
+                yield from place_findings(settings, server, shared.progress(patience_s), shared.start_ts)
     except SourceError as error:
         yield of_error(REACHED, error)
     finally:
@@ -85,8 +107,10 @@ def _privileges(server: Server) -> Iterator[CheckFinding]:
 def _log(server: Server) -> Iterator[CheckFinding]:
     end = server.end()
     if end is None:
-        yield problem(BINLOG, "the server writes no binlog", "Start it with log_bin, and with binlog_format = ROW")
+        yield from (problem(BINLOG, lack.problem, lack.remedy) for lack in lacks(server))
         return
+    for lack in lacks(server):
+        yield problem(BINLOG, lack.problem, lack.remedy)
     files = server.files()
     yield ok(
         BINLOG,
@@ -119,6 +143,55 @@ def retention_finding(keeps_s: int) -> CheckFinding:
         remedy = "SET GLOBAL binlog_expire_logs_seconds = 604800, also in its configuration"
         return warning(RETENTION, f"{kept}: a replica that stands still for longer cannot go on", remedy)
     return ok(RETENTION, kept)
+
+
+def upstream_tables(server: Server, selection: TableSelection) -> frozenset[TableName]:
+    """Return the tables that the replica will have, under the sink's names."""
+    rows = server.rows("tables", "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE = 'BASE TABLE'")
+    names = [TableName(str(schema), str(table)) for schema, table in rows]
+    return frozenset(selection.name(name) for name in names if name.schema.casefold() not in SYSTEM_SCHEMAS and selection.has(name))
+
+
+def foreign_key_findings(config: Config, changes: Mapping[FoldedName, str]) -> Iterator[CheckFinding]:
+    """Tell which tables the server changes without an entry in its binlog. The table check stops at them."""
+    found = sorted(table for table in changes if not config.acceptance.accepts(table, DifferenceKind.FOREIGN_KEY))
+    for table in found[:MOST_NAMED]:
+        yield of_error(KEYS, silent_change(changes[table]).as_error(table=str(table)))
+    if not found:
+        yield ok(KEYS, "none changes rows that the binlog does not show")
+
+
+def place_findings(settings: BinlogSettings, server: Server, progress: Progress | None, loaded: Ts) -> Iterator[CheckFinding]:
+    """Examine whether the log still holds what the replica reads next, with the checks of a start."""
+    try:
+        with open_source(settings) as source:
+            if progress is None:
+                point = source.start_point(loaded)
+                place = "" if point is None else named_position(server, point.start_ts)
+                yield ok(PLACE, f"the log holds what a new replica needs, from {place} on")
+                return
+            source.resume(StoredPlace(checkpoint_ts=progress.checkpoint_ts, positions=progress.positions, state=progress.source_state))
+            yield ok(PLACE, f"the log holds what the replica reads next, from {source.timeline.text(progress.checkpoint_ts)} on")
+    except ApplierError as error:
+        yield of_error(PLACE, error)
+        return
+    behind_s, keeps_s = behind_of(progress, time.time()), _keeps_s(server)
+    if keeps_s and behind_s > keeps_s / 2:
+        detail = f"the last transaction of the replica is {duration(behind_s)} old, and the server keeps its files for {duration(keeps_s)}"
+        yield warning(
+            RETENTION, detail, "Start the replica, or let the server keep its files longer: SET GLOBAL binlog_expire_logs_seconds"
+        )
+
+
+def named_position(server: Server, ts: Ts) -> str:
+    """Spell a place in the log of the server."""
+    return BinlogPosition.of(ts).text(server.files()[0].base_name)
+
+
+def behind_of(progress: Progress, now_s: float) -> float:
+    """Return how old the last transaction is that the replica has applied; 0 where that is not known."""
+    state = read_state(progress.source_state)
+    return 0.0 if state is None or state.last is None else max(0.0, now_s - state.last.time_ms / 1000)
 
 
 def _server_ids(server: Server, settings: BinlogSettings, tasks: int) -> Iterator[CheckFinding]:

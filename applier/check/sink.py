@@ -20,6 +20,9 @@ from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.overview import Overview, OwnerState
 from applier.sinks.port import Sink
 from applier.sinks.sqlite.session import database_path, require_file_place
+from applier.sources.binlog.catalogue import UpstreamCatalogue
+from applier.sources.binlog.server import Server
+from applier.sources.binlog.settings import BinlogSettings
 from applier.telemetry.wording import count, named_text, one_line
 
 REACHED: Final = "sink"
@@ -124,7 +127,8 @@ def _tables(config: Config, sink: Sink, overview: Overview | None, seen: frozens
     known = overview.progress.known_tables if overview is not None and overview.progress is not None else frozenset()
     tables = {name: TableName(*name) for name in known}
     new = [name for name in seen if name.fold() not in tables]
-    guard = TableGuard(sink if overview is not None else WithoutStatements(sink), config.acceptance, lambda *_, **__: None)
+    examined, upstream = sink if overview is not None else WithoutStatements(sink), _upstream(config)
+    guard = TableGuard(examined, config.acceptance, lambda *_, **__: None, upstream)
     try:
         guard.check(list(tables.values()), {})
     except NeedsOperator as error:
@@ -139,8 +143,13 @@ def _tables(config: Config, sink: Sink, overview: Overview | None, seen: frozens
         return
     expected = [*tables.values(), *new]
     present = len(sink.examine(expected)) if expected else 0
-    absent = f"; {count(len(expected) - present, 'other')} of the topics not there yet" if present < len(expected) else ""
+    absent = f"; {count(len(expected) - present, 'other')} of upstream not there yet" if present < len(expected) else ""
     yield ok(TABLES, f"the table check passes for {count(present, 'table')}{absent}")
+
+
+def _upstream(config: Config) -> UpstreamCatalogue | None:
+    settings = config.source_settings()
+    return UpstreamCatalogue(Server(settings), config.source.selection()) if isinstance(settings, BinlogSettings) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,6 @@ def examine_source(config: Config, shared: SharedFacts, *, patience_s: float, wa
     """Examine the source. ``wait_s``: also what it holds, and wait so long for new events; None: do not."""
     settings = config.source_settings()
     if isinstance(settings, BinlogSettings):
-        yield from examine_primary(config, settings, shared, patience_s=patience_s)
+        yield from examine_primary(config, settings, shared, patience_s=patience_s, is_whole=wait_s is not None)
         return
     yield from examine_kafka(config, settings, shared, patience_s=patience_s, wait_s=wait_s)

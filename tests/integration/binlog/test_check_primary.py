@@ -7,6 +7,11 @@ from applier.check.finding import Severity
 from applier.check.primary import examine_primary
 from applier.check.shared_facts import SharedFacts
 from applier.config import load_config
+from applier.sinks.factory import open_sink
+from applier.sources.binlog.settings import BinlogSettings
+from tests.rig.binlog_replica import BinlogReplica
+from tests.rig.database import Kind
+from tests.rig.upstream import NAME
 
 READER, PASSWORD, WRONG = "binlog_reader", "secret", "wrong"
 
@@ -17,7 +22,7 @@ def findings(url, **source):
         {"source": {"kind": "binlog", "url": url, **source}, "sink": {"url": "sqlite:///r.db"}, "spark": {"master": "local[2]"}},
         environment={},
     )
-    return list(examine_primary(config, config.source_settings(), SharedFacts(), patience_s=10))
+    return list(examine_primary(config, config.source_settings(), SharedFacts(), patience_s=10, is_whole=False))
 
 
 def problems(found):
@@ -64,3 +69,28 @@ def test_a_log_that_is_kept_for_hours_only_is_a_warning(primary):
         assert problems(findings(primary.url)) == []
     finally:
         primary.run(f"SET GLOBAL binlog_expire_logs_seconds = {kept}")
+
+
+def whole(primary, sink, **source):
+    """Return what is found of the primary beside a replica's own progress and tables."""
+    configured = {"kind": "binlog", "url": primary.url, "start": "now", **source}
+    config = load_config(None, {"name": NAME, "source": configured, "sink": {"url": sink}, "spark": {"master": "local[2]"}}, environment={})
+    shared = SharedFacts()
+    with open_sink(config.sink_settings()) as opened:
+        shared.set_progress(opened.overview().progress)
+    return {one.check: one for one in examine_primary(config, config.source_settings(), shared, patience_s=10)}
+
+
+def test_a_place_that_is_purged_and_foreign_keys_with_actions_are_told_before_a_run_meets_them(primary, sqlite_sink):
+    primary.run("CREATE DATABASE checked", "CREATE TABLE checked.parents (id INT PRIMARY KEY)")
+    BinlogReplica(sqlite_sink, BinlogSettings(url=primary.url, start="now")).catch_up()
+    assert "holds what the replica reads next" in whole(primary, sqlite_sink)["primary: position"].detail
+    key = "FOREIGN KEY (parent) REFERENCES parents (id) ON DELETE CASCADE"
+    primary.run(f"CREATE TABLE checked.children (id INT PRIMARY KEY, parent INT, {key})")
+    found = whole(primary, sqlite_sink)["primary: foreign keys"]
+    # MySQL writes what the actions do since 9.6.
+    assert (found.level is Severity.ERROR) == (primary.kind is Kind.MARIADB)
+    primary.purge()
+    gone = whole(primary, sqlite_sink)["primary: position"]
+    assert gone.level is Severity.ERROR
+    assert "purged" in gone.detail

@@ -28,7 +28,7 @@ def test_tables_of_a_sink_without_bookkeeping_are_checked_and_absent_ones_are_co
     source = {"bootstrap_servers": "127.0.0.1:1", "topics": ["cdc"]}
     config = load_config(None, {"source": source, "sink": {"url": f"sqlite:///{file}"}}, environment={})
     shared.set_tables(frozenset({TableName("shop", "a"), TableName("shop", "b")}))
-    assert "passes for 1 table; 1 other of the topics not there yet" in tables_line(config, shared).detail
+    assert "passes for 1 table; 1 other of upstream not there yet" in tables_line(config, shared).detail
     with closing(sqlite3.connect(file)) as connection:
         connection.execute('CREATE TRIGGER mine AFTER INSERT ON "shop.a" BEGIN DELETE FROM "shop.a"; END')
     assert tables_line(config, shared).level is Severity.ERROR
