@@ -32,6 +32,7 @@ LETTERS = {
     "gbk": "a日誠",
     "euckr": "a한갂",
     "ujis": "a日ｱ",
+    "eucjpms": "a日ｱ①",
     "cp850": "aéß░",
     "swe7": "aÄå",
     **dict.fromkeys(("utf16", "utf16le", "utf32"), "a日😀"),

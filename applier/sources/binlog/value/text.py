@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 from applier.sources.binlog.value.charset_table import UPPER_HALVES
+from applier.sources.binlog.value.eucjpms import decode_eucjpms
 
 TextsRead: TypeAlias = Callable[[Sequence[bytes]], Sequence[str]]
 
@@ -31,7 +32,6 @@ _WIDE: Final = {"ucs2": "utf-16-be", "utf16": "utf-16-be", "utf16le": "utf-16-le
 _MULTIPLE: Final = {
     "big5": "big5",
     "cp932": "cp932",
-    "eucjpms": "euc_jp",
     "euckr": "cp949",
     "gb18030": "gb18030",
     "gb2312": "gb2312",
@@ -42,7 +42,6 @@ _MULTIPLE: Final = {
 _UNCERTAIN: Final = {
     "big5": "\u02cd\u2574\uffe3",
     "cp932": "\x80\uf8f0-\uf8f3",
-    "eucjpms": "\xa2\xa3\xa6\xac\u2016\u2116\u2212\u301c",
     "gb18030": "\ue7c7",
     "sjis": "\\\\\uff3c",
     "ujis": "\uff3c",
@@ -62,6 +61,8 @@ def texts(charset: str) -> TextsRead:
         return _many(_table(charset))
     if charset in _WIDE:
         return _one_by_one(_WIDE[charset], None)
+    if charset == "eucjpms":
+        return lambda values: list(map(_eucjpms_or_bytes, values))
     if charset in _MULTIPLE:
         return _one_by_one(_MULTIPLE[charset], _uncertain(charset))
     raise ValueError("an unknown character set")
@@ -125,6 +126,13 @@ def _one_by_one(codec: str, uncertain: re.Pattern[str] | None) -> TextsRead:
         return found if is_same else _as_bytes(value)
 
     return lambda values: list(map(read_one, values))
+
+
+def _eucjpms_or_bytes(value: bytes) -> str:
+    try:
+        return decode_eucjpms(value)
+    except UnicodeError:
+        return _as_bytes(value)
 
 
 def _uncertain(charset: str) -> re.Pattern[str]:

@@ -15,6 +15,8 @@ from applier.sources.binlog.value.text import texts
         ("cp932", "①纊日".encode("cp932").replace(b"\xed\x40", b"\xfa\x5c"), "①纊日"),
         ("cp932", b"\xed\x40", "\udced@"),
         ("swe7", b"@a~", "Éaü"),
+        ("eucjpms", b"a\xad\xa1\xc6\xfc\x8e\xb1\xf5\xa1", "a①日ｱ\ue000"),
+        ("eucjpms", b"\xad\xf0", "\udcad\udcf0"),
         ("big5", b"\xa1\x5a", "\udca1Z"),
         ("utf16", b"\xd8\x3d\xde\x00", "😀"),
         ("utf16", b"\xd8\x3d", "\udcd8="),
