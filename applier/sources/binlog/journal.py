@@ -1,6 +1,6 @@
 """What the scan remembers of the log between what is applied and where it stands. Pure.
 
-Columns of numbers, 34 bytes for each group: at 200 bytes per transaction, a GiB of log holds five million of them.
+Columns of numbers, 34 bytes for each group and as much again while they grow: a million of them may be remembered.
 """
 
 from array import array
@@ -15,6 +15,9 @@ from applier.sources.binlog.gtid_set import Gtid, GtidSet
 
 CUT_BYTES: Final = 1 << 20
 """About how many bytes lie between two cuts: a range is at least as large, except at the live end."""
+
+LEAST_GROUP_BYTES: Final = 1 << 10
+"""As much a group counts at least for how far the scan is ahead: a GiB is not more than a million groups, which take 40 MB here."""
 
 
 class EndedGroup(NamedTuple):
@@ -105,10 +108,10 @@ class Journal:
         return self._open.offset
 
     def size_behind(self, place: int) -> int:
-        """Return about how many bytes lie behind a place."""
+        """Return about how many bytes lie behind a place; small groups count as ``LEAST_GROUP_BYTES``."""
         first = bisect_right(self._cuts, place, key=lambda cut: cut.offset)
         # By count: cuts are about equally far apart, and this is asked for every batch of events.
-        return (len(self._cuts) - first) * CUT_BYTES
+        return max((len(self._cuts) - first) * CUT_BYTES, (len(self._end) - bisect_right(self._end, place)) * LEAST_GROUP_BYTES)
 
     def cuts(self) -> tuple[Cut, ...]:
         """Return where ranges may end, the last boundary included."""

@@ -4,7 +4,7 @@ import pytest
 
 from applier.model.errors import NeedsOperator
 from applier.sources.binlog.gtid_set import MariadbGtidSet
-from applier.sources.binlog.journal import CUT_BYTES, Beginning, EndedGroup, Journal
+from applier.sources.binlog.journal import CUT_BYTES, LEAST_GROUP_BYTES, Beginning, EndedGroup, Journal
 from applier.sources.binlog.state import SourceState
 
 
@@ -56,6 +56,12 @@ def test_cuts_lie_about_a_mebibyte_apart_and_the_last_boundary_is_always_one():
     journal.forget(ends[1])
     assert [cut.offset for cut in journal.cuts()] == [ends[3], ends[4]]
     assert journal.size_behind(ends[1]) == CUT_BYTES
+
+
+def test_many_small_groups_count_more_than_their_bytes():
+    journal = journal_of(*range(200, 1_200, 10))
+    assert journal.size_behind(100) == 100 * LEAST_GROUP_BYTES
+    assert journal.size_behind(1_100) == 9 * LEAST_GROUP_BYTES
 
 
 def test_a_state_is_stored_as_text_and_read_again():
