@@ -103,6 +103,10 @@ def _attributes(cursor: Cursor, column: ColumnType) -> ColumnType:
             column = column.as_binary()
         elif charset := parse_charset(cursor):
             column = with_charset(column, charset)
+        elif cursor.accept("COMPRESSED"):
+            # MariaDB's: it says how values are stored.
+            if cursor.accept("="):
+                cursor.next()
         # BINARY chooses a collation here, ASCII and UNICODE a character set that is a part of UTF-8's.
         elif not cursor.accept_any("SIGNED", "BINARY", "ASCII", "UNICODE"):
             return column

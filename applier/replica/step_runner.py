@@ -84,7 +84,7 @@ class StepRunner:
                     sink.skip_ddl(fence, step.identity, ddl, after=after)
                 else:
                     before = self._before(step)
-                    sink.run_ddl(fence, step.identity, ddl, before=before, after=after)
+                    sink.run_ddl(fence, step.identity, self._run.components.source.resolved(ddl), before=before, after=after)
         except UnknownOutcome as error:
             # The intent may be written or not, the statement may run or not: a reload settles it from the ledger.
             return error

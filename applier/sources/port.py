@@ -226,10 +226,7 @@ class Source(Protocol):
         ...
 
     def resume(self, stored: StoredPlace) -> None:
-        """Take the place from which the replica reads: before the listing by which a run begins, and before the one after a reload.
-
-        NeedsOperator if the source does not have it any more.
-        """
+        """Take the place to read from, before the listing by which a run begins, or goes on after a reload. NeedsOperator: it is gone."""
         ...
 
     def state_at(self, ts: Ts) -> str | None:
@@ -249,6 +246,10 @@ class Source(Protocol):
     @property
     def upstream_tables(self) -> UpstreamTables | None:
         """What answers for upstream's own tables, where events do not show enough of them; None: events do, or nothing can be asked."""
+        ...
+
+    def resolved(self, ddl: DdlEvent) -> DdlEvent:
+        """Return a DDL with what only upstream can say of its session. Called before it runs. SourceError; NeedsOperator: it cannot run."""
         ...
 
     def listing(self) -> Listing:

@@ -11,6 +11,7 @@ from typing import Self
 
 from applier.demo.simulator.producer import LogRecord
 from applier.model.errors import SourceError
+from applier.model.events import DdlEvent
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.range_report import RangeId
@@ -117,6 +118,10 @@ class FakeSource:
     def upstream_tables(self) -> None:
         """Nothing: the flags of the wire show the keys."""
         return None
+
+    def resolved(self, ddl: DdlEvent) -> DdlEvent:
+        """Return it as it is: it has no session."""
+        return ddl
 
     def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:
         """Compare the time of the earliest record."""

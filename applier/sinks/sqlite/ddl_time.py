@@ -35,9 +35,9 @@ class DdlTime:
             moment = _EPOCH + timedelta(milliseconds=ddl.time_ms or 0)
         return cls(moment=moment, zone=zone, session_zone=str(session.get("time_zone", "")), keeps_fraction=bool(session))
 
-    def now(self, scale: int) -> str:
-        """Return CURRENT_TIMESTAMP of so many digits, as the wire writes it."""
-        moment = self.moment.astimezone(_zone(self.zone))
+    def now(self, scale: int, *, is_timestamp: bool) -> str:
+        """Return CURRENT_TIMESTAMP of so many digits, as the wire writes it: of a DATETIME the time that upstream's session saw."""
+        moment = self.moment.astimezone(_zone(self.zone if is_timestamp else self.session_zone or self.zone))
         fraction = f"{moment.microsecond if self.keeps_fraction else 0:06d}"[:scale]
         return f"{moment:%Y-%m-%d %H:%M:%S}" + (f".{fraction}" if scale else "")
 

@@ -166,6 +166,6 @@ def implicit_default(column: ColumnType) -> Stored:
 
 
 def _now(column: ColumnType, ddl_time: DdlTime) -> Stored:
-    text = ddl_time.now(column.scale)
+    text = ddl_time.now(column.scale, is_timestamp=column.family is TypeFamily.TIMESTAMP)
     # A DATE keeps the day in the wire's zone.
     return text[:10] if column.family is TypeFamily.DATE else text

@@ -58,4 +58,4 @@ def session_of(query: QueryEvent) -> tuple[tuple[str, str | int], ...]:
     modes = ",".join(name for bit, name in _MEANING.items() if session.sql_mode & bit)
     seconds = f"{query.time_s}.{session.microseconds:06d}"
     zone = session.time_zone
-    return (("sql_mode", modes), ("timestamp", seconds), *((("time_zone", zone),) if zone and zone != "SYSTEM" else ()))
+    return (("sql_mode", modes), ("timestamp", seconds), *((("time_zone", zone),) if zone else ()))

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Final, Self
 
 from applier.model.errors import NeedsOperator
+from applier.model.events import DdlEvent
 from applier.model.listing import Cut, Listing, PartitionExtent
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.sources.binlog.binlog_timeline import BinlogTimeline
@@ -21,6 +22,7 @@ from applier.sources.binlog.server import Server
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.start import start_place
 from applier.sources.binlog.state import SourceState
+from applier.sources.binlog.system_zone import in_known_zone
 from applier.sources.port import RangeReader, StartPoint, StoredPlace
 
 _NO_STATE: Final = "Create the replica again from a dump (README)"
@@ -64,6 +66,10 @@ class BinlogSource:
     def upstream_tables(self) -> UpstreamCatalogue:
         """Upstream's catalogue, under the sink's names."""
         return self._catalogue
+
+    def resolved(self, ddl: DdlEvent) -> DdlEvent:
+        """Return a DDL with an offset in place of upstream's SYSTEM zone."""
+        return in_known_zone(ddl, self._server)
 
     # --- the place of the replica ----------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 
 from applier.model.errors import SourceError
+from applier.model.events import DdlEvent
 from applier.model.listing import Listing
 from applier.model.position import NO_TS, Offset, Place, Stream, Ts
 from applier.model.timeline import Timeline
@@ -131,6 +132,10 @@ class KafkaSource:
     def upstream_tables(self) -> None:
         """Nothing: the flags of the wire show the keys."""
         return None
+
+    def resolved(self, ddl: DdlEvent) -> DdlEvent:
+        """Return it as it is: it has no session."""
+        return ddl
 
     def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:
         """Compare the time at which Kafka took the earliest record: events' own timestamps prove nothing (DESIGN.md 3)."""

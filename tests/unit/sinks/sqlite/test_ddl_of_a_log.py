@@ -25,6 +25,12 @@ def test_a_timestamps_literal_is_in_the_zone_of_upstreams_session(file: SqliteFi
     assert file.rows() == [(1, 2, "2020-01-01 21:34:05")]
 
 
+def test_the_current_time_of_a_datetime_is_that_of_upstreams_session(file: SqliteFile) -> None:
+    session = (*SESSION, ("time_zone", "+05:30"))
+    file.ddl("ALTER TABLE t ADD c TIMESTAMP NULL DEFAULT CURRENT_TIMESTAMP, ADD d DATETIME DEFAULT NOW()", session=session)
+    assert file.rows() == [(1, 2, "2020-09-13 12:26:40", "2020-09-13 17:56:40")]
+
+
 def test_a_statement_that_found_what_it_asks_about_changes_nothing(file: SqliteFile) -> None:
     file.ddl("CREATE TABLE IF NOT EXISTS t (other INT)", session=SESSION)
     file.ddl("ALTER TABLE t ADD COLUMN IF NOT EXISTS u INT", session=SESSION)
@@ -55,7 +61,7 @@ def test_values_that_only_upstream_knows_stop_the_applier(file: SqliteFile, quer
 
 
 def test_types_that_a_log_has_as_bytes_are_blobs_without_a_default(file: SqliteFile) -> None:
-    file.ddl("CREATE TABLE u (id UUID PRIMARY KEY, a INET6 DEFAULT NULL, p POINT)", table="u", session=SESSION)
-    assert [kind for _, kind, *_ in file.columns("shop.u")] == ["BLOB"] * 3
+    file.ddl("CREATE TABLE u (id UUID PRIMARY KEY, a INET6 DEFAULT NULL, p POINT, c BLOB COMPRESSED=zlib)", table="u", session=SESSION)
+    assert [kind for _, kind, *_ in file.columns("shop.u")] == ["BLOB"] * 4
     with pytest.raises(NeedsOperator, match="INET4"):
         file.ddl("ALTER TABLE u ADD b INET4 DEFAULT '1.2.3.4'", table="u", session=SESSION)
