@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from applier import __version__
+from applier.model.position import Offset, Ts
 from applier.model.timeline import Timeline, iso_at
+from applier.sources.binlog.stored_timeline import read_state
 from applier.telemetry.run_state import RunState, StreamView, lag_s
 from applier.telemetry.stall import Stall
 
@@ -27,6 +29,7 @@ def run_document(state: RunState, *, unix_s: float, is_alive: bool) -> dict[str,
         "checkpoint_ts": state.checkpoint_ts,
         "checkpoint_time": iso_at(state.checkpoint_ts, timeline),
         "checkpoint": timeline.text(state.checkpoint_ts),
+        "gtid_set": _gtid_set(state),
         "watermark": state.watermark,
         "watermark_time": iso_at(state.watermark, timeline),
         "lag_s": rounded(state.lag_s(unix_s)),
@@ -81,12 +84,26 @@ def _stall(stall: Stall | None) -> dict[str, Any] | None:
     return {"stream": str(stall.stream), "resolved_ts": stall.resolved_ts, "silent_s": rounded(stall.silent_s)}
 
 
+def _gtid_set(state: RunState) -> str | None:
+    """Return the transactions that are applied, where the source has such a set."""
+    stored = read_state(state.source_state)
+    return stored.gtid_set or None if stored is not None else None
+
+
+def _position(offset: Offset, timeline: Timeline) -> str | None:
+    """Return an offset as a place in a binlog; None: it is a number of Kafka."""
+    text = timeline.text(Ts(offset))
+    return None if text == str(offset) else text
+
+
 def _stream(stream: StreamView, unix_s: float, timeline: Timeline) -> dict[str, Any]:
     status = stream.status
     return {
         "next_offset": status.next_offset,
         "read_offset": status.read_offset,
         "end_offset": status.end_offset,
+        "position": _position(status.next_offset, timeline),
+        "end_position": _position(status.end_offset, timeline),
         "resolved_ts": status.resolved_ts,
         "resolved_time": iso_at(status.resolved_ts, timeline),
         "lag_s": rounded(lag_s(status.resolved_ts, unix_s, timeline)),

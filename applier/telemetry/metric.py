@@ -83,6 +83,14 @@ def _seconds(ts: Ts, timeline: Timeline) -> float | None:
     return None if time_ms is None else time_ms / 1000
 
 
+def _log_place(state: RunState) -> tuple[float | None, float | None]:
+    """Return file number and position of the checkpoint in a binlog."""
+    name, colon, position = state.timeline.text(state.checkpoint_ts).rpartition(":")
+    if not colon or not state.checkpoint_ts:
+        return None, None
+    return float(name.rpartition(".")[2]), float(position)
+
+
 GAUGES: Final = (
     Described(
         "applier_info",
@@ -111,6 +119,18 @@ GAUGES: Final = (
         "checkpoint_ts as Unix time: every upstream transaction up to it is durable in the sink",
         (),
         _one(lambda state, _: _seconds(state.checkpoint_ts, state.timeline)),
+    ),
+    Described(
+        "applier_checkpoint_log_file",
+        "number of the binlog file that the checkpoint lies in; only where a binlog is followed",
+        (),
+        _one(lambda state, _: _log_place(state)[0]),
+    ),
+    Described(
+        "applier_checkpoint_log_position",
+        "position of the checkpoint in that file, in bytes",
+        (),
+        _one(lambda state, _: _log_place(state)[1]),
     ),
     Described(
         "applier_watermark_timestamp_seconds",

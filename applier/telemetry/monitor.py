@@ -180,6 +180,7 @@ class Monitor:
             is_ready=self._collector.is_ready,
             epoch=replica.progress.fence.epoch,
             checkpoint_ts=replica.progress.checkpoint_ts,
+            source_state=replica.progress.source_state,
             watermark=replica.coordinator.watermark,
             counts=counts,
             # What is written meanwhile is read too, and nothing is read that is not there.

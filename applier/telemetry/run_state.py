@@ -99,6 +99,8 @@ class RunState:
     watermark: Ts = NO_TS
     timeline: Timeline = DIGITS
     """What these timestamps mean."""
+    source_state: str | None = None
+    """What the source has said of the checkpoint (``Source.state_at``)."""
     counts: Counts = Counts()
     records_total: int = 0
     """Records up to the end offsets that were known at the start; 0 while that is not known."""

@@ -129,10 +129,16 @@ function showIcon(level) {
   icon.href = `data:image/svg+xml,${encodeURIComponent(svg)}`;
 }
 
+// Of a binlog the place too: it is what commands take.
+function checkpointText(status, seen) {
+  const place = status.checkpoint && status.checkpoint.includes(":") ? ` at ${status.checkpoint}` : "";
+  return status.checkpoint_time ? `checkpoint ${moment(status.checkpoint_time, seen.now)}${place}` : place ? `checkpoint${place}` : "no checkpoint yet";
+}
+
 function showTiles(status, seen) {
   const held = status.quarantined;
   const tiles = [
-    ["Lag", duration(status.lag_s), status.checkpoint_time ? `checkpoint ${moment(status.checkpoint_time, seen.now)}` : "no checkpoint yet", status.lag_s > 300 ? "warn" : ""],
+    ["Lag", duration(status.lag_s), checkpointText(status, seen), status.lag_s > 300 ? "warn" : ""],
     ["Rows per second", rate(seen.rowsPerS), `${count(status.rows)} since the start`, ""],
     ["Transactions", count(status.transactions), `${several(status.ddls, "DDL")} since the start`, ""],
     ["Now", status.phase, status.phase_since ? `for ${duration(secondsSince(status.phase_since, seen.now))}` : "", ""],

@@ -89,7 +89,9 @@ function streamRow(stream, status, now, at) {
   reach.style.setProperty("--at", at(stream.lag_s));
   write(lag, stream.lag_s === null ? "not resolved" : duration(stream.lag_s));
   write(time, stream.resolved_time ? moment(stream.resolved_time, now) : "");
-  write(left, stream.end_offset === null ? "" : count(Math.max(0, stream.end_offset - (stream.next_offset ?? 0))));
+  if (status.gtid_set) name.title = `GTID set ${status.gtid_set}`;
+  // Numbers of a binlog's places count nothing.
+  write(left, stream.end_position ? `${stream.position} of ${stream.end_position}` : stream.end_offset === null ? "" : count(Math.max(0, stream.end_offset - (stream.next_offset ?? 0))));
   return row;
 }
 

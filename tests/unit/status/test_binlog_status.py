@@ -11,9 +11,14 @@ from applier.sinks.progress import Fence, Progress
 from applier.sources.binlog.log_view import LogStatus, bytes_between
 from applier.sources.binlog.position import STREAM, BinlogPosition
 from applier.sources.binlog.server import LogFile
+from applier.sources.binlog.state import SourceState
 from applier.sources.binlog.stored_timeline import StoredTimeline, read_state
+from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.status.replica_status import Findings, as_object, build_status
+from applier.status.run_document import run_document
 from applier.status.source_view import SourceAnswer
+from applier.telemetry.metric import GAUGES
+from applier.telemetry.run_state import RunState
 
 NOON_MS = 1_700_000_000_000
 NOW_S = NOON_MS / 1000 + 75
@@ -72,3 +77,23 @@ def test_a_state_of_a_newer_program_is_not_shown():
     assert read_state('{"version": 99}') is None
     assert StoredTimeline.of(read_state(None)).text(Ts(PLACE.number)) == "binlog.000042:1000"
     assert StoredTimeline().time_ms(Ts(PLACE.number)) is None
+
+
+def test_a_run_tells_the_place_and_the_gtid_set_of_a_binlog_to_status_page_and_metrics():
+    stored = SourceState(is_mariadb=True, server="1", generation=0, base_name="mariadb-bin", place=PLACE.number, gtid_set="0-1-7")
+    state = RunState(
+        replica="r",
+        started_at_s=NOW_S,
+        began_s=0.0,
+        progress_s=0.0,
+        checkpoint_ts=Ts(PLACE.number),
+        timeline=TIMELINE,
+        source_state=stored.text(),
+    )
+    found = run_document(state, unix_s=NOW_S, is_alive=True)
+    assert (found["checkpoint"], found["gtid_set"], found["lag_s"]) == ("mariadb-bin.000042:1000", "0-1-7", 75.0)
+    shown = {one.name: list(one.samples(state, NOW_S)) for one in GAUGES if one.name.startswith("applier_checkpoint_log")}
+    assert shown == {"applier_checkpoint_log_file": [((), 42.0)], "applier_checkpoint_log_position": [((), 1000.0)]}
+    of_topics = replace(state, timeline=TSO_TIMELINE, source_state=None)
+    assert run_document(of_topics, unix_s=NOW_S, is_alive=True)["gtid_set"] is None
+    assert not any(list(one.samples(of_topics, NOW_S)) for one in GAUGES if one.name.startswith("applier_checkpoint_log"))
