@@ -1,7 +1,7 @@
 """Ranges of real binlogs: wherever ranges and connections are cut, they give the rows of the server's tables."""
 
 import random
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import pairwise
 
 import pytest
@@ -132,18 +132,30 @@ def tables_of(primary):
     return {name: {id_: (a, v) for id_, a, v in found} for name, found in rows.items()}
 
 
-@pytest.fixture(params=[False, True], ids=["plain", "compressed"])
+@pytest.fixture(params=["plain", "compressed", "without checksums"])
 def worked(primary, request):
     """A primary after the work, and where the work begins."""
-    if request.param and primary.kind is Kind.MARIADB:
-        primary.run("SET GLOBAL log_bin_compress = ON")
     start = primary.place()
-    try:
-        work(primary, compressed=request.param)
-    finally:
-        if request.param and primary.kind is Kind.MARIADB:
-            primary.run("SET GLOBAL log_bin_compress = OFF")
+    with set_to(primary, request.param):
+        work(primary, compressed=request.param == "compressed")
     return primary, start
+
+
+@contextmanager
+def set_to(primary, form):
+    """Let the server write this form. To change the checksums begins a file."""
+    if form == "without checksums":
+        name, value, usual = "binlog_checksum", "NONE", "CRC32"
+    elif form == "compressed" and primary.kind is Kind.MARIADB:
+        name, value, usual = "log_bin_compress", "ON", "OFF"
+    else:
+        yield
+        return
+    primary.run(f"SET GLOBAL {name} = {value}")
+    try:
+        yield
+    finally:
+        primary.run(f"SET GLOBAL {name} = {usual}")
 
 
 def test_ranges_give_the_rows_wherever_the_log_is_cut(worked):
