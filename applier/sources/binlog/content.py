@@ -17,7 +17,6 @@ from applier.sources.port import Record
 
 MEMORY_BYTES: Final = 16 << 20
 """What a group may take in memory."""
-_PLAIN: Final = frozenset({kinds.EXECUTE_LOAD_QUERY, kinds.INCIDENT})
 _CONTROL: Final = frozenset({b"BEGIN", b"COMMIT", b"ROLLBACK", b"XA", b"SAVEPOINT", b"RELEASE"})
 _LONGEST_CONTROL: Final = 400
 """No statement of control is longer: a name has 64 characters, an xid 270 bytes."""
@@ -51,7 +50,9 @@ class GroupContent:
             self._rows_events += 1
         elif kind == kinds.TABLE_MAP:
             self._tables.add(data[_TABLE_ID])
-        elif kind not in _PLAIN:
+        elif kind == kinds.EXECUTE_LOAD_QUERY:
+            data = _as_query(data)
+        elif kind != kinds.INCIDENT:
             self._add_other(event)
             return
         self._keep(data)
@@ -173,6 +174,13 @@ def _divided(events: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
         size += len(data)
     if part:
         yield first, b"".join(part)
+
+
+def _as_query(data: bytes) -> bytes:
+    """Return LOAD DATA that is in the log as a statement as other statements are: without the places of the file's name."""
+    head, rest = data[: HEADER_BYTES + 13], data[HEADER_BYTES + 26 :]
+    size = (len(head) + len(rest)).to_bytes(4, "little")
+    return b"".join((head[:4], bytes((kinds.QUERY,)), head[5:9], size, head[13:], rest))
 
 
 def _name(words: Sequence[bytes]) -> bytes:

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Any, Final, TypeAlias
 
-from applier.model.errors import ApplierError, ProtocolError
+from applier.model.errors import ApplierError, NeedsOperator, ProtocolError
 from applier.model.position import Place
-from applier.sources.binlog.event import HEADER_BYTES, TABLE_MAP
+from applier.sources.binlog.event import HEADER_BYTES, INCIDENT, PARTIAL_UPDATE_ROWS, TABLE_MAP
 from applier.sources.binlog.part import ROWS_PER_EVENT, PartHead
 from applier.sources.binlog.rows_event import OPERATIONS, MappedTable
 
@@ -31,6 +31,14 @@ BY_GTID: Final = (
 BY_POSITION: Final = (
     "Look at the transaction: `applier inspect --position …`. If the replica can do without it, skip it: `applier skip --position …`. "
     "Report it with the server's version"
+)
+
+PARTIAL_REMEDY: Final = (
+    "Run on the primary: SET GLOBAL binlog_row_value_options = ''. Rows written so before cannot be read: create the replica from a dump"
+)
+INCIDENT_REMEDY: Final = (
+    "Create the replica again from a dump that was made after this. Or correct the sink's rows by hand, and skip the event: "
+    "`applier skip --position …`"
 )
 
 
@@ -67,6 +75,16 @@ def table_of(table: MappedTable | ApplierError | None) -> MappedTable:
     if table is not None:
         raise table
     raise ProtocolError.at(None, "table_map", "a rows event has no table map before it")
+
+
+def refusal_of(kind: int) -> ApplierError:
+    """Return the error for an event of a type that is neither rows nor a statement."""
+    if kind == PARTIAL_UPDATE_ROWS:
+        return NeedsOperator("upstream writes changes of JSON values in parts, which the applier does not read", remedy=PARTIAL_REMEDY)
+    if kind == INCIDENT:
+        message = "the primary says that changes are missing in its binlog (an incident event)"
+        return ProtocolError.at(None, "incident", message, remedy=INCIDENT_REMEDY)
+    return ProtocolError.at(None, "event_type", "an event of this type is not known among rows", event_type=kind)
 
 
 def located(error: ApplierError, place: Place, head: PartHead | None, event: PartEvent | None) -> ApplierError:

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from itertools import repeat
 from typing import Any, Final
 
-from applier.model.errors import ApplierError, NeedsOperator, ProtocolError
+from applier.model.errors import ApplierError, ProtocolError
 from applier.model.events import MARKER_IMAGE, DdlEvent, LeftOutTable, PlacedRow, ResolvedEvent, RowKind, Shape, SkippedStatement, TableName
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD
 from applier.selection import EVERYTHING, TableSelection
-from applier.sources.binlog.event import HEADER_BYTES, PARTIAL_UPDATE_ROWS, QUERY
+from applier.sources.binlog.event import HEADER_BYTES, QUERY
 from applier.sources.binlog.image_code import table_code
 from applier.sources.binlog.part import PartHead, PartKind, decode_head
-from applier.sources.binlog.part_event import PartEvent, events_of, located, table_of
+from applier.sources.binlog.part_event import PartEvent, events_of, located, refusal_of, table_of
 from applier.sources.binlog.query import events_of_query
 from applier.sources.binlog.rows_event import OPERATIONS, EventRows, MappedTable
 from applier.sources.port import EventHead, Placed, PlacedEvent, PlacedRows, Record, Unplaced
@@ -25,10 +25,6 @@ RUN_ROWS: Final = 512
 
 _PLAIN_BEGIN: Final = b"\0BEGIN"
 """Of the QUERY event that begins most transactions: it is not looked at."""
-
-PARTIAL_REMEDY: Final = (
-    "Run on the primary: SET GLOBAL binlog_row_value_options = ''. Rows written so before cannot be read: create the replica from a dump"
-)
 
 
 class _Run:
@@ -134,9 +130,7 @@ class BinlogPlacer:
     def _other(self, kind: int, event: bytes, head: PartHead) -> Sequence[DdlEvent | SkippedStatement]:
         if kind == QUERY:
             return () if event.endswith(_PLAIN_BEGIN) else events_of_query(event, head, self._selection)
-        if kind == PARTIAL_UPDATE_ROWS:
-            raise NeedsOperator("upstream writes changes of JSON values in parts, which the applier does not read", remedy=PARTIAL_REMEDY)
-        raise ProtocolError.at(None, "event_type", "an event of this type is not known among rows", event_type=kind)
+        raise refusal_of(kind)
 
     def place_each(self, offset: int, key: bytes | None, value: bytes | None) -> list[tuple[int, Placed | Unplaced]]:
         """Return the events of one record, each with its index. Of a rows event that cannot be read, no row is placed.

@@ -10,7 +10,7 @@ from applier.sources.binlog.event import HEADER_BYTES, QUERY
 from applier.sources.binlog.image_code import table_code
 from applier.sources.binlog.image_codec import image_decoder
 from applier.sources.binlog.part import PartHead, PartKind, decode_head
-from applier.sources.binlog.part_event import PartEvent, events_of, located, table_of
+from applier.sources.binlog.part_event import PartEvent, events_of, located, refusal_of, table_of
 from applier.sources.binlog.query import events_of_query
 from applier.sources.binlog.rows_event import OPERATIONS, MappedTable
 from applier.sources.port import Record
@@ -40,8 +40,9 @@ def _events(head: PartHead, value: bytes, event: PartEvent) -> Iterator[Event]:
     kind, begin, end, _, table = event
     if kind == QUERY:
         yield from (found for found in events_of_query(value[begin:end], head) if isinstance(found, DdlEvent))
-    if kind not in OPERATIONS:
         return
+    if kind not in OPERATIONS:
+        raise refusal_of(kind)
     operation = OPERATIONS[kind]
     found = table_of(table)
     for shape, image, new_shape, new_image in found.images(value, begin + HEADER_BYTES, end, kind):

@@ -3,14 +3,17 @@ import struct
 
 import pytest
 
-from applier.model.errors import SourceError
+from applier.model.errors import ProtocolError, SourceError
+from applier.model.position import Place
 from applier.model.range_report import RangeId
 from applier.sources.binlog import content, event_stream, range_reading, reader
 from applier.sources.binlog import event as kinds
-from applier.sources.binlog.part import PartKind, decode_head
+from applier.sources.binlog.decoder import BINLOG
+from applier.sources.binlog.part import PartKind, decode_head, encode_head
 from applier.sources.binlog.position import STREAM
 from applier.sources.binlog.reader import BinlogRangeReader
 from applier.sources.binlog.settings import BinlogSettings
+from applier.sources.port import Record
 from tests.builders.binlog import BASE, BinlogBytes, LogInMemory
 
 XID = "X'7831',X'62',3"
@@ -199,6 +202,24 @@ def test_an_incident_is_given_as_a_statement(log, serve):
     serve(log)
     incident, _ = read([(start, log.place)])
     assert (incident[1], incident[3][4]) == (PartKind.QUERY, kinds.INCIDENT)
+    with pytest.raises(ProtocolError, match="changes are missing"):
+        BINLOG.events(record_of(incident), Place(STREAM, start))
+
+
+def record_of(found):
+    offset, _, head, value = found
+    return Record(offset, encode_head(head), value)
+
+
+def test_load_data_as_a_statement_is_refused_as_other_statements_are(log, serve):
+    start = log.place
+    places_of_the_name = bytes(13)
+    sql = b"s\0LOAD DATA LOCAL INFILE '/tmp/x' INTO TABLE `t` FIELDS TERMINATED BY ','"
+    begun(log, 1).add(kinds.EXECUTE_LOAD_QUERY, struct.pack("<IIBHH", 1, 0, 1, 0, 0) + places_of_the_name + sql).add(kinds.XID, bytes(8))
+    serve(log)
+    found, _ = read([(start, log.place)])
+    with pytest.raises(ProtocolError, match="is in the binlog as a statement"):
+        BINLOG.events(record_of(found), Place(STREAM, start))
 
 
 def prepared_and_committed(log):
