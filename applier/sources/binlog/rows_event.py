@@ -32,8 +32,8 @@ _OF_SEQUENCE: Final = frozenset(
 )
 """The columns of the table that MariaDB keeps a SEQUENCE in: its values come with the rows that have them."""
 WHOLE_REMEDY: Final = (
-    "Run on the primary, before keys are changed: SET GLOBAL binlog_row_image = FULL. Copy the rows of this transaction by hand, and skip "
-    "it: `applier skip --position …`"
+    "Run on the primary: SET GLOBAL binlog_row_image = FULL, also in its configuration. Copy the rows of this transaction by hand, and "
+    "skip it: `applier skip --position …`"
 )
 _OLD_TIMES: Final = frozenset({7, 11, 12})
 """TIMESTAMP, TIME and DATETIME of MariaDB under mysql56_temporal_format = OFF. With a fraction, nothing says how long they are."""
@@ -192,6 +192,8 @@ class MappedTable:
             raise ValueError("the last row is too short")
         count = len(keys)
         kind = _DELETE if OPERATIONS[rows.kind] is DELETE else _UPSERT
+        if not self.code.key:
+            self._check_whole(rows.shape)
         return EventRows([rows.shape] * count, [kind] * count, range(count), self._keys(rows.old, keys), images)
 
     def _keys(self, code: ImageCode, values: Sequence[tuple[object, ...]]) -> list[bytes]:
@@ -234,10 +236,10 @@ class MappedTable:
         return found
 
     def _check_whole(self, shape: Shape) -> None:
-        """Refuse the row of a new key that lacks columns: they are those of the old key's row, which may be anywhere."""
+        """Refuse a row that lacks columns where nothing has them: under a new key, or without one."""
         if len(shape.columns) != len(self.code.columns):
-            message = "an update changes the key of a row, and the binlog does not have all columns of the row"
-            error = ProtocolError.at(None, "partial_key", message)
+            what = "an update changes the key of a row" if self.code.key else "the table has no key"
+            error = ProtocolError.at(None, "partial_key", f"{what}, and the binlog does not have all columns of the row")
             error.remedy = WHOLE_REMEDY
             raise error
 

@@ -200,3 +200,10 @@ def test_an_old_type_of_time_with_a_fraction_says_what_to_alter():
     with pytest.raises(ProtocolError, match="old types of time") as raised:
         placed(record_of(named("mariadb", "key"), event(19, table) + event(30, row)))
     assert "mysql56_temporal_format = ON" in raised.value.remedy
+
+
+def test_a_row_without_key_and_some_columns_is_refused():
+    table = bytes(8) + b"\x01s\0\x01t\0\x02\x03\x03\0\x03" + b"\x01\x01\x00" + b"\x04\x04\x01a\x01b"
+    row = bytes(8) + b"\x02\0" + b"\x02\x01" + b"\0\x07\0\0\0"
+    with pytest.raises(ProtocolError, match="has no key, and the binlog does not have all columns"):
+        placed(record_of(named("mysql", "key"), event(19, table) + event(30, row)))
