@@ -13,6 +13,7 @@ from applier.config.value import parse_url, refuse
 from applier.mysql_client.tls import Tls, TlsMode
 from applier.sinks.address import MYSQL
 from applier.sources.binlog.settings import BinlogSettings
+from applier.upstream.settings import UpstreamSettings
 
 URL_FORM: Final = "Write mysql+pymysql://applier@primary:3306/"
 SERVER_IDS: Final = "430000000-430000063"
@@ -109,15 +110,22 @@ class BinlogSourceConfig(SelectedSource):
         """The URL with its password masked."""
         return parse_url(self.url.get_secret_value()).render_as_string(hide_password=True)
 
-    def settings(self, name: str) -> BinlogSettings:
-        """Return the settings for the replica ``name``. Their ``repr`` hides the password."""
+    def _full_url(self) -> str:
         url = parse_url(self.url.get_secret_value())
         password = self.password_file if self.password is None else self.password
         if password is not None:
             url = url.set(password=password.get_secret_value())
+        return url.render_as_string(hide_password=False)
+
+    def upstream_settings(self) -> UpstreamSettings:
+        """Return the primary: the sink is compared with it."""
+        return UpstreamSettings(url=self._full_url(), tls=self._tls())
+
+    def settings(self, name: str) -> BinlogSettings:
+        """Return the settings for the replica ``name``. Their ``repr`` hides the password."""
         first, _, last = self.server_ids.partition("-")
         return BinlogSettings(
-            url=url.render_as_string(hide_password=False),
+            url=self._full_url(),
             tls=self._tls(),
             server_ids=(int(first), int(last)),
             start=self.start,

@@ -45,7 +45,7 @@ class SelectedSource(Section):
         return None
 
     def upstream_settings(self) -> UpstreamSettings | None:
-        """Return where rows are looked up that the stream does not hold; None: nowhere."""
+        """Return where upstream's own rows are; None: it is not said."""
         return None
 
     def time_zone_warning(self) -> dict[str, Any] | None:

@@ -100,3 +100,15 @@ def test_a_row_that_the_sink_has_refused_is_applied_later_unless_a_later_transac
     assert "applied" in skipping.command("quarantine retry", *places[0])
     assert "a later event has changed the same row" in skipping.command("quarantine retry", *places[1], code=6)
     assert skipping.rows("refused.t") == [1, 2, 3]
+
+
+def test_the_sink_is_compared_with_the_primary(skipping):
+    skipping.primary.run(
+        "CREATE DATABASE compared", "CREATE TABLE compared.t (id INT PRIMARY KEY, n INT)", "INSERT INTO compared.t VALUES (1, 1)"
+    )
+    skipping.replica.catch_up()
+    tables = ["--tables", "compared.*", "--json"]
+    assert json.loads(skipping.command("verify", *tables).splitlines()[-1])
+    with sqlite3.connect(skipping.file) as connection:
+        connection.execute('UPDATE "compared.t" SET n = 2')
+    skipping.command("verify", *tables, code=6)

@@ -46,7 +46,8 @@ def test_all_keys_of_a_binlog_reach_its_settings_and_the_password_is_never_shown
     assert settings.url == f"mysql+pymysql://applier:{SECRET}@primary:3306/"
     assert (settings.server_ids, settings.start, settings.tls) == ((7, 9), "dump:/backup/dump.sql", Tls(mode=TlsMode.REQUIRED))
     assert (config.source.stall_after_s, config.source.selection().is_everything) == (5, False)
-    assert SECRET not in f"{config!r}{settings!r}{config.source.address}"
+    assert config.source.upstream_settings().url == settings.url
+    assert SECRET not in f"{config!r}{settings!r}{config.source.address}{config.source.upstream_settings()!r}"
 
 
 def test_the_environment_sets_the_keys_of_a_binlog():
