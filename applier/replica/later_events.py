@@ -57,10 +57,16 @@ def refuse_later_events(
     ranges = _applied_since(place, positions) if source.decoder.keeps_order else _written_since(source, place, rows)
     search = _NewerRowSearch(place, rows, keeps_order=source.decoder.keeps_order)
     placers = {range_id.stream: source.decoder.placer(range_id.stream) for range_id in ranges}
+    is_there = not source.decoder.keeps_order
     for range_id, records in read_whole(source.reader, ranges):
         place_each = placers[range_id.stream].place_each
         for offset, key, value in records:
+            is_there |= (range_id.stream, offset) == place[:2]
             search.look(range_id.stream, offset, place_each(offset, key, value))
+    if not is_there:
+        # The log of a server before: what was applied since is not in this one, or at other places.
+        message = "the log that held the event is not followed any more: the applier cannot check for later events"
+        raise NeedsOperator(message, remedy=by_hand_remedy(place), place=place)
 
 
 def _applied_since(place: EventPlace, positions: Mapping[Stream, StreamPosition]) -> list[RangeId]:
