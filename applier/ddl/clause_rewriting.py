@@ -22,6 +22,7 @@ from applier.ddl.tree import (
     Element,
     ElementKind,
     IndexStatement,
+    RenameTablesStatement,
     SchemaStatement,
     Span,
     Tree,
@@ -77,6 +78,8 @@ class _Definition:
                 yield from self._alter_table(node)
             case IndexStatement() as node:
                 yield from self._index(node)
+            case RenameTablesStatement(condition=condition):
+                yield from self._listed([(0, len(self._tree.tokens) - 1)], self._condition(condition))
             case SchemaStatement(verb="CREATE" | "ALTER", options=options):
                 yield from self._listed([options], self._reader.marks(ClausePlace.SCHEMA, *options))
             case _:

@@ -79,7 +79,7 @@ class _Names:
                 return DdlStatement(kind=kind, drops=tuple(map(self._table, node.tables)), if_exists=node.if_exists)
             case RenameTablesStatement():
                 pairs = tuple((self._table(old), self._table(new, is_new_name=True)) for old, new in node.pairs)
-                return DdlStatement(kind=DdlKind.RENAME_TABLE, renames=pairs)
+                return DdlStatement(kind=DdlKind.RENAME_TABLE, renames=pairs, if_exists=node.condition is not None)
             case TruncateTableStatement():
                 return DdlStatement(kind=DdlKind.TRUNCATE_TABLE, needs=(self._table(node.table),))
 

@@ -220,13 +220,14 @@ def _alter(cursor: Cursor) -> Node:
 def _rename(cursor: Cursor) -> RenameTablesStatement:
     if not cursor.accept_any("TABLE", "TABLES"):
         raise cursor.unexpected("TABLE")
+    condition = read_condition(cursor)
     pairs = list[tuple[NamePlace, NamePlace]]()
     while not pairs or cursor.accept(","):
         old = read_table_name(cursor)
         cursor.expect("TO")
         pairs.append((old, read_table_name(cursor)))
     cursor.finish()
-    return RenameTablesStatement(pairs=tuple(pairs))
+    return RenameTablesStatement(pairs=tuple(pairs), condition=condition)
 
 
 def _truncate(cursor: Cursor) -> TruncateTableStatement:

@@ -175,6 +175,7 @@ class RenameTablesStatement:
     """RENAME TABLE: pairs of an old and a new name, carried out in this order."""
 
     pairs: tuple[tuple[NamePlace, NamePlace], ...]
+    condition: Span | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,7 +115,9 @@ class SchemaChange:
                 self._drop_tables(node)
             case RenameTablesStatement():
                 for old, new in node.pairs:
-                    self._rename_table(self._name(old), self._name(new))
+                    is_optional = self._is_of_log and node.condition is not None
+                    if not is_optional or self._find(self._name(old)) is not None:
+                        self._rename_table(self._name(old), self._name(new))
             case TruncateTableStatement():
                 entry = self._existing(self._name(node.table))
                 self._execute("DELETE FROM {table}", table=quote(entry.stored))

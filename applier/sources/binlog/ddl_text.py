@@ -44,7 +44,7 @@ class SessionDefaults:
 def without_session_words(text: str) -> str:
     """Return the statement without words that are about how it ran, so that it can be parsed; ALTER VIEW becomes CREATE OR REPLACE VIEW.
 
-    How long it waited for locks (``WAIT n``), ``ONLINE``, IF EXISTS of a RENAME (it has renamed something), and that its rows follow
+    How long it waited for locks (``WAIT n``), ``ONLINE``, and that its rows follow
     (``START TRANSACTION``, MySQL's CREATE TABLE … SELECT). DdlSyntaxError.
     """
     tokens = Cursor(text).tokens
@@ -63,8 +63,6 @@ def _prefix(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
     words = [token.keyword for token in tokens]
     if words[:2] == ["ALTER", "ONLINE"]:
         yield Edit(tokens[1].start, tokens[1].end, "")
-    elif words[:3] == ["RENAME", "TABLE", "IF"] or words[:3] == ["RENAME", "TABLES", "IF"]:
-        yield Edit(tokens[2].start, tokens[3].end, "")
     elif words[:1] == ["ALTER"] and set(words[1:2]) & _VIEW_HEADS:
         yield Edit(tokens[0].start, tokens[0].end, "CREATE OR REPLACE")
     elif words[:2] == ["CREATE", "TABLE"] and "TRANSACTION" in words:

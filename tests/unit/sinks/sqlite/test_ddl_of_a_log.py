@@ -35,6 +35,7 @@ def test_a_statement_that_found_what_it_asks_about_changes_nothing(file: SqliteF
     file.ddl("CREATE TABLE IF NOT EXISTS t (other INT)", session=SESSION)
     file.ddl("ALTER TABLE t ADD COLUMN IF NOT EXISTS u INT", session=SESSION)
     file.ddl("ALTER TABLE IF EXISTS nothing ADD COLUMN u INT", session=SESSION)
+    file.ddl("RENAME TABLE IF EXISTS nothing TO something", session=SESSION)
     assert file.rows() == [(1, 2)]
 
 
