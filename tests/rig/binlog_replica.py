@@ -64,9 +64,10 @@ class BinlogReplica:
         finally:
             shutdown.request()
             thread.join(JOIN_S)
+            # Before what the block has raised, which may be its consequence.
+            if errors:
+                raise errors[0]
         assert not thread.is_alive(), "the daemon does not end"
-        if errors:
-            raise errors[0]
 
     def progress(self):
         """Return what the sink has of the replica."""
