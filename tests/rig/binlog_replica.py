@@ -16,10 +16,11 @@ from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.factory import binlog_decoder, open_source
 from applier.telemetry.observer import Observer, SilentObserver
 from tests.rig.local_replica import Replica
-from tests.rig.upstream import NAME
+from tests.rig.upstream import NAME, fence_of
 
 LIMITS = Policy(segment_rows=400, range_records=5_000, plan_bytes=4_000_000, merge_ranges=8)
 JOIN_S = 60
+POLL_S = 0.05
 
 
 @dataclass
@@ -45,8 +46,8 @@ class BinlogReplica:
 
     @contextmanager
     def following(self, retry_for_s: float = 60.0) -> Iterator[Event]:
-        """Run the daemon for the block; raise what ended it. The event is set when it has ended."""
-        shutdown, ended, errors = Shutdown(), Event(), []
+        """Run the daemon for the block, which begins when the replica is owned; raise what ended it. The event is set when it has ended."""
+        shutdown, ended, errors, epoch = Shutdown(), Event(), [], fence_of(self.url)[0]
 
         def follow() -> None:
             try:
@@ -60,6 +61,9 @@ class BinlogReplica:
         thread = Thread(target=follow, name="follow", daemon=True)
         thread.start()
         try:
+            # What happens before is for the command to retry, which this is not.
+            while fence_of(self.url)[0] == epoch and not ended.wait(POLL_S):
+                pass
             yield ended
         finally:
             shutdown.request()
