@@ -132,11 +132,11 @@ class _Dump:
     def __init__(self, data, lost_after):
         self._data, self._is_lost = data if lost_after is None else data[:lost_after], lost_after is not None
 
-    def receive(self, room, timeout_s):
+    def receive(self, room, timeout_s, at):
         size = min(len(room), len(self._data), 1000)
         if not size:
             if self._is_lost:
-                raise ended("the connection was lost", "here")
+                raise ended("the connection was lost", at)
             time.sleep(timeout_s)
         room[:size], self._data = self._data[:size], self._data[size:]
         return size

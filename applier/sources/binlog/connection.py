@@ -37,7 +37,7 @@ class Dump:
     """
 
     def __init__(self, settings: BinlogSettings, server: str, file_name: str, position: int) -> None:
-        self._settings, self._at = settings, f"{file_name}:{position}"
+        self._settings = settings
         self._session = connect(settings)
         try:
             is_mariadb = "mariadb" in str(self._session.get_server_info()).lower()
@@ -53,8 +53,8 @@ class Dump:
         self._socket = self._session._sock  # noqa: SLF001 - PyMySQL has no words for a dump
         self._timeout_s = -1.0
 
-    def receive(self, room: memoryview, timeout_s: float) -> int:
-        """Read what has come into ``room``; return how much; 0: nothing came in time.
+    def receive(self, room: memoryview, timeout_s: float, at: str) -> int:
+        """Read what has come into ``room``; return how much; 0: nothing came in time. ``at``: behind what.
 
         SourceError "unreachable": the connection is lost.
         """
@@ -68,7 +68,7 @@ class Dump:
         except OSError as error:
             raise failed(self._settings, "reading the binlog", error) from error
         if not size:
-            raise ended("the connection to the server of the binlog was lost", self._at, address=address_of(self._settings))
+            raise ended("the connection to the server of the binlog was lost", at, address=address_of(self._settings))
         return int(size)
 
     def close(self) -> None:

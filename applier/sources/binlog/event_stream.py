@@ -21,7 +21,6 @@ class EventStream:
     def __init__(self, settings: BinlogSettings, base_name: str, place: int, *, bodies: bool, server: str = "") -> None:
         position = BinlogPosition.of(place)
         self._patience_s = settings.unreachable_after_s
-        self._at = position.text(base_name)
         self._framing = Framing(base_name, place, bodies=bodies)
         self._dump = Dump(settings, server, file_name(base_name, position.file), position.position)
         self._heard_s = time.monotonic()
@@ -53,7 +52,7 @@ class EventStream:
                 self._check_silence()
                 return []
             buffer = self._framing.buffer
-            if size := self._dump.receive(buffer.room(), left_s):
+            if size := self._dump.receive(buffer.room(), left_s, self._framing.at):
                 buffer.took(size)
                 self._heard_s = time.monotonic()
         return events
@@ -69,7 +68,7 @@ class EventStream:
     def _check_silence(self) -> None:
         silent_s = time.monotonic() - self._heard_s
         if silent_s >= self._patience_s:
-            raise ended("the server of the binlog is silent", self._at, silent_s=round(silent_s))
+            raise ended("the server of the binlog is silent", self._framing.at, silent_s=round(silent_s))
 
     def __enter__(self) -> Self:
         """Use as a context manager."""

@@ -121,12 +121,12 @@ class Framing:
         start = buffer.first + PACKET_HEAD_BYTES
         payload = memoryview(buffer.data)[start : start + length]
         if not self._is_continued and is_refusal(payload):
-            raise refused(bytes(payload), self._at)
+            raise refused(bytes(payload), self.at)
         if number != self._sequence:
-            raise ended("the packets of the dump are out of order", self._at)
+            raise ended("the packets of the dump are out of order", self.at)
         buffer.first, self._sequence = start + length, number + 1 & 0xFF
         if not self._is_continued and bytes(payload[:1]) != b"\0":
-            raise ended("the server has ended the dump", self._at)
+            raise ended("the server has ended the dump", self.at)
         self._large += payload if self._is_continued else payload[1:]
         self._is_continued = length == MAX_PACKET_BYTES
         if not self._is_continued:
@@ -135,16 +135,17 @@ class Framing:
         return True
 
     @property
-    def _at(self) -> str:
+    def at(self) -> str:
+        """The end of the last event, for people."""
         return BinlogPosition.of(self.place).text(self._base_name)
 
     def _take(self, data: bytearray, events: list[BinlogEvent]) -> None:
         """Take an event that is special, large, or wrong."""
         if len(data) < HEADER_BYTES:
-            raise wrong("an event of the binlog is shorter than its header", self._at)
+            raise wrong("an event of the binlog is shorter than its header", self.at)
         time_s, kind, _, size, log_pos, flags = _EVENT_HEAD.unpack_from(data)
         if size != len(data):
-            raise wrong("an event of the binlog has not the size that it names", self._at, size=size, came=len(data))
+            raise wrong("an event of the binlog has not the size that it names", self.at, size=size, came=len(data))
         if kind == FORMAT_DESCRIPTION:
             self._take_format(data)
         content = self._without_checksum(data, is_certain=kind != ROTATE)
@@ -161,14 +162,14 @@ class Framing:
     def _pass(self, size: int, log_pos: int) -> None:
         end = self.place + size
         if end >> FILE_BITS != self.place >> FILE_BITS:
-            raise wrong("a file of the binlog has 4 GiB or more", self._at, kind="position", remedy=_SMALLER)
+            raise wrong("a file of the binlog has 4 GiB or more", self.at, kind="position", remedy=_SMALLER)
         if log_pos != end & MAX_POSITION:
-            raise wrong("an event of the binlog does not follow the one before it", self._at, ends=log_pos, size=size)
+            raise wrong("an event of the binlog does not follow the one before it", self.at, ends=log_pos, size=size)
         self.place = end
 
     def _check_heartbeat(self, kind: int, log_pos: int) -> None:
         if kind in HEARTBEATS and log_pos not in {0, self.place & MAX_POSITION}:
-            raise wrong("the server has passed events that did not come", self._at, server_position=log_pos)
+            raise wrong("the server has passed events that did not come", self.at, server_position=log_pos)
 
     def _rotated(self, data: bytes, *, is_real: bool, end: int) -> int:
         """Go to the file that a rotation names; return where the rotation itself begins."""
@@ -177,10 +178,10 @@ class Framing:
         try:
             base_name, file = split_file_name(name)
         except ValueError as error:
-            raise wrong("the server names no file of a binlog", self._at, file=name) from error
+            raise wrong("the server names no file of a binlog", self.at, file=name) from error
         target = BinlogPosition(self.place >> GENERATION_BITS, file, position).number
         if base_name != self._base_name or target < self.place or (target != self.place and target & MAX_POSITION != 4):
-            raise wrong("the server goes on with another file", self._at, file=name, position=position)
+            raise wrong("the server goes on with another file", self.at, file=name, position=position)
         begin = self.place
         if is_real:
             self._pass(len(data) + self._checksum_bytes, end)
@@ -191,7 +192,7 @@ class Framing:
 
     def _take_format(self, data: bytearray) -> None:
         if len(data) < HEADER_BYTES + 62 or data[HEADER_BYTES : HEADER_BYTES + 2] != b"\4\0":
-            raise wrong("the binlog has another format than version 4", self._at)
+            raise wrong("the binlog has another format than version 4", self.at)
         self.is_mariadb = b"MariaDB" in data[HEADER_BYTES + 2 : HEADER_BYTES + 52]
         # The last byte before the checksum says whether the events of the file have one; the description itself always has.
         self._checksum_bytes = CHECKSUM_BYTES if data[-CHECKSUM_BYTES - 1] == 1 else 0
@@ -211,4 +212,4 @@ class Framing:
         return bytes(data)
 
     def _damaged(self) -> SourceError:
-        return wrong("an event of the binlog is damaged: its checksum is wrong", self._at, kind="checksum", remedy=_DAMAGED)
+        return wrong("an event of the binlog is damaged: its checksum is wrong", self.at, kind="checksum", remedy=_DAMAGED)
