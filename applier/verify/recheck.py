@@ -11,7 +11,7 @@ from typing import Final
 from applier.model.events import TableName
 from applier.model.position import NO_TS, Ts
 from applier.model.segment import is_past
-from applier.sources.kafka.tso import LOGICAL_BITS
+from applier.sources.kafka.tso import later_by
 from applier.verify.comparison import TableComparison
 from applier.verify.difference import TableResult
 from applier.verify.moment import Sides
@@ -50,7 +50,7 @@ def wait_for_rows(sides: Sides, pairs: Mapping[TableName, TablePair], results: l
     for _ in range(patience.tries):
         if not any(result.differences or _is_whole(pairs, result) for result in results):
             return
-        _wait_for_checkpoint(sides, Ts(sides.upstream.clock_ms() << LOGICAL_BITS), patience)
+        _wait_for_checkpoint(sides, later_by(NO_TS, sides.upstream.clock_ms()), patience)
         look_again(sides, pairs, results, keeps_rows=False)
 
 
