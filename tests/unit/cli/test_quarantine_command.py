@@ -205,7 +205,7 @@ def test_the_record_that_stops_the_replica_is_skipped_by_its_place(deployment, c
 
 
 def test_a_ddl_that_stops_the_replica_is_skipped_in_the_ledger_by_its_place(deployment, capsys):
-    alter = ddl(20, "ALTER TABLE orders ADD COLUMN g GEOMETRY", t=5)
+    alter = ddl(20, "ALTER TABLE orders ADD COLUMN g BFILE", t=5)
     deployment.produce(*BEGINNING, *everywhere(alter), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
     with pytest.raises(NeedsOperator):
         deployment.catch_up()
