@@ -40,7 +40,8 @@ class StreamCollector:
         self.is_ready = self._ready_rule.observe(streams, checkpoint_ts)
         return StreamsView(
             each=tuple(self._view(status) for status in streams),
-            holding=holding,
+            # A binlog alone holds nothing back: what is read of it is promised.
+            holding=None if all(status.is_promised_by_reading for status in streams) else holding,
             stall=stall,
             pending_ddls=len(coordinator.pending_ddls),
             cached_bytes=coordinator.cached_bytes,
