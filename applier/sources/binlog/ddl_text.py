@@ -44,11 +44,11 @@ class SessionDefaults:
 def without_session_words(text: str) -> str:
     """Return the statement without words that are about how it ran, so that it can be parsed; ALTER VIEW becomes CREATE OR REPLACE VIEW.
 
-    How long it waited for locks (``WAIT n``), ``ONLINE``, and that its rows follow
-    (``START TRANSACTION``, MySQL's CREATE TABLE … SELECT). DdlSyntaxError.
+    How long it waited for locks (``WAIT n``), ``ONLINE``, that its rows follow (``START TRANSACTION``, MySQL's CREATE TABLE … SELECT), and
+    the account of upstream that a view belongs to, which the sink need not have: there it is the applier's. DdlSyntaxError.
     """
     tokens = Cursor(text).tokens
-    return edited(text, [*_prefix(text, tokens), *_waits(tokens)])
+    return edited(text, [*_prefix(text, tokens), *_definer(tokens), *_waits(tokens)])
 
 
 def without_statement_settings(text: str) -> str:
@@ -71,6 +71,15 @@ def _prefix(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
             for one, other in pairwise(tokens)
             if (one.keyword, other.keyword) == ("START", "TRANSACTION")
         )
+
+
+def _definer(tokens: Sequence[Token]) -> Iterator[Edit]:
+    words = [token.keyword for token in tokens]
+    head = words[: words.index("VIEW")] if words[:1] in (["CREATE"], ["ALTER"]) and "VIEW" in words else []
+    for at, (word, sign) in enumerate(zip(head, [token.text for token in tokens[1:]], strict=False)):
+        if word == "DEFINER" and sign == "=":
+            end = next((place for place in range(at, len(head)) if head[place] == "SQL"), len(head))
+            yield Edit(tokens[at].start, tokens[end].start, "")
 
 
 def _waits(tokens: Sequence[Token]) -> Iterator[Edit]:

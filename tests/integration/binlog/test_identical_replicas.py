@@ -9,6 +9,7 @@ from applier.demo.simulator.mysql_oracle import MysqlOracle
 from applier.demo.simulator.table_family import ACCOUNTS, WALLETS
 from applier.sources.binlog.settings import BinlogSettings
 from tests.rig.binlog_replica import BinlogReplica
+from tests.rig.database import Kind
 from tests.rig.least_privilege import make_user
 from tests.rig.oltp import MONEY, TOTAL, oltp_load
 from tests.rig.primary_comparison import differences_from, tables_of
@@ -21,11 +22,11 @@ PIECE = 60
 
 
 @pytest.mark.parametrize("sink", ["mariadb_sink", "sqlite_sink"])
-def test_a_replica_is_identical_at_each_quiet_point_and_money_is_never_torn(primary, sink, request):
+def test_a_replica_is_identical_at_each_quiet_point_and_money_is_never_torn(primary, databases, sink, request):
     url = request.getfixturevalue(sink)
-    # A user who has what the file grants, and nothing else.
+    # Both users have what the files of sql/ grant, and nothing else.
     source = BinlogSettings(url=make_user(primary.url, "grants_binlog.sql", "applier_source"), start=primary.place())
-    replica = BinlogReplica(url, source)
+    replica = BinlogReplica(url if sink == "sqlite_sink" else databases.plain(Kind.MARIADB).least_privileged_url, source)
     steps = iter(HISTORY)
     with MysqlOracle(primary.url, prefix="") as upstream, watching_totals(url, (ACCOUNTS, WALLETS), MONEY) as (history_money, oltp_money):
         with oltp_load(primary) as load:
