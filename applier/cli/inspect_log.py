@@ -9,7 +9,9 @@ from applier.model.position import Offset, Stream
 from applier.sources.binlog.part import decode_head
 from applier.sources.binlog.position import BinlogPosition
 from applier.sources.binlog.reader import BinlogRangeReader
+from applier.sources.binlog.stored_timeline import StoredTimeline
 from applier.sources.port import Record, Source
+from applier.telemetry.log import use_timeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,8 @@ def origins_in(source: Source) -> OriginOf:
     if not isinstance(reader, BinlogRangeReader):
         return lambda _: None
     base_name = reader.base_name
+    # Errors about records name their places by it too.
+    use_timeline(StoredTimeline(base_name=base_name))
 
     def origin_of(record: Record) -> LogOrigin | None:
         try:
