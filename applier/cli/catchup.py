@@ -8,7 +8,8 @@ import typer
 from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.display import observer_for
 from applier.cli.interrupt import interrupts_announced
-from applier.cli.option import TAKE_OVER_HELP, AsJson, ConfigPath, read_config, ts_of_time, tso
+from applier.cli.log_place import ts_of_text
+from applier.cli.option import TAKE_OVER_HELP, AsJson, ConfigPath, read_config, ts_of_time, ts_text, tso
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.cli.remedy import remedy_for
 from applier.model.errors import ConfigError
@@ -27,7 +28,9 @@ def catchup(  # noqa: PLR0913 - one parameter per option of the command line
     start_ts: Annotated[
         int | None, typer.Option(metavar="TSO", parser=tso, help="TSO of the snapshot that the sink was loaded from.")
     ] = None,
-    until_ts: Annotated[int | None, typer.Option(metavar="TSO", parser=tso, help="Stop at this commit timestamp.")] = None,
+    until_ts: Annotated[
+        str | None, typer.Option(metavar="TS", parser=ts_text, help="Stop at this commit timestamp: a TSO; of a binlog, FILE:POS.")
+    ] = None,
     until_time: Annotated[str | None, typer.Option(metavar="ISO8601", help="Stop at this time, for instance 2025-06-01T12:00:00Z.")] = None,
     take_over: Annotated[bool, typer.Option("--take-over", help=TAKE_OVER_HELP)] = False,
     accept_gap: Annotated[bool, typer.Option("--accept-gap", help="Start even if the topics may have lost their first records.")] = False,
@@ -43,7 +46,7 @@ def catchup(  # noqa: PLR0913 - one parameter per option of the command line
     settings = read_config(config)
     options = CatchupOptions(
         start_ts=None if start_ts is None else Ts(start_ts),
-        until_ts=None if until_ts is None else Ts(until_ts),
+        until_ts=ts_of_text(settings, until_ts),
         until_time_ms=until_time_ms,
         take_over=take_over,
         accept_gap=accept_gap,

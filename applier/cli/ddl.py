@@ -8,8 +8,9 @@ import typer
 from applier.cli.command_group import COMMANDS
 from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.event_option import AcceptFuture, parse_table, refuse_future
-from applier.cli.log_place import use_places_of
-from applier.cli.option import AsJson, ConfigPath, read_config, tso
+from applier.cli.log_option import is_log
+from applier.cli.log_place import ts_of_text, use_places_of
+from applier.cli.option import AsJson, ConfigPath, read_config, ts_text
 from applier.cli.output import print_entries, print_line
 from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
@@ -19,11 +20,13 @@ from applier.sinks.factory import open_sink
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.port import Sink
 from applier.sinks.progress import ProgressCommit
-from applier.telemetry.wording import count, one_line, operator, time_text
+from applier.telemetry.wording import count, one_line, operator, option_and_time, option_text
 
 ddl = typer.Typer(help=COMMANDS["ddl"])
 
-DdlTs = Annotated[int | None, typer.Option("--ts", metavar="TSO", parser=tso, help="Commit timestamp of the DDL.")]
+DdlTs = Annotated[
+    str | None, typer.Option("--ts", metavar="TS", parser=ts_text, help="Commit timestamp of the DDL; of a binlog, FILE:POS.")
+]
 TABLE_HELP: Final = "Table that the DDL's event names; SCHEMA. for a DDL of a schema."
 DdlTable = Annotated[str | None, typer.Option("--table", metavar="SCHEMA.TABLE", help=TABLE_HELP)]
 SKIPPED_BY: Final = "skipped by the operator "
@@ -37,34 +40,41 @@ def list_ddls(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: D
     settings = read_config(config)
     with open_sink_of(settings) as sink:
         use_places_of(settings, sink)
-        entries = chosen(_ledger(sink), ts, table)
+        entries = chosen(_ledger(sink), ts_of_text(settings, ts, sink), table)
     print_entries(entries, as_object if as_json else None, as_lines, "the ledger has no such DDL")
 
 
 @ddl.command("done")
 def done(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTable = None) -> None:
     """Record that an unfinished DDL is done: the sink has its result."""
-    with open_sink_of(read_config(config)) as sink:
-        _resolve(sink, ts, table, DdlState.DONE)
+    settings = read_config(config)
+    with open_sink_of(settings) as sink:
+        use_places_of(settings, sink)
+        _resolve(sink, ts_of_text(settings, ts, sink), table, DdlState.DONE)
 
 
 @ddl.command("retry")
 def retry(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTable = None) -> None:
     """Run an unfinished DDL again at the next start."""
-    with open_sink_of(read_config(config)) as sink:
-        _resolve(sink, ts, table, None)
+    settings = read_config(config)
+    with open_sink_of(settings) as sink:
+        use_places_of(settings, sink)
+        _resolve(sink, ts_of_text(settings, ts, sink), table, None)
 
 
 @ddl.command("skip")
 def skip(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTable = None, accept_future: AcceptFuture = False) -> None:
     """Skip an unfinished DDL or, by --ts and --table, an unread one."""
-    if ts is not None and not accept_future:
-        refuse_future(Ts(ts))
-    with open_sink_of(read_config(config)) as sink:
-        skip_by_time(sink, ts, table)
+    settings = read_config(config)
+    with open_sink_of(settings) as sink:
+        use_places_of(settings, sink)
+        wanted = ts_of_text(settings, ts, sink)
+        if wanted is not None and not accept_future and not is_log(settings):
+            refuse_future(wanted)
+        skip_by_time(sink, wanted, table)
 
 
-def skip_by_time(sink: Sink, ts: int | None, table: str | None) -> None:
+def skip_by_time(sink: Sink, ts: Ts | None, table: str | None) -> None:
     """Record the chosen unfinished DDL as skipped, or one that no run has begun."""
     entries = _ledger(sink)
     # A DDL that the ledger knows is settled there. Any other one is recorded before it is read.
@@ -104,7 +114,7 @@ def as_object(entry: LedgerEntry) -> dict[str, Any]:
 def as_lines(entry: LedgerEntry) -> list[str]:
     """Return an entry for people."""
     what = one_line(f"{entry.ddl.name}: {entry.ddl.query}")
-    lines = [f"{entry.ddl.commit_ts}  {time_text(entry.ddl.commit_ts)}  {entry.state:7} {what}"]
+    lines = [f"{'  '.join(filter(None, option_and_time(entry.ddl.commit_ts)))}  {entry.state:7} {what}"]
     return [*lines, f"    {one_line(entry.error)}"] if entry.error else lines
 
 
@@ -124,7 +134,7 @@ def unfinished(entries: Sequence[LedgerEntry], ts: int | None, table: str | None
 
 
 def _named(entry: LedgerEntry) -> str:
-    return f"--ts {entry.ddl.commit_ts} --table {entry.ddl.name}"
+    return f"--ts {option_text(entry.ddl.commit_ts)} --table {entry.ddl.name}"
 
 
 def open_sink_of(settings: Config) -> Sink:
@@ -146,7 +156,7 @@ def _skip_unread(sink: Sink, ts: Ts, table: str) -> None:
     name = parse_table(table)
     ddl = DdlEvent(commit_ts=ts, schema=name.schema, table=name.table, query=SKIPPED_UNREAD, ddl_type=0)
     write_skipped(sink, ddl, DdlIdentity(ts, name.fold(), None))
-    print_line(f"skipped: the DDL of {name} at ts {ts} will not run")
+    print_line(f"skipped: the DDL of {name} at ts {option_text(ts)} will not run")
 
 
 def write_skipped(sink: Sink, ddl: DdlEvent, key: DdlIdentity) -> None:
@@ -173,4 +183,4 @@ def _resolve(sink: Sink, ts: int | None, table: str | None, state: DdlState | No
         raise NeedsOperator("another run settled the DDL first", remedy="See `applier ddl list`", ts=ddl.commit_ts, table=str(ddl.name))
     if state is DdlState.SKIPPED:
         sink.note_skipped_ddl(entry.identity, f"{SKIPPED_BY}{operator()}{AFTER_BEGIN}")
-    print_line(f"{'will run again' if state is None else state}: {one_line(ddl.query)} (ts {ddl.commit_ts})")
+    print_line(f"{'will run again' if state is None else state}: {one_line(ddl.query)} (ts {option_text(ddl.commit_ts)})")

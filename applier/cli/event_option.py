@@ -5,6 +5,7 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
+from applier.cli.option import ts_text
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
 from applier.model.position import Stream, Ts
@@ -19,6 +20,12 @@ EventIndex: TypeAlias = Annotated[
 
 AcceptFuture: TypeAlias = Annotated[
     bool, typer.Option("--accept-future", help="With --ts: allow a timestamp that is later than now. Events that come then are skipped.")
+]
+AtTs: TypeAlias = Annotated[
+    str | None, typer.Option("--ts", metavar="TS", parser=ts_text, help="Commit timestamp, instead of a record; of a binlog, FILE:POS.")
+]
+OfTable: TypeAlias = Annotated[
+    str | None, typer.Option("--table", metavar="SCHEMA.TABLE", help="With --ts: only this table; SCHEMA. for a DDL of a schema.")
 ]
 CLOCK_S: Final = 60.0
 """A machine's clock may be behind upstream's by so much."""

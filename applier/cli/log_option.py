@@ -9,7 +9,7 @@ from applier.config.binlog_source import BinlogSourceConfig
 from applier.model.errors import ConfigError
 from applier.model.position import Offset
 from applier.sources.binlog.gtid_set import Gtid
-from applier.sources.binlog.position import MAX_FILE, MAX_POSITION, BinlogPosition, split_file_name
+from applier.sources.binlog.position import BinlogPosition, file_name, parse_place
 
 LogPosition: TypeAlias = Annotated[
     str | None, typer.Option("--position", metavar="FILE:POS", help="Of a binlog: where the transaction begins.")
@@ -25,17 +25,16 @@ def is_log(settings: Config) -> bool:
     return isinstance(settings.source, BinlogSourceConfig)
 
 
-def parse_position(text: str, generation: int = 0) -> Offset:
-    """Read ``FILE:POS`` as an offset. ConfigError if it is not of that form."""
-    name, _, position = text.rpartition(":")
-    try:
-        _, number = split_file_name(name)
-        at = int(position)
-    except ValueError:
-        number = at = -1
-    if not (0 <= number <= MAX_FILE and 0 <= at <= MAX_POSITION):
+def parse_position(text: str, generation: int = 0, base_name: str | None = None) -> Offset:
+    """Read ``FILE:POS`` as an offset. ConfigError: it is not of that form, or its file is not one of ``base_name``'s."""
+    place = parse_place(text)
+    if place is None:
         raise ConfigError(f"{text!r} is not a place in a binlog", remedy=POSITION_FORM)
-    return Offset(BinlogPosition(generation, number, at).number)
+    given, file, position = place
+    if base_name is not None and given != base_name:
+        files = file_name(base_name, file)
+        raise ConfigError(f"the replica follows no file {given}", remedy=f"Its files are called like {files}", position=text)
+    return Offset(BinlogPosition(generation, file, position).number)
 
 
 def parse_gtid(text: str) -> str:

@@ -5,16 +5,18 @@ from contextlib import suppress
 from applier.cli.log_option import is_log, parse_gtid, parse_position
 from applier.config import Config
 from applier.model.errors import ConfigError, SinkError
-from applier.model.position import Offset
+from applier.model.position import Offset, Place, Stream, Ts
+from applier.sinks.factory import open_sink
 from applier.sinks.port import Sink
 from applier.sinks.progress import Progress
 from applier.sources.binlog.one_group import LogLookup
-from applier.sources.binlog.position import FIRST_POSITION, BinlogPosition
+from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition
 from applier.sources.binlog.server import Server
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.state import SourceState
 from applier.sources.binlog.stored_timeline import StoredTimeline, read_state
 from applier.telemetry.log import use_timeline
+from applier.telemetry.wording import option_text
 
 IN_LOG = "`applier inspect` shows the transactions of the log with their GTIDs"
 
@@ -23,9 +25,7 @@ def use_places_of(settings: Config, sink: Sink) -> None:
     """Show the places of a binlog under the names of its files from now on, as far as the replica knows them."""
     if not is_log(settings):
         return
-    with suppress(SinkError):  # what is asked for next says it
-        progress = sink.load()
-        use_timeline(StoredTimeline.of(read_state(None if progress is None else progress.source_state)))
+    use_timeline(StoredTimeline.of(_stored(sink)))  # an error of the sink comes again with what is asked for next
 
 
 def named_offset(settings: Config, position: str | None, gtid: str | None, progress: Progress | None) -> Offset:
@@ -35,8 +35,42 @@ def named_offset(settings: Config, position: str | None, gtid: str | None, progr
         raise ConfigError("--position and --gtid are for a binlog, and the source is Kafka", remedy="Use --stream and --offset, or --ts")
     state = read_state(None if progress is None else progress.source_state)
     if position is not None:
-        return parse_position(position, 0 if state is None else state.generation)
+        return _offset_at(position, state)
     return _with_gtid(source, parse_gtid(gtid or ""), state)
+
+
+def record_text(stream: Stream, offset: Offset) -> str:
+    """Name a record: ``feed/0@17``, or the place in the log where its transaction begins."""
+    return option_text(Ts(offset)) if stream == STREAM else str(Place(stream, offset))
+
+
+def ts_of_text(settings: Config, text: str | None, sink: Sink | None = None) -> Ts | None:
+    """Return what a timestamp of the command line means: the digits of a TSO, or a place in the log that the replica follows.
+
+    ``sink``: one that is open already. ConfigError: a place, and the source is Kafka; or a file of another name.
+    """
+    if text is None or text.isdecimal():
+        return None if text is None else Ts(int(text))
+    if not is_log(settings):
+        raise ConfigError(f"{text!r} is a place in a binlog, and the source is Kafka", remedy="Give a TSO, such as 458173202432000001")
+    return Ts(_offset_at(text, _state_in(settings) if sink is None else _stored(sink)))
+
+
+def _state_in(settings: Config) -> SourceState | None:
+    with open_sink(settings.sink_settings()) as sink:
+        return _stored(sink)
+
+
+def _stored(sink: Sink) -> SourceState | None:
+    """Return the state of the source in a sink; None for a replica that has not begun."""
+    with suppress(SinkError):
+        progress = sink.load()
+        return read_state(None if progress is None else progress.source_state)
+    return None
+
+
+def _offset_at(position: str, state: SourceState | None) -> Offset:
+    return parse_position(position) if state is None else parse_position(position, state.generation, state.base_name)
 
 
 def _with_gtid(settings: BinlogSettings, gtid: str, state: SourceState | None) -> Offset:

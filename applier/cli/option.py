@@ -11,6 +11,7 @@ from applier.config import Config, load_config, remove_from_environment
 from applier.config.source import KAFKA
 from applier.model.errors import ConfigError
 from applier.model.position import MAX_TS, Ts
+from applier.sources.binlog.position import parse_place
 from applier.sources.binlog.stored_timeline import StoredTimeline
 from applier.sources.kafka.tso import TSO_TIMELINE, ts_at
 from applier.telemetry.foreign_text import capture_stderr
@@ -31,6 +32,15 @@ def tso(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or int(text) > MAX_TS:
         raise typer.BadParameter(f"{text!r} is not a TSO: a whole number such as 458173202432000001")
     return int(text)
+
+
+def ts_text(text: str) -> str:
+    """Check a timestamp of the command line: a TSO, or ``FILE:POS`` of a binlog. What it means, ``log_place.ts_of_text`` says."""
+    is_place = parse_place(text) is not None
+    if not is_place and not (text.isascii() and text.isdecimal() and int(text) <= MAX_TS):
+        message = f"{text!r} is neither a TSO, such as 458173202432000001, nor a place in a binlog, such as mariadb-bin.000042:1234"
+        raise typer.BadParameter(message)
+    return text
 
 
 def read_config(path: Path) -> Config:

@@ -11,17 +11,17 @@ import typer
 from applier.cli import inspect, skip_list
 from applier.cli.ddl import SKIPPED_UNREAD, is_unfinished, open_sink_of, skip_by_time, write_skipped
 from applier.cli.default_config import DEFAULT_CONFIG
-from applier.cli.event_option import AcceptFuture, EventIndex, parse_stream, parse_table, refuse_future
+from applier.cli.event_option import AcceptFuture, AtTs, EventIndex, OfTable, parse_stream, parse_table, refuse_future
 from applier.cli.inspect_log import origins_in
 from applier.cli.log_option import LogGtid, LogPosition, is_log
-from applier.cli.log_place import named_offset, use_places_of
-from applier.cli.option import AsJson, ConfigPath, read_config, tso
+from applier.cli.log_place import named_offset, record_text, ts_of_text, use_places_of
+from applier.cli.option import AsJson, ConfigPath, read_config
 from applier.cli.output import print_entries, print_line
 from applier.config import Config
 from applier.ddl import identity, same_ddl
 from applier.model.errors import ConfigError
 from applier.model.events import DdlEvent, DdlIdentity
-from applier.model.position import Offset, Place, Stream, Ts
+from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace
 from applier.model.segment import is_past
 from applier.model.topic_name import is_named
@@ -31,7 +31,7 @@ from applier.sources.binlog.position import STREAM
 from applier.sources.factory import binlog_decoder, decoder_of, open_source
 from applier.sources.peek import PeekChoice, peek
 from applier.sources.port import Decoder, Placed, Record, Source, Unplaced
-from applier.telemetry.wording import count, one_line, operator, time_text
+from applier.telemetry.wording import count, one_line, operator, option_and_time, option_text
 
 AT_NEXT_START: Final = "effective from the next start (restart a daemon that runs now)"
 
@@ -39,10 +39,6 @@ skip = typer.Typer(invoke_without_command=True)
 
 OfStream = Annotated[str | None, typer.Option("--stream", metavar="TOPIC/PARTITION", help="Stream of the record.")]
 AtOffset = Annotated[int | None, typer.Option("--offset", metavar="N", min=0, help="Offset of the record.")]
-AtTs = Annotated[int | None, typer.Option("--ts", metavar="TSO", parser=tso, help="Commit timestamp, instead of a record.")]
-OfTable = Annotated[
-    str | None, typer.Option("--table", metavar="SCHEMA.TABLE", help="With --ts: only this table; SCHEMA. for a DDL of a schema.")
-]
 
 
 class Choice(NamedTuple):
@@ -51,7 +47,7 @@ class Choice(NamedTuple):
     stream: Stream | None
     offset: Offset
     event: int | None
-    ts: Ts
+    ts: str
     table: str | None
     position: str | None = None
     gtid: str | None = None
@@ -87,9 +83,7 @@ def add(  # noqa: PLR0913 - one parameter per option of the command line
     elif choice.stream is not None:
         skip_place(read_config(config), choice.stream, choice.offset, choice.event)
     else:
-        if not accept_future:
-            refuse_future(choice.ts)
-        skip_time(config, choice.ts, choice.table)
+        skip_time(read_config(config), choice.ts, choice.table, accept_future=accept_future)
 
 
 def _refuse_given(context: typer.Context, command: str) -> None:
@@ -105,19 +99,19 @@ def _choice(
     stream: str | None,
     offset: int | None,
     event: int | None,
-    ts: int | None,
+    ts: str | None,
     table: str | None,
     of_log: tuple[str | None, str | None] = (None, None),
 ) -> Choice:
     position, gtid = of_log
     if (position is None) != (gtid is None) and stream is None and offset is None and ts is None and table is None:
-        return Choice(None, Offset(0), event, Ts(0), None, position, gtid)
+        return Choice(None, Offset(0), event, "", None, position, gtid)
     if position is not None or gtid is not None:
         raise ConfigError("--position or --gtid names a transaction alone", remedy="Give one of them, and --event for one of its events")
     if stream is not None and offset is not None and ts is None and table is None:
-        return Choice(parse_stream(stream), Offset(offset), event, Ts(0), None)
+        return Choice(parse_stream(stream), Offset(offset), event, "", None)
     if ts is not None and stream is None and offset is None and event is None:
-        return Choice(None, Offset(0), None, Ts(ts), table)
+        return Choice(None, Offset(0), None, ts, table)
     raise ConfigError("the options do not name one event", remedy="Give --stream and --offset (and --event), or --ts (and --table)")
 
 
@@ -136,7 +130,7 @@ def list_skipped(config: ConfigPath = DEFAULT_CONFIG, *, as_json: AsJson = False
 
 
 @skip.command("undo")
-def undo(
+def undo(  # noqa: PLR0913 - one parameter per option of the command line
     config: ConfigPath = DEFAULT_CONFIG,
     *,
     stream: OfStream = None,
@@ -144,18 +138,23 @@ def undo(
     event: EventIndex = None,
     ts: AtTs = None,
     table: OfTable = None,
+    position: LogPosition = None,
 ) -> None:
     """Undo a skip that the replica has not passed yet.
 
     Give the options that applier skip list shows.
     """
-    choice = _choice(stream, offset, event, ts, table)
-    with open_sink_of(read_config(config)) as sink:
+    choice, settings = _choice(stream, offset, event, ts, table, (position, None)), read_config(config)
+    with open_sink_of(settings) as sink:
         sink.overview()  # refuses a sink without bookkeeping, or with that of another version
-        if choice.stream is not None:
+        use_places_of(settings, sink)
+        if choice.position is not None:
+            found = skip_list.chosen_by_place(sink, STREAM, named_offset(settings, choice.position, None, sink.load()), choice.event)
+        elif choice.stream is not None:
             found = skip_list.chosen_by_place(sink, choice.stream, choice.offset, choice.event)
         else:
-            found = skip_list.chosen_by_time(sink, choice.ts, None if choice.table is None else parse_table(choice.table))
+            wanted = ts_of_text(settings, choice.ts, sink) or Ts(0)
+            found = skip_list.chosen_by_time(sink, wanted, None if choice.table is None else parse_table(choice.table))
         if any(one.entry is not None for one in found):
             # A run that is alive may be about to read the DDL.
             sink.acquire()
@@ -187,7 +186,7 @@ def skip_place(settings: Config, stream: Stream, offset: Offset, event: int | No
     with open_sink_of(settings) as sink:
         for index in [WHOLE_RECORD] if event is None and not ddls else left:
             sink.quarantine.add_skip_rule(SkipRule(decided_by=operator(), place=EventPlace(stream, offset, index)))
-    print_line(f"skipped: {Place(stream, offset)}{'' if event is None else f'#{event}'}; {AT_NEXT_START}")
+    print_line(f"skipped: {record_text(stream, offset)}{'' if event is None else f'#{event}'}; {AT_NEXT_START}")
     for shown in inspect.decode(decoder, [(stream, record)], origin_of):
         for line in inspect.as_lines(shown):
             print_line(f"    {line}")
@@ -210,16 +209,20 @@ def _skip_ddl(settings: Config, ddl: DdlEvent) -> None:
         # A run may have begun the DDL: its entry is settled, not doubled.
         known = [entry for entry in sink.ledger() if same_ddl(entry.identity, key)]
         if known and not known[0].state.is_open:
-            print_line(f"already {known[0].state}: {one_line(known[0].ddl.query)} (ts {ddl.commit_ts})")
+            print_line(f"already {known[0].state}: {one_line(known[0].ddl.query)} (ts {option_text(ddl.commit_ts)})")
             return
         write_skipped(sink, ddl, known[0].identity if known else key)
-    print_line(f"skipped: {one_line(ddl.query)} (ts {ddl.commit_ts})")
+    print_line(f"skipped: {one_line(ddl.query)} (ts {option_text(ddl.commit_ts)})")
 
 
-def skip_time(config: ConfigPath, ts: Ts, table: str | None) -> None:
+def skip_time(settings: Config, given: str, table: str | None, *, accept_future: bool) -> None:
     """Settle an unfinished or missed DDL in the ledger; else store a rule that skips all events with this timestamp."""
-    with open_sink_of(read_config(config)) as sink:
+    if not accept_future and not is_log(settings):
+        refuse_future(Ts(int(given)))
+    with open_sink_of(settings) as sink:
         sink.migrate()
+        use_places_of(settings, sink)
+        ts = ts_of_text(settings, given, sink) or Ts(0)
         progress = sink.load()
         is_over = progress is not None and is_past(ts, progress.checkpoint_ts)
         if is_unfinished(sink.ledger(), ts) or (is_over and table is not None):
@@ -234,7 +237,9 @@ def skip_time(config: ConfigPath, ts: Ts, table: str | None) -> None:
             )
         name = None if table is None else parse_table(table).fold()
         sink.quarantine.add_skip_rule(SkipRule(decided_by=operator(), commit_ts=ts, table=name))
-    print_line(f"skipped: everything at ts {ts} ({time_text(ts)}){f' of {table}' if table else ''}; {AT_NEXT_START}")
+    named, when = option_and_time(ts)
+    at = f"{named} ({when})" if when else named
+    print_line(f"skipped: everything at ts {at}{f' of {table}' if table else ''}; {AT_NEXT_START}")
 
 
 def _check_not_passed(settings: Config, stream: Stream, offset: Offset) -> None:
@@ -257,6 +262,7 @@ def _check_topic(settings: Config, stream: Stream) -> None:
 def _progress(settings: Config) -> Progress | None:
     with open_sink_of(settings) as sink:
         sink.migrate()
+        use_places_of(settings, sink)
         return sink.load()
 
 

@@ -13,8 +13,9 @@ from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.port import Sink
 from applier.sinks.progress import Progress
 from applier.sinks.quarantine import SkipRule
+from applier.sources.binlog.position import STREAM
 from applier.telemetry.log import utc_text
-from applier.telemetry.wording import one_line, printable, time_text
+from applier.telemetry.wording import one_line, option_and_time, printable
 
 SEE: str = "See `applier skip list`"
 
@@ -88,14 +89,21 @@ def as_lines(found: Skipped) -> list[str]:
 def _what(found: Skipped) -> str:
     if found.entry is not None:
         ddl = found.entry.ddl
-        return f"--ts {ddl.commit_ts} --table {printable(str(ddl.name))}  {time_text(ddl.commit_ts)}  {one_line(ddl.query)}"
+        return f"{_at(ddl.commit_ts, str(ddl.name))}  {one_line(ddl.query)}"
     rule = found.rule
     if rule is None or rule.place is None:
         ts = rule.commit_ts if rule is not None else Ts(0)
-        table = f" --table {printable(str(rule.table))}" if rule is not None and rule.table is not None else ""
-        return f"--ts {ts}{table}  {time_text(ts)}  all events"
+        return f"{_at(ts, None if rule is None or rule.table is None else str(rule.table))}  all events"
     event = f" --event {rule.place.event}" if rule.place.event >= 0 else ""
+    if rule.place.stream == STREAM:
+        return f"--position {option_and_time(Ts(rule.place.offset))[0]}{event}"
     return f"--stream {rule.place.stream} --offset {rule.place.offset}{event}"
+
+
+def _at(ts: Ts, table: str | None) -> str:
+    named, when = option_and_time(ts)
+    options = f"--ts {named}" if table is None else f"--ts {named} --table {printable(table)}"
+    return f"{options}  {when}" if when else options
 
 
 def chosen_by_place(sink: Sink, stream: Stream, offset: Offset, event: int | None) -> list[Skipped]:

@@ -45,6 +45,17 @@ def named_text(ts: Ts) -> str:
     return f"{shown} (ts {ts})" if timeline_in_use().text(ts) == str(ts) else shown
 
 
+def option_text(ts: Ts) -> str:
+    """Write a timestamp of the process's source as commands take it: the digits of a TSO, ``FILE:POSITION`` of a binlog."""
+    return timeline_in_use().text(ts)
+
+
+def option_and_time(ts: Ts) -> tuple[str, str]:
+    """Write a timestamp as commands take it, and when it was; '' where the source does not know the time."""
+    named, when = option_text(ts), moment_text(ts, timeline_in_use())
+    return named, "" if when == named else when
+
+
 def moment_text(ts: Ts, timeline: Timeline) -> str:
     """Write when a timestamp was (UTC, milliseconds); where its source does not know that, the timestamp as commands take it."""
     if ts == NO_TS:

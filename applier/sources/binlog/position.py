@@ -52,6 +52,18 @@ class BinlogPosition(NamedTuple):
         return f"{file_name(base_name, self.file)}:{self.position}"
 
 
+def parse_place(text: str) -> tuple[str, int, int] | None:
+    """Read ``FILE:POSITION`` as the files' name, the number of the file, and the position; None if it is not of that form."""
+    name, _, position = text.rpartition(":")
+    try:
+        base_name, file = split_file_name(name)
+    except ValueError:
+        return None
+    if not (position.isascii() and position.isdecimal()) or file > MAX_FILE or int(position) > MAX_POSITION:
+        return None
+    return base_name, file, int(position)
+
+
 def file_name(base_name: str, file: int) -> str:
     """Return the name of a file: ``binlog.000012``."""
     return f"{base_name}.{file:06d}"
