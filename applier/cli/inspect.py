@@ -98,9 +98,11 @@ def _show(settings: Config, inspection: Inspection, as_json: bool) -> None:  # n
     if not as_json:
         # Not on standard output, which holds events only: it may be piped into another program.
         problems = f", {unreadable:,} unreadable" if unreadable else ""
-        more = f" (the first {inspection.limit} of each partition; --limit 0 shows all)" if any(left_out.values()) else ""
+        of_each = "" if is_log(settings) else " of each partition"
+        more = f" (the first {inspection.limit}{of_each}; --limit 0 shows all)" if any(left_out.values()) else ""
         # A topic that is quiet holds resolved events alone.
-        hidden = "" if records or inspection.shown.resolved or inspection.shown.is_search else "; --resolved shows resolved events too"
+        is_all = inspection.shown.resolved or inspection.shown.is_search or is_log(settings)
+        hidden = "" if records or is_all else "; --resolved shows resolved events too"
         stderr_console().print(f"{count(records, 'record')}{problems}{more}{hidden}", highlight=False, soft_wrap=True)
 
 

@@ -22,10 +22,15 @@ _FACT_OF: Final = {
     "gtid": "gtid",
     "position": "position",
 }
+_OF_LOG: Final = {"--topic … --partition … --from …": "--from …", "--stream … --offset …": "--position …"}
+"""What names a record of a topic, and what names the same of a binlog."""
 
 
 def filled_in(remedy: str, facts: Mapping[str, Any]) -> str:
     """Return the remedy with the options of its commands filled in from the facts of its error."""
+    if "position" in facts:  # of a binlog
+        for words, of_log in _OF_LOG.items():
+            remedy = remedy.replace(words, of_log)
     return _OPEN.sub(lambda found: _option(found[0], found[1], facts), remedy) if "…" in remedy else remedy
 
 
@@ -37,4 +42,8 @@ def _option(whole: str, option: str, facts: Mapping[str, Any]) -> str:
 def _value(option: str, facts: Mapping[str, Any]) -> Any:
     if option == "stream":
         return f"{facts['topic']}/{facts['partition']}" if facts.keys() >= {"topic", "partition"} else facts.get("stream")
+    if option == "from" and "position" in facts:
+        return facts["position"]
+    if option == "ts" and "commit_position" in facts:
+        return str(facts["commit_position"]).partition(" ")[0]  # its time stands behind it
     return facts.get(_FACT_OF.get(option, ""))

@@ -3,7 +3,7 @@
 import pickle
 
 from applier.model.errors import NeedsOperator
-from applier.model.remedy import SKIP_RECORD, filled_in
+from applier.model.remedy import INSPECT_RECORD, SKIP_RECORD, filled_in
 
 
 def test_commands_name_the_place_of_the_error():
@@ -30,4 +30,13 @@ def test_a_command_about_a_transaction_of_a_binlog_names_its_gtid_or_its_place()
     facts = {"gtid": "0-1-42", "position": "binlog.000003:157"}
     assert filled_in("`applier skip --gtid …`, `applier skip --position …`", facts) == (
         "`applier skip --gtid 0-1-42`, `applier skip --position binlog.000003:157`"
+    )
+
+
+def test_a_command_about_a_record_names_a_place_of_the_binlog_where_the_source_is_one():
+    facts = {"topic": "binlog", "partition": 0, "offset": 9, "position": "binlog.000003:157"}
+    facts["commit_position"] = "binlog.000003:200 (2026-11-23 12:00:00.000Z)"
+    assert filled_in(f"`{INSPECT_RECORD}`, `{SKIP_RECORD}`, `applier ddl skip --ts …`", facts) == (
+        "`applier inspect --from binlog.000003:157 --limit 1`, `applier skip --position binlog.000003:157`, "
+        "`applier ddl skip --ts binlog.000003:200`"
     )
