@@ -14,11 +14,11 @@ from applier.model.position import Offset, Stream, StreamPosition, Ts
 
 FROM_DUMP_TO_REPLICA = (
     "To make a replica of an upstream that already holds data: "
-    "1. dump the upstream (dumpling writes the dump's TSO as Pos in the file `metadata`); "
-    "2. load the dump into the sink; "
-    "3. set source.start_ts (or --start-ts) to that TSO; "
-    "4. run `applier catchup` again. "
-    "The topic must hold every change since the dump, and the new replica must get another `name`"
+    "1. dump the upstream; "
+    "2. load the dump with `applier load`; or by hand, and set source.start_ts to its TSO (Pos in Dumpling's file `metadata`), "
+    "of a binlog source.start to its place; "
+    "3. run `applier catchup` again. "
+    "The topic or binlog must hold every change since the dump, and the new replica must get another `name`"
 )
 
 

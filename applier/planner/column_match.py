@@ -177,7 +177,8 @@ def match_columns(shape: Shape, description: TableDescription, names: Sequence[s
     if absent := [sink[name].name for name in folded if name not in wire]:
         raise NeedsOperator(
             "the row lacks columns that the sink's table has",
-            remedy="Let the changefeed send them: keep them in column-selectors, and set delete-only-output-handle-key-columns = false. "
+            remedy="Let upstream send them: a changefeed with them in its column-selectors and "
+            "delete-only-output-handle-key-columns = false, a server with binlog_row_image = FULL. "
             "Or give the sink's table the primary or unique key that it has upstream",
             columns=",".join(absent),
             **facts,

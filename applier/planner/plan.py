@@ -34,7 +34,7 @@ from applier.planner.transactions import TransactionSet
 
 NO_KEY: Final = "the table has no key, so its rows cannot be applied exactly once"
 NO_KEY_REMEDY: Final = (
-    "Give the table a primary key upstream, or leave it out of the changefeed. "
+    "Give the table a primary key upstream, or leave it out with source.tables. "
     'Or set sink.keyless = "best_effort" and read docs/tables.md about what it cannot tell apart'
 )
 

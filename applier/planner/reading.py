@@ -68,8 +68,9 @@ class LaidRows:
         if column.default is None:
             error = NeedsOperator(
                 "the row lacks a column that has no default in the sink",
-                remedy="Let the changefeed send the column (column-selectors), or give the sink's column a constant default. A row that "
-                "is new, or was deleted before, needs it. With output-raw-change-event = true, an update of a unique key deletes no row",
+                remedy="Let upstream send the column (column-selectors of a changefeed, binlog_row_image = FULL of a server), or give the "
+                "sink's column a constant default. A row that is new, or was deleted before, needs it. With a changefeed's "
+                "output-raw-change-event = true, an update of a unique key deletes no row",
                 column=column.name,
             )
             raise error_of_event(error, row.events[0], self.key)

@@ -24,7 +24,7 @@ BEGUN: Final = FoldedName("", "")
 Changes: TypeAlias = Mapping[FoldedName, FoldedName | None]
 """New locations; None: the table has none any more."""
 
-_NEW_REPLICA: Final = "Restore the earlier setting. To have the table so, create a new replica from a dump: another `name`, source.start_ts"
+_NEW_REPLICA: Final = "Restore the earlier setting. To have the table so, create a new replica from a dump, with another `name`"
 _OTHER_NAME: Final = 'Give each table a name of its own: use {schema} and {table} in the "to" of source.route'
 
 

@@ -34,7 +34,7 @@ class RecordFetcher:
         if self._current is None:
             raise SourceError(
                 "a record for the quarantine is gone from the source",
-                remedy="Retention or compaction has removed it: lengthen the topic's retention",
+                remedy="Retention or compaction has removed it: keep topics and binlogs longer",
                 kind="retention",
                 topic=stream.topic,
                 partition=stream.partition,
