@@ -6,7 +6,11 @@ from typing import Final
 from applier.model.errors import SourceError
 
 _PURGED: Final = re.compile(rb"could not find|could not open log file|purged|too old|which is not in the", re.IGNORECASE)
-_BEYOND: Final = re.compile(rb"position > file size|impossible position|bogus data|read error|truncated|corrupt", re.IGNORECASE)
+_BEYOND: Final = re.compile(
+    # The last two: what a server reads from the middle of an event has any size, and a wrong checksum.
+    rb"position > file size|impossible position|bogus data|read error|truncated|corrupt|exceeded max_allowed_packet|crc check",
+    re.IGNORECASE,
+)
 _SOURCE_FATAL: Final = 1236
 _DENIED: Final = frozenset({1045, 1044, 1142, 1227, 1698})
 _PURGED_CODES: Final = frozenset({1373, 1789, 1945})
@@ -14,7 +18,7 @@ _PURGED_CODES: Final = frozenset({1373, 1789, 1945})
 _LOAD: Final = "Create the replica again from a dump. Keep binlogs longer than the applier may lag (binlog_expire_logs_seconds)"
 _WAIT: Final = "Check that the server runs, and that source.url reaches it"
 _GRANT: Final = "GRANT REPLICATION SLAVE ON *.* TO the user of source.url"
-_OTHER_LOG: Final = (
+OTHER_LOG: Final = (
     "The server's binlog is not the one that was read before. It was reset or restored, or a crash has cut its end (sync_binlog = 1 "
     "prevents that). Create the replica again from a dump"
 )
@@ -34,7 +38,7 @@ def refused(payload: bytes, at: str) -> SourceError:
     if code in _PURGED_CODES or (code == _SOURCE_FATAL and _PURGED.search(text)):
         return SourceError("the server has no binlog from this place on", remedy=_LOAD, kind="purged", **facts)
     if code == _SOURCE_FATAL and _BEYOND.search(text):
-        return SourceError("the server cannot read its binlog at this place", remedy=_OTHER_LOG, kind="other_log", **facts)
+        return SourceError("the server cannot read its binlog at this place", remedy=OTHER_LOG, kind="other_log", **facts)
     if code in _DENIED:
         return SourceError("the user may not read the binlog", remedy=_GRANT, kind="refused", **facts)
     return ended("the server has ended the dump", at, code=code, cause=cause)
@@ -45,6 +49,6 @@ def ended(message: str, at: str, **facts: object) -> SourceError:
     return SourceError(message, remedy=_WAIT, kind="unreachable", at=at, **facts)
 
 
-def wrong(message: str, at: str, *, remedy: str = _OTHER_LOG, kind: str = "other_log", **facts: object) -> SourceError:
+def wrong(message: str, at: str, *, remedy: str = OTHER_LOG, kind: str = "other_log", **facts: object) -> SourceError:
     """Make the error for events that cannot be followed."""
     return SourceError(message, remedy=remedy, kind=kind, at=at, **facts)

@@ -126,6 +126,7 @@ def test_a_crash_without_a_rotation_goes_on_with_the_next_file():
         (b"\xff\xd4\x04#HY000Could not find first log file name in binary log index file", "purged"),
         (b"\xff\xd4\x04#HY000Cannot replicate because the source purged required binary logs.", "purged"),
         (b"\xff\xd4\x04#HY000Client requested source to start replication from position > file size", "other_log"),
+        (b"\xff\xd4\x04#HY000log event entry exceeded max_allowed_packet; Increase max_allowed_packet on master", "other_log"),
         (b"\xff\xd4\x04#HY000A replica with the same server_uuid/server_id as this replica has connected", "unreachable"),
         (b"\xff\xcb\x04#42000Access denied; you need (at least one of) the REPLICATION SLAVE privilege(s)", "refused"),
         (b"\xfe\x00\x00\x00\x00", "unreachable"),
