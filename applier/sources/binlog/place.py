@@ -16,8 +16,9 @@ from pymysql.constants import ER
 from applier.model.errors import ConfigError, NeedsOperator, SourceError
 from applier.sources.binlog.group import Group
 from applier.sources.binlog.gtid_set import GtidSet
-from applier.sources.binlog.journal import Beginning
+from applier.sources.binlog.journal import Beginning, ended_group
 from applier.sources.binlog.position import FIRST_POSITION, BinlogPosition, file_name
+from applier.sources.binlog.refusal import OTHER_LOG
 from applier.sources.binlog.scan import EventFeed
 from applier.sources.binlog.server import LogEnd, LogFile, Server
 from applier.sources.binlog.skipped_groups import NONE_SKIPPED, SkippedGroups
@@ -52,7 +53,8 @@ class PlaceFinder:
     def resumed(self, state: SourceState) -> LogPlace:
         """Return where the log goes on behind what is applied. NeedsOperator: it is gone, or this server cannot go on."""
         files, identity = self.files(), self._server.identity()
-        if (self._server.is_mariadb, identity) == (state.is_mariadb, state.server) and self._is_same_log(state, files):
+        is_same_server = (self._server.is_mariadb, identity) == (state.is_mariadb, state.server)
+        if is_same_server and self._is_same_log(state, files):
             return LogPlace(
                 is_mariadb=state.is_mariadb,
                 server=identity,
@@ -63,6 +65,8 @@ class PlaceFinder:
             )
         if state.is_mariadb != self._server.is_mariadb or not state.gtid_set or (state.last is not None and not state.last.gtid):
             raise self._not_found(state, files, identity)
+        if is_same_server and files[0].base_name == state.base_name and files[0].number <= BinlogPosition.of(state.place).file:
+            raise self._renewed(state)
         return self.behind(state.executed, state.generation + 1, has_prepared=bool(state.prepared))
 
     def at(self, base_name: str, file: int, position: int) -> LogPlace:
@@ -147,7 +151,17 @@ class PlaceFinder:
             if error.facts.get("kind") == "unreachable":
                 raise
             return False
-        return found is not None and (found.begin, found.end, found.gtid) == last[:3]
+        return found is not None and ended_group(found) == last
+
+    def _renewed(self, state: SourceState) -> NeedsOperator:
+        """Say that the log of the same server is another one: it gives GTIDs again that the replica knows, to other transactions."""
+        return NeedsOperator(
+            "the server's binlog is not the one that was followed, and its GTIDs may stand for other transactions now",
+            remedy=OTHER_LOG,
+            kind="other_log",
+            place=BinlogPosition.of(state.place).text(state.base_name),
+            address=self._server.address,
+        )
 
     def _not_found(self, state: SourceState, files: Sequence[LogFile], identity: str) -> NeedsOperator:
         place = BinlogPosition.of(state.place)

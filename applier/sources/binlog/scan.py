@@ -15,8 +15,9 @@ from typing import Final, Protocol
 from applier.model.errors import ApplierError, InvariantViolation, SourceError
 from applier.sources.binlog.event import HEARTBEATS, BinlogEvent
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind
-from applier.sources.binlog.journal import Beginning, EndedGroup, Journal
+from applier.sources.binlog.journal import Beginning, EndedGroup, Journal, ended_group
 from applier.sources.binlog.position import FILE_BITS
+from applier.sources.binlog.refusal import OTHER_LOG
 
 LOGGER: Final = logging.getLogger("applier.binlog")
 
@@ -79,6 +80,8 @@ class Scan:
         self._applied = self._server_end = beginning.place
         self._asked_s = 0.0
         """When the server was asked for its end, by the monotonic clock."""
+        self._seen = beginning.place
+        """The last boundary at that time."""
 
     # --- the driver's side -----------------------------------------------------------------------------------------
 
@@ -205,6 +208,10 @@ class Scan:
         now_s = time.monotonic()
         if now_s - self._asked_s >= ASK_END_S:
             self._asked_s, self._server_end = now_s, self._session.end()
+            # What a dump has sent stays in the log. One that was open at a RESET says nothing of it, and sends heartbeats for ever.
+            if self._server_end < self._seen:
+                raise SourceError("the server's binlog ends before a place that was read: it was reset", remedy=OTHER_LOG, kind="other_log")
+            self._seen = self._journal.last
 
 
 class _Walk:
@@ -240,7 +247,7 @@ class _Walk:
         return is_quiet
 
     def _confirm(self, group: Group, known: EndedGroup) -> None:
-        if (group.begin, group.end, group.gtid) != known[:3]:
+        if ended_group(group) != known:
             raise SourceError("the binlog is not the one that was followed", kind="other_log", offset=known.begin)
         self._known = None
 
@@ -258,7 +265,7 @@ def note_group(journal: Journal, group: Group) -> None:
     """Remember a group that has ended."""
     if group.kind is GroupKind.UNFINISHED:
         return
-    journal.add_group(EndedGroup(group.begin, group.end, group.gtid, group.time_us // 1000))
+    journal.add_group(ended_group(group))
     if group.kind is GroupKind.XA_PREPARE:
         journal.prepare(group.xid, group.begin, group.end)
     elif group.kind in {GroupKind.XA_COMMIT, GroupKind.XA_ROLLBACK}:

@@ -10,7 +10,7 @@ from applier.model.errors import SourceError
 from applier.sources.binlog.event import HEARTBEATS
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind
 from applier.sources.binlog.gtid_set import Gtid, GtidSet
-from applier.sources.binlog.journal import Beginning, EndedGroup
+from applier.sources.binlog.journal import Beginning, ended_group
 from applier.sources.binlog.position import BinlogPosition
 from applier.sources.binlog.scan import READ_WAIT_S, EventFeed
 
@@ -89,7 +89,7 @@ def _count(found: Beginning, group: Group) -> None:
         return
     if group.gtid:
         found.executed.add(Gtid.parse(group.gtid))
-    found.last = EndedGroup(group.begin, group.end, group.gtid, group.time_us // 1000)
+    found.last = ended_group(group)
     if group.kind is GroupKind.XA_PREPARE:
         found.prepared[group.xid] = group.begin
     elif group.kind in {GroupKind.XA_COMMIT, GroupKind.XA_ROLLBACK}:

@@ -116,6 +116,10 @@ def test_a_log_that_is_not_the_same_is_not_followed(filled):
         begun(source)
         at = source.listing().extents[STREAM].end
     lie = re.sub(r'"last":\[(\d+)', lambda found: f'"last":[{int(found[1]) - 1}', state)
+    with opened(filled) as source, pytest.raises(NeedsOperator, match="GTIDs may stand for other transactions") as caught:
+        source.resume(StoredPlace(checkpoint_ts=at, positions={}, state=lie))
+    assert caught.value.facts["kind"] == "other_log"
+    lie = re.sub(r'"server":"[^"]*"', '"server":"another"', lie)
     without_gtids = re.sub(r'"gtid_set":"[^"]*"', '"gtid_set":""', lie)
     with opened(filled) as source, pytest.raises(NeedsOperator) as caught:
         source.resume(StoredPlace(checkpoint_ts=at, positions={}, state=without_gtids))
@@ -135,7 +139,7 @@ def test_a_server_that_lacks_what_the_replica_has_is_refused(filled):
     with opened(filled) as source:
         state = source.start_point().state
     newer = re.sub(r'(\d+)"', lambda found: f'{int(found[1]) + 1000}"', re.search(r'"gtid_set":"([^"]*")', state)[1])
-    state = re.sub(r'"gtid_set":"[^"]*"', f'"gtid_set":"{newer}', state)
+    state = re.sub(r'"gtid_set":"[^"]*"', f'"gtid_set":"{newer}', re.sub(r'"server":"[^"]*"', '"server":"another"', state))
     with opened(filled) as source, pytest.raises(NeedsOperator, match="lacks transactions"):
         source.resume(StoredPlace(checkpoint_ts=0, positions={}, state=state))
 

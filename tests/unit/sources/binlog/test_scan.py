@@ -163,3 +163,16 @@ def test_a_scan_that_waits_for_anything_can_be_closed():
             began = time.monotonic()
             scan.close()
         assert time.monotonic() - began < 1
+
+
+def test_a_log_that_ends_before_what_was_read_is_another_one():
+    log = Log(50)
+    with scanning(log) as scan:
+        until(lambda: last_of(scan) == log.ends[-1])
+        scan._asked_s = 0.0
+        until(lambda: scan._seen == log.ends[-1])
+        log.end, scan._asked_s = lambda: log.ends[3], 0.0
+        until(lambda: not scan.is_well)
+        with pytest.raises(SourceError) as caught:
+            scan.raise_failure(0)
+    assert caught.value.facts["kind"] == "other_log"
