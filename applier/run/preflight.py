@@ -4,19 +4,20 @@ An error ends the run before Spark starts. A server that does not answer is no e
 says it itself.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from applier.check.everything import examine_quickly
 from applier.check.finding import CheckFinding, Severity
 from applier.config import Config
-from applier.model.errors import ApplierError, ConfigError, FatalSinkError
+from applier.model.errors import ApplierError, ConfigError, FatalSinkError, NeedsOperator
 from applier.replica.recovery import is_transient
 from applier.run.assembly import as_submitted
 from applier.run.ending import store_error
 
 WITHIN_S: Final = 1.0
-SINK: Final = "sink"
+_KINDS: Final[Mapping[str, type[ApplierError]]] = {"sink": FatalSinkError, "primary": NeedsOperator}
+"""What a server lacks is no mistake of the configuration."""
 
 
 def refuse_wrong_setup(config: Config, *, within_s: float = WITHIN_S, command: str) -> None:
@@ -42,5 +43,5 @@ def error_of(finding: CheckFinding) -> ApplierError:
     """Return the error that a run would raise for a finding; else one made of the finding."""
     if finding.error is not None:
         return finding.error
-    kind = FatalSinkError if finding.check.startswith(SINK) else ConfigError
+    kind = _KINDS.get(finding.check.partition(":")[0], ConfigError)
     return kind(f"{finding.check}: {finding.detail}", remedy=finding.remedy)

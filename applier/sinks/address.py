@@ -21,7 +21,7 @@ URL_FORM: Final = "Write mysql+pymysql://user@host:3306/, mariadb+pymysql://user
 FILE_FORM: Final = "Write sqlite:///replica.db, or sqlite:////var/lib/applier/replica.db for an absolute path"
 QUOTED: Final = (
     "If user or password contain such characters, encode them (@ as %40, : as %3A, / as %2F, # as %23, ? as %3F, % as %25), "
-    "or give the password as password_file or APPLIER_SINK__PASSWORD, without encoding"
+    "or give the password as password_file, APPLIER_SINK__PASSWORD or APPLIER_SOURCE__PASSWORD, without encoding"
 )
 
 CONNECT_TIMEOUT: Final = "connect_timeout"
@@ -35,12 +35,12 @@ _NO_DATABASE: Final = (
     "Remove it: mysql+pymysql://user@host:3306/ reaches the server. "
     "Each table is in the schema that it has upstream; source.route chooses others"
 )
-_SECRET: Final = "Give the sink's password as password or password_file. Use a tls_key that has no password"  # noqa: S105 - a remedy
+_SECRET: Final = "Give the password as password or password_file. Use a tls_key that has no password"  # noqa: S105 - a remedy
 _SETTINGS: Final = "Remove it: the applier sets the variables of its sessions itself"
 _TIMEOUTS: Final = "Remove it: the applier sets the timeouts of its sessions itself"
 _DRIVER: Final = "Remove it: the applier sets the driver's options itself"
 _FILE: Final = "Write user, host and port into the url, and name the password's file as password_file"
-_TLS: Final = "Use the settings of [sink]: tls_mode, tls_ca, tls_cert and tls_key"
+_TLS: Final = "Use the settings beside the url: tls_mode, tls_ca, tls_cert and tls_key"
 _SECRET_OPTIONS: Final = frozenset({"password", "passwd", "ssl_key_password"})
 _INSTEAD: Final = {
     "autocommit": "Remove it: the applier decides what is committed together",

@@ -78,7 +78,7 @@ class PlaceFinder:
             raise _purged(f"{file_name(base_name, file)}:{position}", files, self._server)
         found = self._beginning_of(base_name, BinlogPosition(0, file, FIRST_POSITION))
         with closing(self._open_feed(base_name, found.place)) as feed:
-            walk_to(feed, found, BinlogPosition(0, file, position).number)
+            walk_to(feed, found, BinlogPosition(0, file, position).number, base_name)
         return self._place(0, base_name, found)
 
     def behind(self, executed: GtidSet, generation: int = 0, *, has_prepared: bool = False) -> LogPlace:
@@ -182,7 +182,7 @@ class PlaceFinder:
         if lacking := executed.missing_in(server.executed()):
             raise NeedsOperator(
                 "the server lacks transactions that the replica has applied",
-                remedy=_RIGHT_SERVER,
+                remedy=f"{_RIGHT_SERVER}. A new replica: correct the GTIDs of source.start",
                 kind="other_server",
                 lacking=lacking,
                 address=server.address,

@@ -24,6 +24,8 @@ _REACH: Final = "Check source.url, the network, and that the server runs"
 
 _GRANT = "Check user and password of source.url. The user needs REPLICATION SLAVE and REPLICATION CLIENT: `applier check` names the GRANT"
 
+_TLS = "Set source.tls_mode and source.tls_ca as the server's certificate needs it: docs/security.md. The server must offer TLS"
+
 
 class LogFile(NamedTuple):
     """A binlog file that the server holds."""
@@ -54,7 +56,7 @@ def connect(settings: BinlogSettings, **options: Any) -> pymysql.Connection:
         "password": url.password or "",
         "charset": "utf8mb4",
         "autocommit": True,
-        "connect_timeout": CONNECT_TIMEOUT_S,
+        "connect_timeout": int(str(url.query.get("connect_timeout", CONNECT_TIMEOUT_S))),
         "read_timeout": settings.unreachable_after_s,
         "write_timeout": settings.unreachable_after_s,
         "program_name": f"applier {settings.name}",
@@ -73,6 +75,8 @@ def failed(settings: BinlogSettings, what: str, error: Exception) -> SourceError
         return SourceError(f"the server of the binlog does not answer: {what}", remedy=_REACH, kind="unreachable", **facts)
     if code in DENIED:
         return SourceError(f"the server of the binlog refuses the user: {what}", remedy=_GRANT, kind="refused", code=code, **facts)
+    if code == CR.CR_SSL_CONNECTION_ERROR:
+        return SourceError(f"no TLS to the server of the binlog: {what}", remedy=_TLS, kind="refused", code=code, **facts)
     remedy = "Look the error up in the manual of the server. `applier check` examines what the source needs"
     return SourceError(f"the server of the binlog refuses: {what}", remedy=remedy, kind="refused", code=code, **facts)
 

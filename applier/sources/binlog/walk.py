@@ -17,7 +17,7 @@ from applier.sources.binlog.scan import READ_WAIT_S, EventFeed
 _BOUNDARY: Final = "Give a place where a transaction ends: the positions of SHOW MASTER STATUS, and those of a dump, are such places"
 
 
-def walk_to(feed: EventFeed, found: Beginning, place: int) -> Beginning:
+def walk_to(feed: EventFeed, found: Beginning, place: int, base_name: str) -> Beginning:
     """Count everything up to ``place`` and return it. SourceError: no transaction ends there."""
     boundary: int | None = found.place
     steps = _steps(feed)
@@ -27,13 +27,12 @@ def walk_to(feed: EventFeed, found: Beginning, place: int) -> Beginning:
         if group is not None and group.end <= place:
             _count(found, group)
     if boundary > place:
-        at = BinlogPosition.of(found.place)
         raise SourceError(
             "no transaction ends at the place where the replica should begin",
             remedy=_BOUNDARY,
             kind="position",
-            position=BinlogPosition.of(place).position,
-            transaction_ends_at=at.position,
+            position=BinlogPosition.of(place).text(base_name),
+            transaction_ends_at=BinlogPosition.of(found.place).text(base_name),
         )
     found.place = place
     return found

@@ -6,7 +6,7 @@ import pytest
 
 from applier.check.finding import of_error, ok, problem, warning
 from applier.config import load_config
-from applier.model.errors import ConfigError, FatalSinkError, RetryableSinkError, SourceError
+from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator, RetryableSinkError, SourceError
 from applier.run.preflight import error_of, refuse_wrong_setup, stopping
 
 AWAY = of_error("sink", RetryableSinkError("the database does not answer"))
@@ -23,6 +23,8 @@ def test_a_server_that_does_not_answer_stops_no_run():
 def test_a_finding_becomes_the_error_that_a_run_would_raise():
     assert error_of(ABSENT) is ABSENT.error
     assert isinstance(error_of(LACKS), FatalSinkError)
+    primary = problem("primary: binlog", "binlog_format is not ROW", "SET GLOBAL binlog_format = ROW")
+    assert error_of(primary).exit_code == NeedsOperator.exit_code
     assert error_of(problem("Java", "is not installed", "Install it")).exit_code == ConfigError.exit_code
 
 
