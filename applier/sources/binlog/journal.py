@@ -128,6 +128,14 @@ class Journal:
         # Also where nothing has come since the beginning: a replica may have to read what lies right before it once more.
         return (*self._closed, self._open._replace(size=max(1, self._open.size)))
 
+    def boundary_at(self, ts: int) -> int:
+        """Return the last boundary at or below a checkpoint.
+
+        That lies inside of a group at a DDL, whose ts is its end - 1, and behind one that has rows: CREATE TABLE ... SELECT.
+        """
+        index = bisect_right(self._end, ts)
+        return min(ts, self._begin[index]) if index < len(self._end) else ts
+
     def executed_at(self, ts: int) -> GtidSet:
         """Return the executed set behind all groups that end at or below ``ts``. The caller must not change it."""
         index = bisect_right(self._end, ts)

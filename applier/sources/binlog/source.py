@@ -113,7 +113,7 @@ class BinlogSource:
         with self._scan.journal() as journal:
             if ts < journal.beginning:
                 return self._stored.state  # the place on the server before: its end is not passed yet
-            place = _boundary_at(journal, ts)
+            place = journal.boundary_at(ts)
             text = _state_of(self._place, journal, place).text()
         self._scan.forget(min(self._stored_place, place))
         self._scan.applied(place)
@@ -186,12 +186,6 @@ class BinlogSource:
     def __exit__(self, *_: object) -> None:
         """Close."""
         self.close()
-
-
-def _boundary_at(journal: Journal, ts: int) -> int:
-    """Return the last boundary at or below a checkpoint: the ts of a DDL is its end - 1."""
-    group = journal.last_at(ts + 1)
-    return group.begin if group is not None and group.end == ts + 1 else ts
 
 
 def _state_of(place: LogPlace, journal: Journal, at: int) -> SourceState:

@@ -25,6 +25,12 @@ def test_the_executed_set_is_that_of_the_groups_that_have_ended():
     assert journal.last_at(150) is None
 
 
+def test_a_place_is_never_inside_of_a_group():
+    # 199: the DDL at the end of a group is not done; 250: one that its rows follow is.
+    journal = journal_of(200, 300)
+    assert [journal.boundary_at(ts) for ts in (100, 150, 199, 200, 250, 300, 310)] == [100, 100, 100, 200, 200, 300, 310]
+
+
 @pytest.mark.parametrize("asked", [100, 250, 300, 400])
 def test_what_is_forgotten_stays_in_the_sum(asked):
     journal = journal_of(200, 300, 400)
