@@ -162,7 +162,7 @@ class MariadbGtidSet:
 
     def __init__(self, numbers: dict[str, dict[str, int]] | None = None) -> None:
         self._numbers = numbers or {}
-        """For each domain, for each server, the greatest number; the last server is the one that has written last."""
+        """For each domain, for each server, the greatest number; the last server has the greatest of all."""
 
     @classmethod
     def parse(cls, text: str) -> "MariadbGtidSet":
@@ -174,11 +174,14 @@ class MariadbGtidSet:
         return found
 
     def add(self, gtid: Gtid) -> None:
-        """Count one more as executed: it is the last one of its domain now."""
+        """Count one more as executed: it is the last one of its domain now, unless a greater one was executed before it."""
         domain, _, server = gtid.source.partition("-")
         servers = self._numbers.setdefault(domain, {})
-        servers.pop(server, None)
-        servers[server] = gtid.number
+        if gtid.number >= next(reversed(servers.values()), 0):
+            servers.pop(server, None)
+            servers[server] = gtid.number
+        elif gtid.number > servers.get(server, 0):
+            self._numbers[domain] = {server: gtid.number} | {other: number for other, number in servers.items() if other != server}
 
     def copy(self) -> "MariadbGtidSet":
         """Return a set of its own with the same members."""

@@ -92,7 +92,7 @@ class PlaceFinder:
         first = files[0] if has_prepared else self._last_file_within(executed, files)
         found = self._beginning_of(first.base_name, BinlogPosition(generation, first.number, FIRST_POSITION))
         self._walk_on(first.base_name, found, partial(is_executed, executed=executed))
-        has_gaps = not self._server.is_mariadb and not executed.precedes(found.executed)
+        has_gaps = not executed.precedes(found.executed)
         found.executed = executed.copy()
         place = self._place(generation, first.base_name, found)
         return replace(place, skipped=SkippedGroups(found.place, str(executed))) if has_gaps else place

@@ -1,6 +1,6 @@
 """Transactions behind a replica's place that it has executed nevertheless: another server may have logged its own before them.
 
-Only MySQL's sets tell them apart. MariaDB's numbers ascend in each domain, so behind a place none is executed.
+MariaDB's numbers ascend in each domain, but a replica of several domains may log them in another order than its primary.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from applier.sources.binlog.group import Group, GroupKind
-from applier.sources.binlog.gtid_set import Gtid, MysqlGtidSet
+from applier.sources.binlog.gtid_set import Gtid, GtidSet, parse_gtid_set
 
 _WITH_CHANGES: Final = frozenset({GroupKind.TRANSACTION, GroupKind.QUERY, GroupKind.XA_COMMIT})
 """What a group of another kind does is needed by those that follow."""
@@ -16,7 +16,7 @@ _WITH_CHANGES: Final = frozenset({GroupKind.TRANSACTION, GroupKind.QUERY, GroupK
 
 @dataclass(frozen=True, slots=True)
 class SkippedGroups:
-    """The groups that end behind a place and are in a set of MySQL, as text; '' has none.
+    """The groups that end behind a place and are in a set, as text; '' has none.
 
     ``behind``: all groups that end at or before it are applied.
     """
@@ -35,5 +35,5 @@ NONE_SKIPPED: Final = SkippedGroups()
 
 
 @lru_cache(maxsize=2)
-def _parsed(text: str) -> MysqlGtidSet:
-    return MysqlGtidSet.parse(text)
+def _parsed(text: str) -> GtidSet:
+    return parse_gtid_set(text, is_mariadb=":" not in text)

@@ -77,3 +77,10 @@ def test_a_server_of_mariadb_holds_what_its_binlog_has_of_the_same_domain_and_se
 @pytest.mark.parametrize("text", [f"{A}:7", f"{A}:tag:7", "0-1-7"])
 def test_a_gtid_is_spelt_as_its_server_does(text):
     assert str(Gtid.parse(text)) == text
+
+
+def test_what_was_executed_before_a_greater_one_of_its_domain_is_not_the_last_one():
+    executed = MariadbGtidSet.parse("0-1-10,1-1-6")
+    for gtid in ("0-1-11", "1-1-5", "1-2-4"):
+        executed.add(Gtid.parse(gtid))
+    assert str(executed) == "0-1-11,1-1-6"

@@ -25,3 +25,9 @@ def test_only_executed_groups_behind_the_place_are_skipped(end, gtid, kind, is_s
     group = Group(kind, end - 50, end, gtid, "", 0)
     assert SKIPPED.hold(group) is is_skipped
     assert not NONE_SKIPPED.hold(group)
+
+
+@pytest.mark.parametrize(("gtid", "is_skipped"), [("1-7-5", True), ("1-7-6", False), ("0-7-11", False)])
+def test_a_domain_of_mariadb_may_be_ahead_of_another(gtid, is_skipped):
+    group = Group(GroupKind.TRANSACTION, 150, 200, gtid, "", 0)
+    assert SkippedGroups(100, "0-7-10,1-7-5").hold(group) is is_skipped
