@@ -57,7 +57,7 @@ def events_of_query(event: bytes, head: PartHead, selection: TableSelection = EV
         query=plain,
         ddl_type=_NO_TYPE,
         time_ms=query.time_s * 1000 + query.session.microseconds // 1000,
-        session=session_of(query),
+        session=session_of(query, is_mariadb=head.is_mariadb),
     )
     if text is None:
         ddl = replace(ddl, refusal=DdlRefusal("the text of a DDL cannot be read in the character set of its session", BY_HAND))

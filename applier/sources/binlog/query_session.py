@@ -1,5 +1,6 @@
 """What the session of a QUERY event means for a DDL: defaults for its text, and variables that a sink sets for it. Pure."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from applier.sources.binlog.collation_name import collation_name
@@ -18,6 +19,13 @@ _MEANING: Final = {
 }
 """The modes that decide what a DDL means, by their bits. Strictness decides only what is refused, and upstream has accepted the statement;
 ANSI_QUOTES and NO_BACKSLASH_ESCAPES are written out in the text."""
+_STRICT: Final = 1 << 21 | 1 << 22
+_INVALID_DATES: Final = 1 << 25
+_OF_DATES: Final = {1 << 23: "NO_ZERO_IN_DATE", 1 << 24: "NO_ZERO_DATE", _INVALID_DATES: "ALLOW_INVALID_DATES"}
+"""Which dates of old rows become 0000-00-00. In a strict session a DDL with such a date fails."""
+_TRUNCATES_ON_MYSQL: Final = 1 << 32
+_ROUNDS_ON_MARIADB: Final = 1 << 34
+"""What becomes of digits for which a column has no place any more: unless told so, MySQL rounds and MariaDB truncates."""
 _EXPLICIT_TIMESTAMPS: Final = 1 << 24
 """MariaDB's OPTION_EXPLICIT_DEF_TIMESTAMP in the flags, from 10.10 on. Before, only the whole server has the variable, which is OFF."""
 
@@ -52,10 +60,18 @@ def defaults_of(session: QuerySession, *, is_mariadb: bool) -> SessionDefaults:
     )
 
 
-def session_of(query: QueryEvent) -> tuple[tuple[str, str | int], ...]:
+def session_of(query: QueryEvent, *, is_mariadb: bool) -> tuple[tuple[str, str | int], ...]:
     """Return the variables of the session: the modes that a sink adds to its own, the time to the microsecond, the zone of its times."""
     session = query.session
-    modes = ",".join(name for bit, name in _MEANING.items() if session.sql_mode & bit)
+    modes = ",".join(_modes_of(session.sql_mode, is_mariadb=is_mariadb))
     seconds = f"{query.time_s}.{session.microseconds:06d}"
     zone = session.time_zone
     return (("sql_mode", modes), ("timestamp", seconds), *((("time_zone", zone),) if zone else ()))
+
+
+def _modes_of(sql_mode: int, *, is_mariadb: bool) -> Iterator[str]:
+    of_dates = _INVALID_DATES if sql_mode & _STRICT else sql_mode
+    yield from (name for bit, name in _MEANING.items() if sql_mode & bit)
+    yield from (name for bit, name in _OF_DATES.items() if of_dates & bit)
+    rounds = bool(sql_mode & _ROUNDS_ON_MARIADB) if is_mariadb else not sql_mode & _TRUNCATES_ON_MYSQL
+    yield "TIME_ROUND_FRACTIONAL" if rounds else "TIME_TRUNCATE_FRACTIONAL"

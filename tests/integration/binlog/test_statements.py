@@ -115,6 +115,13 @@ INSERT INTO shop.myisam VALUES (1), (2)
 DELETE FROM shop.myisam
 INSERT INTO shop.myisam VALUES (3)
 ALTER TABLE shop.myisam ENGINE = InnoDB
+CREATE TABLE shop.rounded (id INT PRIMARY KEY, at DATETIME(6))
+INSERT INTO shop.rounded VALUES (1, '2020-01-01 23:59:59.9')
+ALTER TABLE shop.rounded MODIFY at DATETIME
+CREATE TABLE shop.dates (id INT PRIMARY KEY, at VARCHAR(20))
+INSERT INTO shop.dates VALUES (1, '2020-02-31')
+SET sql_mode = ''
+ALTER TABLE shop.dates MODIFY at DATE
 """
 
 

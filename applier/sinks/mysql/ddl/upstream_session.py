@@ -12,8 +12,13 @@ from applier.sinks.mysql.queries import QUERIES
 from applier.sinks.mysql.session import transaction
 from applier.sinks.mysql.session_variables import SQL_MODE
 
-_NO_AUTO_VALUE_ON_ZERO: Final = "NO_AUTO_VALUE_ON_ZERO"
 _TIMESTAMP: Final = "timestamp"
+_VERSION: Final = "version"
+_SQL_MODE: Final = "sql_mode"
+_ROUNDS, _TRUNCATES = "TIME_ROUND_FRACTIONAL", "TIME_TRUNCATE_FRACTIONAL"
+"""Known to MariaDB, and to MySQL: each for what it does not do by itself."""
+_NOT_OURS: Final = frozenset({"NO_AUTO_VALUE_ON_ZERO", "ALLOW_INVALID_DATES"})
+"""Modes that only upstream's session decides: numbers of a new AUTO_INCREMENT column, and which dates of old rows remain."""
 
 
 @contextmanager
@@ -21,8 +26,9 @@ def upstream_session(connection: Connection, ddl: DdlEvent) -> Iterator[None]:
     """Give the session upstream's time and variables in the block, so that values that a DDL gives to old rows are upstream's."""
     wanted = variables_of(ddl)
     with transaction(connection):
-        before = _present(connection, wanted) if wanted else {}
-        _set(connection, wanted)
+        before = _present(connection, [*wanted, _VERSION]) if wanted else {}
+        is_mariadb = "mariadb" in before.pop(_VERSION, "").casefold()
+        _set(connection, known_to(wanted, is_mariadb=is_mariadb))
         connection.execute(QUERIES["timestamp_reset"])
         # A timestamp of 0 would mean the server's clock.
         if seconds := time_of(ddl):
@@ -56,12 +62,20 @@ def _restore(connection: Connection, before: Mapping[str, str | int]) -> None:
 def variables_of(ddl: DdlEvent) -> dict[str, str | int]:
     """Return the variables of the session that a DDL sets beside its time, each with the value that the sink needs."""
     found = {name: value for name, value in ddl.session if name != _TIMESTAMP}
-    if "sql_mode" in found:
-        # What upstream's modes make of a statement is added to the modes that let the sink take what upstream has taken. Its numbers
-        # for a new AUTO_INCREMENT column must be upstream's.
-        ours = [mode for mode in SQL_MODE.split(",") if mode != _NO_AUTO_VALUE_ON_ZERO]
-        found["sql_mode"] = ",".join(filter(None, (*ours, str(found["sql_mode"]))))
+    if _SQL_MODE in found:
+        # What upstream's modes make of a statement is added to the modes that let the sink take what upstream has taken.
+        ours = [mode for mode in SQL_MODE.split(",") if mode not in _NOT_OURS]
+        found[_SQL_MODE] = ",".join(filter(None, (*ours, str(found[_SQL_MODE]))))
     return found
+
+
+def known_to(variables: Mapping[str, str | int], *, is_mariadb: bool) -> dict[str, str | int]:
+    """Return the variables without a mode that the server does not have, because it is what the server does."""
+    unknown = _TRUNCATES if is_mariadb else _ROUNDS
+    modes = {
+        name: ",".join(mode for mode in str(value).split(",") if mode != unknown) for name, value in variables.items() if name == _SQL_MODE
+    }
+    return {**variables, **modes}
 
 
 def time_of(ddl: DdlEvent) -> float:
