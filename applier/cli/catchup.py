@@ -8,6 +8,7 @@ import typer
 from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.display import observer_for
 from applier.cli.interrupt import interrupts_announced
+from applier.cli.log_option import refuse_start_ts
 from applier.cli.log_place import ts_of_text
 from applier.cli.option import TAKE_OVER_HELP, AsJson, ConfigPath, read_config, ts_of_time, ts_text, tso
 from applier.cli.output import print_json, print_line, stderr_console
@@ -44,6 +45,7 @@ def catchup(  # noqa: PLR0913 - one parameter per option of the command line
         raise ConfigError("--until-ts and --until-time cannot be combined", remedy="Use one of them")
     until_time_ms = None if until_time is None else physical_ms(ts_of_time(until_time))
     settings = read_config(config)
+    refuse_start_ts(settings, start_ts)
     options = CatchupOptions(
         start_ts=None if start_ts is None else Ts(start_ts),
         until_ts=ts_of_text(settings, until_ts),

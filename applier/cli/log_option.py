@@ -17,6 +17,7 @@ LogPosition: TypeAlias = Annotated[
 LogGtid: TypeAlias = Annotated[str | None, typer.Option("--gtid", metavar="GTID", help="Of a binlog: the transaction's GTID.")]
 
 POSITION_FORM: Final = "Write FILE:POS, for instance mariadb-bin.000042:1234. `applier inspect` shows the positions of all transactions"
+START_OF_LOG: Final = "Remove it. Set source.start, or load a dump with `applier load`: the dump says where it was made"
 GTID_FORM: Final = "Write it as the server does: 0-1-42 (MariaDB), 3e11fa47-71ca-11e1-9e33-c80aa9429562:42 (MySQL)"
 
 
@@ -43,6 +44,12 @@ def parse_gtid(text: str) -> str:
         return str(Gtid.parse(text))
     except ValueError:
         raise ConfigError(f"{text!r} is not the GTID of one transaction", remedy=GTID_FORM) from None
+
+
+def refuse_start_ts(settings: Config, start_ts: int | None) -> None:
+    """Refuse ``--start-ts`` where the source is a binlog: it would be ignored. ConfigError."""
+    if is_log(settings) and start_ts is not None:
+        raise ConfigError("--start-ts is for topics: a replica of a binlog begins at source.start", remedy=START_OF_LOG)
 
 
 def refuse_log_options(settings: Config, *given: str | None) -> None:

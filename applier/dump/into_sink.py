@@ -59,11 +59,9 @@ class LoadResult:
 def load_dump(config: Config, directory: Path, options: LoadOptions, note: Callable[[str], None]) -> LoadResult:
     """Load the dump. ConfigError, NeedsOperator or SinkError with a remedy; after a SinkError the sink may hold a part of it."""
     if config.sink.is_sqlite:
-        raise ConfigError(
-            "a dump of TiDB cannot be loaded into SQLite", remedy="Use a MariaDB or MySQL sink, or begin with an empty upstream"
-        )
+        raise ConfigError("a dump cannot be loaded into SQLite", remedy="Use a MariaDB or MySQL sink, or begin with an empty upstream")
     if config.source.route:
-        remedy = "Load the dump by hand under the sink's names, and set source.start_ts to its TSO"
+        remedy = "Load the dump by hand under the sink's names, and set source.start_ts to its TSO, of a binlog source.start to dump:PATH"
         raise ConfigError("applier load cannot rename tables, and the configuration has routes", remedy=remedy)
     directory = directory.resolve()
     everything = inventory_of(directory)

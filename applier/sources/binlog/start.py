@@ -11,7 +11,7 @@ from applier.sources.binlog.server import Server
 
 _FORMS: Final = 'Write source.start = "FILE:POS", "gtid:SET", "now" or "dump:PATH"'
 _SAY: Final = (
-    "Set source.start to the place of the dump that was loaded: dump:PATH reads it from the dump. "
+    "Load a dump with `applier load`. Or set source.start to the place of the dump that was loaded: dump:PATH reads it from the dump. "
     '"now" begins behind everything that the server has logged so far'
 )
 

@@ -73,9 +73,11 @@ def test_all_starts_lead_to_the_same_place(filled, tmp_path):
 
 def test_a_place_inside_of_a_transaction_is_refused_and_the_one_that_it_names_is_taken(filled):
     file, _, position = filled.place().partition(":")
-    with opened(filled, f"{file}:{int(position) - 10}") as source, pytest.raises(SourceError) as caught:
+    inside = f"{file}:{int(position) - 10}"
+    with opened(filled, inside) as source, pytest.raises(SourceError) as caught:
         source.start_point()
-    with opened(filled, f"{file}:{caught.value.facts['transaction_ends_at']}") as source:
+    assert caught.value.facts["position"] == inside
+    with opened(filled, caught.value.facts["transaction_ends_at"]) as source:
         begun(source)
 
 
