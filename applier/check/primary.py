@@ -46,6 +46,8 @@ NEEDED: Final = {
     "REPLICATION CLIENT": ("REPLICATION CLIENT", "BINLOG MONITOR", "SUPER"),
 }
 """Privilege -> the names under which SHOW GRANTS may list it. MariaDB calls the second one BINLOG MONITOR, and takes either name."""
+SHOWS_KEYS: Final = ("REFERENCES", "INSERT", "UPDATE", "DELETE", "ALTER", "INDEX", "DROP", "CREATE")
+"""Any of them shows a table's foreign keys. SELECT does not on MariaDB, and nobody says that something is hidden."""
 SHORT_S: Final = 24 * 3600
 """A retention below this is shorter than a night's trouble."""
 DAY_S: Final = 24 * 3600
@@ -60,7 +62,7 @@ def examine_primary(
             version = str(server.value("version", "SELECT VERSION()"))
             yield ok(REACHED, f"{address_of(settings)} answers")
             yield version_finding(version)
-            missing = list(_privileges(server))
+            missing = list(_privileges(server, config.source.selection()))
             yield from missing or [ok(PRIVILEGES, f"{_user(server)} may read the binlog")]
             if missing:
                 return
@@ -95,13 +97,26 @@ def _user(server: Server) -> str:
     return str(server.value("user", "SELECT CURRENT_USER()"))
 
 
-def _privileges(server: Server) -> Iterator[CheckFinding]:
+def _privileges(server: Server, selection: TableSelection) -> Iterator[CheckFinding]:
     grants = Grants(str(row[0]) for row in server.rows("privileges", "SHOW GRANTS"))
     missing = [name for name, names in NEEDED.items() if not any(grants.allows(known, EVERYWHERE) for known in names)]
+    user, _, host = _user(server).rpartition("@")
+    why = ""
+    if _hides_keys(server, grants, selection):
+        missing.append(SHOWS_KEYS[0])
+        why = ": without the last one the server hides its foreign keys. On the replicated schemas it is enough"
     if missing:
-        user, _, host = _user(server).rpartition("@")
         remedy = f"GRANT {', '.join(missing)} ON *.* TO '{user}'@'{host}'"
-        yield problem(PRIVILEGES, f"{user}@{host} lacks {', '.join(missing)}", remedy)
+        yield problem(PRIVILEGES, f"{user}@{host} lacks {', '.join(missing)}{why}", remedy)
+
+
+def _hides_keys(server: Server, grants: Grants, selection: TableSelection) -> bool:
+    """Return whether foreign keys of chosen tables are not shown to this user: then none would be found, as if there were none."""
+    if not any(map(grants.allows_somewhere, SHOWS_KEYS)):
+        return True
+    if any(grants.allows(known, EVERYWHERE) for known in SHOWS_KEYS):
+        return False
+    return any(not any(grants.allows(known, name) for known in SHOWS_KEYS) for name in _chosen_tables(server, selection))
 
 
 def _log(server: Server) -> Iterator[CheckFinding]:
@@ -147,9 +162,13 @@ def retention_finding(keeps_s: int) -> CheckFinding:
 
 def upstream_tables(server: Server, selection: TableSelection) -> frozenset[TableName]:
     """Return the tables that the replica will have, under the sink's names."""
+    return frozenset(map(selection.name, _chosen_tables(server, selection)))
+
+
+def _chosen_tables(server: Server, selection: TableSelection) -> list[TableName]:
     rows = server.rows("tables", "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE = 'BASE TABLE'")
     names = [TableName(str(schema), str(table)) for schema, table in rows]
-    return frozenset(selection.name(name) for name in names if name.schema.casefold() not in SYSTEM_SCHEMAS and selection.has(name))
+    return [name for name in names if name.schema.casefold() not in SYSTEM_SCHEMAS and selection.has(name)]
 
 
 def foreign_key_findings(config: Config, changes: Mapping[FoldedName, str]) -> Iterator[CheckFinding]:

@@ -46,6 +46,10 @@ class Grants:
         }
         return True in found and False not in found
 
+    def allows_somewhere(self, privilege: str) -> bool:
+        """Return whether the user was granted a privilege on anything."""
+        return any(is_grant and (privilege in names or names & _ALL) for is_grant, names, _ in self._entries)
+
     def allows_on_a_table(self, privilege: str, schema: str) -> bool:
         """Return whether the user was granted a privilege on a single table of the schema."""
         return any(

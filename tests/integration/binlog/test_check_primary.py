@@ -44,6 +44,20 @@ def test_a_user_gets_the_privileges_of_the_remedy(primary, reader):
     assert problems(findings(reader)) == []
 
 
+def test_a_user_who_cannot_see_foreign_keys_is_told(primary, reader):
+    primary.run(
+        "CREATE DATABASE IF NOT EXISTS seen",
+        "CREATE TABLE IF NOT EXISTS seen.orders (id INT PRIMARY KEY)",
+        f"GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {READER}",
+        f"GRANT SELECT ON seen.* TO {READER}",
+    )
+    ((check, level, remedy),) = problems(findings(reader, tables=["seen.*"]))
+    assert (check, level) == ("primary: privileges", Severity.ERROR)
+    assert remedy == f"GRANT REFERENCES ON *.* TO '{READER}'@'%'"
+    primary.run(f"GRANT REFERENCES ON seen.* TO {READER}")
+    assert problems(findings(reader, tables=["seen.*"])) == []
+
+
 def test_server_ids_that_another_replica_has_or_that_are_too_few_are_told(primary):
     (few,) = problems(findings(primary.url, server_ids="430000000-430000001"))
     assert few[:2] == ("primary: server ids", Severity.WARNING)
