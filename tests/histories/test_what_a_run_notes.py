@@ -124,8 +124,8 @@ def test_what_a_run_does_is_said_before_it_is_done_and_not_any_more_when_it_wait
     replica.catch_up()
     assert set(looks.phases) == {"writing"}
     assert set(ddls) == {("ddl", True)}
-    # Partitions are listed while a segment is written, and that is what is shown.
-    assert set(listings) <= {"listing partitions", "listening", "idle", "preparing", "writing"}
+    # Partitions are listed again once the place of the replica is known, and while a segment is written; that is what is shown.
+    assert set(listings) <= {"listing partitions", "reading positions", "listening", "idle", "preparing", "writing"}
     assert len(ddls) > 1 < len(listings)
     assert observer.shown.current_ddl == ""
 
