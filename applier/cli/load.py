@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from applier.cli.default_config import DEFAULT_CONFIG
-from applier.cli.log_option import refuse_start_ts
 from applier.cli.option import AsJson, ConfigPath, read_config, tso
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.dump.into_sink import LoadOptions, load_dump
@@ -34,8 +33,6 @@ def load(  # noqa: PLR0913 - one parameter per option of the command line
     """Load a dump into the sink; the first run begins there."""
     if "'" in time_zone or "\\" in time_zone:
         raise ConfigError(f"--time-zone is not a time zone: {time_zone!r}", remedy='Give an offset such as "+08:00", or a name')
-    settings = read_config(config)
-    refuse_start_ts(settings, start_ts)
     options = LoadOptions(
         start_ts=None if start_ts is None else Ts(start_ts),
         loader=loader,
@@ -45,7 +42,7 @@ def load(  # noqa: PLR0913 - one parameter per option of the command line
         accept_file_times=accept_file_times,
     )
     console = stderr_console()
-    result = load_dump(settings, directory, options, lambda line: console.print(line, highlight=False, markup=False))
+    result = load_dump(read_config(config), directory, options, lambda line: console.print(line, highlight=False, markup=False))
     if as_json:
         print_json({"start_ts": result.start_ts, "tables": result.tables, "files": result.files, "loader": result.loader})
         return

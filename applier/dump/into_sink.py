@@ -27,7 +27,9 @@ from applier.sinks.factory import open_sink
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.port import Sink
 from applier.sources.binlog.settings import BinlogSettings
+from applier.sources.binlog.stored_timeline import StoredTimeline, read_state
 from applier.sources.factory import open_source
+from applier.telemetry.log import use_timeline
 from applier.telemetry.wording import operator
 
 SLACK_S: Final = 60.0
@@ -121,6 +123,8 @@ def _start_in_log(settings: BinlogSettings, directory: Path, given: Ts | None) -
         raise ConfigError("--start-ts is for dumps of TiDB", remedy="Remove it: a dump says its place in the binlog itself")
     with open_source(replace(settings, start=start_of_dump(directory))) as source:
         point = source.start_point()
+    # Messages about the place name its file from now on.
+    use_timeline(StoredTimeline.of(read_state(None if point is None else point.state)))
     return NO_TS if point is None else point.start_ts
 
 
@@ -154,7 +158,11 @@ def _chosen(config: Config, inventory: Inventory) -> Inventory:
     if not config.source.tables:
         return inventory
     if inventory.is_whole_file:
-        raise ConfigError("source.tables cannot be applied to a dump in one file", remedy="Dump with Dumpling and its --filter")
+        raise ConfigError(
+            "source.tables cannot be applied to a dump in one file",
+            remedy="Dump with Dumpling or mydumper, which write a file for each table. Or load the file by hand, and set source.start_ts "
+            "to its TSO, of a binlog source.start to dump:PATH",
+        )
     files = [file for file in inventory.files if file.kind is FileKind.SCHEMA or selection.has(file.table)]
     return Inventory(tuple(files))
 

@@ -31,7 +31,10 @@ class ErrorMeaning(NamedTuple):
     of_rows: bool = False
 
 
-_GRANT = "Grant the sink's user what the message says is denied: sql/grants.sql has all privileges"
+_GRANT = (
+    "Grant the user what the message says is denied: sql/grants.sql has all privileges of the sink's user, "
+    "sql/grants_verify.sql those for applier verify"
+)
 _LOGIN = (
     "Check user, password and host of [sink] url, and whether the server requires TLS for this user (tls_mode, tls_cert). The password may "
     "come from APPLIER_SINK__PASSWORD or password_file"
