@@ -42,6 +42,8 @@ class TableGuard:
         """Raise NeedsOperator if a table differs from upstream's. It names the first one, with its place in ``places`` if it has one."""
         if not tables:
             return
+        if self._upstream is not None:
+            self._upstream.check_names([table.fold() for table in tables])
         # All tables are looked at before the first error: an operator corrects them together, not one per start.
         open_differences = [
             (folded, difference)

@@ -28,6 +28,10 @@ class UpstreamTables(Protocol):
         """Return what upstream has of these tables; missing ones are left out. Asked where the check would stop the replica."""
         ...
 
+    def check_names(self, tables: Collection[FoldedName]) -> None:
+        """Raise NeedsOperator if upstream has two tables of one of these names, apart from case. Asked before a table's first row."""
+        ...
+
     def silent_changes(self) -> Mapping[FoldedName, str]:
         """Return tables whose rows upstream changes without telling, each with what does it. Asked before a table's first row."""
         ...

@@ -7,6 +7,7 @@ Keys"). MySQL writes them from 9.6 on, unless ``innodb_native_foreign_keys`` is 
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, TableName
 from applier.planner.table_check.upstream import UpstreamKeys
 from applier.selection import TableSelection
@@ -14,6 +15,9 @@ from applier.sources.binlog.server import Server
 from applier.sources.binlog.system_schema import SYSTEM_SCHEMAS
 
 _TABLES: Final = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE <> 'VIEW'"
+_ALL_NAMES: Final = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"
+_FOLDS: Final = "SELECT @@GLOBAL.lower_case_table_names"
+_ALIKE_REMEDY: Final = "Give one of them another name upstream, before the place of the replica. Or leave both out with source.tables"
 _INDEXES: Final = (
     "SELECT INDEX_NAME, COLUMN_NAME FROM information_schema.STATISTICS WHERE NON_UNIQUE = 0 AND TABLE_SCHEMA = %s AND TABLE_NAME = %s"
 )
@@ -36,6 +40,7 @@ class UpstreamCatalogue:
         self._server, self._selection = server, selection
         self._names: dict[FoldedName, TableName] | None = None
         self._changes: dict[FoldedName, str] | None = None
+        self._folds: bool | None = None
 
     def forget(self) -> None:
         """Forget what was answered."""
@@ -47,6 +52,21 @@ class UpstreamCatalogue:
             names = (TableName(*map(str, row)) for row in self._server.rows("listing the tables", _TABLES))
             self._names = {self._selection.name(name).fold(): name for name in names if name.schema.casefold() not in SYSTEM_SCHEMAS}
         return {table: self._definition(name) for table in tables if (name := self._names.get(table)) is not None}
+
+    def check_names(self, tables: Collection[FoldedName]) -> None:
+        """Raise NeedsOperator if upstream has two of these tables, whose names differ only in case."""
+        if self._folds is None:
+            self._folds = bool(int(self._server.rows("reading a variable", _FOLDS)[0][0]))
+        if self._folds:
+            return
+        wanted, found = set(tables), dict[FoldedName, TableName]()
+        # Names alone: for these no server opens a table.
+        for row in self._server.rows("listing the names of the tables", _ALL_NAMES):
+            name = TableName(*map(str, row))
+            first = found.setdefault(name.fold(), name)
+            if first != name and self._selection.has(name) and self._selection.name(name).fold() in wanted:
+                message = "upstream has two tables whose names differ only in case: the applier takes them for one"
+                raise NeedsOperator(message, remedy=_ALIKE_REMEDY, table=str(first), other=str(name))
 
     def _definition(self, name: TableName) -> UpstreamKeys:
         keys: dict[str, set[str]] = {}

@@ -54,3 +54,11 @@ def test_actions_of_foreign_keys_stop_the_replica_unless_they_are_accepted(prima
     replica.catch_up()
     assert read(mariadb_sink, "SELECT name FROM shop.customer") == [("Ann",)]
     assert read(mariadb_sink, "SELECT id FROM shop.item") == [(1,)]
+
+
+def test_two_tables_whose_names_differ_only_in_case_stop_the_replica(primary, mariadb_sink):
+    replica = loaded(primary, mariadb_sink)
+    primary.run("CREATE TABLE shop.Part (id INT PRIMARY KEY)", "CREATE TABLE shop.part (id INT PRIMARY KEY)")
+    primary.run("INSERT INTO shop.Part VALUES (1)", "INSERT INTO shop.part VALUES (1), (2)")
+    with pytest.raises(NeedsOperator, match="differ only in case"):
+        replica.catch_up()
