@@ -12,8 +12,8 @@ from applier.model.position import Stream, Ts
 from applier.sources.kafka.tso import datetime_of
 from applier.telemetry.wording import time_text
 
-StreamName: TypeAlias = Annotated[str, typer.Option(metavar="TOPIC/PARTITION", help="Stream of the record.")]
-RecordOffset: TypeAlias = Annotated[int, typer.Option(metavar="N", min=0, help="Offset of the record.")]
+StreamName: TypeAlias = Annotated[str | None, typer.Option(metavar="TOPIC/PARTITION", help="Stream of the record.")]
+RecordOffset: TypeAlias = Annotated[int | None, typer.Option(metavar="N", min=0, help="Offset of the record.")]
 EventIndex: TypeAlias = Annotated[
     int | None, typer.Option(metavar="I", min=0, help="One event of the record, counted from 0. Default: the whole record.")
 ]

@@ -6,6 +6,7 @@ from applier.cli.log_option import is_log, parse_gtid, parse_position
 from applier.config import Config
 from applier.model.errors import ConfigError, SinkError
 from applier.model.position import Offset, Place, Stream, Ts
+from applier.model.rejected_event import EventPlace
 from applier.sinks.factory import open_sink
 from applier.sinks.port import Sink
 from applier.sinks.progress import Progress
@@ -35,13 +36,22 @@ def named_offset(settings: Config, position: str | None, gtid: str | None, progr
         raise ConfigError("--position and --gtid are for a binlog, and the source is Kafka", remedy="Use --stream and --offset, or --ts")
     state = read_state(None if progress is None else progress.source_state)
     if position is not None:
-        return _offset_at(position, state)
+        offset = _offset_at(position, state)
+        if state is None:  # a new replica: nothing but the option says how the files are called
+            use_timeline(StoredTimeline(base_name=position.rpartition(".")[0]))
+        return offset
     return _with_gtid(source, parse_gtid(gtid or ""), state)
 
 
 def record_text(stream: Stream, offset: Offset) -> str:
     """Name a record: ``feed/0@17``, or the place in the log where its transaction begins."""
     return option_text(Ts(offset)) if stream == STREAM else str(Place(stream, offset))
+
+
+def event_text(place: EventPlace) -> str:
+    """Name an event: ``feed/0@17#2``, ``mariadb-bin.000042:1337#2``; without a number the whole record."""
+    text = record_text(place.stream, place.offset)
+    return f"{text}#{place.event}" if place.event >= 0 else text
 
 
 def ts_of_text(settings: Config, text: str | None, sink: Sink | None = None) -> Ts | None:

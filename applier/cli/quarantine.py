@@ -12,10 +12,13 @@ from applier.cli.command_group import COMMANDS
 from applier.cli.ddl import open_sink_of
 from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.event_option import EventIndex, RecordOffset, StreamName, parse_stream
-from applier.cli.log_place import use_places_of
+from applier.cli.log_option import LogPosition
+from applier.cli.log_place import event_text, named_offset, use_places_of
 from applier.cli.option import AsJson, ConfigPath, read_config
 from applier.cli.output import print_entries, print_json, print_line
+from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError
+from applier.model.position import Offset, Place
 from applier.model.rejected_event import KeptRecord, QuarantineState
 from applier.replica.quarantine_retry import QuarantineRetry
 from applier.run.decoding import decoder_for
@@ -50,11 +53,12 @@ def list_entries(
 
 
 @quarantine.command("show")
-def show(
+def show(  # noqa: PLR0913 - one parameter per option of the command line
     config: ConfigPath = DEFAULT_CONFIG,
     *,
-    stream: StreamName,
-    offset: RecordOffset,
+    stream: StreamName = None,
+    offset: RecordOffset = None,
+    position: LogPosition = None,
     event: EventIndex = None,
     raw: RawFile = None,
     as_json: AsJson = False,
@@ -62,7 +66,7 @@ def show(
     """Show one quarantined record, decoded as far as possible."""
     settings = read_config(config)
     with open_sink_of(settings) as sink:
-        entries = _chosen(_entries(sink), stream, offset, event)
+        entries = _chosen(_entries(sink), _record(settings, sink, stream, offset, position), event)
         record = sink.quarantine.record(entries[0].event.place)
     # Both files are needed to decode the record elsewhere: the key holds the table, the value the images.
     if raw is not None:
@@ -81,25 +85,40 @@ def show(
 
 
 @quarantine.command("drop")
-def drop(config: ConfigPath = DEFAULT_CONFIG, *, stream: StreamName, offset: RecordOffset, event: EventIndex = None) -> None:
+def drop(
+    config: ConfigPath = DEFAULT_CONFIG,
+    *,
+    stream: StreamName = None,
+    offset: RecordOffset = None,
+    position: LogPosition = None,
+    event: EventIndex = None,
+) -> None:
     """Settle an event without applying it. It stays in the history."""
-    with open_sink_of(read_config(config)) as sink:
-        for entry in _undecided(_chosen(_entries(sink), stream, offset, event)):
+    settings = read_config(config)
+    with open_sink_of(settings) as sink:
+        for entry in _undecided(_chosen(_entries(sink), _record(settings, sink, stream, offset, position), event)):
             sink.quarantine.settle(entry.event.place, QuarantineState.DROPPED, operator())
-            print_line(f"dropped: {entry.event.place}")
+            print_line(f"dropped: {event_text(entry.event.place)}")
 
 
 @quarantine.command("retry")
-def retry(config: ConfigPath = DEFAULT_CONFIG, *, stream: StreamName, offset: RecordOffset, event: EventIndex = None) -> None:
+def retry(
+    config: ConfigPath = DEFAULT_CONFIG,
+    *,
+    stream: StreamName = None,
+    offset: RecordOffset = None,
+    position: LogPosition = None,
+    event: EventIndex = None,
+) -> None:
     """Apply an event now. Refused if a later event changed the same row."""
     settings = read_config(config)
     with open_sink_of(settings) as sink, open_source(settings.source_settings(), decoder_for(settings)) as source:
-        entries = _undecided(_chosen(_entries(sink), stream, offset, event))
+        entries = _undecided(_chosen(_entries(sink), _record(settings, sink, stream, offset, position), event))
         # A run that is alive could apply a later version of the row at the same time.
         sink.acquire()
         for entry in entries:
             rows = QuarantineRetry(source, sink, operator(), settings.acceptance).retry(entry.event.place)
-            print_line(f"applied: {entry.event.place} ({count(rows, 'row')})")
+            print_line(f"applied: {event_text(entry.event.place)} ({count(rows, 'row')})")
 
 
 def as_object(entry: QuarantineEntry) -> dict[str, Any]:
@@ -126,7 +145,7 @@ def as_lines(entry: QuarantineEntry) -> list[str]:
     """Return an entry for people."""
     event = entry.event
     what = f"{event.schema}.{event.table}  {event.key}" if event.schema else "unknown"
-    lines = [f"{event.place}  {time_text(event.commit_ts)}  {event.state:8}  {one_line(what)}", f"    {one_line(event.error)}"]
+    lines = [f"{event_text(event.place)}  {time_text(event.commit_ts)}  {event.state:8}  {one_line(what)}", f"    {one_line(event.error)}"]
     if entry.settled_at is not None:
         lines.append(f"    {event.state} by {entry.settled_by} at {entry.settled_at:%Y-%m-%d %H:%M:%S}Z")
     return lines
@@ -166,12 +185,22 @@ def _size(data: bytes | None) -> str:
     return "nothing" if data is None else count(len(data), "byte")
 
 
-def _chosen(entries: Sequence[QuarantineEntry], stream: str, offset: int, event: int | None) -> list[QuarantineEntry]:
+def _record(settings: Config, sink: Sink, stream: str | None, offset: int | None, position: str | None) -> Place:
+    """Return the record that the options name. ConfigError if they name none."""
+    use_places_of(settings, sink)
+    if position is not None and stream is None and offset is None:
+        return Place(STREAM, named_offset(settings, position, None, sink.load()))
+    if stream is not None and offset is not None and position is None:
+        return Place(parse_stream(stream), Offset(offset))
+    raise ConfigError("the options do not name one record", remedy="Give --stream and --offset; of a binlog, --position")
+
+
+def _chosen(entries: Sequence[QuarantineEntry], record: Place, event: int | None) -> list[QuarantineEntry]:
     """Return the entries of one record, or one event of it. ConfigError if there is none."""
-    wanted = parse_stream(stream)
-    chosen = [entry for entry in entries if entry.event.place[:2] == (wanted, offset) and event in {None, entry.event.place.event}]
+    chosen = [entry for entry in entries if entry.event.place[:2] == record[:2] and event in {None, entry.event.place.event}]
     if not chosen:
-        raise ConfigError("this event is not in the quarantine", remedy="See `applier quarantine list --all`", stream=stream, offset=offset)
+        facts = {"stream": str(record.stream), "offset": record.offset}
+        raise ConfigError("this event is not in the quarantine", remedy="See `applier quarantine list --all`", **facts)
     return chosen
 
 

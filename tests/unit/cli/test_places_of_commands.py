@@ -2,12 +2,13 @@
 
 import pytest
 
-from applier.cli.log_place import ts_of_text
+from applier.cli.log_place import event_text, ts_of_text
 from applier.cli.main import run
 from applier.cli.option import read_config
 from applier.ddl import identity
 from applier.model.events import DdlEvent
 from applier.model.position import Offset, StreamPosition, Ts
+from applier.model.rejected_event import EventPlace
 from applier.sinks.factory import open_sink
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.settings import SinkSettings
@@ -67,6 +68,19 @@ def test_a_place_is_refused_for_topics(tmp_path, capsys):
 def test_a_start_ts_is_refused_for_a_binlog(config, capsys):
     assert run(["catchup", "--config", str(config), "--start-ts", "5"]) == 2
     assert "Set source.start, or load a dump with `applier load" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", ["--stream binlog/0", "--position mariadb-bin.000042:4 --stream binlog/0", ""])
+def test_half_a_place_is_refused(options, config, capsys):
+    assert run(["quarantine", "show", "--config", str(config), *options.split()]) == 2
+    assert "Give --stream and --offset; of a binlog, --position." in capsys.readouterr().err
+
+
+def test_an_event_of_the_quarantine_is_named_by_its_place(config, capsys):
+    place = EventPlace(STREAM, Offset(PLACE), 3)
+    assert run(["quarantine", "drop", "--config", str(config), "--position", "mariadb-bin.000042:1000"]) == 2
+    assert "this event is not in the quarantine" in capsys.readouterr().err
+    assert event_text(place) == "mariadb-bin.000042:1000#3"
 
 
 def test_what_is_no_timestamp_is_refused(config, capsys):
