@@ -6,6 +6,7 @@ the result is not certain: rounding that depends on the server, text that is not
 
 import re
 from collections.abc import Callable
+from datetime import date as Date  # noqa: N812 - ``date`` stores one
 from decimal import Decimal
 from typing import Final, TypeAlias
 
@@ -157,14 +158,23 @@ def _from_text(old: ColumnType, new: ColumnType) -> Conversion | None:
         TypeFamily.FLOAT: lambda value: floating(float(parse_decimal(as_text(value))), new),
         TypeFamily.DOUBLE: lambda value: float(parse_decimal(as_text(value))),
         TypeFamily.YEAR: lambda value: store_integer(parse_year(as_text(value)), new),
-        TypeFamily.DATE: lambda value: date(as_text(value)),
-        TypeFamily.DATETIME: lambda value: date_and_time(as_text(value), new),
-        TypeFamily.TIMESTAMP: lambda value: date_and_time(as_text(value), new),
+        TypeFamily.DATE: lambda value: date(_of_calendar(as_text(value))),
+        TypeFamily.DATETIME: lambda value: date_and_time(_of_calendar(as_text(value)), new),
+        TypeFamily.TIMESTAMP: lambda value: date_and_time(_of_calendar(as_text(value)), new),
         TypeFamily.TIME: lambda value: time_of_day(as_text(value), new),
         TypeFamily.ENUM: lambda value: labels(as_text(value), new),
         TypeFamily.SET: lambda value: labels(as_text(value), new),
     }
     return simple.get(family)
+
+
+def _of_calendar(text: str) -> str:
+    """Return the text; Inexact for zeros and 31 February: the sql_mode of upstream's session decides what they become."""
+    try:
+        Date.fromisoformat(text[:10])
+    except ValueError:
+        raise Inexact("no date of the calendar") from None
+    return text
 
 
 def _from_binary(_old: ColumnType, new: ColumnType) -> Conversion | None:

@@ -41,6 +41,7 @@ STOPS = [
     ("DATETIME", "TIMESTAMP", "2020-01-01 00:00:00"), ("TIMESTAMP", "DATETIME", "2020-01-01 00:00:00"),
     ("DATETIME(3)", "DATETIME", "2020-01-01 00:00:00.900"), ("DATETIME", "DATE", "2020-01-01 12:00:00"), ("TIME(1)", "TIME", "00:00:00.5"),
     ("VARCHAR(30)", "DATE", "20200102"), ("VARCHAR(30)", "TIME", "noon"), ("VARCHAR(30)", "DATETIME", "now"), ("VARCHAR(30)", "YEAR", "99"),
+    ("VARCHAR(30)", "DATE", "2020-02-31"), ("VARCHAR(30)", "DATETIME", "0000-00-00 00:00:00"),
     ("JSON", "VARCHAR(2)", "[1]"), ("VECTOR(1)", "JSON", "[1]"), ("INT", "INT NOT NULL", None),
 ]  # fmt: skip
 
