@@ -1,4 +1,4 @@
-"""``applier catchup``: apply what the topics hold now, stop, and print what was applied."""
+"""``applier catchup``: apply what the source holds now, stop, and print what was applied."""
 
 from contextlib import nullcontext
 from typing import Annotated, Any
@@ -34,10 +34,10 @@ def catchup(  # noqa: PLR0913 - one parameter per option of the command line
     ] = None,
     until_time: Annotated[str | None, typer.Option(metavar="ISO8601", help="Stop at this time, for instance 2025-06-01T12:00:00Z.")] = None,
     take_over: Annotated[bool, typer.Option("--take-over", help=TAKE_OVER_HELP)] = False,
-    accept_gap: Annotated[bool, typer.Option("--accept-gap", help="Start even if the topics may have lost their first records.")] = False,
+    accept_gap: Annotated[bool, typer.Option("--accept-gap", help="Start even if topics may have lost their first records.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Apply what the topics hold now, then stop. Run it again to continue.
+    """Apply what the source holds now, then stop. Run it again to continue.
 
     Exit code 0: each stream has reached the end that it had at the start, or the limit.
     """

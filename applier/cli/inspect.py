@@ -1,4 +1,4 @@
-"""``applier inspect``: show the events that the topics hold, without applying them. After an unreadable record it continues."""
+"""``applier inspect``: show the events that the source holds, without applying them. After an unreadable record it continues."""
 
 import os
 import sys

@@ -46,8 +46,9 @@ app = typer.Typer(
     name="applier",
     cls=CommandGroup,
     help=(
-        "Keep a database (MySQL, MariaDB or SQLite) equal to a TiDB cluster. TiCDC writes the changes to Kafka in its Open Protocol, and "
-        "applier applies them: transaction by transaction, each exactly once."
+        "Keep a database (MySQL, MariaDB or SQLite) equal to a TiDB cluster, or to a MySQL or MariaDB server. The changes come from Kafka, "
+        "where TiCDC writes them in its Open Protocol, or from the server's binlog; applier applies them: transaction by transaction, each "
+        "exactly once."
     ),
     # Plain text, because help and errors go to logs too. The library's own tracebacks may show variables, and so secrets.
     epilog=ALL,

@@ -19,7 +19,7 @@ def pause(config: ConfigPath = DEFAULT_CONFIG) -> None:
     """Pause the replica: a run keeps it, and applies nothing more.
 
     It takes effect within two seconds, after the segment or DDL that runs. The pause stays when the daemon is restarted. The sink may be
-    changed meanwhile, and queried: it holds whole transactions. Kafka must keep the records until applier resume.
+    changed meanwhile, and queried: it holds whole transactions. Topics or the binlog must be kept until applier resume.
     """
     settings = read_config(config)
     with open_sink_of(settings) as sink:

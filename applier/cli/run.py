@@ -1,4 +1,4 @@
-"""``applier run``: the daemon. It follows the topics until a signal stops it."""
+"""``applier run``: the daemon. It follows the source until a signal stops it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ def run(
     *,
     take_over: Annotated[bool, typer.Option("--take-over", help=TAKE_OVER_HELP)] = False,
 ) -> None:
-    """Follow the topics until SIGTERM or Ctrl-C.
+    """Follow the source until SIGTERM or Ctrl-C.
 
     What is read, and where it is written, is in the configuration file. A failure that may pass is retried for run.retry_for_s.
 

@@ -58,7 +58,7 @@ class RunOptions:
 
 
 def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shutdown) -> None:
-    """Follow the topics until ``shutdown`` is requested; raise an ApplierError if something else ends the run."""
+    """Follow the source until ``shutdown`` is requested; raise an ApplierError if something else ends the run."""
     config = as_submitted(config)
     options = RunOptions(start_ts=Ts(config.source.start_ts), retry_for_s=config.run.retry_for_s, take_over=take_over)
     source = replace(config.source_settings(), unreachable_after_s=KAFKA_PATIENCE_S)
