@@ -253,8 +253,9 @@ class _Walk:
 
     def _bound(self, event: BinlogEvent) -> None:
         last, end = self._last, event.end
-        # A file ends where its ROTATE event begins; the event itself is small.
-        size = (end if end >> FILE_BITS == last >> FILE_BITS else max(event.begin, last)) - last
+        # A file ends where its ROTATE event begins; the event itself is small. After a stop or crash of the server, it is not in the file.
+        stop = end if end >> FILE_BITS == last >> FILE_BITS else event.begin
+        size = max(stop - last, 0) if stop >> FILE_BITS == last >> FILE_BITS else 0
         self._journal.add_boundary(end, size)
         if end >> FILE_BITS != last >> FILE_BITS:
             self._journal.cut()

@@ -8,12 +8,13 @@ from threading import Event
 import pytest
 
 from applier.model.errors import InvariantViolation, SourceError
+from applier.model.listing import Cut
 from applier.sources.binlog import event as kinds
 from applier.sources.binlog.event import BinlogEvent
 from applier.sources.binlog.gtid_set import MysqlGtidSet
-from applier.sources.binlog.journal import CUT_BYTES, Beginning, EndedGroup
+from applier.sources.binlog.journal import CUT_BYTES, Beginning, EndedGroup, Journal
 from applier.sources.binlog.position import BinlogPosition
-from applier.sources.binlog.scan import Scan
+from applier.sources.binlog.scan import Scan, _Walk
 
 DEADLINE_S = 10
 TRANSACTION = 1000
@@ -176,3 +177,10 @@ def test_a_log_that_ends_before_what_was_read_is_another_one():
         with pytest.raises(SourceError) as caught:
             scan.raise_failure(0)
     assert caught.value.facts["kind"] == "other_log"
+
+
+def test_a_file_that_ends_without_a_rotation_has_the_size_that_was_read():
+    second = BinlogPosition(0, 2, 4).number
+    journal = Journal(Beginning(place=FIRST, executed=MysqlGtidSet()))
+    _Walk(journal).take([*transaction(FIRST), BinlogEvent(kinds.ROTATE, second, second, 0, 0, b"")])
+    assert journal.cuts() == (Cut(second, TRANSACTION),)
