@@ -88,7 +88,7 @@ def test_defaults_and_options_are_kept_where_they_give_a_value(written: str, kep
 @pytest.mark.parametrize(
     "definition",
     [
-        "GEOMETRY", "", "ENUM()", "ENUM(5)", "DECIMAL(a)", "INT DEFAULT", "INT DEFAULT abc", "INT NONSENSE", "INT AFTER b", "INT CHARSET",
+        "BFILE", "", "ENUM()", "ENUM(5)", "DECIMAL(a)", "INT DEFAULT", "INT DEFAULT abc", "INT NONSENSE", "INT AFTER b", "INT CHARSET",
         "INT COMMENT", "INT DEFAULT (", "INT REFERENCES 'p'",
     ],
 )  # fmt: skip
