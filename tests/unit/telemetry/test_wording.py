@@ -61,9 +61,10 @@ def of_a_binlog():
 @pytest.mark.usefixtures("of_a_binlog")
 def test_a_command_of_a_remedy_names_a_place_of_a_binlog_as_it_is_shown():
     error = ProtocolError(
-        "no", remedy="`applier skip --position …` or `applier ddl skip --ts …`", topic="binlog", offset=PLACE, commit_ts=7
+        "no", remedy="`applier skip --position …` or `applier ddl skip --ts …`", topic="binlog", offset=PLACE, commit_ts=PLACE
     )
-    assert error.remedy_with(spelled(error.facts)) == "`applier skip --position mariadb-bin.000042:157` or `applier ddl skip --ts 7`"
+    named = "mariadb-bin.000042:157"
+    assert error.remedy_with(spelled(error.facts)) == f"`applier skip --position {named}` or `applier ddl skip --ts {named}`"
 
 
 @pytest.mark.usefixtures("of_a_binlog")
