@@ -13,6 +13,7 @@ from applier.cli.option import AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.cli.verify_view import as_lines, as_object, watcher_for
 from applier.config import Config
+from applier.config.binlog_source import BinlogSourceConfig
 from applier.config.choice import Consistency
 from applier.model.errors import ConfigError, NeedsOperator
 from applier.model.events import TableName
@@ -25,8 +26,11 @@ from applier.verify.task import Task, perform
 from applier.verify.verification import ComparedTables, Options
 
 PASSWORD: Final = "APPLIER_UPSTREAM_PASSWORD"  # noqa: S105 - the name of a variable
+LOG_WAIT_S: Final = 2.0
 URL_REMEDY: Final = "Write --upstream mysql+pymysql://user@host:4000/, and give the password as APPLIER_UPSTREAM_PASSWORD"
-UPSTREAM_HELP: Final = f"TiDB, MySQL or MariaDB: mysql+pymysql://user@host:4000/; its password in {PASSWORD}. Default: source.upstream."
+UPSTREAM_HELP: Final = (
+    f"TiDB, MySQL or MariaDB: mysql+pymysql://user@host:4000/; its password in {PASSWORD}. Default: source.upstream, or the primary."
+)
 
 
 def verify(  # noqa: PLR0913 - one parameter per option of the command line
@@ -67,7 +71,7 @@ def verify(  # noqa: PLR0913 - one parameter per option of the command line
             is_row_consistent=settings.sink.consistency is Consistency.ROW,
         ),
         statement_timeout_s=statement_timeout,
-        rows_in_flight=Patience() if rows_in_flight else None,
+        rows_in_flight=_patience(settings) if rows_in_flight else None,
         fix_sql=fix_sql,
     )
     with watcher_for(stderr_console(), silent=as_json) as watcher:
@@ -96,6 +100,11 @@ def _compared_tables(settings: Config, rules: Sequence[str]) -> ComparedTables:
         return wanted.has(table) and not selection.ignored_rows(table)
 
     return ComparedTables(name_of, is_wanted)
+
+
+def _patience(settings: Config) -> Patience:
+    # The checkpoint of a binlog is a place, and never passes a time: what is on its way is looked for again after a moment.
+    return Patience(wait_s=LOG_WAIT_S) if isinstance(settings.source, BinlogSourceConfig) else Patience()
 
 
 def _configured(settings: Config) -> tuple[SinkSettings, str]:

@@ -3,8 +3,8 @@
 Values only, and pure. ``query`` collects them; ``cli/status_view.py`` shows them.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -32,11 +32,13 @@ class StreamSummary:
     holds_watermark: bool
     applied_ts: Ts = NO_TS
     """Up to where its rows are in the sink ahead of the checkpoint (``consistency = "row"``); 0: in whole transactions only."""
+    counts_records: bool = True
+    """Whether an offset counts a record; those of a binlog are places."""
 
     @property
     def behind(self) -> int | None:
-        """Records that a restart would read."""
-        if self.end_offset is None:
+        """Records that a restart would read; None: not known."""
+        if self.end_offset is None or not self.counts_records:
             return None
         return max(0, self.end_offset - (self.next_offset or 0))
 
@@ -103,15 +105,28 @@ def build_status(
         live=found.live,
         watermark=watermark,
         lag_s=age_s(found.overview.progress.checkpoint_ts, unix_s, timeline) if found.overview.progress else None,
-        streams=tuple(
-            _stream(
-                stream, positions.get(stream), ends.get(stream), partial(age_s, unix_s=unix_s, timeline=timeline), holds=stream == holding
-            )
-            for stream in streams
+        streams=_counting(
+            timeline,
+            (
+                _stream(
+                    stream,
+                    positions.get(stream),
+                    ends.get(stream),
+                    partial(age_s, unix_s=unix_s, timeline=timeline),
+                    holds=stream == holding,
+                )
+                for stream in streams
+            ),
         ),
         timeline=timeline,
         log=found.source.log,
     )
+
+
+def _counting(timeline: Timeline, streams: Iterable[StreamSummary]) -> tuple[StreamSummary, ...]:
+    """Return the streams, which know whether their offsets count records: only those of topics do, whose timestamps hold their time."""
+    counts = timeline is TSO_TIMELINE
+    return tuple(each if counts else replace(each, counts_records=False) for each in streams)
 
 
 def age_s(ts: Ts, unix_s: float, timeline: Timeline) -> float | None:
@@ -134,7 +149,7 @@ def status_of_run(
         live=live,
         watermark=Ts(live.get("watermark") or NO_TS),
         lag_s=live.get("lag_s"),
-        streams=tuple(_answered(name, stream, holds=name == holding) for name, stream in live.get("streams", {}).items()),
+        streams=_counting(timeline, (_answered(name, stream, holds=name == holding) for name, stream in live.get("streams", {}).items())),
         timeline=timeline,
     )
 

@@ -52,6 +52,7 @@ def test_a_replica_of_a_binlog_is_shown_by_its_place_its_gtid_set_and_how_long_i
     assert not any(line.startswith(("watermark", "stream")) for line in lines)
     found = as_object(status)
     assert (found["lag_s"], found["log"]["gtid_set"], found["log"]["behind_bytes"]) == (75.0, "0-1-7", 1_500)
+    assert found["streams"]["binlog/0"]["behind"] is None  # between two files lie four billion numbers, and no records
 
 
 def test_a_replica_that_is_at_the_end_is_up_to_date_however_old_the_last_transaction_is():
