@@ -23,20 +23,20 @@ class BinlogTimeline:
         self._scan = scan
 
     def time_ms(self, ts: Ts) -> int | None:
-        """Return when the group was written that ends at ``ts``, or the last one before it.
+        """Return up to when a replica at ``ts`` is what upstream was: until the first group behind it was written.
 
-        At the end of the log it is the time of the server's last word: a replica that has everything is not behind.
+        At the end of the log it is the time of the server's last word: a replica that has everything is not behind, and after a quiet
+        night it is not hours behind when the first transaction of the morning comes.
         """
         scan = self._scan
         if scan is None:
             return None
         with scan.journal() as journal:
             # + 1: the ts of a DDL is its end - 1.
-            group = journal.last_at(ts + 1)
-            is_all = ts >= journal.last
-        if is_all and scan.quiet_ms:
-            return max(scan.quiet_ms, group.time_ms if group else 0)
-        return group.time_ms if group else None
+            group, behind_ms = journal.last_at(ts + 1), journal.time_behind(ts + 1)
+            until_ms = scan.quiet_ms if ts + 1 >= journal.last else behind_ms
+        known = [time_ms for time_ms in (until_ms, group.time_ms if group else None) if time_ms]
+        return max(known, default=None)
 
     def text(self, ts: Ts) -> str:
         """Spell the place as ``FILE:POSITION``."""

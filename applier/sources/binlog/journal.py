@@ -181,6 +181,11 @@ class Journal:
         gtid = str(Gtid(source, self._number[index])) if source else ""
         return EndedGroup(self._begin[index], self._end[index], gtid, self._time_ms[index])
 
+    def time_behind(self, ts: int) -> int | None:
+        """Return when the first group was written that ends above ``ts``, in milliseconds; None: there is none yet."""
+        index = bisect_right(self._end, ts)
+        return self._time_ms[index] if index < len(self._time_ms) else None
+
     def forget(self, before: int) -> None:
         """Forget what lies before a place, except its sum."""
         index = bisect_right(self._end, before)

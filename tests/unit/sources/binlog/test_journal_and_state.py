@@ -1,8 +1,12 @@
 """What the scan remembers, and what is stored of it beside the progress."""
 
+from contextlib import contextmanager
+
 import pytest
 
 from applier.model.errors import NeedsOperator
+from applier.model.position import Ts
+from applier.sources.binlog.binlog_timeline import BinlogTimeline
 from applier.sources.binlog.gtid_set import MariadbGtidSet
 from applier.sources.binlog.journal import CUT_BYTES, LEAST_GROUP_BYTES, Beginning, EndedGroup, Journal
 from applier.sources.binlog.state import SourceState
@@ -89,3 +93,21 @@ def test_a_state_is_stored_as_text_and_read_again():
 def test_a_state_that_cannot_be_read_needs_the_operator(text):
     with pytest.raises(NeedsOperator):
         SourceState.parse(text)
+
+
+class QuietScan:
+    """A scan that has found the groups of ``journal_of``, and that the server is quiet at 9 s."""
+
+    quiet_ms = 9_000
+
+    @contextmanager
+    def journal(self):
+        yield journal_of(200, 300)
+
+
+def test_a_place_is_upstreams_state_until_the_first_group_behind_it_was_written():
+    timeline = BinlogTimeline()
+    assert timeline.time_ms(Ts(100)) is None
+    timeline.follow(QuietScan(), 0, "b")
+    # 199: a DDL at the end of the first group.
+    assert [timeline.time_ms(Ts(ts)) for ts in (100, 150, 199, 200, 299, 300)] == [6_000, 6_000, 7_000, 7_000, 9_000, 9_000]
