@@ -37,6 +37,7 @@ from applier.sinks.sqlite.stored_value import (
 Conversion: TypeAlias = Callable[[Stored], Stored]
 
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_CALENDAR: Final = (TypeFamily.DATE, TypeFamily.DATETIME, TypeFamily.TIMESTAMP)
 _NUMBERS: Final = (TypeFamily.INTEGER, TypeFamily.BIT, TypeFamily.YEAR)
 
 
@@ -46,6 +47,23 @@ def conversion(old: ColumnType, new: ColumnType) -> Conversion:
         return same
     found = _same_family(old, new) if old.family is new.family else _to_other(old, new)
     return found or _refuse(old, new)
+
+
+def conversion_of_rows(old: ColumnType, new: ColumnType) -> Conversion:
+    """As ``conversion``, for values that a table holds. A literal has passed upstream's sql_mode already; text of rows has not."""
+    convert = conversion(old, new)
+    if old.family is TypeFamily.CHARACTER and new.family in _CALENDAR:
+        return lambda value: convert(_of_calendar(as_text(value)))
+    return convert
+
+
+def _of_calendar(text: str) -> str:
+    """Return the text; Inexact for zeros and 31 February: the sql_mode of upstream's session decides what they become."""
+    try:
+        Date.fromisoformat(text[:10])
+    except ValueError:
+        raise Inexact("no date of the calendar") from None
+    return text
 
 
 def _keeps_every_value(old: ColumnType, new: ColumnType) -> bool:
@@ -158,23 +176,14 @@ def _from_text(old: ColumnType, new: ColumnType) -> Conversion | None:
         TypeFamily.FLOAT: lambda value: floating(float(parse_decimal(as_text(value))), new),
         TypeFamily.DOUBLE: lambda value: float(parse_decimal(as_text(value))),
         TypeFamily.YEAR: lambda value: store_integer(parse_year(as_text(value)), new),
-        TypeFamily.DATE: lambda value: date(_of_calendar(as_text(value))),
-        TypeFamily.DATETIME: lambda value: date_and_time(_of_calendar(as_text(value)), new),
-        TypeFamily.TIMESTAMP: lambda value: date_and_time(_of_calendar(as_text(value)), new),
+        TypeFamily.DATE: lambda value: date(as_text(value)),
+        TypeFamily.DATETIME: lambda value: date_and_time(as_text(value), new),
+        TypeFamily.TIMESTAMP: lambda value: date_and_time(as_text(value), new),
         TypeFamily.TIME: lambda value: time_of_day(as_text(value), new),
         TypeFamily.ENUM: lambda value: labels(as_text(value), new),
         TypeFamily.SET: lambda value: labels(as_text(value), new),
     }
     return simple.get(family)
-
-
-def _of_calendar(text: str) -> str:
-    """Return the text; Inexact for zeros and 31 February: the sql_mode of upstream's session decides what they become."""
-    try:
-        Date.fromisoformat(text[:10])
-    except ValueError:
-        raise Inexact("no date of the calendar") from None
-    return text
 
 
 def _from_binary(_old: ColumnType, new: ColumnType) -> Conversion | None:

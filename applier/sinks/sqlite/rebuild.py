@@ -11,7 +11,7 @@ from applier.ddl.remedy import BY_HAND
 from applier.ddl.table import ColumnDefinition, DefaultKind, TableDefinition
 from applier.ddl.table_draft import DraftColumn
 from applier.model.errors import NeedsOperator
-from applier.sinks.sqlite.conversion import Conversion, conversion, same
+from applier.sinks.sqlite.conversion import Conversion, conversion_of_rows, same
 from applier.sinks.sqlite.create_statement import column_clause, create_indexes, create_table
 from applier.sinks.sqlite.ddl_time import DdlTime
 from applier.sinks.sqlite.literal_value import fill_value
@@ -111,7 +111,7 @@ def _source(
     before = old.column(column.source) if column.source else None
     if before is None:
         return "?", fill_value(column.definition, ddl_time)
-    convert = conversion(before.type, column.definition.type)
+    convert = conversion_of_rows(before.type, column.definition.type)
     if convert is same:
         return quote(before.name), None
     # Named by number: a column's own name may hold what no function's name may.
