@@ -123,7 +123,7 @@ def follow_without_rows(tmp_path, outcome, *, retry_for_s, limit):
 
 def test_saved_positions_do_not_make_a_segment_that_cannot_be_written_look_better(tmp_path, saving_always):
     refused = WriteOutcome(state=WriteState.FAILED, error=RetryableSinkError("lock wait"))
-    error, observer = follow_without_rows(tmp_path, refused, retry_for_s=1.0, limit=12)
+    error, observer = follow_without_rows(tmp_path, refused, retry_for_s=3.0, limit=30)
     assert error.message == "lock wait"
     assert [facts["attempt"] for facts in observer.of("retry")] == list(range(1, len(observer.of("retry")) + 1))
 
