@@ -267,7 +267,7 @@ def _progress(settings: Config) -> Progress | None:
 
 
 def _record(source: Source, stream: Stream, offset: Offset, event: int | None) -> Record:
-    """Return the record at an offset: of several, the one that holds the event, or the first one."""
+    """Return the record at an offset. A large transaction has several: the one with the event, or the first if none is named."""
     found: Record | None = None
     if stream == STREAM:
         for first_event, record in source.reader.records_at(stream, offset):

@@ -7,7 +7,7 @@ from applier.sources.binlog.position import BinlogPosition
 from applier.sources.binlog.scan import Scan
 
 UNKNOWN_FILE: Final = "binlog"
-"""Stands for the base name of the files as long as no server has told it."""
+"""The base name of the files, until the server has given the real one."""
 
 
 class BinlogTimeline:

@@ -41,7 +41,7 @@ class LogView:
         return LogStatus(primary=self._address, position=position, gtid_set=found.gtid_set), StoredTimeline.of(found)
 
     def asked(self, state: str | None) -> tuple[Listing, LogStatus | None, StoredTimeline]:
-        """Return what the server adds. SourceError: it does not answer, or it is not the one that the replica has followed."""
+        """Return what the server adds. SourceError: it does not answer, or a different server does."""
         stored, status, timeline = read_state(state), *self.stored(state)
         if stored is not None and self._server.identity() != stored.server:
             raise SourceError(

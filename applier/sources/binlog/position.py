@@ -1,6 +1,6 @@
 """Places in a binlog as numbers: ``generation << 56 | file number << 32 | position``, strictly increasing along the log.
 
-The generation counts the servers that a replica has followed one after another: another server numbers its files anew.
+The generation counts failovers: each server numbers its own files, so the numbers of a new primary may be lower.
 """
 
 from typing import Final, NamedTuple, Self

@@ -176,7 +176,7 @@ def _updated_schemas(status: _Status) -> bool:
 
 
 def _gtid_flags(status: _Status) -> bool:
-    """Take MariaDB's flags of a two-phase ALTER, which name the one that it completes (FL_COMMIT_ALTER_E1 and FL_ROLLBACK_ALTER_E1)."""
+    """Read MariaDB's flags of a two-phase ALTER TABLE: with COMMIT or ROLLBACK they hold the number of its START ALTER."""
     flags = status.integer(2)
     return flags is not None and (not flags & 0b1100 or status.take(8) is not None)
 

@@ -34,7 +34,7 @@ def start_place(start: str, server: Server, finder: PlaceFinder) -> LogPlace:
 
 
 def _of_dump(dump: DumpPlace, server: Server, finder: PlaceFinder, start: str) -> LogPlace:
-    # The set first: it is right on every server that holds these transactions, a position only on the one that was dumped.
+    # GTIDs first: they hold on any server with these transactions, FILE:POS only on the server that was dumped.
     if dump.gtid_set:
         return finder.behind(_gtid_set(server, dump.gtid_set, start))
     return _at(dump.position, finder)

@@ -9,7 +9,7 @@ from applier.sources.binlog.gtid_set import GtidSet, parse_gtid_set
 from applier.sources.binlog.journal import Beginning, EndedGroup
 
 VERSION: Final = 1
-"""The newest form of the state that this program reads, and the one that it writes."""
+"""The version of the state that this program writes. It reads this version and older ones."""
 
 
 class SourceState(msgspec.Struct, frozen=True, kw_only=True):
