@@ -9,6 +9,7 @@ import shutil
 import signal
 import sqlite3
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -36,6 +37,7 @@ from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.spark.runner import SparkRunner
 from applier.spark.session import start_context
+from applier.spark.worker import prepare_worker
 from applier.tasks.handover import RangeContent
 from applier.tasks.listen import ListenOutcome, RangeFailure
 from applier.tasks.plan import PreparePlan, WritePlan
@@ -154,7 +156,14 @@ def large_plans(directory: Path, sink: Sink) -> dict[str, Any]:
         "rows": stage.rows(),
         "files": _files(stage),
         "kept_bytes": _kept_bytes(stage),
+        "temporary": stage.context.parallelize([0], 1).map(_temporary_directory).collect(),
     }
+
+
+def _temporary_directory(_: int) -> str:
+    """Return where a task makes temporary files."""
+    prepare_worker("write")
+    return tempfile.gettempdir()
 
 
 def _files(stage: Stage) -> int:

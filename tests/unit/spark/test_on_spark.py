@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,7 @@ def test_plans_of_many_tables_leave_nothing_on_disk_or_in_memory(tmp_path):
     assert found["rows"] == PARTITIONS * SEGMENTS
     assert found["files"] == 0
     assert found["kept_bytes"] < A_FEW_CONSTANTS
+    assert [Path(directory).is_relative_to(tmp_path / "spark") for directory in found["temporary"]] == [True]
 
 
 def test_a_range_that_kills_its_worker_fails_alone_with_its_place_and_does_not_take_the_others_with_it_again(tmp_path):
