@@ -455,6 +455,20 @@ def test_the_cached_failure_of_a_range_is_not_its_content_and_it_is_read_again(p
     assert rows_of(path) == 0
 
 
+@pytest.mark.parametrize("victim", range(TASKS))
+def test_a_range_that_failed_in_one_batch_and_is_whole_in_another_is_not_missing(plan, rerouted, target, cached, victim):
+    first, second = buckets_of(read_again(cached, victim, failed_again)), buckets_of(cached)
+    range_id = next(end for end in cached[victim][partition_of(0)] if isinstance(end, RangesEnd)).contents[0][0]
+
+    def only(element):
+        return element._replace(contents=tuple(one for one in element.contents if one[0] == range_id))
+
+    later = [[only(element) if isinstance(element, RangesEnd) else element for element in feed] for feed in second]
+    feeds = [[*one, *other] for one, other in zip(first, later, strict=True)]
+    for made, delivered in [(plan(), rendered(plan(), feeds)), *((o, rendered_routed(o, routed(o, feeds))) for o in rerouted)]:
+        assert committed(made, target(), delivered).state is WriteState.COMMITTED
+
+
 def test_the_failure_of_a_range_that_the_plan_does_not_name_is_harmless(plan, target, cached):
     needed = plan(bounds=[0, 1000])
     needed = replace(needed, ranges={range_id: content for range_id, content in needed.ranges.items() if range_id != range_of(0)})
