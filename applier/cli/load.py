@@ -28,6 +28,9 @@ def load(  # noqa: PLR0913 - one parameter per option of the command line
     time_zone: Annotated[str, typer.Option(metavar="ZONE", help="Zone of TIMESTAMP values in files that do not name one.")] = "+00:00",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Drop the tables of the dump first.")] = False,
     accept_file_times: Annotated[bool, typer.Option("--accept-file-times", help="Load files that look older than the dump.")] = False,
+    accept_missing_files: Annotated[
+        bool, typer.Option("--accept-missing-files", help="Load files of rows whose numbers have gaps.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Load a dump into the sink; the first run begins there."""
@@ -40,6 +43,7 @@ def load(  # noqa: PLR0913 - one parameter per option of the command line
         time_zone=time_zone,
         overwrite=overwrite,
         accept_file_times=accept_file_times,
+        accept_missing_files=accept_missing_files,
     )
     console = stderr_console()
     result = load_dump(read_config(config), directory, options, lambda line: console.print(line, highlight=False, markup=False))

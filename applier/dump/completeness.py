@@ -5,7 +5,7 @@ from os import SEEK_END
 from pathlib import Path
 from typing import Final
 
-from applier.dump.compressed import GZIP, UNREADABLE, open_bytes
+from applier.dump.compressed import PACKED, UNREADABLE, open_bytes
 from applier.dump.inventory import DumpFile, FileKind, Inventory
 from applier.model.errors import ConfigError
 
@@ -43,7 +43,7 @@ def _is_whole(file: DumpFile) -> bool:
 def _ends(path: Path) -> tuple[bytes, bytes]:
     with open_bytes(path) as content:
         head = tail = content.read(TAIL)
-        if path.suffix != GZIP:
+        if path.suffix not in PACKED:
             content.seek(max(0, content.seek(0, SEEK_END) - TAIL))
             return head, content.read()
         while block := content.read(BLOCK):

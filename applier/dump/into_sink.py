@@ -15,11 +15,13 @@ from typing import Final
 from applier.config import Config
 from applier.dump.commands import commands_of
 from applier.dump.completeness import check_complete
+from applier.dump.compressed import ZSTD
 from applier.dump.inventory import FileKind, Inventory, inventory_of
 from applier.dump.loader import AUTO, LoadTarget, find_loader, version_of
 from applier.dump.loading import DumpLoad
 from applier.dump.log_place import start_of_dump
 from applier.dump.moment import METADATA, moment_of
+from applier.dump.numbering import check_files
 from applier.dump.target_tables import TargetTables
 from applier.model.errors import ConfigError, NeedsOperator
 from applier.model.position import NO_TS, Ts
@@ -46,6 +48,7 @@ class LoadOptions:
     time_zone: str = "+00:00"
     overwrite: bool = False
     accept_file_times: bool = False
+    accept_missing_files: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +72,13 @@ def load_dump(config: Config, directory: Path, options: LoadOptions, note: Calla
     everything = inventory_of(directory)
     inventory, start_ts = _chosen(config, everything), starting_ts_of(config, directory, options.start_ts)
     check_complete(inventory, options.threads)
+    counts = check_files(directory, inventory, accept_missing=options.accept_missing_files)
     if not options.accept_file_times:
         check_file_times(directory, inventory)
     target = LoadTarget(config.sink_settings(), options.time_zone)
-    # myloader loads whole directories, and none without its metadata.
-    is_cut = inventory.is_whole_file or inventory != everything or not (directory / METADATA[0]).is_file()
+    # myloader loads whole directories, none without its metadata, and no zstd before 0.12.
+    is_plain = not any(file.path.suffix == ZSTD for file in inventory.files)
+    is_cut = inventory.is_whole_file or inventory != everything or not is_plain or not (directory / METADATA[0]).is_file()
     program = find_loader(options.loader, needs_client=is_cut)
     if program is None:
         remedy = "Install the client of MariaDB or MySQL, or mydumper (for myloader). Or load it by hand:\n" + "\n".join(
@@ -90,7 +95,7 @@ def load_dump(config: Config, directory: Path, options: LoadOptions, note: Calla
         sink.loaded_dump.begin(LoadedDump(start_ts=start_ts, directory=str(directory), loader=loader, loaded_by=operator()))
         tables.prepare(overwrite=options.overwrite)
         DumpLoad(directory, inventory, program, target, options.threads, note).run()
-        tables.check_loaded()
+        tables.check_loaded(counts)
         sink.loaded_dump.end()
     return LoadResult(start_ts=start_ts, tables=len(inventory.tables), files=len(inventory.files), loader=loader)
 

@@ -6,14 +6,15 @@ mysqldump and mariadb-dump write one file with everything.
 """
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-from applier.dump.compressed import GZIP, OTHERS
+from applier.dump.compressed import OTHERS, unpacked_name
 from applier.dump.whole_file import tables_of
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
@@ -104,7 +105,7 @@ def inventory_of(directory: Path) -> Inventory:
 
 def _file(path: Path) -> DumpFile | None:
     """Return what a file is; None: it cannot be loaded."""
-    name = path.name.removesuffix(GZIP)
+    name = unpacked_name(path.name)
     if not path.is_file() or not name.endswith(".sql"):
         return None
     stem = name.removesuffix(".sql")
@@ -120,7 +121,7 @@ def _file(path: Path) -> DumpFile | None:
 def _refused(directory: Path, names: list[str]) -> ConfigError:
     compressed = [name for name in names if name.endswith(OTHERS)]
     remedy = (
-        "Decompress the files first (zstd -d --rm DIR/*.zst)"
+        "Decompress the files first, or dump with gzip or zstd"
         if compressed
         else "Dump with `--filetype sql` into an empty directory, without triggers and routines. Remove files that are not of the dump"
     )
@@ -128,10 +129,17 @@ def _refused(directory: Path, names: list[str]) -> ConfigError:
     return ConfigError("the directory holds files that cannot be loaded", remedy=remedy, directory=directory, files=shown)
 
 
-def _check_whole(files: Iterable[DumpFile]) -> None:
-    """Refuse rows of a table that no file makes, and files with everything beside files of tables: they are of two dumps."""
+def _check_whole(files: Sequence[DumpFile]) -> None:
+    """Refuse rows of a table that no file makes, files that are there twice, and files of two kinds of dumps."""
     made = {file.table for file in files if file.kind is FileKind.TABLE}
     kinds = {file.kind for file in files}
+    names = Counter(unpacked_name(file.path.name) for file in files)
+    if twice := [name for name, times in names.items() if times > 1]:
+        raise ConfigError(
+            "the dump has a file both plain and compressed",
+            remedy="Remove one of the two, or dump again into an empty directory",
+            file=twice[0],
+        )
     if FileKind.WHOLE in kinds and len(kinds) > 1:
         raise ConfigError("the directory holds two kinds of dumps", remedy="Put each dump into a directory of its own")
     for file in files:

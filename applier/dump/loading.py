@@ -11,7 +11,7 @@ from tempfile import TemporaryFile
 from threading import Event
 from typing import Final
 
-from applier.dump.compressed import GZIP, open_bytes
+from applier.dump.compressed import PACKED, open_bytes
 from applier.dump.inventory import DumpFile, FileKind, Inventory
 from applier.dump.loader import LoaderProgram, LoadTarget, client_command, myloader_command, option_file
 from applier.model.errors import FatalSinkError
@@ -93,7 +93,7 @@ class DumpLoad:
 
 
 def _run(command: list[str], content: Path | None, what: Path, *, shows_text: bool = True) -> None:
-    if content is not None and content.suffix != GZIP:
+    if content is not None and content.suffix not in PACKED:
         with content.open("rb") as source:
             done = subprocess.run(command, stdin=source, capture_output=True, check=False)  # noqa: S603 - found on the path
             code, errors = done.returncode, done.stdout + done.stderr

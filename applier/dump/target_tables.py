@@ -1,7 +1,7 @@
 """The tables of a dump in the sink: absent before the load, made ready for it, and whole after it."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,21 +68,35 @@ class TargetTables:
 
         self._do(work, "preparing the tables of a dump")
 
-    def check_loaded(self) -> None:
-        """Check that each table is there, and that each one with a file of rows has rows: loaders pass over files. FatalSinkError."""
+    def check_loaded(self, counts: Mapping[TableName, int]) -> None:
+        """Check that each table is there with as many rows as the dump ``counts``, or with some if a file has some. FatalSinkError."""
         present = set(self._present(self.inventory.tables))
         missing = [table for table in self.inventory.tables if table not in present]
         filled = sorted({file.table for file in self.inventory.of(FileKind.ROWS) if _has_rows(file.path)})
         with_rows: set[object] = set()
         self._do(lambda connection: with_rows.update(tables_with_rows(connection, filled)), "looking for the rows of a dump")
         empty = [table for table in filled if table.fold() not in with_rows]
-        if missing or empty:
+        wrong = self._wrongly_counted({table: count for table, count in counts.items() if table in present})
+        if missing or empty or wrong:
             raise FatalSinkError(
-                "the loader has left out a part of the dump",
+                "the sink does not hold all of the dump",
                 remedy="Load again with --overwrite and --loader mariadb (or mysql)",
                 **({"missing_tables": _named(missing)} if missing else {}),
                 **({"empty_tables": _named(empty)} if empty else {}),
+                **({"wrong_rows": ", ".join(wrong[:MOST_NAMED])} if wrong else {}),
             )
+
+    def _wrongly_counted(self, counts: Mapping[TableName, int]) -> list[str]:
+        """Return a line for each table that has another number of rows than the dump."""
+        found: dict[TableName, int] = {}
+
+        def work(connection: Connection) -> None:
+            for table in counts:
+                counting = text(f"SELECT COUNT(*) FROM {_sql(table.schema)}.{_sql(table.table)}")  # noqa: S608 - quoted names
+                found[table] = connection.execute(counting).scalar_one()
+
+        self._do(work, "counting the rows of a dump")
+        return [f"{table}: {found[table]} of {count}" for table, count in counts.items() if found[table] != count]
 
     def _schemas(self) -> dict[str, str]:
         """Return the schemas of the dump, each with its collation."""

@@ -13,7 +13,7 @@ from applier.demo.simulator.mysql_oracle import connect
 from applier.dump import into_sink
 from applier.model.position import Ts
 from applier.sinks.factory import open_sink
-from tests.rig.dump_directory import HEADER, TS, age, dumpling
+from tests.rig.dump_directory import HEADER, MYDUMPER, TS, age, dumpling
 
 pytestmark = pytest.mark.on_one_server("mariadb", reason="the programs are the same for all servers of the family")
 LOADERS = ["myloader", "mariadb"]
@@ -126,6 +126,22 @@ def test_files_of_another_dump_are_refused(load, tmp_path, schema, by_s, word):
     code, text = load(directory)
     assert (code, f"files are {word} than the dump" in text, f"{schema}.orders.000000001.sql" in text) == (2, True, True)
     assert load(directory, "--accept-file-times")[0] == 0
+
+
+def test_a_dump_with_a_missing_file_of_rows_is_refused(load, tmp_path, mysql_url, schema):
+    (dumpling(tmp_path / "dump", schema) / f"{schema}.orders.000000000.sql").unlink()
+    code, text = load(tmp_path / "dump")
+    assert (code, f"{schema}.orders.000000000.sql" in text) == (2, True), text
+    # The remedy, as it stands: here the chunk was empty.
+    assert load(tmp_path / "dump", "--accept-missing-files")[0] == 0
+    assert rows(mysql_url, schema) == WHOLE[2:]
+
+
+def test_rows_are_counted_where_the_metadata_counts_them(load, tmp_path, schema):
+    metadata = dumpling(tmp_path / "dump", schema) / "metadata"
+    metadata.write_text(f"{MYDUMPER.format(ts=TS)}\n[`{schema}`.`orders`]\nrows = 4\n")
+    code, text = load(tmp_path / "dump")
+    assert (code, f"{schema}.orders: 3 of 4" in text) == (4, True), text
 
 
 def test_a_file_of_mysqldump_is_loaded_by_the_client(load, tmp_path, mysql_url, schema):

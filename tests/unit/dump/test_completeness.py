@@ -3,8 +3,10 @@
 import gzip
 
 import pytest
+import zstandard
 
 from applier.dump.completeness import check_complete
+from applier.dump.compressed import open_text
 from applier.dump.inventory import inventory_of
 from applier.dump.moment import moment_of
 from applier.model.errors import ConfigError
@@ -32,6 +34,19 @@ def test_a_file_that_ends_inside_of_a_statement_is_cut(tmp_path, text):
 def test_a_compressed_file_that_ends_early_is_cut(tmp_path):
     path = dumpling(tmp_path, packed=True) / f"{ROWS}.gz"
     path.write_bytes(gzip.compress(b"INSERT INTO `orders` VALUES (2,'x',NULL);\n")[:-9])
+    with pytest.raises(ConfigError, match="files of the dump are cut"):
+        check_complete(inventory_of(tmp_path), 2)
+
+
+@pytest.mark.parametrize("cut", [1, 20, 9999])
+def test_a_file_of_zstd_that_ends_early_is_cut(tmp_path, cut):
+    whole = zstandard.compress(b"INSERT INTO `orders` VALUES (2,'x',NULL);\n" * 9999)
+    (dumpling(tmp_path) / ROWS).unlink()
+    (tmp_path / f"{ROWS}.zst").write_bytes(whole * 2)
+    check_complete(inventory_of(tmp_path), 2)
+    with open_text(tmp_path / f"{ROWS}.zst") as content:
+        assert len(content.readlines()) == 2 * 9999
+    (tmp_path / f"{ROWS}.zst").write_bytes(whole[:-cut])
     with pytest.raises(ConfigError, match="files of the dump are cut"):
         check_complete(inventory_of(tmp_path), 2)
 

@@ -63,7 +63,7 @@ def test_every_file_of_a_dump_has_its_kind(tmp_path, packed):
 
 
 @pytest.mark.parametrize(
-    "name", ["shop.orders.000000002.sql.zst", "shop.orders.000000000.csv", "shop.orders-schema-triggers.sql", "notes.txt"]
+    "name", ["shop.orders.000000002.sql.lz4", "shop.orders.000000000.csv", "shop.orders-schema-triggers.sql", "notes.txt"]
 )
 def test_a_file_that_cannot_be_loaded_is_named_and_never_passed_over(tmp_path, name):
     (dumpling(tmp_path) / name).touch()
