@@ -10,7 +10,7 @@ from applier.cli.display import observer_for
 from applier.cli.interrupt import interrupts_announced
 from applier.cli.log_option import refuse_start_ts
 from applier.cli.log_place import ts_of_text
-from applier.cli.option import TAKE_OVER_HELP, AsJson, ConfigPath, read_config, ts_of_time, ts_text, tso
+from applier.cli.option import TAKE_OVER_HELP, AsJson, ConfigPath, limit_text, read_config, ts_of_time, tso
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.cli.remedy import remedy_for
 from applier.model.errors import ConfigError
@@ -30,7 +30,7 @@ def catchup(  # noqa: PLR0913 - one parameter per option of the command line
         int | None, typer.Option(metavar="TSO", parser=tso, help="TSO of the snapshot that the sink was loaded from.")
     ] = None,
     until_ts: Annotated[
-        str | None, typer.Option(metavar="TS", parser=ts_text, help="Stop at this commit timestamp: a TSO; of a binlog, FILE:POS.")
+        str | None, typer.Option(metavar="TS", parser=limit_text, help="Stop at this commit timestamp: a TSO; of a binlog, FILE:POS.")
     ] = None,
     until_time: Annotated[str | None, typer.Option(metavar="ISO8601", help="Stop at this time, for instance 2025-06-01T12:00:00Z.")] = None,
     take_over: Annotated[bool, typer.Option("--take-over", help=TAKE_OVER_HELP)] = False,

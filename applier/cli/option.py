@@ -1,6 +1,7 @@
 """The options that several commands share: their names and their help are the same everywhere."""
 
 import os
+import time
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
@@ -13,7 +14,7 @@ from applier.model.errors import ConfigError
 from applier.model.position import MAX_TS, Ts
 from applier.sources.binlog.position import parse_place
 from applier.sources.binlog.stored_timeline import StoredTimeline
-from applier.sources.kafka.tso import TSO_TIMELINE, ts_at
+from applier.sources.kafka.tso import TSO_TIMELINE, implausible, ts_at
 from applier.telemetry.foreign_text import capture_stderr
 from applier.telemetry.log import use_format, use_timeline
 
@@ -27,11 +28,34 @@ AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Write JSON to s
 TAKE_OVER_HELP: Final = "Take over from the run that owns the replica, even if that run is alive."
 
 
+TSO_REMEDY: Final = "A dump's TSO is in its metadata (Pos); `SELECT TIDB_CURRENT_TSO()` in a transaction of upstream shows the present one"
+
+
 def tso(text: str) -> int:
     """Read a TSO of the command line. A parser, not a range: the library would show its 20 digits in each help."""
     if not text.isascii() or not text.isdecimal() or int(text) > MAX_TS:
         raise typer.BadParameter(f"{text!r} is not a TSO: a whole number such as 458173202432000001")
-    return int(text)
+    return _plausible(int(text))
+
+
+def _plausible(ts: int) -> int:
+    """Return ``ts``; 0 stands for no timestamp."""
+    reason = implausible(ts, _now_ms()) if ts else None
+    if reason is not None:
+        raise typer.BadParameter(f"{ts} {reason}, and no TSO that upstream has given. {TSO_REMEDY}")
+    return ts
+
+
+def refuse_implausible_start(settings: Config) -> None:
+    """Raise ConfigError for a ``source.start_ts`` that no cluster has given."""
+    ts = settings.source.start_ts
+    reason = implausible(ts, _now_ms()) if ts else None
+    if reason is not None:
+        raise ConfigError(f"source.start_ts = {ts} {reason}, and no TSO that upstream has given", remedy=TSO_REMEDY)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def ts_text(text: str) -> str:
@@ -43,9 +67,17 @@ def ts_text(text: str) -> str:
     return text
 
 
+def limit_text(text: str) -> str:
+    """Check where an application ends: as ``ts_text``, and a TSO that upstream can have given."""
+    if ts_text(text).isdecimal():
+        _plausible(int(text))
+    return text
+
+
 def read_config(path: Path) -> Config:
     """Read a command's configuration and set the log format; ConfigError names file, key and remedy."""
     config = load_config(path)
+    refuse_implausible_start(config)
     # At once: Spark's JVM and Python workers inherit the environment, which may hold the sink's password.
     remove_from_environment(os.environ)
     use_format(config.log.format)

@@ -112,7 +112,7 @@ def test_a_dump_without_a_timestamp_is_loaded_with_the_one_that_is_given(load, t
 def test_a_start_that_is_not_the_dumps_is_removed(load, tmp_path, schema):
     directory, path = dumpling(tmp_path / "dump", schema), tmp_path / "applier.toml"
     right = path.read_text()
-    path.write_text(right.replace("[sink]", "start_ts = 7\n[sink]"))
+    path.write_text(right.replace("[sink]", f"start_ts = {TS + 1}\n[sink]"))
     code, text = load(directory)
     assert (code, "Remove source.start_ts: the dump's is used" in text) == (2, True)
     path.write_text(right)

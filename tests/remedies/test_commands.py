@@ -54,7 +54,7 @@ def test_a_partition_is_chosen_among_those_of_the_remedy(newcomer, feed):
 
 
 def test_a_replica_keeps_its_start_ts(newcomer, feed):
-    newcomer.change({"source.start_ts": 7})
+    newcomer.change({"source.start_ts": 458173202432000001})
     newcomer.fails("catchup", 2, "start_ts differs")
     newcomer.change({"source.start_ts": 0})
     newcomer.succeeds("catchup")

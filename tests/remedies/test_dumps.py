@@ -32,7 +32,7 @@ def goes_on(newcomer, command):
 
 
 def test_init_is_told_where_the_dump_begins(newcomer, dump):
-    newcomer.fails(f"{INIT} --config a.toml --from-dump dump --start-ts 7", 2)
+    newcomer.fails(f"{INIT} --config a.toml --from-dump dump --start-ts {TS + 1}", 2)
     newcomer.succeeds(f"{INIT} --config a.toml --from-dump dump")
     (dump / "metadata").unlink()
     newcomer.fails(f"{INIT} --config b.toml --from-dump dump", 2)

@@ -6,6 +6,8 @@ from tests.builders.handwritten import KEY, ddl, resolved, row
 from tests.builders.wire import column, text
 from tests.rig.walked_feed import WalkedFeed, begun, order
 
+START = 458173202432000001
+
 
 @pytest.fixture
 def feed(newcomer):
@@ -62,11 +64,11 @@ def test_a_topic_that_was_removed_is_put_back(newcomer, feed):
 
 def test_a_table_with_rows_becomes_a_replica_that_begins_at_its_dump(newcomer, feed):
     newcomer.sql("INSERT INTO \"shop.orders\" VALUES (7, 'dumped')", "DELETE FROM applier_progress", "DELETE FROM applier_ddl_ledger")
-    feed.write(order(24, 1))
-    feed.everywhere(resolved(30))
+    feed.write(order(START + 4, 1))
+    feed.everywhere(resolved(START + 10))
     newcomer.change({"name": "second"})
     newcomer.fails("catchup", 6, "already has rows")
-    newcomer.change({"name": "third", "source.start_ts": 20})
+    newcomer.change({"name": "third", "source.start_ts": START})
     newcomer.succeeds("catchup")
     assert newcomer.rows() == [(1, "new"), (7, "dumped")]
 

@@ -8,6 +8,11 @@ from applier.model.position import Ts
 from applier.model.timeline import CLOCK_SKEW_MS, EPOCH, MILLISECOND, moment_of
 
 LOGICAL_BITS: Final = 18
+FIRST_MS: Final = 1_420_070_400_000
+"""2015-01-01: no cluster has an older TSO."""
+AHEAD_MS: Final = 3_600_000
+"""Margin for a machine whose clock is behind upstream's."""
+_UNIX_TIMES: Final = (("seconds", 10**9, 10**11), ("milliseconds", 10**12, 10**14), ("microseconds", 10**15, 10**17))
 
 
 def physical_ms(ts: Ts) -> int:
@@ -28,6 +33,22 @@ def ts_at(moment: datetime) -> Ts:
 def datetime_of(ts: Ts) -> datetime:
     """Return the wall-clock part of a TSO as an aware datetime in UTC, exact to the millisecond (a float would not be)."""
     return moment_of(physical_ms(ts))
+
+
+def implausible(ts: int, now_ms: int) -> str | None:
+    """Say why an operator cannot mean ``ts`` as a TSO at the time ``now_ms`` (milliseconds since the Unix epoch); None: it is plausible.
+
+    A wrong one does harm in silence: every row up to it counts as part of a dump that the sink was loaded from.
+    """
+    time_ms = physical_ms(Ts(ts))
+    if time_ms > now_ms + AHEAD_MS:
+        return f"is in the future ({datetime_of(Ts(ts)):%Y-%m-%d %H:%M:%S} UTC)"
+    if time_ms >= FIRST_MS:
+        return None
+    for unit, first, last in _UNIX_TIMES:
+        if first <= ts <= last:
+            return f"is a Unix time in {unit}"
+    return "is before 2015, when there was no TiDB"
 
 
 def holds_all_since(earliest_record_ms: int, start_ts: Ts) -> bool:

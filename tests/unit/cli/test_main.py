@@ -203,6 +203,9 @@ def test_help_advertises_what_there_is_and_nothing_else(capsys, monkeypatch):
         ["inspect", "--partition", "x"],
         ["inspect", "--limit", "-1"],
         ["catchup", "--start-ts", "-5"],
+        ["catchup", "--start-ts", "1763942400"],
+        ["catchup", "--until-ts", str(2**62)],
+        ["load", "dump", "--start-ts", "7"],
         ["ddl", "undo"],
     ],
 )
@@ -231,7 +234,7 @@ def test_a_missing_configuration_is_2(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--until-ts", "5", "--until-time", "2025-01-01T00:00:00Z"], "cannot be combined"),
+        (["--until-ts", "458173202432000001", "--until-time", "2025-01-01T00:00:00Z"], "cannot be combined"),
         (["--until-time", "tomorrow"], "is not an ISO 8601 time"),
         (["--until-time", "2025-01-01T00:00:00"], "has no offset from UTC"),
         (["--until-time", "1960-01-01T00:00:00Z"], "is before 1970"),
@@ -260,3 +263,12 @@ def test_a_reader_that_goes_away_ends_the_command_quietly():
         talker.stdout.close()
         assert talker.stderr.read() == b""
         assert talker.wait(timeout=60) == 1
+
+
+def test_a_start_ts_that_upstream_cannot_have_given_is_2(capsys, tmp_path):
+    path = tmp_path / "applier.toml"
+    path.write_text(
+        f'[source]\nbootstrap_servers = "h:1"\ntopics = ["feed"]\nstart_ts = 1763942400\n[sink]\nurl = "sqlite:///{tmp_path / "r.db"}"\n'
+    )
+    assert run(["catchup", "--config", str(path)]) == 2
+    assert "source.start_ts = 1763942400 is a Unix time in seconds" in capsys.readouterr().err

@@ -66,7 +66,7 @@ def test_a_place_is_refused_for_topics(tmp_path, capsys):
 
 
 def test_a_start_ts_is_refused_for_a_binlog(config, capsys):
-    assert run(["catchup", "--config", str(config), "--start-ts", "5"]) == 2
+    assert run(["catchup", "--config", str(config), "--start-ts", "458173202432000001"]) == 2
     assert "Set source.start, or load a dump with `applier load" in capsys.readouterr().err
 
 

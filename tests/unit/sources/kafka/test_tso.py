@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from applier.model.position import MAX_TS, NO_TS, Ts
 from applier.model.timeline import CLOCK_SKEW_MS
-from applier.sources.kafka.tso import LOGICAL_BITS, datetime_of, holds_all_since, physical_ms, ts_at
+from applier.sources.kafka.tso import LOGICAL_BITS, datetime_of, holds_all_since, implausible, physical_ms, ts_at
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,25 @@ def test_a_record_proves_the_beginning_only_if_it_is_older_than_the_margin_betwe
     start_ts = Ts(1_000_000 << LOGICAL_BITS)
     assert holds_all_since(1_000_000 - CLOCK_SKEW_MS, start_ts)
     assert not holds_all_since(1_000_000 - CLOCK_SKEW_MS + 1, start_ts)
+
+
+NOW_MS = 1_764_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("ts", "reason"),
+    [
+        (NOW_MS << LOGICAL_BITS, None),
+        (NOW_MS + 3_600_000 << LOGICAL_BITS, None),
+        (NOW_MS + 3_600_001 << LOGICAL_BITS, "is in the future (2025-11-24 17:00:00 UTC)"),
+        (MAX_TS, "is in the future (4199-11-24 01:22:57 UTC)"),
+        (ts_at(datetime(2015, 1, 1, tzinfo=UTC)), None),
+        (ts_at(datetime(2015, 1, 1, tzinfo=UTC)) - 1, "is before 2015, when there was no TiDB"),
+        (NOW_MS // 1000, "is a Unix time in seconds"),
+        (NOW_MS, "is a Unix time in milliseconds"),
+        (NOW_MS * 1000, "is a Unix time in microseconds"),
+        (5, "is before 2015, when there was no TiDB"),
+    ],
+)
+def test_a_number_that_no_cluster_gives_now_is_no_tso(ts, reason):
+    assert implausible(ts, NOW_MS) == reason
