@@ -112,6 +112,10 @@ class IncompleteInput(JobAborted):
     """
 
 
+class DamagedData(JobAborted):
+    """What a task or the driver got is not what was sent: a byte has changed on a disk or on the way. Nothing of it may become durable."""
+
+
 class SparkSessionLost(ApplierError):
     """Spark's JVM or context ended. Only the sink knows what was written: Spark is started again, and state is reloaded."""
 

@@ -143,5 +143,7 @@ class RangeReport:
     """The first raw update that has changed its handle key, where the listener looks for them (``ListenTask.watches_keys``)."""
     rejected_events: tuple[RejectedEvent, ...] = ()
     """Few. No position may pass them before they are stored."""
+    checksum: int = 0
+    """Of what it holds: every key, image, commit_ts and offset of its rows, its DDLs and its resolved timestamp."""
     repeats: tuple[RepeatPoint, ...] = ()
     """Of rows of tables without a key; empty where nobody needs to know."""

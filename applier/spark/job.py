@@ -1,8 +1,12 @@
-"""What Spark's jobs run on executors: the plain functions of ``tasks``, over the partitions of a job. And what their results mean."""
+"""What Spark's jobs run on executors: the plain functions of ``tasks``, over the partitions of a job. And what their results mean.
+
+What goes with a task's code and what it returns is sealed here, on both sides; what lies in files is by ``shuffle`` and ``PlanBroadcast``.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from applier.model.seal import seal, unseal
 from applier.sinks.failpoint import reach
 from applier.sinks.write_outcome import WriteOutcome
 from applier.sources.port import Decoder, RangeReader
@@ -18,13 +22,15 @@ from applier.tasks.write import apply_small, write
 from applier.tasks.write_rows import apply_small_rows, write_part
 
 
-def listening(reader: RangeReader, decoder: Decoder) -> Callable[[Iterable[Sequence[ListenTask]]], Iterator[Dealt]]:
-    """Return the task of a listening job."""
+def listening(reader: RangeReader, decoder: Decoder) -> Callable[[Iterable[bytes]], Iterator[Dealt]]:
+    """Return the task of a listening job. Its elements: the sealed ranges of each task."""
+    sealed = seal((reader, decoder))
 
-    def run(groups: Iterable[Sequence[ListenTask]]) -> Iterator[Dealt]:
+    def run(groups: Iterable[bytes]) -> Iterator[Dealt]:
         prepare_worker("listen")
-        for tasks in groups:
-            yield from deal(tasks, reader, decoder)
+        for group in groups:
+            tasks: Sequence[ListenTask] = unseal(group)
+            yield from deal(tasks, *unseal(sealed))
 
     return run
 
@@ -70,50 +76,61 @@ def rendering_routed(plan_of: PlanGetter, decoder: Decoder) -> Callable[[int, It
     return run
 
 
-def writing(plan: WritePlan, segment: PreparedSegment, reader: RangeReader) -> Callable[[Iterable[Any]], list[WriteOutcome]]:
+def writing(plan: WritePlan, segment: PreparedSegment, reader: RangeReader) -> Callable[[Iterable[Any]], list[bytes]]:
     """Return the task that writes one prepared segment."""
+    sealed = seal((plan, segment, reader))
 
-    def run(elements: Iterable[Any]) -> list[WriteOutcome]:
+    def run(elements: Iterable[Any]) -> list[bytes]:
         prepare_worker("write")
         # For tests: before the task asks for its first element, its input is in the files of a shuffle only.
         reach("write.before_input")
-        return [write(plan, segment, elements, reader)]
+        there, announced, records = unseal(sealed)
+        return [seal(write(there, announced, elements, records))]
 
     return run
 
 
-def applying(
-    plan_of: PlanGetter, write_plan: WritePlan, reader: RangeReader, decoder: Decoder
-) -> Callable[[Iterable[Any]], list[WriteOutcome]]:
+def applying(plan_of: PlanGetter, write_plan: WritePlan, reader: RangeReader, decoder: Decoder) -> Callable[[Iterable[Any]], list[bytes]]:
     """Return the task that does everything for a small segment."""
+    sealed = seal((write_plan, reader, decoder))
 
-    def run(elements: Iterable[Any]) -> list[WriteOutcome]:
+    def run(elements: Iterable[Any]) -> list[bytes]:
         prepare_worker("write")
         chunks = (element for element in elements if type(element) is not tuple)  # without the reports to the driver
-        return [apply_small(plan_of(), write_plan, chunks, reader, decoder)]
+        there, records, reading = unseal(sealed)
+        return [seal(apply_small(plan_of(), there, chunks, records, reading))]
 
     return run
 
 
-def writing_rows(plan: WritePlan, parts: Sequence[PreparedSegment]) -> Callable[[int, Iterable[Any]], Iterator[WriteOutcome]]:
+def writing_rows(plan: WritePlan, parts: Sequence[PreparedSegment]) -> Callable[[int, Iterable[Any]], Iterator[bytes]]:
     """Return the task that writes one part of some rows; partition 0 is the driver's."""
+    sealed = seal((plan, parts))
 
-    def run(partition: int, elements: Iterable[Any]) -> Iterator[WriteOutcome]:
+    def run(partition: int, elements: Iterable[Any]) -> Iterator[bytes]:
         prepare_worker("write")
-        return iter([write_part(plan, parts[partition - 1], elements)])
+        there, announced = unseal(sealed)
+        return iter([seal(write_part(there, announced[partition - 1], elements))])
 
     return run
 
 
-def applying_rows(plan_of: PlanGetter, write_plan: WritePlan, decoder: Decoder) -> Callable[[Iterable[Any]], list[WriteOutcome]]:
+def applying_rows(plan_of: PlanGetter, write_plan: WritePlan, decoder: Decoder) -> Callable[[Iterable[Any]], list[bytes]]:
     """Return the task that does everything for few rows."""
+    sealed = seal((write_plan, decoder))
 
-    def run(elements: Iterable[Any]) -> list[WriteOutcome]:
+    def run(elements: Iterable[Any]) -> list[bytes]:
         prepare_worker("write")
         chunks = (element for element in elements if type(element) is not tuple)  # without the reports to the driver
-        return [apply_small_rows(plan_of(), write_plan, chunks, decoder)]
+        there, reading = unseal(sealed)
+        return [seal(apply_small_rows(plan_of(), there, chunks, reading))]
 
     return run
+
+
+def outcomes_of(sealed: Iterable[bytes]) -> list[WriteOutcome]:
+    """Return what writing tasks have returned; DamagedData."""
+    return [unseal(outcome) for outcome in sealed]
 
 
 def by_segment(announced: Iterable[Rendered], plan: PreparePlan) -> tuple[PreparedSegment, ...] | None:

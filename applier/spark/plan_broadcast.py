@@ -4,13 +4,13 @@ PySpark makes its own broadcast of any code above 1 MiB, one per stage, and nobo
 are that much). One that is ours is fetched once per executor, unpickled once per Python worker, and destroyed after its use.
 """
 
-import pickle
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 from pyspark import SparkContext
 
+from applier.model.seal import seal, unseal
 from applier.spark.failure import UNANSWERED
 from applier.tasks.plan import PreparePlan
 
@@ -25,13 +25,13 @@ class PlanBroadcast:
     """A plan as tasks get it. ``getter`` goes with their code."""
 
     def __init__(self, context: SparkContext, plan: PreparePlan) -> None:
-        data = pickle.dumps(plan, pickle.HIGHEST_PROTOCOL)
+        data = seal(plan)
         self._broadcast: Any = None
         self.getter: PlanGetter
         if len(data) <= INLINE_BYTES:
-            self.getter = lambda: pickle.loads(data)  # noqa: S301 - our own bytes
+            self.getter = lambda: unseal(data)
             return
-        broadcast = self._broadcast = context.broadcast(plan)
+        broadcast = self._broadcast = context.broadcast(_Sealed(data))
         self.getter = lambda: broadcast.value
 
     def destroy(self) -> None:
@@ -41,3 +41,13 @@ class PlanBroadcast:
         if self._broadcast is not None:
             with suppress(*UNANSWERED):
                 self._broadcast.destroy()
+
+
+class _Sealed:
+    """A sealed plan, which is the plan itself once it is unpickled: PySpark keeps that for all tasks of a Python worker."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
+        return unseal, (self._data,)

@@ -4,7 +4,8 @@ Only pointers to cached data and small reports are on the driver. Three threads 
 cached and what is prepared lies in the files of shuffles (``shuffle``); reports come back as the elements of a partition of their own, so
 that caching a range sends no chunk anywhere, and a report has the fate of the data that it describes.
 
-What Spark delivers may be cut short anywhere, results on their way to the driver too: ``handover`` says how tasks find out.
+What Spark delivers may be cut short or altered anywhere, results on their way to the driver too: ``handover`` says how tasks find out,
+and ``seal`` how each element is compared with what was sent.
 """
 
 import struct
@@ -15,8 +16,9 @@ from typing import Any, TypeVar
 
 from pyspark import RDD, SparkContext
 
-from applier.model.errors import ApplierError, JobAborted
+from applier.model.errors import ApplierError, DamagedData, JobAborted
 from applier.model.range_report import RangeId
+from applier.model.seal import seal
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.port import Decoder, RangeReader
 from applier.spark import job
@@ -83,7 +85,7 @@ class SparkRunner:
         try:
             self._enter_pool("listen")
             # One element per partition. Otherwise a job could be cut where no task of ours sees it.
-            dealt = self._context.parallelize(groups, len(groups)).mapPartitions(job.listening(self._reader_of(), self._decoder))
+            dealt = self._context.parallelize(map(seal, groups), len(groups)).mapPartitions(job.listening(self._reader_of(), self._decoder))
             shuffle = Shuffle(dealt, partition_of(tasks[0].buckets))
             reported = _whole(partial(shuffle.read, REPORTS))
         except Exception as error:
@@ -182,7 +184,7 @@ class SparkRunner:
             return not_written(ranges_lost()) if batches is None else self._apply_from(batches, plan, write_plan)
 
     def _apply_from(self, batches: Sequence[Shuffle], plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
-        def run() -> list[WriteOutcome]:
+        def run() -> list[bytes]:
             broadcast = PlanBroadcast(self._context, plan)
             try:
                 if plan.writers:
@@ -195,11 +197,11 @@ class SparkRunner:
 
         return self._written(run)
 
-    def _written(self, run: Callable[[], list[WriteOutcome]], tasks: int = 1) -> WriteOutcome:
+    def _written(self, run: Callable[[], list[bytes]], tasks: int = 1) -> WriteOutcome:
         """Run a writing job and return its outcome. If that does not arrive whole, only the sink knows what was written."""
         try:
             self._enter_pool("write")
-            outcomes = _whole(run)
+            outcomes = _whole(lambda: job.outcomes_of(run()))
         except Exception as error:
             if not self._has_failed(error):
                 raise
@@ -244,10 +246,10 @@ class SparkRunner:
 
 
 def _whole(read: Callable[[], list[T]]) -> list[T]:
-    """Return what a job delivers to the driver; nothing if it breaks off."""
+    """Return what a job delivers to the driver; nothing if it breaks off, or if a byte of it has changed."""
     try:
         return read()
-    except (EOFError, struct.error, UnpicklingError):
+    except (EOFError, struct.error, UnpicklingError, DamagedData):
         return []
 
 

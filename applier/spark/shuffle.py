@@ -2,12 +2,12 @@
 
 The files are the cache. Nothing is persisted beside them: while chunks were kept in the heap, the collector took 8 of 53 microseconds a
 row. They lie in spark.local.dir (in the page cache, as long as there is room), and are made again by lineage where an executor is lost.
-A job that reads one small partition computes the map stage; every later job finds its files.
+A job that reads one small partition computes the map stage; every later job finds its files. Each element has a checksum of ours: Spark's
+own ones are those of its compression, which an operator may turn off.
 
 Two shuffles of equal partitioning are read together without a further one: their partitions are united in the JVM.
 """
 
-import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -16,12 +16,26 @@ from pyspark import RDD
 from pyspark.serializers import BatchedSerializer, CPickleSerializer, pack_long
 from pyspark.util import _load_from_socket
 
+from applier.model.seal import seal, unseal
 from applier.spark.failure import UNANSWERED
 
 ONE_PARTITIONING: Final = 1
 """Identifies the partition function: partitioners of equal size and number are equal to Spark, and their shuffles can be united."""
 
-SERIALIZER: Final = BatchedSerializer(CPickleSerializer())  # type: ignore[no-untyped-call]
+
+class SealedSerializer(CPickleSerializer):
+    """Pickles with a checksum. DamagedData where one is read that was changed."""
+
+    def dumps(self, obj: Any) -> bytes:
+        """Return an object as bytes."""
+        return seal(obj)
+
+    def loads(self, obj: bytes, encoding: str = "bytes") -> Any:  # noqa: ARG002 - of the class
+        """Return the object of these bytes."""
+        return unseal(obj)
+
+
+SERIALIZER: Final = BatchedSerializer(SealedSerializer())  # type: ignore[no-untyped-call]
 
 
 class Shuffle:
@@ -76,4 +90,4 @@ def _framed(addressed: Iterable[tuple[int, Any]]) -> Iterator[bytes]:
     """Yield address and element in turns, as PairwiseRDD reads them."""
     for partition, element in addressed:
         yield pack_long(partition)  # type: ignore[no-untyped-call]
-        yield pickle.dumps([element], pickle.HIGHEST_PROTOCOL)
+        yield seal([element])

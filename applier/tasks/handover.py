@@ -10,6 +10,8 @@ prepares must get every range of the plan exactly once, with the content that wa
 buckets of rows ends with ``RoutedEnd``. Who prepares ends each segment with ``Rendered``, which goes to the writer and to the driver: the
 writer does not COMMIT before it has got exactly what all of them announce. Markers count in sums, so that the order in which Spark
 delivers blocks does not matter.
+
+Counts say nothing of content: a runner seals each element (``model/seal``), so that a changed byte is found where the element is read.
 """
 
 import struct
@@ -34,11 +36,13 @@ class RangeContent(NamedTuple):
 
     rows: int
     bytes: int
+    checksum: int
+    """See ``RangeReport.checksum``."""
 
     @classmethod
     def of(cls, report: RangeReport) -> "RangeContent":
         """Take it from the report."""
-        return cls(report.rows, report.bytes)
+        return cls(report.rows, report.bytes, report.checksum)
 
 
 class Failure(NamedTuple):

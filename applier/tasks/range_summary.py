@@ -19,6 +19,7 @@ from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, Quarantine
 from applier.model.segment import has_shown_past, is_past
 from applier.planner import bytes_key_names, key_names, unique_names
 from applier.sources.port import PlacedRows
+from applier.tasks.content import RangeChecksum
 from applier.tasks.repeat_points import RepeatPoints
 
 MAX_HOLD_POINTS: Final = 256
@@ -58,9 +59,9 @@ class RangeSummary:
     """Collects the report of one range."""
 
     __slots__ = (
-        "_bytes", "_changed_key", "_ddls", "_early", "_ends_announced", "_first_resolved_ts", "_floor_ts", "_has_keyless", "_held", "_hold",
-        "_left_out", "_partitions", "_range", "_rejected", "_repeats", "_replays", "_resolved_ts", "_skipped", "_stored", "_tables", "_top",
-        "_ts", "events",
+        "_bytes", "_changed_key", "_checksum", "_ddls", "_early", "_ends_announced", "_first_resolved_ts", "_floor_ts", "_has_keyless",
+        "_held", "_hold", "_left_out", "_partitions", "_range", "_rejected", "_repeats", "_replays", "_resolved_ts", "_skipped", "_stored",
+        "_tables", "_top", "_ts", "events",
     )  # fmt: skip
 
     def __init__(self, range_id: RangeId, floor_ts: Ts, stored: Collection[tuple[int, int]], *, notes_repeats: bool = False) -> None:
@@ -83,6 +84,7 @@ class RangeSummary:
         self._ends_announced = False
         self._top = -1
         self._has_keyless = False
+        self._checksum = RangeChecksum()
         self._repeats = RepeatPoints() if notes_repeats else None
 
     def add_rows(self, rows: PlacedRows) -> tuple[PlacedRows, list[TableSummary]]:
@@ -93,6 +95,7 @@ class RangeSummary:
             rows = self._drop_replays(rows)
             if not rows.key:
                 return rows, []
+        self._checksum.add(rows)
         times = rows.commit_ts
         if max(times) > self._top:
             self._hold_rows(rows.offset, times)
@@ -233,8 +236,13 @@ class RangeSummary:
             first_resolved_ts=Ts(self._first_resolved_ts),
             changed_key=self._changed_key,
             rejected_events=tuple(self._rejected.values()),
+            checksum=self._checksum.of(self._resolved_ts, self._ddls, map(_counted, self._tables.values())),
             repeats=() if self._repeats is None else self._repeats.found(),
         )
+
+
+def _counted(table: TableSummary) -> tuple[str, str, int, Ts, Ts]:
+    return table.shape.schema, table.shape.table, table.rows, Ts(table.min_ts), Ts(table.max_ts)
 
 
 def _table_rows(table: TableSummary, stream: Stream) -> TableRows:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from applier.model.chunk import PackedChunk
-from applier.model.errors import ApplierError, IncompleteInput, JobAborted, RangeChanged
+from applier.model.errors import ApplierError, JobAborted, RangeChanged
 from applier.planner import count_transactions
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.write_outcome import WriteOutcome, WriteState
@@ -27,7 +27,7 @@ def write(plan: WritePlan, segment: PreparedSegment, elements: Iterable[Element]
     quarantined = Quarantined(RecordFetcher(reader), segment.rejected, takes_refused=plan.takes_refused)
     outcome = plan.writer.write(plan.fence, arrival.statements(elements), plan.commit, quarantined)
     # Raised inside of the writer's transaction by ``statements``, and so rolled back there: nothing is durable.
-    if isinstance(outcome.error, IncompleteInput):
+    if isinstance(outcome.error, JobAborted):
         return not_written(outcome.error)
     return replace(outcome, transactions=count_transactions(arrival.sets)) if outcome.state is WriteState.COMMITTED else outcome
 

@@ -203,7 +203,7 @@ def test_a_range_that_cannot_be_read_fails_alone_with_the_sources_error_and_leav
     assert type(failure.error) is SourceError
     assert failure.error.facts == {"kind": "retention", "topic": "feed", "partition": 1, "offset": 0}
     plan, write_plan = stage.plan(outcomes)
-    with_failed = replace(plan, ranges=plan.ranges | {failure.range: RangeContent(ROWS, 1)})
+    with_failed = replace(plan, ranges=plan.ranges | {failure.range: RangeContent(ROWS, 1, 0)})
     refused = runner.apply(with_failed, write_plan)
     assert (refused.state, type(refused.error), stage.is_untouched()) == (WriteState.RELOAD, JobAborted, True)
     assert runner.apply(plan, write_plan).rows == ALL - ROWS
@@ -243,14 +243,17 @@ def test_released_ranges_cannot_be_applied_and_unknown_ones_are_ignored(make_run
     assert runner.apply(*stage.plan(outcomes[1:])).state is WriteState.RELOAD
 
 
+@pytest.mark.parametrize("changed", [{"rows": ROWS + 1}, {"checksum": 1}], ids=["rows", "checksum"])
 @pytest.mark.parametrize("rows", [SMALL, SHUFFLED])
-def test_nothing_is_written_of_a_range_that_differs_from_its_report(make_runner: MakeRunner, stage: Stage, rows: int) -> None:
+def test_nothing_is_written_of_a_range_that_differs_from_its_report(
+    make_runner: MakeRunner, stage: Stage, rows: int, changed: dict[str, int]
+) -> None:
     reader = NumberedRows(ROWS)
     runner = make_runner(reader)
     outcomes = listen(runner, reader)
     plan, write_plan = stage.plan(outcomes, rows=rows)
-    changed = plan.ranges[outcomes[1].range]._replace(rows=ROWS + 1)
-    refused = runner.apply(replace(plan, ranges=plan.ranges | {outcomes[1].range: changed}), write_plan)
+    other = plan.ranges[outcomes[1].range]._replace(**changed)
+    refused = runner.apply(replace(plan, ranges=plan.ranges | {outcomes[1].range: other}), write_plan)
     assert (refused.state, type(refused.error), stage.is_untouched()) == (WriteState.RELOAD, RangeChanged, True)
 
 

@@ -1,6 +1,5 @@
 """A Spark without a JVM: it answers everything with itself, its jobs deliver the bytes that a test gives it, or all of it fails."""
 
-import pickle
 import socket
 from collections import Counter
 from pathlib import Path
@@ -9,6 +8,8 @@ from threading import Thread
 from typing import Any
 
 from pyspark import RDD
+
+from applier.model.seal import seal
 
 
 class AnsweringSpark:
@@ -53,7 +54,7 @@ class AnsweringSpark:
             raise self.error
         delivered = self.deliveries.pop(0)
         if isinstance(first, RDD):
-            return delivered
+            return list(map(seal, delivered))
         return [_served(delivered if isinstance(delivered, bytes) else frames(delivered)), None]
 
     def stop(self) -> None:
@@ -70,7 +71,7 @@ class AnsweringSpark:
 
 def frames(elements: list[Any]) -> bytes:
     """The bytes of a shuffle's elements on their way to the driver."""
-    framed = [pickle.dumps([element]) for element in elements]
+    framed = [seal([element]) for element in elements]
     return b"".join(len(frame).to_bytes(4, "big") + frame for frame in framed)
 
 

@@ -5,6 +5,7 @@ python -m tests.rig.spark_segment CASE DIRECTORY
 
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -71,8 +72,11 @@ DAMAGES = [
     ("cut", "prepared", 10_000),
     ("deleted", "prepared", 10_000),
 ]
+FLIPS = [("flipped", "listened", 1), ("flipped", "listened", 10_000), ("flipped", "prepared", 10_000)]
 """How files are damaged, after which job, and the rows that the plan names."""
 EMPTY: Mapping[str, str] = MappingProxyType({})
+NAME = re.compile(rb"\d{10}")
+"""The text of a row in the files of a shuffle, as an image and in a statement."""
 CATALOGUE = 1500
 """Tables of a large plan: more than 1 MiB."""
 
@@ -277,6 +281,15 @@ def damaged_files(directory: Path, sink: Sink) -> dict[str, Any]:
     return {"damages": [_with_damage(stage, number, *damage) for number, damage in enumerate(DAMAGES)], "rows": stage.rows()}
 
 
+def flipped_bits(directory: Path, sink: Sink) -> dict[str, Any]:
+    """Change a byte of each element in the files of shuffles that Spark does not compress, and so does not check."""
+    stage = Stage(directory, sink, NumberedRows(2 * len(FLIPS)), {"spark.shuffle.compress": "false"})
+    flips = [_with_damage(stage, number, *damage) for number, damage in enumerate(FLIPS)]
+    with closing(sqlite3.connect(directory / "replica.db")) as connection:
+        names = [name for (name,) in connection.execute('SELECT name FROM "shop.orders" ORDER BY id')]
+    return {"flips": flips, "rows": stage.rows(), "names": names}
+
+
 def _with_damage(stage: Stage, number: int, how: str, when: str, rows: int) -> list[dict[str, Any]]:
     after = FIRST_TS - 1 + 2 * number
     attempts: list[dict[str, Any]] = []
@@ -309,11 +322,17 @@ def _written(stage: Stage, plan: PreparePlan, prepared: Prepared | ApplierError)
 
 def _damage(how: str, files: set[Path]) -> None:
     assert files
+    flips = 0
     for path in files:
         if how == "deleted":
             path.unlink()
-        elif path.suffix == ".data":
+        elif path.suffix == ".data" and how == "cut":
             os.truncate(path, path.stat().st_size // 2)
+        elif path.suffix == ".data":
+            data, changed = NAME.subn(lambda found: found[0][:-1] + bytes([found[0][-1] ^ 1]), path.read_bytes())
+            path.write_bytes(data)
+            flips += changed
+    assert flips or how != "flipped", "Spark has compressed what it keeps"
 
 
 def killed_executors(directory: Path, sink: Sink) -> dict[str, Any]:
@@ -350,6 +369,7 @@ CASES: dict[str, Callable[[Path, Sink], dict[str, Any]]] = {
     "failure_in_cache": failure_in_cache,
     "many_cycles": many_cycles,
     "damaged_files": damaged_files,
+    "flipped_bits": flipped_bits,
     "killed_executors": killed_executors,
 }
 

@@ -17,6 +17,7 @@ OWNED_PROPERTIES: Mapping[str, str] = {
     "auto.offset.reset": "a missing offset must stop the applier",
     "enable.partition.eof": "the end of a range is found by it",
     "group.instance.id": "the applier assigns partitions itself",
+    "check.crcs": "the applier always compares the checksums of records",
 }
 """Properties that the applier sets, with the reason why an operator may not."""
 
@@ -83,6 +84,8 @@ class KafkaSettings:
             "auto.offset.reset": "error",
             "enable.partition.eof": True,
             "allow.auto.create.topics": False,
+            # Off by default: a byte that has changed in a broker's log, or on the way, would be applied.
+            "check.crcs": True,
         }
 
 

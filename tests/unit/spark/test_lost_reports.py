@@ -7,6 +7,7 @@ import pytest
 from applier.model.errors import JobAborted
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
+from applier.model.seal import seal
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.spark.runner import SparkRunner
@@ -59,6 +60,20 @@ def test_a_range_without_a_report_fails_and_is_released_whatever_the_byte_at_whi
         assert spark.kept_shuffles == bool(reported)
         runner.release(reported)
         assert spark.kept_shuffles == 0
+
+
+def test_no_report_announcement_or_outcome_is_taken_of_which_a_byte_has_changed():
+    def changed(data):
+        return data[:-9] + bytes([data[-9] ^ 1]) + data[-8:]
+
+    outcomes = runner_of(AnsweringSpark(changed(frames(FROM_TWO_TASKS)))).listen(TASKS)
+    assert [type(outcome.error) for outcome in outcomes] == [JobAborted] * len(TASKS)
+    _, runner = listened(changed(frames(ANNOUNCED)))
+    assert isinstance(runner.prepare(PLAN), JobAborted)
+    spark, runner = listened(ANNOUNCED)
+    prepared = runner.prepare(PLAN)
+    spark.runJob = lambda *_: [changed(seal(COMMITTED))]
+    assert runner.write(prepared, 0, None).state is WriteState.RELOAD
 
 
 def test_nothing_is_prepared_whatever_the_byte_at_which_the_announcements_break_off():

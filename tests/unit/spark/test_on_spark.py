@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.rig.program import DEADLINE_S, ROOT
-from tests.rig.spark_segment import CYCLES, DAMAGES, PARTITIONS, SEGMENTS
+from tests.rig.spark_segment import CYCLES, DAMAGES, FLIPS, PARTITIONS, SEGMENTS
 
 pytestmark = [pytest.mark.slow]
 
@@ -83,6 +83,14 @@ def test_files_of_shuffles_that_are_cut_or_deleted_between_the_jobs_lose_nothing
             assert attempt["rows_now"] in {before, before + segment}, "whole segments only"
     assert found["rows"] == PARTITIONS * 2 * len(DAMAGES)
     assert any(len(attempts) > 1 for attempts in found["damages"]), "Spark took a cut file for the end of the data, and nobody else did"
+
+
+def test_a_byte_that_has_changed_in_a_file_of_a_shuffle_is_not_written_and_the_rows_are_read_again(tmp_path):
+    found = reported("flipped_bits", tmp_path)
+    for flip, attempts in zip(FLIPS, found["flips"], strict=True):
+        assert [(one["state"], one["error"]) for one in attempts] == [("reload", "DamagedData"), ("committed", "NoneType")], flip
+    rows = 2 * len(FLIPS)
+    assert found["names"] == [str(7 ** (number % rows % 97 + 500) * (number + 1))[:10] for number in range(PARTITIONS * rows)]
 
 
 def test_the_rows_of_an_executor_that_dies_between_the_jobs_are_read_again(tmp_path):

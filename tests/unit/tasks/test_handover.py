@@ -7,16 +7,17 @@ import sqlite3
 from collections import defaultdict
 from contextlib import closing
 from dataclasses import dataclass, replace
-from io import BytesIO
+from io import SEEK_END, BytesIO
 from itertools import pairwise
 
 import pytest
 from pyspark.serializers import AutoBatchedSerializer, CPickleSerializer
 
-from applier.model.errors import FatalSinkError, IncompleteInput, JobAborted, RangeChanged, SourceError
+from applier.model.errors import DamagedData, FatalSinkError, IncompleteInput, JobAborted, RangeChanged, SourceError
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
+from applier.model.seal import seal
 from applier.planner import TransactionSet
 from applier.planner.statement import Phase, Statement
 from applier.sinks import held_statements
@@ -174,6 +175,13 @@ def cuts(elements, serializer=SERIALIZER):
         yield through(whole[:size], serializer)
 
 
+def changes(elements):
+    """Every way in which one byte of a stream of elements can change; one bit of it."""
+    whole = sent(elements)
+    for at in range(len(whole)):
+        yield through(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :], SERIALIZER)
+
+
 def without(elements, number):
     return [*elements[:number], *elements[number + 1 :]]
 
@@ -240,8 +248,8 @@ def committed(plan, target, delivered, number=0):
     return write(target, segments_of(plan, delivered)[number], delivered[number + 1], Written())
 
 
-def is_refused(outcome):
-    return outcome.state is WriteState.RELOAD and isinstance(outcome.error, IncompleteInput)
+def is_refused(outcome, kinds=IncompleteInput):
+    return outcome.state is WriteState.RELOAD and isinstance(outcome.error, kinds)
 
 
 def are_refused(plan, target, delivered):
@@ -417,6 +425,75 @@ def test_the_error_names_the_range_that_is_missing(plan, cached):
     assert first.error.remedy
 
 
+# --- a changed byte ----------------------------------------------------------------------------------------------------
+
+DAMAGED = IncompleteInput | DamagedData
+"""The length of an element is before it: where that is changed, the element is cut."""
+
+
+def test_cached_ranges_of_which_one_bit_has_changed_are_not_written(plan, target, cached, path):
+    small, writing = plan(SMALL, bounds=[0, 1000]), target(1000)
+    elements = [element for feed in buckets_of(cached) for element in feed]
+    kinds = set()
+    for at, changed in enumerate(changes(elements)):
+        outcome = apply_small(small, writing, changed, Written(), OPEN_PROTOCOL)
+        assert is_refused(outcome, DAMAGED), at
+        kinds.add(type(outcome.error))
+    assert (rows_of(path), kinds) == (0, {IncompleteInput, DamagedData})
+
+
+def test_every_reducer_is_told_of_a_changed_bit_in_the_cache(rerouted, cached):
+    feed = buckets_of(cached)[0]
+    for prepared in rerouted:
+        for at, changed in enumerate(changes(feed)):
+            for elements in by_address(reroute(prepared, 0, changed)).values():
+                assert isinstance(elements[-1].error, DAMAGED), at
+
+
+def test_routed_chunks_of_which_one_bit_has_changed_are_not_written(rerouted, target, cached, path):
+    prepared, writing = rerouted[0], target()
+    feeds = routed(prepared, buckets_of(cached))
+    tasks = OneFeed(prepared, feeds, 0, routed_chunks_of)
+    for at, changed in enumerate(changes(feeds[0])):
+        assert is_refused(committed(prepared, writing, tasks.delivered(changed)), DAMAGED), at
+    assert rows_of(path) == 0
+
+
+def test_statements_of_which_one_bit_has_changed_are_not_written(plan, target, cached, path):
+    prepared = plan()
+    delivered = rendered(prepared, buckets_of(cached))
+    segment, writing = segments_of(prepared, delivered)[0], target()
+    for at, changed in enumerate(changes(delivered[1])):
+        assert is_refused(write(writing, segment, changed, Written()), DAMAGED), at
+    assert rows_of(path) == 0
+
+
+def test_announcements_of_which_one_bit_has_changed_are_not_taken(plan, cached):
+    announced = rendered(plan(), buckets_of(cached))[ANNOUNCED]
+    for at, changed in enumerate(changes(announced)):
+        try:
+            assert by_segment(received(changed), plan()) is None, at
+        except DamagedData:
+            continue
+
+
+def test_held_statements_of_which_a_byte_has_changed_are_not_written(monkeypatch):
+    monkeypatch.setattr(held_statements, "HELD_BYTES", 0)
+    statements = [Statement(Phase.REPLACE, "orders", text, 1, 10, 10) for text in (b"a", b"b")]
+    # Not the length of the last one: it is read to the end of the file, and whole, where that says more.
+    for at in range(len(seal(statements[0])) + held_statements.LENGTH_BYTES):
+        held = held_statements.HeldStatements()
+        for statement in statements:
+            held.add(statement)
+        held._file.seek(at)
+        changed = held._file.read(1)[0] ^ 1 << at % 8
+        held._file.seek(at)
+        held._file.write(bytes([changed]))
+        held._file.seek(0, SEEK_END)
+        with pytest.raises(DamagedData):
+            list(held)
+
+
 # --- a second reading ------------------------------------------------------------------------------------------------------
 
 
@@ -438,7 +515,7 @@ def failed_again(end):
 
 def with_other_content(end):
     (range_id, content), *others = end.contents
-    return end._replace(contents=((range_id, content._replace(rows=content.rows + 1)), *others))
+    return end._replace(contents=((range_id, content._replace(checksum=content.checksum ^ 1)), *others))
 
 
 @pytest.mark.parametrize("victim", range(TASKS))

@@ -29,6 +29,16 @@ class InBatches:
                 yield range_id, [record(number) for number in range(first, min(first + self.size, range_id.end))]
 
 
+@dataclass(frozen=True)
+class OneRecord:
+    """A reader of one record."""
+
+    record: Record
+
+    def read(self, ranges):
+        yield ranges[0], [self.record]
+
+
 def record(number):
     key = b'{"ts":%d,"scm":"s","tbl":"t","t":1}' % (1000 + number)
     value = b'{"u":{"id":{"t":8,"f":11,"v":%d},"name":{"t":15,"f":64,"v":"%d"}}}' % (number, 10**60)
@@ -62,6 +72,23 @@ def test_each_bucket_holds_the_same_rows_in_the_same_order_whatever_the_size_of_
     assert len(rows_by_bucket(chunks)) == 3
     assert isinstance(report, RangeReport)
     assert other_report == report
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        record(5)._replace(value=record(5).value.replace(b"0000", b"0100", 1)),
+        record(5)._replace(value=record(5).value.replace(b'"v":5', b'"v":6')),
+        record(5)._replace(key=record(5).key.replace(b"1005", b"1006")),
+        record(5)._replace(key=record(5).key.replace(b'"tbl":"t"', b'"tbl":"u"')),
+    ],
+    ids=["image", "key", "commit_ts", "table"],
+)
+def test_a_range_with_as_many_rows_and_bytes_but_another_row_has_another_checksum(other):
+    task = ListenTask(range=RangeId(Stream("feed", 0), Offset(5), Offset(6)), floor_ts=Ts(1), buckets=3)
+    (_, report), (_, changed) = (list(listen([task], OneRecord(held), OPEN_PROTOCOL)) for held in (record(5), other))
+    assert (changed.rows, changed.bytes) == (report.rows, report.bytes)
+    assert changed.checksum != report.checksum
 
 
 def test_every_row_is_in_one_chunk(monkeypatch):

@@ -14,6 +14,7 @@ from applier.model.range_report import RangeId
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.whole_range import read_whole
+from tests.rig.changing_proxy import changing_proxy
 
 TOPIC = "changefeed"
 
@@ -52,6 +53,32 @@ def test_an_offset_that_is_gone_names_the_place_and_says_retention(source):
     with pytest.raises(SourceError) as caught:
         read(source, ranged(1, 9_000, 9_010))
     assert caught.value.facts == {"kind": "retention", "topic": TOPIC, "partition": 1, "offset": 9_000}
+
+
+def test_a_byte_that_changes_between_the_log_and_the_reader_is_no_record(broker):
+    topic = "changed-byte"
+    producer = Producer({"bootstrap.servers": broker, "log_level": 3, "linger.ms": 500})
+    values = [b"amount 100", b"amount 900"]
+    for value in values:
+        producer.produce(topic, key=b"k", value=value, partition=1)
+        assert producer.flush(10) == 0  # a batch each
+    whole = RangeId(Stream(topic, 1), Offset(0), Offset(2))
+    with changing_proxy(broker) as proxy, KafkaSource(settings(proxy.address, topic)) as source:
+        assert [record.value for record in read(source, whole)] == values
+        proxy.changes[b"amount 100"] = b"amount 500"
+        with pytest.raises(SourceError) as caught:
+            read(source, whole)
+        assert (caught.value.facts["kind"], caught.value.facts["topic"], caught.value.facts["offset"]) == ("damaged", topic, 0)
+        behind = RangeId(Stream(topic, 1), Offset(1), Offset(2))
+        assert [record.value for record in read(source, behind)] == values[1:], "what is whole behind it can be read"
+        del proxy.changes[b"amount 100"]
+        assert [record.value for record in read(source, whole)] == values, "the byte had changed on the way"
+
+
+def test_nobody_turns_the_comparison_of_checksums_off():
+    with pytest.raises(ConfigError) as caught:
+        settings("unused", properties=(("check.crcs", "false"),))
+    assert caught.value.facts["key"] == "source.kafka.check.crcs"
 
 
 def test_an_unknown_topic_is_named(broker):
