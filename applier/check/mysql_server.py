@@ -14,7 +14,7 @@ from applier.config import Config
 from applier.sinks.mysql.bulk_session import takes_loads
 from applier.sinks.mysql.grants import Grants
 from applier.sinks.mysql.session import Purpose, discard, limits, open_session
-from applier.sinks.mysql.session_variables import SQL_MODE, variables_of
+from applier.sinks.mysql.session_variables import SQL_MODE, variables_of, zone_on_server
 from applier.sinks.settings import BulkLoad
 
 PACKET: Final = 16 * 1024**2
@@ -37,6 +37,8 @@ def examine_mysql(config: Config, shared: SharedFacts, *, patience_s: float | No
         # Opening the session has set its variables, and read them again.
         yield ok("sink: sql_mode", f"each session sets its own ({SQL_MODE}); the server's is {server.sql_mode or 'empty'}")
         yield _zone(connection, str(variables_of(settings, 1)["time_zone"]))
+        if config.source.ddl_time_zone:
+            yield _zone(connection, zone_on_server(config.source.ddl_time_zone), "ddl_time_zone")
         grants = Grants.of(connection)
         if str(server.read_only).casefold() in {"1", "on"} and not any(grants.allows(name, ANYWHERE) for name in WRITES_ANYWAY):
             yield problem(
@@ -67,13 +69,13 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) if part.isdecimal() else 0 for part in digits)
 
 
-def _zone(connection: Connection, zone: str) -> CheckFinding:
+def _zone(connection: Connection, zone: str, key: str = "time_zone") -> CheckFinding:
     check = "sink: time zone"
     try:
         connection.execute(SET_ZONE, {"zone": zone})
         connection.rollback()
     except SQLAlchemyError:
-        remedy = "Load the zone tables (mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql mysql), or give source.time_zone as an offset"
+        remedy = f"Load the zone tables (mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql mysql), or give source.{key} as an offset"
         return problem(check, f"the server does not know the zone {zone}", remedy)
     return ok(check, f"the server knows {zone}")
 

@@ -7,6 +7,7 @@ from applier.check.finding import CheckFinding
 from applier.check.kafka import examine_kafka
 from applier.check.primary import examine_primary
 from applier.check.shared_facts import SharedFacts
+from applier.check.time_zone import session_zone_finding
 from applier.config import Config
 from applier.sources.binlog.settings import BinlogSettings
 
@@ -25,4 +26,6 @@ def examine_source(config: Config, shared: SharedFacts, *, patience_s: float, wa
     if isinstance(settings, BinlogSettings):
         yield from examine_primary(config, settings, shared, patience_s=patience_s, is_whole=wait_s is not None)
         return
+    if wait_s is not None:
+        yield session_zone_finding(config)
     yield from examine_kafka(config, settings, shared, patience_s=patience_s, wait_s=wait_s)

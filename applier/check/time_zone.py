@@ -1,4 +1,4 @@
-"""Examines whether ``source.time_zone`` can be the zone of TIMESTAMP texts: many rows hold the time of their own commit."""
+"""Examines the zone of TIMESTAMP texts (``source.time_zone``), which rows show that hold the time of their commit, and that of DDLs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,10 +6,14 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from applier.check.finding import CheckFinding, ok, warning
+from applier.check.finding import CheckFinding, of_error, ok, warning
 from applier.config import Config
+from applier.ddl.zone_use import ZONE_REMEDY
+from applier.model.errors import ApplierError
+from applier.upstream.session_zone import SessionZone
 
 CHECK: Final = "time zone"
+DDL_CHECK: Final = "time zone of DDLs"
 STEP_S: Final = 900
 """All zones differ from UTC by a multiple of a quarter of an hour."""
 NEAR_S: Final = 120
@@ -52,3 +56,15 @@ def _offset_s(zone: str) -> int:
 
 def _text(offset_s: int) -> str:
     return str(timezone(timedelta(seconds=offset_s)))
+
+
+def session_zone_finding(config: Config) -> CheckFinding:
+    """Tell which zone DDLs have that depend on it, and who says so. It may ask upstream."""
+    upstream = config.source.upstream_settings()
+    try:
+        zone = SessionZone(config.source.ddl_time_zone, upstream)()
+    except ApplierError as error:
+        return of_error(DDL_CHECK, error)
+    if not zone:
+        return warning(DDL_CHECK, "upstream's is not known: a DDL that depends on it will stop the run", ZONE_REMEDY)
+    return ok(DDL_CHECK, f"{zone}, as {'source.ddl_time_zone' if config.source.ddl_time_zone else 'upstream'} says")

@@ -58,6 +58,7 @@ class BinlogSourceConfig(SelectedSource):
     """The server whose binlog is read, as a replica reads it."""
 
     time_zone: ClassVar[str] = "UTC"
+    ddl_time_zone: ClassVar[str] = ""
     """Rows events hold TIMESTAMPs as seconds since 1970."""
     new_collations: ClassVar[bool] = True
     dispatcher: ClassVar[None] = None

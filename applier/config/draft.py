@@ -39,6 +39,7 @@ class TopicsDraft:
             f"bootstrap_servers = {_quoted(self.servers)}",
             f'topics = {json.dumps(list(self.topics), ensure_ascii=False)}  # a name, or a pattern such as "^cdc_.*"',
             f"time_zone = {_quoted(self.time_zone)}  # that of the TiCDC server (--tz)",
+            '# ddl_time_zone = "+08:00"  # that of upstream\'s sessions, for DDLs that depend on it; default: asked of source.upstream',
             f"{start}  # {told}",
             *COMMON,
             "",

@@ -10,7 +10,7 @@ from applier.config.readable_file import ReadableFile, check_kafka_files
 from applier.config.secret import SecretFile, with_files_read
 from applier.config.section import Properties
 from applier.config.selected_source import SelectedSource
-from applier.config.time_zone import ambiguous_years, check_time_zone
+from applier.config.time_zone import ambiguous_years, check_session_zone, check_time_zone
 from applier.config.tls import tls_of
 from applier.config.value import Whole, check_servers, check_topics, nearest, parse_url, refuse, split_text
 from applier.model.position import MAX_TS
@@ -37,6 +37,8 @@ class KafkaSourceConfig(SelectedSource):
     """Names of topics, or patterns of them: ``"^cdc_.*"`` stands for all topics whose names match, also later ones."""
     time_zone: Annotated[str, AfterValidator(check_time_zone)] = "UTC"
     """Zone of TIMESTAMP text on the wire: that of the TiCDC server. With daylight saving, one hour of a year is ambiguous."""
+    ddl_time_zone: Annotated[str, AfterValidator(check_session_zone)] = ""
+    """Zone of upstream's sessions, for DDLs that depend on it. Not set: asked of ``upstream``; if that is not set, such a DDL stops."""
     start_ts: Annotated[Whole, Field(ge=0, le=MAX_TS)] = 0
     """TSO of the snapshot that the sink was loaded from; 0: sink and topic both began empty."""
     new_collations: bool = True

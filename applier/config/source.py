@@ -16,6 +16,7 @@ INSTEAD: Final = {
     "start_ts": "Set start to the place where a new replica begins",
     "bootstrap_servers": "Set url to the primary",
     "time_zone": "A binlog's TIMESTAMPs are UTC",
+    "ddl_time_zone": "A binlog names the zone of each statement",
     "new_collations": "Keys are compared by the collations that the binlog names",
     "upstream": "Each row of a binlog is whole, so nothing is looked up",
     "claim_check": "Each row of a binlog is whole, so there is no such storage",

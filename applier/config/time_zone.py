@@ -14,8 +14,17 @@ ZONE_OFFSET: Final = re.compile(r"[+-](0\d|1[0-4]):[0-5]\d")
 """What MySQL accepts as ``time_zone`` besides names."""
 
 
+def check_session_zone(value: str) -> str:
+    """Accept what ``check_time_zone`` accepts, and '': not known."""
+    return value and _checked(value, "upstream's sessions")
+
+
 def check_time_zone(value: str) -> str:
     """Accept ``UTC``, an offset such as ``+08:00``, or a name of the zone database."""
+    return _checked(value, "the TiCDC server")
+
+
+def _checked(value: str, which: str) -> str:
     if value.upper() == "UTC":
         return "UTC"
     if ZONE_OFFSET.fullmatch(value):
@@ -25,7 +34,7 @@ def check_time_zone(value: str) -> str:
     except (KeyError, OSError, ValueError):
         near = get_close_matches(value, available_timezones(), n=1)
         hint = f"Did you mean {near[0]!r}?" if near else 'Give "UTC", an offset such as "+08:00", or a name such as "Asia/Shanghai".'
-        raise refuse(f"is not a time zone: {value!r}", f"{hint} It is the zone of the TiCDC server") from None
+        raise refuse(f"is not a time zone: {value!r}", f"{hint} It is the zone of {which}") from None
     return value
 
 

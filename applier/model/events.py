@@ -224,6 +224,11 @@ class DdlEvent:
     """Variables of the session that it needs where it runs again, where the source says which."""
 
     @property
+    def is_of_log(self) -> bool:
+        """Whether it stands in a log of statements, with all that its session had: also if it changed nothing (IF EXISTS)."""
+        return any(name == "sql_mode" for name, _ in self.session)
+
+    @property
     def name(self) -> TableName:
         """The event's own table."""
         return TableName(self.schema, self.table)

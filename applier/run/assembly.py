@@ -15,7 +15,7 @@ from applier.planner import QuarantinePolicy
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
 from applier.replica.starting_ts import starting_point
-from applier.run.decoding import decoder_for
+from applier.run.decoding import decoder_for, zone_of_sessions
 from applier.run.pause import refuse_paused
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
@@ -86,7 +86,7 @@ def open_components(
     config: Config, settings: KafkaSettings | BinlogSettings, sink_settings: SinkSettings, watcher: Watcher
 ) -> Iterator[Components]:
     """Open source, sink and runner for one run, and close them at the end of the block. ``watcher`` is told when Spark starts."""
-    with open_source(settings, decoder_for(config)) as source, open_sink(sink_settings) as sink:
+    with open_source(settings, decoder_for(config), zone_of_sessions(config)) as source, open_sink(sink_settings) as sink:
         use_timeline(source.timeline)
         # Spark starts with the first range: a run that waits for the replica lock, or is refused, starts no JVM.
         runner = OnDemandRunner(lambda: _start_spark(config, source, watcher))

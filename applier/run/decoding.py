@@ -1,10 +1,13 @@
-"""How the records of a source are read to be applied: what the configuration says about rows that were too large for Kafka."""
+"""How the records of a source are read to be applied: what the configuration says about upstream, for large rows and for DDLs."""
+
+from collections.abc import Callable
 
 from applier.config import Config
 from applier.config.binlog_source import BinlogSourceConfig
 from applier.sources.factory import binlog_decoder, decoder_of
 from applier.sources.port import Decoder
 from applier.upstream.row_lookup import TidbRowLookup
+from applier.upstream.session_zone import SessionZone
 
 
 def decoder_for(config: Config) -> Decoder:
@@ -14,3 +17,8 @@ def decoder_for(config: Config) -> Decoder:
     upstream = config.source.upstream_settings()
     lookup = None if upstream is None else TidbRowLookup(upstream)
     return decoder_of(config.source.claim_check_settings(), lookup, config.source.selection())
+
+
+def zone_of_sessions(config: Config) -> Callable[[], str]:
+    """Return what knows the time zone of upstream's sessions; it asks upstream when it is called first."""
+    return SessionZone(config.source.ddl_time_zone, config.source.upstream_settings())

@@ -3,6 +3,8 @@
 The one place that knows which sources there are: a second one adds its settings here.
 """
 
+from collections.abc import Callable
+
 from applier.planner.port import RowLookup
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.binlog.decoder import BINLOG, BinlogDecoder
@@ -18,15 +20,17 @@ from applier.sources.open_protocol.large_row import WholeRowSources
 from applier.sources.port import Decoder, RangeReader, Source
 
 
-def open_source(settings: KafkaSettings | BinlogSettings, decoder: Decoder | None = None) -> Source:
+def open_source(
+    settings: KafkaSettings | BinlogSettings, decoder: Decoder | None = None, zone_of_sessions: Callable[[], str] = str
+) -> Source:
     """Make the source. ConfigError if a property is refused; it connects when it is first asked.
 
     ``decoder``: of ``decoder_of`` or ``binlog_decoder``. None is for commands that apply nothing: rows that were too large for Kafka are
-    refused.
+    refused. ``zone_of_sessions``: returns the time zone of upstream's sessions, '' if it is not known; a binlog says it of each statement.
     """
     if isinstance(settings, BinlogSettings):
         return BinlogSource(settings, decoder if isinstance(decoder, BinlogDecoder) else BINLOG)
-    return KafkaSource(settings, decoder or OPEN_PROTOCOL)
+    return KafkaSource(settings, decoder or OPEN_PROTOCOL, zone_of_sessions)
 
 
 def range_reader(settings: KafkaSettings) -> RangeReader:

@@ -23,6 +23,7 @@ from applier.sources.kafka.tso import physical_ms
 from tests.rig.clean_server import clean_server
 
 SHOP = "applier_test_shop"
+Session = tuple[tuple[str, str | int], ...]
 LEASE_S = 2.0
 
 
@@ -85,10 +86,12 @@ class Replica:
             self.fence = Fence(self.fence.epoch, self.fence.window_id + 1)
         return outcome
 
-    def ddl(self, query: str, table: str = "", ts: int | None = None) -> None:
-        """Run one DDL."""
+    def ddl(self, query: str, table: str = "", ts: int | None = None, *, zone: str = "UTC", log: Session = ()) -> None:
+        """Run one DDL. ``zone``: that of upstream's sessions, '' if it is not known; ``log``: the session of a binlog's statement."""
         time_ms = None if ts is None else physical_ms(Ts(ts))
-        event = DdlEvent(commit_ts=Ts(ts or self.tick()), schema=SHOP, table=table, query=query, ddl_type=0, time_ms=time_ms)
+        session: Session = log or ((("time_zone", zone),) if zone else ())
+        at = {"commit_ts": Ts(ts or self.tick()), "time_ms": time_ms, "session": session}
+        event = DdlEvent(schema=SHOP, table=table, query=query, ddl_type=0, **at)
         self.fence = self.sink.run_ddl(
             self.fence, identity(event), event, before=commit_at(event.commit_ts), after=commit_at(event.commit_ts)
         )

@@ -39,6 +39,15 @@ def test_a_ddl_that_is_done_by_hand_is_skipped_by_the_command_of_the_remedy(quer
     assert newcomer.rows() == [(1, "new")]
 
 
+def test_a_ddl_that_depends_on_the_zone_runs_when_the_zone_is_known(newcomer, feed):
+    feed.write(order(22, 1))
+    said = stopped(newcomer, feed, "ALTER TABLE orders ADD COLUMN at DATETIME DEFAULT CURRENT_TIMESTAMP", 5, "time zone")
+    assert "source.ddl_time_zone" in said.remedy
+    newcomer.change({"source.ddl_time_zone": "+08:00"})
+    newcomer.succeeds("catchup")
+    assert newcomer.rows() == [(1, "new", "1970-01-01 08:00:00")]
+
+
 def test_a_type_of_ddl_that_stops_is_applied_by_the_setting_of_the_remedy(newcomer, feed):
     newcomer.change({"ddl.truncate_table": "stop"})
     said = stopped(newcomer, feed, "TRUNCATE TABLE orders", 11)

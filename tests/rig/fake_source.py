@@ -6,7 +6,7 @@ that growth of topics is seen as it is on Kafka. Readers are frozen copies of th
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from applier.demo.simulator.producer import LogRecord
@@ -84,6 +84,7 @@ class FakeSource:
         self.shown_offsets: dict[Stream, Offset] = {}
         self.selection = EVERYTHING
         self.whole_rows = REFUSED
+        self.ddl_time_zone = "UTC"
         self._records = _by_stream(self._log)
         if not hidden:
             self.advance(len(self._log))
@@ -120,8 +121,8 @@ class FakeSource:
         return None
 
     def resolved(self, ddl: DdlEvent) -> DdlEvent:
-        """Return it as it is: it has no session."""
-        return ddl
+        """Say the zone of the session, as Kafka's source does."""
+        return replace(ddl, session=(*ddl.session, ("time_zone", self.ddl_time_zone))) if self.ddl_time_zone else ddl
 
     def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:
         """Compare the time of the earliest record."""

@@ -24,6 +24,8 @@ class SqliteFile:
 
     path: Path
     zone: str = "UTC"
+    ddl_zone: str = "UTC"
+    """That of upstream's sessions; '': not known."""
     connection: sqlite3.Connection = field(init=False)
 
     def __post_init__(self):
@@ -35,8 +37,10 @@ class SqliteFile:
         self._held.close()
         self._engine.dispose()
 
-    def ddl(self, *queries, schema="shop", table="t", ts=NOON, session=()):
+    def ddl(self, *queries, schema="shop", table="t", ts=NOON, session=None):
         """Apply statements, each in its own transaction, which an error rolls back. ``session``: that of a binlog's DDL."""
+        if session is None:
+            session = (("time_zone", self.ddl_zone),) if self.ddl_zone else ()
         for query in queries:
             self.connection.execute("BEGIN IMMEDIATE")
             try:

@@ -39,6 +39,7 @@ VARIABLES = {
     "max_allowed_packet": "67108864",
     "max_error_count": "64",
     "sql_mode": "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES",
+    "system_time_zone": "UTC",
     "sql_select_limit": "18446744073709551615",
     "tidb_snapshot": "",
     "tidb_txn_mode": "pessimistic",
@@ -176,7 +177,7 @@ _SET = re.compile(r"SET\s+(?:SESSION\s+|@@)?(?:SESSION\.)?`?(\w+)`?\s*=\s*(.*?);
 _SHOW_VARIABLES = re.compile(r"SHOW\s+(?:SESSION\s+|GLOBAL\s+)?VARIABLES\b(.*)", re.IGNORECASE | re.DOTALL)
 _SHOW_COLUMNS = re.compile(r"SHOW\s+FULL\s+COLUMNS\s+FROM\s+`((?:[^`]|``)+)`\.`((?:[^`]|``)+)`\s*;?", re.IGNORECASE)
 _SHOW_INDEX = re.compile(r"SHOW\s+INDEX\s+FROM\s+`((?:[^`]|``)+)`\.`((?:[^`]|``)+)`\s*;?", re.IGNORECASE)
-_VARIABLE = re.compile(r"@@(?:session\.|global\.)?(\w+)(?:\s+AS\s+\S+)?", re.IGNORECASE)
+_VARIABLE = re.compile(r"@@(session\.|global\.)?(\w+)(?:\s+AS\s+\S+)?", re.IGNORECASE)
 _FUNCTION = re.compile(r"SELECT\s+(\w+)\(\);?", re.IGNORECASE)
 _WORD = re.compile(r"'([^']*)'")
 _ENDS = frozenset({"commit", "rollback", "start transaction", "begin"})
@@ -226,12 +227,13 @@ class TidbSession(Session):
         names = _VARIABLE.findall(sql)
         if not names or " from " in sql.casefold() or not sql.casefold().startswith("select"):
             return None
-        return [[self._value(name) for name in names]], [f"@@{name}" for name in names]
+        return [[self._value(name, scope) for scope, name in names]], [f"@@{name}" for _, name in names]
 
-    def _value(self, name: str) -> str:
-        if name.casefold() not in self._set:
+    def _value(self, name: str, scope: str = "") -> str:
+        values = self._upstream.variables if scope.casefold() == "global." else self._set
+        if name.casefold() not in values:
             raise MysqlError(f"Unknown system variable '{name}'", UNKNOWN_VARIABLE)
-        return self._set[name.casefold()]
+        return values[name.casefold()]
 
     def _assign(self, name: str, value: str) -> None:
         self._value(name)

@@ -99,6 +99,11 @@ def comparison_variables_of(settings: SinkSettings, statement_timeout_s: int) ->
     }
 
 
+def zone_on_server(zone: str) -> str:
+    """Return a zone as each server knows it: the name UTC is known only if the zone tables are loaded."""
+    return "+00:00" if zone.upper() in _UTC else zone
+
+
 def variables_of(settings: SinkSettings, idle_s: int) -> dict[str, str | float]:
     """Return what each session variable must be, as far as the server has it. Why: the comments of sql/mysql.sql."""
     return {
@@ -108,8 +113,7 @@ def variables_of(settings: SinkSettings, idle_s: int) -> dict[str, str | float]:
         "character_set_results": "utf8mb4",
         "collation_connection": "utf8mb4_bin",
         "sql_mode": SQL_MODE,
-        # Servers know the name UTC only if the zone tables are loaded.
-        "time_zone": "+00:00" if settings.time_zone.upper() in _UTC else settings.time_zone,
+        "time_zone": zone_on_server(settings.time_zone),
         "foreign_key_checks": "OFF",
         "transaction_isolation": "READ-COMMITTED",
         "tx_isolation": "READ-COMMITTED",

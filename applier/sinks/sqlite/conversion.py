@@ -6,11 +6,13 @@ the result is not certain: rounding that depends on the server, text that is not
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date as Date  # noqa: N812 - ``date`` stores one
 from decimal import Decimal
 from typing import Final, TypeAlias
 
 from applier.ddl.column_type import UTF8_CHARSETS, ColumnType, TypeFamily
+from applier.sinks.sqlite.ddl_time import DdlTime
 from applier.sinks.sqlite.stored_value import (
     Inexact,
     Stored,
@@ -49,8 +51,22 @@ def conversion(old: ColumnType, new: ColumnType) -> Conversion:
     return found or _refuse(old, new)
 
 
-def conversion_of_rows(old: ColumnType, new: ColumnType) -> Conversion:
-    """As ``conversion``, for values that a table holds. A literal has passed upstream's sql_mode already; text of rows has not."""
+def conversion_of_rows(old: ColumnType, new: ColumnType, ddl_time: DdlTime) -> Conversion:
+    """As ``conversion``, for values that a table holds. A literal has passed upstream's sql_mode already; text of rows has not.
+
+    A TIMESTAMP becomes another type, and is made of one, in the zone of upstream's session.
+    """
+    if old.family is not new.family and ddl_time.session_zone:
+        if old.family is TypeFamily.TIMESTAMP:
+            seen = _of_rows(replace(old, base="datetime"), new)
+            return lambda value: seen(ddl_time.in_session_zone(as_text(value)))
+        if new.family is TypeFamily.TIMESTAMP:
+            made = _of_rows(old, replace(new, base="datetime"))
+            return lambda value: ddl_time.in_wire_zone(as_text(made(value)))
+    return _of_rows(old, new)
+
+
+def _of_rows(old: ColumnType, new: ColumnType) -> Conversion:
     convert = conversion(old, new)
     if old.family is TypeFamily.CHARACTER and new.family in _CALENDAR:
         return lambda value: convert(_of_calendar(as_text(value)))

@@ -111,7 +111,7 @@ def _source(
     before = old.column(column.source) if column.source else None
     if before is None:
         return "?", fill_value(column.definition, ddl_time)
-    convert = conversion_of_rows(before.type, column.definition.type)
+    convert = conversion_of_rows(before.type, column.definition.type, ddl_time)
     if convert is same:
         return quote(before.name), None
     # Named by number: a column's own name may hold what no function's name may.

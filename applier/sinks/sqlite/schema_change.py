@@ -35,6 +35,7 @@ from applier.sinks.sqlite.create_statement import create_index, create_indexes, 
 from applier.sinks.sqlite.ddl_time import DdlTime
 from applier.sinks.sqlite.names import Sql, compose, index_name, quote, stored_name
 from applier.sinks.sqlite.rebuild import change_columns
+from applier.sinks.sqlite.session_zone import in_its_zone
 from applier.sinks.sqlite.view import create_view
 
 MAKE_TABLE: Final = "Create the table in the sink with upstream's definition and rows, or start again from a dump (README)"
@@ -51,7 +52,7 @@ def apply_ddl(connection: sqlite3.Connection, ddl: DdlEvent, zone: str) -> None:
     """
     facts = {"statement": ddl.query, "table": str(ddl.name), "commit_ts": ddl.commit_ts}
     try:
-        SchemaChange(connection, ddl, zone).run()
+        SchemaChange(connection, in_its_zone(connection, ddl), zone).run()
     except ApplierError as error:
         error.facts |= facts
         raise
@@ -80,7 +81,7 @@ class SchemaChange:
     def __init__(self, connection: sqlite3.Connection, ddl: DdlEvent, zone: str) -> None:
         self._connection, self._ddl = connection, ddl
         # A binlog has statements that changed nothing too: IF [NOT] EXISTS found what it asks about.
-        self._is_of_log = bool(ddl.session)
+        self._is_of_log = ddl.is_of_log
         self._ddl_time = DdlTime.of(ddl, zone)
         self._tree = parse(ddl.query)
 

@@ -1,6 +1,7 @@
 """The driver's view of Kafka: partitions, extents, topic ids, record times."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from threading import Thread
 from typing import Self
 
@@ -13,6 +14,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
+from applier.ddl.zone_use import TIME_ZONE, zone_uses
 from applier.model.errors import SourceError
 from applier.model.events import DdlEvent
 from applier.model.listing import Listing
@@ -59,8 +61,8 @@ class _CommitResults:
 class KafkaSource:
     """Implements ``Source`` on a real cluster or on librdkafka's mock cluster."""
 
-    def __init__(self, settings: KafkaSettings, decoder: Decoder = OPEN_PROTOCOL) -> None:
-        self._settings, self._decoder = settings, decoder
+    def __init__(self, settings: KafkaSettings, decoder: Decoder = OPEN_PROTOCOL, zone_of_sessions: Callable[[], str] = str) -> None:
+        self._settings, self._decoder, self._zone_of_sessions = settings, decoder, zone_of_sessions
         self._errors = ConnectionErrors(settings)
         with refusals_as_config_errors(settings):
             callbacks = {"error_cb": self._errors.add, "on_commit": _CommitResults(settings).add}
@@ -134,8 +136,9 @@ class KafkaSource:
         return None
 
     def resolved(self, ddl: DdlEvent) -> DdlEvent:
-        """Return it as it is: it has no session."""
-        return ddl
+        """Return a DDL that may depend on the zone of its session with that zone, if it is known."""
+        zone = self._zone_of_sessions() if zone_uses(ddl.query) else ""
+        return replace(ddl, session=(*ddl.session, (TIME_ZONE, zone))) if zone else ddl
 
     def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:
         """Compare the time at which Kafka took the earliest record: events' own timestamps prove nothing (DESIGN.md 3)."""

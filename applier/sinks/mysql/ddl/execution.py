@@ -64,8 +64,7 @@ class Execution:
         else:
             # IF [NOT] EXISTS turns the error into a note. Upstream's statement has changed something, or there would be no event.
             # Not so in a binlog, where a statement stands that has found what it asks about.
-            is_of_log = bool(intent.ddl.session)
-            if not is_of_log and any(code in NOT_MADE for code in warnings) and not self._comparison.has_changed(intent):
+            if not intent.ddl.is_of_log and any(code in NOT_MADE for code in warnings) and not self._comparison.has_changed(intent):
                 self._require_result(intent, None)
 
     def _has_run_after(self, error: Exception, intent: Intent) -> bool:

@@ -13,10 +13,12 @@ from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.failpoint import reach
 from applier.sinks.ledger_entry import DdlState
+from applier.sinks.mysql.ddl.old_rows import OldTable
 from applier.sinks.mysql.ddl.own_values import refuse_own_values
 from applier.sinks.mysql.ddl.owner_session import OwnerSession
 from applier.sinks.mysql.ddl.partition_hash import refuse_other_rows
 from applier.sinks.mysql.ddl.server import target_of
+from applier.sinks.mysql.ddl.session_zone import in_its_zone
 from applier.sinks.mysql.ddl.snapshot import described_tables, snapshot
 from applier.sinks.mysql.ddl.spelling import spelled_in_sink
 from applier.sinks.progress import Fence, ProgressCommit
@@ -73,9 +75,10 @@ class Intents:
                 refuse_other_rows(connection, ddl)
                 refuse_own_values(connection, ddl)
                 refuse_inexpressible(ddl, target_of(connection, self._collations))
-                intent = Intent(identity, ddl, snapshot(connection, described_tables(ddl)), is_beside)
+                zoned = in_its_zone(connection, ddl, OldTable.of(connection, ddl))
+                intent = Intent(identity, zoned, snapshot(connection, described_tables(ddl)), is_beside)
                 state = DdlState.BACKGROUND if is_beside else DdlState.INTENT
-                self._ledger.intent(connection, identity, ddl, intent.before, state)
+                self._ledger.intent(connection, identity, zoned, intent.before, state)
             return self._progress.advance(connection, fence, progress), intent, left is not None
 
         return self._session.commit(work, "recording a DDL's intent", table=str(ddl.name), commit_ts=ddl.commit_ts)

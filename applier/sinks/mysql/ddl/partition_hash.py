@@ -40,10 +40,10 @@ def refuse_other_rows(connection: Connection, ddl: DdlEvent) -> None:
     if actual is None:
         return
     partitions = read_view(connection, PARTITIONS, [actual])[actual]
-    # TIDB_PARTITION_ID shows that the sink is a TiDB; a DDL has a session if upstream is a MySQL or MariaDB.
+    # TIDB_PARTITION_ID shows that the sink is a TiDB; a DDL is of a log if upstream is a MySQL or MariaDB.
     is_own = any(row["PARTITION_METHOD"] in _OWN_HASHES for row in partitions)
     is_tidb = any(row.get("TIDB_PARTITION_ID") is not None for row in partitions)
-    if is_own and (is_tidb == bool(ddl.session) or (not is_tidb and _has_own_collation(connection, actual))):
+    if is_own and (is_tidb == ddl.is_of_log or (not is_tidb and _has_own_collation(connection, actual))):
         raise NeedsOperator(
             "the sink's partitions of this table hold other rows than upstream's, so the DDL would change the wrong rows",
             remedy="Make the table's rows equal to upstream's by hand, then skip the DDL with `applier ddl skip --ts … --table …`",

@@ -18,8 +18,8 @@ def sink_statement(ddl: DdlEvent, spelled: Spellings = NOTHING, target: Target =
 
     ``spelled``: its names as the sink spells them, as far as they exist. ``target``: what the server has.
     """
-    if ddl.session:
-        # A source that says what session a statement needs has written out everything else in its text.
+    if ddl.is_of_log:
+        # A source that says what session a statement had has written out everything else in its text.
         statement = in_words_of(target, ddl.query)
     else:
         statement = with_tidb_collations(without_ignored_clauses(as_tidb_reads(ddl.query), ddl.ddl_type, target))

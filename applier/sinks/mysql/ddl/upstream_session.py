@@ -7,10 +7,11 @@ from typing import Final
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
+from applier.ddl.zone_use import TIME_ZONE
 from applier.model.events import DdlEvent
 from applier.sinks.mysql.queries import QUERIES
 from applier.sinks.mysql.session import transaction
-from applier.sinks.mysql.session_variables import SQL_MODE
+from applier.sinks.mysql.session_variables import SQL_MODE, zone_on_server
 
 _TIMESTAMP: Final = "timestamp"
 _VERSION: Final = "version"
@@ -62,6 +63,8 @@ def _restore(connection: Connection, before: Mapping[str, str | int]) -> None:
 def variables_of(ddl: DdlEvent) -> dict[str, str | int]:
     """Return the variables of the session that a DDL sets beside its time, each with the value that the sink needs."""
     found = {name: value for name, value in ddl.session if name != _TIMESTAMP}
+    if TIME_ZONE in found:
+        found[TIME_ZONE] = zone_on_server(str(found[TIME_ZONE]))
     if _SQL_MODE in found:
         # What upstream's modes make of a statement is added to the modes that let the sink take what upstream has taken.
         ours = [mode for mode in SQL_MODE.split(",") if mode not in _NOT_OURS]

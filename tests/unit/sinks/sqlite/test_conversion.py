@@ -38,7 +38,7 @@ STOPS = [
     ("VARCHAR(9) CHARACTER SET gbk", "VARBINARY(9)", "表"), ("VARBINARY(9)", "VARCHAR(9) CHARACTER SET gbk", b"a"),
     ("DECIMAL(5,2)", "DECIMAL(3,2)", "10.00"), ("DECIMAL(5,2)", "DECIMAL(5,2) UNSIGNED", "-1.00"), ("DECIMAL(5,2)", "TINYINT", "300.00"),
     ("ENUM('a','b')", "ENUM('a')", "b"), ("SET('a','b')", "SET('a')", "a,b"), ("VARCHAR(5)", "ENUM('x')", "X"),
-    ("DATETIME", "TIMESTAMP", "2020-01-01 00:00:00"), ("TIMESTAMP", "DATETIME", "2020-01-01 00:00:00"),
+    ("DATETIME", "TIMESTAMP", "1969-12-31 00:00:00"), ("DATETIME", "TIMESTAMP", "2020-02-30 00:00:00"),
     ("DATETIME(3)", "DATETIME", "2020-01-01 00:00:00.900"), ("DATETIME", "DATE", "2020-01-01 12:00:00"), ("TIME(1)", "TIME", "00:00:00.5"),
     ("VARCHAR(30)", "DATE", "20200102"), ("VARCHAR(30)", "TIME", "noon"), ("VARCHAR(30)", "DATETIME", "now"), ("VARCHAR(30)", "YEAR", "99"),
     ("VARCHAR(30)", "DATE", "2020-02-31"), ("VARCHAR(30)", "DATETIME", "0000-00-00 00:00:00"),

@@ -1,0 +1,51 @@
+"""The time zone of upstream's sessions: what the operator says, else what upstream's server gives to sessions that set none."""
+
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from sqlalchemy import text
+
+from applier.ddl.zone_use import ZONE_REMEDY
+from applier.model.errors import NeedsOperator
+from applier.sinks.mysql.session import discard, open_comparison
+from applier.upstream.settings import UpstreamSettings
+from applier.upstream.snapshot_session import STATEMENT_TIMEOUT_S, failures_explained
+
+_ZONE: Final = text("SELECT @@GLOBAL.time_zone, @@GLOBAL.system_time_zone")
+
+
+class SessionZone:
+    """Asked by the driver when a DDL may depend on the zone; the first answer counts for the run."""
+
+    def __init__(self, configured: str, upstream: UpstreamSettings | None) -> None:
+        self._zone, self._upstream = configured, upstream
+
+    def __call__(self) -> str:
+        """Return a name or an offset; '' if nothing says it. ApplierError: upstream does not answer. NeedsOperator: no such zone."""
+        if not self._zone and self._upstream is not None:
+            self._zone = _asked(self._upstream)
+        return self._zone
+
+
+def _asked(upstream: UpstreamSettings) -> str:
+    with failures_explained("asking for its time zone"):
+        connection = open_comparison(upstream.session(), STATEMENT_TIMEOUT_S)
+        try:
+            of_sessions, of_system = connection.execute(_ZONE).one()
+        finally:
+            discard(connection)
+    zone = str(of_system if str(of_sessions).upper() == "SYSTEM" else of_sessions)
+    if not _is_known(zone):
+        # system_time_zone may be an abbreviation, which stands for several zones.
+        raise NeedsOperator("upstream names a time zone that is not known here", remedy=ZONE_REMEDY, time_zone=zone)
+    return zone
+
+
+def _is_known(zone: str) -> bool:
+    if zone[:1] in {"+", "-"}:
+        return True
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True

@@ -1,0 +1,85 @@
+"""Where the zone of upstream's sessions is known from, and which DDLs get it."""
+
+from dataclasses import replace
+
+import pytest
+
+from applier.check.finding import Severity
+from applier.check.time_zone import session_zone_finding
+from applier.config import load_config
+from applier.model.errors import NeedsOperator, SourceError
+from applier.model.events import DdlEvent
+from applier.model.position import Ts
+from applier.sources.kafka.client import KafkaSource
+from applier.sources.kafka.settings import KafkaSettings
+from applier.upstream.session_zone import SessionZone
+from applier.upstream.settings import UpstreamSettings
+from tests.rig.tidb import Tidb, tidb_server
+
+SETTINGS = KafkaSettings(bootstrap_servers="127.0.0.1:1", topics=("t",), group_id="g")
+ALTER = DdlEvent(commit_ts=Ts(1), schema="s", table="t", query="ALTER TABLE t MODIFY ts DATETIME", ddl_type=12)
+
+
+@pytest.fixture
+def tidb():
+    with tidb_server() as server:
+        yield server
+
+
+def answering(server: Tidb, zone: str) -> SessionZone:
+    server.variables |= {"system_time_zone": zone} if zone in {"CST", "UTC"} else {"time_zone": zone}
+    return SessionZone("", UpstreamSettings(url=server.url))
+
+
+@pytest.mark.parametrize("zone", ["Asia/Shanghai", "+08:00", "UTC"])
+def test_upstream_is_asked_once(tidb: Tidb, zone: str) -> None:
+    asked = answering(tidb, zone)
+    assert (asked(), asked()) == (zone, zone)
+    assert len([one for one in tidb.asked if "system_time_zone" in one.sql]) == 1
+
+
+def test_what_the_operator_says_comes_first(tidb: Tidb) -> None:
+    assert SessionZone("+05:30", UpstreamSettings(url=tidb.url))() == "+05:30"
+    assert tidb.asked == []
+
+
+def test_an_abbreviation_of_upstreams_machine_is_not_guessed(tidb: Tidb) -> None:
+    with pytest.raises(NeedsOperator, match="time_zone=CST") as raised:
+        answering(tidb, "CST")()
+    assert "source.ddl_time_zone" in raised.value.remedy
+
+
+def test_an_upstream_that_does_not_answer_is_an_error_of_the_source() -> None:
+    with pytest.raises(SourceError):
+        SessionZone("", UpstreamSettings(url="mysql+pymysql://reader@127.0.0.1:1/"))()
+
+
+def test_a_ddl_that_may_depend_on_the_zone_gets_it_and_others_do_not_ask() -> None:
+    asked: list[int] = []
+
+    def zone() -> str:
+        asked.append(1)
+        return "+08:00"
+
+    with KafkaSource(SETTINGS, zone_of_sessions=zone) as source:
+        other = replace(ALTER, query="ALTER TABLE t ADD COLUMN c INT")
+        assert source.resolved(other) == other
+        assert asked == []
+        assert source.resolved(ALTER).session == (("time_zone", "+08:00"),)
+    with KafkaSource(SETTINGS) as source:
+        assert source.resolved(ALTER) == ALTER
+
+
+@pytest.mark.parametrize(
+    ("given", "level", "words"),
+    [
+        ({"ddl_time_zone": "Asia/Shanghai"}, Severity.OK, "Asia/Shanghai, as source.ddl_time_zone says"),
+        ({}, Severity.WARNING, "will stop the run"),
+        ({"upstream": "mysql+pymysql://reader@127.0.0.1:1/"}, Severity.ERROR, "upstream"),
+    ],
+)
+def test_check_says_which_zone_ddls_have(given: dict[str, str], level: Severity, words: str) -> None:
+    source = {"bootstrap_servers": "127.0.0.1:1", "topics": ["t"], **given}
+    found = session_zone_finding(load_config(None, {"source": source, "sink": {"url": "sqlite:///r.db"}}, environment={}))
+    assert found.level is level
+    assert words in found.detail
