@@ -39,6 +39,15 @@ def _keeps_rows(tree: Tree, clause: AlterClause) -> bool:
     return clause.kind is ClauseKind.ADD_PARTITION
 
 
+def emptied_partitions(tree: Tree, node: AlterTableStatement) -> list[str] | None:
+    """Return the partitions that a TRUNCATE PARTITION names, none for ALL; None: it is another statement."""
+    for clause in node.clauses:
+        cursor = tree.part(*clause.span)
+        if cursor.accept("TRUNCATE", "PARTITION"):
+            return [] if cursor.sees("ALL") else [part.name() for part in cursor.split()]
+    return None
+
+
 def alter(draft: TableDraft, tree: Tree, node: AlterTableStatement, *, is_of_mysql: bool = False) -> None:
     """Apply all clauses, except a RENAME of the table; DdlSyntaxError if one is not wholly known.
 

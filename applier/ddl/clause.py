@@ -221,11 +221,12 @@ ELEMENT_DECISIONS: Final = (
     ElementDecision(
         "TRUNCATE or EXCHANGE of a partition of a table that is partitioned by KEY",
         "stop",
-        "TiDB assigns rows to partitions with another hash",
+        "TiDB assigns rows to partitions with another hash. TRUNCATE PARTITION ALL, or of every partition, is applied",
     ),
     ElementDecision("/*! … */ and /*!50100 … */", "code", "TiDB executes them whatever version they name"),
     ElementDecision("/*M! … */", "drop", "TiDB takes it for a comment, MariaDB executes it"),
     ElementDecision("/*T! … */", "keep", "a comment for MySQL and MariaDB, code for a sink that is a TiDB"),
+    ElementDecision("latin1", "utf8mb4", "TiDB's latin1 holds every character; a key that would be too long stays latin1 (latin1.py)"),
     ElementDecision("a charset without a collation", "TiDB's collation", "other servers have other defaults (collation.py)"),
     ElementDecision("RESTRICT and CASCADE of DROP TABLE; ALGORITHM, SQL SECURITY and CHECK OPTION of a view", "keep", "they change no row"),
 )

@@ -5,7 +5,7 @@ a REPLACE of the one would silently delete the other. No server lets a session c
 Only definitions are (CREATE and ALTER of tables and schemas); expressions in parentheses are left alone.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -14,15 +14,18 @@ from applier.ddl.parser import parse
 from applier.ddl.tokens import DdlSyntaxError, Token
 from applier.ddl.tree import AlterTableStatement, CreateTableStatement, SchemaStatement, Span, Tree
 
-# gbk is not here: its default is gbk_chinese_ci everywhere. Neither is binary, which has one collation only.
+# binary is not here: it has one collation only.
 TIDB_DEFAULTS: Final = {
     "utf8mb4": "utf8mb4_bin",
     "utf8": "utf8_bin",
     "utf8mb3": "utf8mb3_bin",
     "ascii": "ascii_bin",
     "latin1": "latin1_bin",
+    "gbk": "gbk_chinese_ci",
+    "gb18030": "gb18030_chinese_ci",
 }
-"""TiDB's default collation per charset where other servers have another one."""
+"""TiDB's default collation per charset. Those of gbk and gb18030 (with new collations, the default) are those of other servers too: written
+out, they show in the statement, which explains them to the table check, and ``[ddl.collations]`` finds them."""
 
 
 def with_tidb_collations(query: str) -> str:
@@ -70,7 +73,7 @@ def _completed(tokens: list[Token], defaults: Mapping[str, str]) -> Iterator[Edi
     # Wherever it stands: COLLATE x CHARSET y is one definition, in either order.
     if "COLLATE" in words or _is_binary(tokens):
         return
-    for name in _charsets(tokens):
+    for name in charset_names(tokens):
         collation = defaults.get(name.text.strip("'\"").casefold())
         if collation:
             yield Edit(name.end, name.end, f" COLLATE {collation}")
@@ -78,7 +81,7 @@ def _completed(tokens: list[Token], defaults: Mapping[str, str]) -> Iterator[Edi
 
 def _is_binary(tokens: list[Token]) -> bool:
     """Return whether BINARY stands before or after a charset: that is its binary collation already."""
-    charsets = {token.end for token in _charsets(tokens)}
+    charsets = {token.end for token in charset_names(tokens)}
     return any(
         (before.end in charsets and token.keyword == "BINARY")
         or (before.keyword == "BINARY" and token.keyword in {"CHARACTER", "CHARSET", "CHAR"})
@@ -86,7 +89,7 @@ def _is_binary(tokens: list[Token]) -> bool:
     )
 
 
-def _charsets(tokens: list[Token]) -> list[Token]:
+def charset_names(tokens: Sequence[Token]) -> list[Token]:
     """Return the names that follow CHARSET [=] and CHARACTER SET [=]."""
     found = []
     words = [*(token.keyword for token in tokens), "", ""]

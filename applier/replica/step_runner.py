@@ -9,6 +9,7 @@ from applier.model.errors import ApplierError, UnknownOutcome
 from applier.model.events import DdlEvent
 from applier.model.segment import after_ddl
 from applier.replica.context import RunContext
+from applier.replica.room import with_room
 from applier.replica.row_keys import row_keys
 from applier.replica.segment_writer import SegmentWriter
 from applier.replica.state import ReplicaState
@@ -84,6 +85,7 @@ class StepRunner:
                     sink.skip_ddl(fence, step.identity, ddl, after=after)
                 else:
                     before = self._before(step)
+                    ddl = with_room(ddl, state.progress.known_tables, sink.describe)
                     sink.run_ddl(fence, step.identity, self._run.components.source.resolved(ddl), before=before, after=after)
         except UnknownOutcome as error:
             # The intent may be written or not, the statement may run or not: a reload settles it from the ledger.

@@ -1,10 +1,13 @@
 """A replica with a filter and routes equals the projection of upstream: random histories, and streams written by hand (on SQLite)."""
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 from applier.coordinator.policy import RowPolicy
 from applier.demo.simulator.producer import LogRecord
-from applier.model.errors import NeedsOperator
+from applier.model.errors import FatalSinkError, NeedsOperator
 from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.sinks.ledger_entry import DdlState
@@ -137,6 +140,34 @@ def test_a_table_that_is_renamed_out_of_the_filter_keeps_its_rows_and_gets_no_mo
     )
     replica.catch_up()
     assert (rows_of(tmp_path), rows_of(tmp_path, "shop.log_orders")) == ([(3, 28)], [(1, 20)])
+
+
+def rotation(ts, key):
+    renamed = "RENAME TABLE orders TO log_orders"
+    return [
+        (ONE, numbered(ts, key)),
+        *everywhere(ddl(ts + 1, "DROP TABLE IF EXISTS log_orders", table="log_orders", t=4)),
+        *everywhere(ddl(ts + 2, renamed, table="log_orders", t=14)),
+        *everywhere(ddl(ts + 3, "CREATE TABLE orders (id INT PRIMARY KEY, n INT)")),
+    ]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_log_that_rotates_out_of_the_filter_keeps_every_row_under_a_name_of_its_own(tmp_path, program):
+    placed = [event for ts, key in ((20, 1), (30, 2), (40, 3)) for event in rotation(ts, key)]
+    replica = replica_of(tmp_path, *placed, (ONE, numbered(50, 4)), *everywhere(resolved(60)), tables=RULES)
+    program(replica)
+    assert rows_of(tmp_path) == [(4, 50)]
+    kept = [rows_of(tmp_path, name) for name in ("shop.log_orders_32", "shop.log_orders_42", "shop.log_orders")]
+    assert kept == [[(1, 20)], [(2, 30)], [(3, 40)]]
+
+
+def test_a_table_that_the_replica_has_not_made_stops_a_rename_out_of_the_filter(tmp_path):
+    replica = replica_of(tmp_path, *rotation(20, 1), *everywhere(resolved(60)), tables=RULES)
+    with closing(sqlite3.connect(tmp_path / "replica.db")) as connection:
+        connection.execute('CREATE TABLE "shop.log_orders" (id INT)')
+    with pytest.raises(FatalSinkError, match="a name that already exists in the sink"):
+        replica.catch_up()
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -77,6 +77,21 @@ def test_a_partition_that_holds_other_rows_than_upstreams_is_not_emptied_and_not
     assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE] * 2
 
 
+@pytest.mark.parametrize("partitions", ["ALL", "p1, P0"])
+def test_all_partitions_are_emptied_wherever_their_rows_lie(shop: Replica, url: str, partitions: str) -> None:
+    shop.ddl("CREATE TABLE k (id INT PRIMARY KEY) PARTITION BY KEY (id) PARTITIONS 2", "k")
+    run(url, f"INSERT INTO {SHOP}.k VALUES (1), (2), (3), (4)")
+    shop.ddl(f"ALTER TABLE k TRUNCATE PARTITION {partitions}", "k")
+    assert read(url, f"SELECT COUNT(*) FROM {SHOP}.k") == [(0,)]
+
+
+def test_latin1_of_tidb_holds_every_character(shop: Replica, url: str) -> None:
+    shop.ddl("CREATE TABLE l (id VARCHAR(20) PRIMARY KEY, c VARCHAR(3000), KEY (c)) CHARSET=latin1", "l")
+    shop.ddl("ALTER TABLE l ADD d VARCHAR(9) CHARACTER SET latin1 DEFAULT '日本'", "l")
+    assert shop.write(f"REPLACE INTO {SHOP}.l (id, c) VALUES ('日', '本')").state == "committed"
+    assert read(url, f"SELECT id, c, d FROM {SHOP}.l") == [("日", "本", "日本")]
+
+
 def test_a_partition_by_hash_is_emptied(shop: Replica, url: str) -> None:
     shop.ddl("CREATE TABLE h (id INT PRIMARY KEY) PARTITION BY LINEAR HASH (id) PARTITIONS 3", "h")
     run(url, f"INSERT INTO {SHOP}.h VALUES (0), (1), (2), (3), (5)")

@@ -113,6 +113,15 @@ def test_an_accepted_difference_does_not_stop_and_is_logged_once(url, kind, prep
     assert read(url, "SELECT COUNT(*) FROM shop.orders WHERE id = 2") == [(1,)]
 
 
+@pytest.mark.parametrize("charset", ["CHARSET=gbk", "CHARACTER SET 'GBK'"])
+def test_a_key_with_the_default_collation_of_its_charset_passes(url, charset):
+    create = f"CREATE TABLE orders (id INT PRIMARY KEY, code VARCHAR(20) UNIQUE, n INT) {charset}"
+    replica_of(url, *ROWS, create=create).catch_up()
+    assert read(url, "SELECT COLLATION_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'shop' AND COLUMN_NAME = 'code'") == [
+        ("gbk_chinese_ci",)
+    ]
+
+
 def test_an_index_that_upstream_made_passes_whatever_the_flags_say(url):
     unflagged = [(ONE, order(20, 1, "a")), (ONE, order(20, 2, "b")), *everywhere(resolved(30))]
     replica = replica_of(url, *unflagged, create="CREATE TABLE orders (id INT PRIMARY KEY, code VARCHAR(20) UNIQUE, n INT)")

@@ -144,7 +144,7 @@ def _collation(column: FoldingColumn) -> Difference:
         DifferenceKind.COLLATION,
         f"collation {column.collation} of key column {column.name}",
         "it treats texts as equal that upstream may distinguish, so one row would replace another",
-        f"Give the column {column.name} the collation that it has upstream (TiDB's default is utf8mb4_bin)."
+        f"Give the column {column.name} the collation that it has upstream, in its own character set {_charset(column)}."
         " If the applier has mapped it, see [ddl.collations] in docs/ddls.md",
         column.collation,
         column.name,
@@ -156,8 +156,17 @@ def _padding(column: FoldingColumn) -> Difference:
         DifferenceKind.COLLATION,
         f"collation {column.collation} of key column {column.name}",
         "it ignores trailing spaces and upstream does not (source.new_collations = false), so one row would replace another",
-        f"Give the column {column.name} a NO PAD collation: utf8mb4_0900_bin (MySQL), utf8mb4_nopad_bin (MariaDB)",
+        f"Give the column {column.name} a NO PAD collation of its character set: {_no_pad(_charset(column))}",
     )
+
+
+def _charset(column: FoldingColumn) -> str:
+    return column.collation.partition("_")[0]
+
+
+def _no_pad(charset: str) -> str:
+    mysql = "utf8mb4_0900_bin (MySQL), " if charset == "utf8mb4" else ""
+    return f"{mysql}{charset}_nopad_bin (MariaDB)"
 
 
 def silent_change(what: str) -> Difference:

@@ -7,6 +7,7 @@ replica, the statements that the sink has run for upstream are asked: what one o
 from collections.abc import Iterable, Iterator
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl, touches
+from applier.ddl.collation import with_tidb_collations
 from applier.ddl.unique_key import unique_keys_of
 from applier.model.events import DdlEvent, FoldedName
 from applier.planner.table_check.difference import UniqueIndex
@@ -26,9 +27,9 @@ class Evidence:
             self._by_name.setdefault(name, []).append(ddl)
 
     def explains_collation(self, table: FoldedName, collation: str) -> bool:
-        """Return whether a statement about the table or its schema names this collation."""
+        """Return whether a statement about the table or its schema names this collation, or a charset of which it is TiDB's default."""
         word = collation.casefold()
-        return any(word in ddl.query.casefold() for ddl in self._about(table, with_schema=True))
+        return any(word in _with_defaults(ddl).casefold() for ddl in self._about(table, with_schema=True))
 
     def explains_unique_index(self, table: FoldedName, index: UniqueIndex) -> bool:
         """Return whether a statement about the table makes a unique index with these columns (or, where it has none, with this name)."""
@@ -56,6 +57,11 @@ class Evidence:
                 waiting += earlier
             if with_schema:
                 yield from self._by_name.get(name.schema_name, ())
+
+
+def _with_defaults(ddl: DdlEvent) -> str:
+    """Return the statement with the collations that its charsets stand for; a source that sends its session has written them out."""
+    return ddl.query if ddl.is_of_log else with_tidb_collations(ddl.query)
 
 
 def _given(statement: DdlStatement) -> set[FoldedName]:

@@ -7,7 +7,7 @@ satisfies (the table to drop is absent, the very same table exists) is done; wha
 import sqlite3
 from typing import Any, Final, assert_never
 
-from applier.ddl.alteration import alter, changes_partitioned_rows
+from applier.ddl.alteration import alter, changes_partitioned_rows, emptied_partitions
 from applier.ddl.own_values import OLD_TIMESTAMPS, OWN_VALUES, own_values
 from applier.ddl.parser import parse
 from applier.ddl.remedy import BY_HAND, OTHER_ROWS
@@ -218,6 +218,9 @@ class SchemaChange:
             self._execute("DROP INDEX {name}", name=quote(index_name(table.name, index.name)))
 
     def _alter(self, node: AlterTableStatement) -> None:
+        if emptied_partitions(self._tree, node) == []:
+            self._execute("DELETE FROM {table}", table=quote(self._existing(self._name(node.table)).stored))
+            return
         if changes_partitioned_rows(self._tree, node):
             raise NeedsOperator(
                 "SQLite has no partitions, so the DDL cannot be translated", remedy=PARTITION_REMEDY, statement=self._ddl.query

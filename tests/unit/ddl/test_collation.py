@@ -33,7 +33,7 @@ def test_a_charset_without_a_collation_is_completed(query: str) -> None:
         "CREATE TABLE t (`CHARSET` INT, charset INT, b BLOB) CHARSET=binary",
         "CREATE TABLE t (a VARCHAR(9) AS (CAST(b AS CHAR CHARACTER SET utf8mb4)))",
         "CREATE TABLE t (a INT COMMENT 'CHARSET utf8mb4') /* CHARSET=utf8mb4 */",
-        "CREATE TABLE t (a VARCHAR(9)) CHARSET=gbk",
+        "CREATE TABLE t (a VARCHAR(9)) CHARSET=binary",
         "CREATE VIEW v AS SELECT CAST(a AS CHAR CHARACTER SET utf8mb4) FROM t",
         "DROP TABLE t",
         "CREATE TABLE t (a INT) CHARSET",
@@ -44,7 +44,10 @@ def test_everything_else_stays_as_it_is(query: str) -> None:
     assert with_tidb_collations(query) == query
 
 
-def test_other_charsets_get_their_own_binary_collation() -> None:
+def test_charsets_get_tidbs_own_collation() -> None:
+    assert with_tidb_collations("CREATE TABLE t (a CHAR CHARSET gbk, b CHAR CHARSET gb18030)") == (
+        "CREATE TABLE t (a CHAR CHARSET gbk COLLATE gbk_chinese_ci, b CHAR CHARSET gb18030 COLLATE gb18030_chinese_ci)"
+    )
     assert with_tidb_collations("CREATE TABLE t (a CHAR CHARSET ascii, b CHAR CHARSET latin1)") == (
         "CREATE TABLE t (a CHAR CHARSET ascii COLLATE ascii_bin, b CHAR CHARSET latin1 COLLATE latin1_bin)"
     )

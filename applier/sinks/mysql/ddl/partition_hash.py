@@ -12,6 +12,7 @@ from typing import Final
 from sqlalchemy import Connection, text
 
 from applier.ddl import DdlKind, parse_ddl
+from applier.ddl.alteration import emptied_partitions
 from applier.ddl.parser import parse
 from applier.ddl.tree import AlterTableStatement
 from applier.model.errors import NeedsOperator
@@ -34,12 +35,16 @@ def refuse_other_rows(connection: Connection, ddl: DdlEvent) -> None:
         return
     # DROP PARTITION needs no check: TiDB has it for RANGE and LIST only.
     is_exchange = statement.kind is DdlKind.EXCHANGE_PARTITION
-    if not is_exchange and not (statement.kind is DdlKind.ALTER_TABLE and _truncates(ddl.query)):
+    emptied = _emptied(ddl.query) if statement.kind is DdlKind.ALTER_TABLE else None
+    # TRUNCATE PARTITION ALL, [] here, empties the table wherever its rows lie.
+    if not is_exchange and not emptied:
         return
     actual = spellings(connection, statement.needs[:1]).get(statement.needs[0].fold())
     if actual is None:
         return
     partitions = read_view(connection, PARTITIONS, [actual])[actual]
+    if emptied and {str(row["PARTITION_NAME"]).casefold() for row in partitions} <= {name.casefold() for name in emptied}:
+        return
     # TIDB_PARTITION_ID shows that the sink is a TiDB; a DDL is of a log if upstream is a MySQL or MariaDB.
     is_own = any(row["PARTITION_METHOD"] in _OWN_HASHES for row in partitions)
     is_tidb = any(row.get("TIDB_PARTITION_ID") is not None for row in partitions)
@@ -57,7 +62,6 @@ def _has_own_collation(connection: Connection, table: TableName) -> bool:
     return bool(connection.execute(_OWN_COLLATIONS, {"schema": table.schema, "table": table.table}).scalar_one())
 
 
-def _truncates(query: str) -> bool:
+def _emptied(query: str) -> list[str] | None:
     tree = parse(query)
-    clauses = tree.node.clauses if isinstance(tree.node, AlterTableStatement) else ()
-    return any([token.keyword for token in tree.tokens[clause.span[0] :][:2]] == ["TRUNCATE", "PARTITION"] for clause in clauses)
+    return emptied_partitions(tree, tree.node) if isinstance(tree.node, AlterTableStatement) else None

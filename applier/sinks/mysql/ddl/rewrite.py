@@ -8,6 +8,7 @@ from applier.ddl.adaptation import adapted
 from applier.ddl.clause_rewriting import in_words_of, without_ignored_clauses
 from applier.ddl.collation import with_tidb_collations
 from applier.ddl.comment import as_tidb_reads
+from applier.ddl.latin1 import with_latin1_as_utf8
 from applier.ddl.target import UPSTREAM, Target
 from applier.model.events import DdlEvent
 from applier.sinks.mysql.ddl.spelling import NOTHING, Spellings, respelled
@@ -22,5 +23,5 @@ def sink_statement(ddl: DdlEvent, spelled: Spellings = NOTHING, target: Target =
         # A source that says what session a statement had has written out everything else in its text.
         statement = in_words_of(target, ddl.query)
     else:
-        statement = with_tidb_collations(without_ignored_clauses(as_tidb_reads(ddl.query), ddl.ddl_type, target))
+        statement = with_tidb_collations(with_latin1_as_utf8(without_ignored_clauses(as_tidb_reads(ddl.query), ddl.ddl_type, target)))
     return respelled(adapted(statement, target), ddl, spelled)

@@ -64,6 +64,14 @@ def test_trailing_spaces_of_keys_matter_where_upstream_has_no_new_collations() -
     assert "NO PAD" in difference.remedy
 
 
+def test_no_remedy_changes_the_character_set_of_a_column() -> None:
+    gbk = FoldingColumn("code", "gbk_chinese_ci")
+    (difference,) = differences_of(SinkTable(name=ORDERS, folding=(gbk,)))
+    assert ("character set gbk" in difference.remedy, "utf8mb4" in difference.remedy) == (True, False)
+    (padding,) = differences_of(SinkTable(name=ORDERS, padding=(FoldingColumn("code", "gbk_bin"),)), new_collations=False)
+    assert ("gbk_nopad_bin" in padding.remedy, "utf8mb4" in padding.remedy) == (True, False)
+
+
 def test_all_differences_of_a_table_are_listed() -> None:
     table = SinkTable(name=ORDERS, engine="MyISAM", has_transactions=False, triggers=("a", "b"))
     assert [found.what for found in differences_of(table)] == ["engine MyISAM", "trigger a", "trigger b"]

@@ -183,6 +183,12 @@ def test_what_changes_no_row_and_no_key_changes_nothing(file, query):
     assert (file.rows(), file.columns(), file.indexes(), file.types()) == before
 
 
+def test_all_partitions_are_all_rows(file):
+    three_rows(file)
+    file.ddl("ALTER TABLE `t` TRUNCATE PARTITION ALL")
+    assert file.rows() == []
+
+
 STOPS = [
     "ALTER TABLE `t` DROP PARTITION `p0`", "ALTER TABLE `t` FIRST PARTITION LESS THAN (3)",
     "ALTER TABLE `t` TRUNCATE PARTITION `p0`", "ALTER TABLE `t` EXCHANGE PARTITION `p0` WITH TABLE `u` WITHOUT VALIDATION",

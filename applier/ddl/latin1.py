@@ -1,0 +1,174 @@
+"""Writes utf8mb4 where a DDL of TiDB says latin1. Pure.
+
+TiDB's latin1 is UTF-8 under another name: it stores every character in it, and compares as utf8mb4_bin does (PAD SPACE). A server of MySQL
+or MariaDB refuses what is beyond its latin1. Sizes change with the character set: upstream counts a byte for each character of latin1,
+the server four. So a column that would be too long for a row or for a unique key stays latin1 (then a character beyond it stops the
+replica), and a part of another index is cut to a prefix, which changes no row.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from applier.ddl.collation import charset_names
+from applier.ddl.cursor import Cursor
+from applier.ddl.edit import Edit, edited
+from applier.ddl.parser import parse
+from applier.ddl.tokens import DdlSyntaxError, Token, scan
+from applier.ddl.tree import AlterTableStatement, ClauseKind, CreateTableStatement, Element, ElementKind, Tree
+
+LATIN1: Final = "latin1"
+MOST_CHARACTERS: Final = 16_383
+"""Of a VARCHAR in utf8mb4: a row has 65,535 bytes."""
+MOST_KEY_BYTES: Final = 3072
+"""Of an index of InnoDB, and by default of TiDB."""
+_BYTES: Final = 4
+_OTHER_BYTES: Final = 32
+"""At least what a part of an index takes that is no text: the widest is a DECIMAL."""
+
+
+def with_latin1_as_utf8(query: str) -> str:
+    """Return the statement with utf8mb4 for latin1; one that cannot be cut into tokens stays as it is."""
+    if LATIN1 not in query.casefold():
+        return query
+    try:
+        tokens = scan(query)
+    except DdlSyntaxError:
+        return query
+    too_long = _TooLong(query)
+    return edited(query, [*_names(tokens, too_long.kept), *too_long.edits])
+
+
+def _names(tokens: Sequence[Token], kept: Sequence[tuple[int, int]]) -> Iterator[Edit]:
+    """Yield the edits of names, except for those between two places of ``kept``."""
+
+    def free(token: Token) -> bool:
+        return not any(start <= token.start < end for start, end in kept)
+
+    named = [*charset_names(tokens), *(after for before, after in pairwise(tokens) if before.keyword == "USING")]
+    yield from (Edit(token.start, token.end, "utf8mb4") for token in named if _plain(token) == LATIN1 and free(token))
+    for before, token in pairwise([token for token in tokens if token.kind != "="]):
+        if before.keyword == "COLLATE" and _plain(token).startswith(f"{LATIN1}_") and free(token):
+            yield Edit(token.start, token.end, "utf8mb4_bin")
+        elif before.keyword == "_LATIN1" and token.kind == "string":
+            yield Edit(before.start, before.end, "_utf8mb4")
+
+
+def _plain(token: Token) -> str:
+    return token.text.strip("'\"").casefold()
+
+
+class _Column(NamedTuple):
+    """A CHAR or VARCHAR of latin1, and its places in the text: its own, and the end of its type."""
+
+    characters: int
+    span: tuple[int, int]
+    type_end: int
+    is_named: bool
+    """Whether it names latin1 itself."""
+    is_key: bool
+    """Whether it says itself that it is unique."""
+
+    @property
+    def is_long(self) -> bool:
+        return self.characters > MOST_CHARACTERS or (self.is_key and _BYTES * self.characters > MOST_KEY_BYTES)
+
+
+class _TooLong:
+    """Finds what is too long in utf8mb4. ``kept``: the places of columns that stay latin1; ``edits``: what that takes, and cut parts."""
+
+    def __init__(self, query: str) -> None:
+        self.kept, self.edits = list[tuple[int, int]](), list[Edit]()
+        try:
+            tree = parse(query)
+        except DdlSyntaxError:
+            return
+        elements = list(_elements(tree))
+        columns = dict(_columns(tree, elements))
+        keeps = {name for name, column in columns.items() if column.is_long}
+        for element in elements:
+            if element.kind is ElementKind.INDEX:
+                keeps |= self._index(tree, element, columns)
+        for column in map(columns.__getitem__, keeps):
+            self.kept.append(column.span)
+            if not column.is_named:
+                self.edits.append(Edit(column.type_end, column.type_end, f" CHARACTER SET {LATIN1} COLLATE {LATIN1}_bin"))
+
+    def _index(self, tree: Tree, element: Element, columns: Mapping[str, _Column]) -> set[str]:
+        """Cut the parts of an index that is too long; return the columns that stay latin1 because it is unique."""
+        parts = [part for part in _parts(tree, element) if part.name.text.casefold() in columns]
+        lengths = [part.prefix or columns[part.name.text.casefold()].characters for part in parts]
+        most = (MOST_KEY_BYTES - _OTHER_BYTES * (_count(tree, element) - len(parts))) // _BYTES
+        if sum(lengths) <= most:
+            return set()
+        if element.index_kind in {"UNIQUE", "PRIMARY"}:
+            return {part.name.text.casefold() for part in parts}
+        for part, length in zip(parts, lengths, strict=True):
+            self.edits.append(Edit(part.name.end, part.end, f"({min(length, most // len(parts))})"))
+        return set()
+
+
+class _IndexColumn(NamedTuple):
+    """A plain part of an index, and where it ends in the text with its prefix."""
+
+    name: Token
+    prefix: int
+    end: int
+
+
+def _inside(tree: Tree, element: Element) -> Cursor:
+    body = tree.part(element.body, element.span[1])
+    while not (body.is_done or body.sees("(")):
+        body.next()
+    return body if body.is_done else body.parenthesis()
+
+
+def _count(tree: Tree, element: Element) -> int:
+    return sum(1 for _ in _inside(tree, element).split())
+
+
+def _parts(tree: Tree, element: Element) -> Iterator[_IndexColumn]:
+    for part in _inside(tree, element).split():
+        if part.is_at_name():
+            name, prefix, end = part.name_token(), 0, part.tokens[part.at - 1].end
+            if part.sees("("):
+                prefix, end = part.parenthesis().integer(), part.tokens[part.at - 1].end
+            yield _IndexColumn(name, prefix, end)
+
+
+def _elements(tree: Tree) -> Iterator[Element]:
+    match tree.node:
+        case CreateTableStatement(elements=elements):
+            yield from elements
+        case AlterTableStatement(clauses=clauses):
+            for clause in clauses:
+                yield from clause.elements
+                if clause.kind in {ClauseKind.MODIFY, ClauseKind.CHANGE}:
+                    name = clause.new_name or clause.name
+                    yield Element(span=clause.span, kind=ElementKind.COLUMN, body=clause.body, name=name)
+
+
+def _columns(tree: Tree, elements: Sequence[Element]) -> Iterator[tuple[str, _Column]]:
+    """Yield the columns of latin1, as far as the statement says what they are."""
+    options = tree.node.options if isinstance(tree.node, CreateTableStatement) else (0, -1)
+    by_default = any(_plain(name) == LATIN1 for name in charset_names(tree.tokens[options[0] : options[1] + 1]))
+    for element in elements:
+        if element.kind is not ElementKind.COLUMN or element.name is None:
+            continue
+        cursor = tree.part(element.body, element.span[1])
+        words = [token.keyword for token in cursor.rest]
+        named = [_plain(name) for name in charset_names(cursor.rest)]
+        if named[:1] != [LATIN1] and (named or not by_default or "COLLATE" in words):
+            continue
+        if (characters := _characters(cursor)) is not None:
+            span = tree.tokens[element.span[0]].start, tree.tokens[element.span[1]].end
+            is_key = "UNIQUE" in words or "PRIMARY" in words
+            yield element.name.text.casefold(), _Column(characters, span, tree.tokens[cursor.at - 1].end, bool(named), is_key)
+
+
+def _characters(cursor: Cursor) -> int | None:
+    """Take CHAR(n) or VARCHAR(n), and return n; None for another type."""
+    if not cursor.accept_any("CHAR", "VARCHAR", "CHARACTER"):
+        return None
+    cursor.accept("VARYING")
+    return cursor.parenthesis().integer() if cursor.sees("(") else 1
