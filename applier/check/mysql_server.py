@@ -7,14 +7,16 @@ from typing import Final
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.check.finding import CheckFinding, ok, problem, warning
+from applier.check.finding import CheckFinding, of_error, ok, problem, warning
 from applier.check.privilege import ANYWHERE, privilege_findings
 from applier.check.shared_facts import SharedFacts
 from applier.config import Config
+from applier.model.errors import ConfigError
 from applier.sinks.mysql.bulk_session import takes_loads
 from applier.sinks.mysql.grants import Grants
 from applier.sinks.mysql.session import Purpose, discard, limits, open_session
 from applier.sinks.mysql.session_variables import SQL_MODE, variables_of, zone_on_server
+from applier.sinks.mysql.shared_locks import refuse_unshared_locks
 from applier.sinks.settings import BulkLoad
 
 PACKET: Final = 16 * 1024**2
@@ -46,6 +48,8 @@ def examine_mysql(config: Config, shared: SharedFacts, *, patience_s: float | No
             )
         yield _packet(limits(connection)[0])
         yield _loads(config, connection)
+        if settings.rows_ahead:
+            yield _shared_locks(connection)
         yield from privilege_findings(config, connection, grants, shared, patience_s=patience_s, is_new=is_new)
     finally:
         discard(connection)
@@ -87,6 +91,15 @@ def _packet(size: int) -> CheckFinding:
             check, f"{detail}: a larger row stops the replica", "SET GLOBAL max_allowed_packet = 67108864, also in its configuration"
         )
     return ok(check, detail)
+
+
+def _shared_locks(connection: Connection) -> CheckFinding:
+    check = "sink: consistency"
+    try:
+        refuse_unshared_locks(connection)
+    except ConfigError as error:
+        return of_error(check, error)
+    return ok(check, 'the server can keep the writers of sink.consistency = "row" apart')
 
 
 def _loads(config: Config, connection: Connection) -> CheckFinding:

@@ -13,9 +13,11 @@ from pyspark import SparkConf
 
 from applier.check.finding import CheckFinding, of_error, ok, problem, warning
 from applier.config import Config
+from applier.config.choice import Consistency
 from applier.model.errors import ConfigError
 from applier.spark.python_check import VERSION, check_local_python
 from applier.spark.session import is_submitted
+from applier.spark.speculation import refuse_speculation
 
 OLDEST_JAVA: Final = 17
 PATIENCE_S: Final = 20.0
@@ -35,12 +37,24 @@ def spark_properties(config: Config) -> Mapping[str, str]:
 
 
 def examine_spark(config: Config) -> Iterator[CheckFinding]:
-    """Examine Java and the workers' Python."""
+    """Examine Java, the workers' Python, and what Spark may do with tasks."""
     yield java_finding(is_running=is_submitted())
+    if config.sink.consistency is Consistency.ROW:
+        yield speculation_finding(spark_properties(config))
     if config.spark.master.startswith("local"):
         yield python_finding(config.spark.conf)
     else:
         yield ok("executors' Python", "on a cluster a run compares it with the driver's when Spark has started")
+
+
+def speculation_finding(properties: Mapping[str, str]) -> CheckFinding:
+    """Examine whether Spark would run tasks twice that write rows ahead of the checkpoint."""
+    check = "Spark: speculation"
+    try:
+        refuse_speculation(properties)
+    except ConfigError as error:
+        return of_error(check, error)
+    return ok(check, "off")
 
 
 def java_finding(environment: Mapping[str, str] | None = None, *, is_running: bool = False) -> CheckFinding:

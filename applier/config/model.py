@@ -104,6 +104,7 @@ class Config(Section):
             bulk_load=self.sink.bulk_load,
             collations=self.ddl.collation_pairs,
             background=self.ddl.background,
+            rows_ahead=self.sink.consistency is Consistency.ROW,
             retries=retries,
         )
 

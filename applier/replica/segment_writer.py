@@ -16,6 +16,7 @@ from applier.model.segment import SegmentWindow
 from applier.planner import QuarantinePolicy
 from applier.replica.bulk_loads import BulkLoads
 from applier.replica.repeats import RepeatLog
+from applier.replica.rows_phases import RowsInPhases
 from applier.replica.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
 from applier.sinks.port import Sink
 from applier.sinks.progress import Fence, ProgressCommit
@@ -57,6 +58,8 @@ class WriteJob:
     commit: ProgressCommit
     plan: PreparePlan | None
     run: Callable[[], WriteOutcome]
+    phases: RowsInPhases | None = None
+    """Rows ahead of W that may need a second window."""
 
 
 class SegmentWriter:
@@ -110,7 +113,10 @@ class SegmentWriter:
         # A row that is refused comes again in its segment, where it is named or quarantined.
         plan = replace(plan, writers=self._rules.writers, policy=QuarantinePolicy())
         write_plan = WritePlan(writer=self._sink.writer, fence=fence, commit=commit)
-        return WriteJob(step, commit, plan, lambda: self._retried(lambda: self._runner.write_rows(plan, write_plan)))
+        if plan.is_small:
+            return WriteJob(step, commit, plan, lambda: self._retried(lambda: self._runner.apply_rows(plan, write_plan)))
+        phases = RowsInPhases(self._runner, plan, write_plan, self._retried)
+        return WriteJob(step, commit, plan, phases.first, phases)
 
     def refused_load(self, error: Exception) -> bool:
         """Take in that a bulk load was refused, if that is what ``error`` is about: the next rows are written without."""

@@ -3,6 +3,7 @@
 After each the progress is read back: the sink says where the replica is.
 """
 
+from dataclasses import replace
 from threading import Event
 
 from applier.coordinator.step import ApplyRows, ApplySegment
@@ -12,6 +13,7 @@ from applier.replica.context import RunContext
 from applier.replica.lane import Lane
 from applier.replica.preparing import Preparing
 from applier.replica.recovery import unknown_write
+from applier.replica.rows_phases import RowsInPhases
 from applier.replica.segment_writer import SegmentWriter, WriteJob
 from applier.replica.state import ReplicaState
 from applier.sinks.failpoint import reach
@@ -69,10 +71,11 @@ class Writing:
         try:
             outcome = self.lane.result()
         except ApplierError as error:
-            self._rows_refused(step, error)
-            return None
+            return self._rows_refused(step, error)
         if (cause := unknown_write(outcome, state.progress.fence)) is not None:
             return cause
+        if job.phases is not None and job.phases.has_rest:
+            return self._start_rest(job, job.phases)
         reach("rows.before_progress")
         # Its lock is exclusive: no writer of rows, however late, holds the row any more when it is granted.
         if (cause := state.read_back(self._writer.save(state.progress.fence, job.commit), job.commit)) is not None:
@@ -83,11 +86,32 @@ class Writing:
         state.recovery.moved()
         return None
 
-    def _rows_refused(self, step: ApplyRows, error: ApplierError) -> None:
-        """Let the rows of the table that an error is about wait for W. What was written of them is written again there."""
+    def _start_rest(self, job: WriteJob, phases: RowsInPhases) -> Exception | None:
+        """Write the second phase in a window of its own. Return why state must be reloaded, if it must."""
+        reach("rows.between_phases")
+        if (cause := self._next_window()) is not None:
+            return cause
+        fence = self._state.progress.fence
+        self._start(replace(job, run=lambda: phases.rest(fence)))
+        return None
+
+    def _next_window(self) -> Exception | None:
+        """Move the window, and nothing else: what still runs of the present one writes no more. Return why state must be reloaded."""
+        state = self._state
+        same = ProgressCommit(checkpoint_ts=state.progress.checkpoint_ts, positions={})
+        return state.read_back(self._writer.save(state.progress.fence, same), same)
+
+    def _rows_refused(self, step: ApplyRows, error: ApplierError) -> Exception | None:
+        """Let the rows of the table that an error is about wait for W. What was written of them is written again there.
+
+        Return why state must be reloaded, if it must.
+        """
+        # Other tasks of the step, or copies of them, may still write: the rows of the next step are newer.
+        if (cause := self._next_window()) is not None:
+            return cause
         if self._writer.refused_load(error):
             self._state.coordinator.withdraw(step)
-            return
+            return None
         about = str(error.facts.get("table", "")).casefold()
         refused = next((name for table in step.tables if str(name := table.name.fold()) == about), None)
         # An image that cannot be read is a matter of its row: its segment names or quarantines it. Other errors of the source are not.
@@ -96,6 +120,7 @@ class Writing:
             raise error
         self._run.watcher.note(LogEvent.ROWS_WAIT, table=about, reason=error.message)
         self._state.coordinator.rows_refused(step, refused)
+        return None
 
     def _start(self, job: WriteJob) -> None:
         durations = self._run.watcher.tally.durations

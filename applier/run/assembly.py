@@ -28,6 +28,7 @@ from applier.spark.failure import UNANSWERED, start_failed
 from applier.spark.on_demand import OnDemandRunner
 from applier.spark.runner import SparkRunner
 from applier.spark.session import start_context, submitted_master
+from applier.spark.speculation import refuse_started_speculation
 from applier.telemetry.activity import LISTING, LOADING, LOCKING, OPENING
 from applier.telemetry.failing import Side
 from applier.telemetry.log import use_timeline
@@ -102,6 +103,8 @@ def _start_spark(config: Config, source: Source, watcher: Watcher) -> SparkRunne
             context = start_context(
                 f"applier {config.name}", config.spark.session_master(config.writers), config.spark.session_conf, WORKER_DAEMON
             )
+            if config.sink.consistency is Consistency.ROW:
+                refuse_started_speculation(context)
             return SparkRunner(context, lambda: source.reader, source.decoder)
     except UNANSWERED as error:
         raise start_failed(error) from error

@@ -41,5 +41,7 @@ class SinkSettings:
     collations: Collations = ()
     background: bool = False
     """Whether a new non-unique index is built beside the rows that follow (MySQL family)."""
+    rows_ahead: bool = False
+    """Whether rows are written ahead of the checkpoint (``consistency = "row"``), by writers that share a lock."""
     retries: int = 8
     """How often a retryable failure is retried before it becomes fatal."""

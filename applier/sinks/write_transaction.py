@@ -121,10 +121,10 @@ class WriteTransaction:
         reach("write.before_commit")
         return _commit(session, WriteOutcome(state=WriteState.COMMITTED, rows=rows, quarantined=stored))
 
-    def write_rows(self, fence: Fence, statements: Iterable[Statement]) -> WriteOutcome:
+    def write_rows(self, fence: Fence, statements: Iterable[Statement], *, at_once: bool = False) -> WriteOutcome:
         """Write rows ahead of the checkpoint: see ``Writer.write_rows``."""
         rows = 0
-        for chunk in _chunks(statements):
+        for chunk in filter(None, [list(statements)]) if at_once else _chunks(statements):
             outcome = self._write_chunk(fence, chunk)
             for attempt in range(1, CHUNK_ATTEMPTS):
                 if not isinstance(outcome.error, RetryableSinkError):

@@ -9,7 +9,7 @@ and ``seal`` how each element is compared with what was sent.
 """
 
 import struct
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pickle import UnpicklingError
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ from pyspark import RDD, SparkContext
 from applier.model.errors import ApplierError, DamagedData, JobAborted
 from applier.model.range_report import RangeId
 from applier.model.seal import seal
-from applier.sinks.write_outcome import WriteOutcome, WriteState
+from applier.sinks.write_outcome import WriteOutcome
 from applier.sources.port import Decoder, RangeReader
 from applier.spark import job
 from applier.spark.batch import Batches
@@ -35,7 +35,7 @@ from applier.tasks.plan import PreparePlan, WritePlan
 from applier.tasks.port import Prepared
 from applier.tasks.prepare import ANNOUNCED
 from applier.tasks.write import not_written
-from applier.tasks.write_rows import error_of, joined
+from applier.tasks.write_rows import joined
 
 T = TypeVar("T")
 
@@ -154,30 +154,16 @@ class SparkRunner:
         finally:
             self.drop(prepared)
 
-    def write_rows(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
-        """Write few rows by one task; prepare more, and write them by several."""
-        if plan.is_small:
-            return self._apply_small(plan, write_plan)
-        prepared = self.prepare(plan)
-        if isinstance(prepared, ApplierError):
-            return not_written(prepared)
-        try:
-            if (error := error_of(prepared.segments)) is not None:
-                return not_written(error)
-            # Deletes first, and only then the others.
-            deleted = self._write_parts(prepared, range(plan.writers), write_plan)
-            if deleted.state is not WriteState.COMMITTED:
-                return deleted
-            return joined([deleted, self._write_parts(prepared, range(plan.writers, plan.parts), write_plan)])
-        finally:
-            self.drop(prepared)
+    def apply_rows(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
+        """Write few rows by one task."""
+        return self._apply_small(plan, write_plan)
 
-    def _write_parts(self, prepared: Prepared, numbers: Iterable[int], plan: WritePlan) -> WriteOutcome:
-        filled = [number + 1 for number in numbers if any(part.statements for part in prepared.segments[number].parts)]
-        if not filled:
-            return WriteOutcome(state=WriteState.COMMITTED)
-        parts = prepared.handle.shuffles[-1].elements().mapPartitionsWithIndex(job.writing_rows(plan, prepared.segments))
-        return self._written(lambda: self._context.runJob(parts, list, filled), len(filled))
+    def write_rows(self, prepared: Prepared, parts: Sequence[int], plan: WritePlan) -> WriteOutcome:
+        """Write parts of prepared rows by as many tasks."""
+        if prepared.handle not in self._prepared:  # as for ``write``
+            return not_written(segments_lost())
+        elements = prepared.handle.shuffles[-1].elements().mapPartitionsWithIndex(job.writing_rows(plan, prepared.segments))
+        return self._written(lambda: self._context.runJob(elements, list, [number + 1 for number in parts]), len(parts))
 
     def _apply_small(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
         with self._batches.reading(plan.ranges) as batches:

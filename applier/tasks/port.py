@@ -53,8 +53,12 @@ class Runner(Protocol):
         """Prepare and write the one segment of ``plan``; outcomes as of ``write``."""
         ...
 
-    def write_rows(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
-        """Prepare the rows of the one window of ``plan``, and write them by ``plan.writers`` tasks, in transactions of their own.
+    def apply_rows(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
+        """Prepare and write the few rows of the one window of ``plan``, in one transaction; outcomes as of ``write_rows``."""
+        ...
+
+    def write_rows(self, prepared: Prepared, parts: Sequence[int], plan: WritePlan) -> WriteOutcome:
+        """Write parts of prepared rows, each by a task of its own and in transactions of its own.
 
         COMMITTED: all are durable; the progress is where it was. RELOAD: as of ``write``. Otherwise some may be durable.
         """

@@ -15,16 +15,24 @@ from applier.coordinator.policy import RowPolicy
 from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.producer import ProducerOptions
+from applier.model.errors import ConfigError
 from applier.model.position import Ts
 from applier.planner.statement import Statement
+from applier.sinks.factory import open_sink
+from applier.sinks.mysql import shared_locks
 from applier.sinks.mysql.write_session import close_writer_sessions
 from applier.sinks.mysql.writer import MysqlWriter
 from applier.sinks.progress import Fence
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sinks.write_transaction import CHUNK_ATTEMPTS, WriteTransaction
+from applier.tasks import plan
+from applier.tasks.plan import SMALL_SEGMENT_ROWS
+from tests.histories.test_late_copies_of_rows_ahead import respelled
+from tests.histories.test_rows_ahead import BY_TABLE
 from tests.integration.mysql_replica import LEASE_S, SHOP, Replica, clean, commit_at, engine, read, replica, rows, run, settings
 from tests.integration.run_process import started, word
 from tests.rig.fake_source import FakeSource
+from tests.rig.late_copies import LateCopies
 from tests.rig.local_replica import Replica as LocalReplica
 from tests.rig.upstream import NAME, clear_sink, upstream
 
@@ -60,6 +68,41 @@ def test_a_writer_of_a_dead_run_writes_nothing(shop: Replica, mysql_url: str, ep
     old = Fence(shop.fence.epoch + epochs, shop.fence.window_id + windows)
     assert shop.sink.writer.write_rows(old, [row(1)]).state is state
     assert ids(mysql_url) == []
+
+
+def test_what_is_written_at_once_is_one_transaction(shop: Replica, mysql_url: str) -> None:
+    # A copy that repeats deletes and ends before the other rows would leave a hole.
+    wrong = rows(f"REPLACE INTO {SHOP}.missing VALUES (1)", Ts(5))
+    assert shop.sink.writer.write_rows(shop.fence, [row(1), wrong], at_once=True).state is WriteState.FAILED
+    assert ids(mysql_url) == []
+    assert shop.sink.writer.write_rows(shop.fence, [row(1), row(2)], at_once=True).rows == 2
+    assert ids(mysql_url) == [1, 2]
+
+
+@pytest.mark.parametrize("most", [0, SMALL_SEGMENT_ROWS], ids=["several tasks", "one task"])
+def test_a_late_copy_of_a_delete_removes_no_row_that_its_step_has_written(
+    most: int, mysql_url: str, least_privileged_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "SMALL_SEGMENT_ROWS", most)
+    clear_sink(mysql_url)
+    first, then = respelled()
+    replica = LocalReplica(least_privileged_url, FakeSource(first), name=NAME, rows=BY_TABLE, new_runner=LateCopies)
+    replica.catch_up()
+    replica.source = FakeSource(then)
+    replica.catch_up()
+    assert read(mysql_url, "SELECT HEX(id), n FROM shop.orders") == [("61", 2)]
+    assert set(replica.runner.ended) <= {WriteState.RELOAD}
+
+
+def test_a_server_whose_shared_locks_do_not_hold_is_refused_by_name(shop: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead = open_sink(replace(shop.sink._settings, rows_ahead=True, name="ahead"))
+    ahead.acquire()
+    ahead.close()
+    monkeypatch.setattr(shared_locks, "VERSION", text("SELECT '8.0.11-TiDB-v8.5.0'"))
+    with pytest.raises(ConfigError, match="cannot be used with TiDB") as refused:
+        ahead.acquire()
+    ahead.close()
+    assert refused.value.facts == {"server": "TiDB"}
 
 
 def test_the_progress_moves_only_after_every_writer_of_rows_has_ended(shop: Replica, mysql_url: str) -> None:

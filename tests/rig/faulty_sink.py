@@ -51,8 +51,8 @@ class FaultyWriter:
     def write(self, fence, statements, commit, quarantined=None) -> WriteOutcome:
         return through_faults(REGISTRY[self.key], lambda: self.writer.write(fence, statements, commit, quarantined))
 
-    def write_rows(self, fence, statements) -> WriteOutcome:
-        return through_faults(REGISTRY[self.key], lambda: self.writer.write_rows(fence, statements))
+    def write_rows(self, fence, statements, *, at_once=False) -> WriteOutcome:
+        return through_faults(REGISTRY[self.key], lambda: self.writer.write_rows(fence, statements, at_once=at_once))
 
 
 def through_faults(faults, write):

@@ -54,6 +54,7 @@ class Replica:
     writes_keyless: bool = False
     rows: RowPolicy | None = None
     """``consistency = "row"``."""
+    new_runner: type[LocalRunner] = LocalRunner
     ahead_rows: int = 30
     """So that the larger windows of a history are prepared ahead, and the others are not."""
 
@@ -79,7 +80,7 @@ class Replica:
     def catch_up(self, *, start_ts: int = NO_TS, until_ts: int | None = None, until_time_ms: int | None = None, **options) -> CatchupResult:
         settings = replace(self.settings(until_ts=until_ts), until_time_ms=until_time_ms)
         with open_sink(self.sink_settings()) as sink:
-            runner = LocalRunner(lambda: self.source.reader, self.source.decoder)
+            self.runner = runner = self.new_runner(lambda: self.source.reader, self.source.decoder)
             catchup = Catchup(Components(self.source, self.wrap(sink), runner), settings, Monitor(self.observer))
             result = catchup.run(start_ts=Ts(start_ts), options=CatchupOptions(**options))
             self.left_cached = runner.cached_ranges
@@ -88,7 +89,7 @@ class Replica:
     def follow(self, shutdown: Shutdown, *, retry_for_s: float = 60.0) -> None:
         """Run as a daemon until a shutdown is requested; the source decides when."""
         with open_sink(self.sink_settings()) as sink:
-            self.runner = LocalRunner(lambda: self.source.reader, self.source.decoder)
+            self.runner = self.new_runner(lambda: self.source.reader, self.source.decoder)
             components = Components(self.source, self.wrap(sink), self.runner)
             self.monitor = Monitor(self.observer, self.monitored)
             daemon = Daemon(components, self.settings(), self.monitor, shutdown)

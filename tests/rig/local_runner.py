@@ -20,7 +20,7 @@ from applier.tasks.plan import PreparePlan, WritePlan
 from applier.tasks.port import Prepared
 from applier.tasks.prepare import ANNOUNCED, render, reroute, selected_chunks
 from applier.tasks.write import apply_small, not_written, write
-from applier.tasks.write_rows import apply_small_rows, error_of, joined, write_part
+from applier.tasks.write_rows import apply_small_rows, joined, write_part
 
 Partitions = Mapping[int, Sequence[bytes]]
 
@@ -88,26 +88,20 @@ class LocalRunner:
         elements = (element for batch in batches for bucket in range(plan.buckets) for element in _read(batch, partition_of(bucket)))
         return apply_small(there, writing, elements, reader, decoder)
 
-    def write_rows(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
-        """Write the parts one after the other, those of one phase in any order."""
+    def apply_rows(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
         if not self._cached.keys() >= plan.ranges.keys():
             return not_written(JobAborted("a range of the plan is not cached"))
-        if plan.is_small:
-            there, writing, decoder = map(pickle.loads, (*map(pickle.dumps, (plan, write_plan)), self._decoder))
-            buckets = [(batch, bucket) for batch in self._batches(plan) for bucket in range(plan.buckets)]
-            elements = (element for batch, bucket in buckets for element in _read(batch, partition_of(bucket)))
-            return apply_small_rows(there, writing, elements, decoder)
-        prepared = self.prepare(plan)
-        if isinstance(prepared, ApplierError):
-            return not_written(prepared)
-        try:
-            if (error := error_of(prepared.segments)) is not None:
-                return not_written(error)
-            there, parts = pickle.loads(pickle.dumps((write_plan, prepared.segments)))  # noqa: S301
-            numbers = [*range(plan.writers)][::-1] + [*range(plan.writers, plan.parts)][::-1]
-            return joined([write_part(there, parts[number], _read(prepared.handle, number + 1)) for number in numbers])
-        finally:
-            self.drop(prepared)
+        there, writing, decoder = map(pickle.loads, (*map(pickle.dumps, (plan, write_plan)), self._decoder))
+        buckets = [(batch, bucket) for batch in self._batches(plan) for bucket in range(plan.buckets)]
+        elements = (element for batch, bucket in buckets for element in _read(batch, partition_of(bucket)))
+        return apply_small_rows(there, writing, elements, decoder)
+
+    def write_rows(self, prepared: Prepared, parts: Sequence[int], plan: WritePlan) -> WriteOutcome:
+        """Write the parts one after the other, in any order."""
+        if all(prepared.handle is not kept for kept in self._prepared):
+            return not_written(JobAborted("the prepared rows are gone"))
+        there, segments = pickle.loads(pickle.dumps((plan, prepared.segments)))  # noqa: S301
+        return joined([write_part(there, segments[number], _read(prepared.handle, number + 1)) for number in reversed(parts)])
 
     def drop(self, prepared: Prepared) -> None:
         self._prepared = [kept for kept in self._prepared if kept is not prepared.handle]

@@ -26,6 +26,7 @@ from applier.sinks.mysql.ownership import Ownership
 from applier.sinks.mysql.queries import FILE, QUERIES
 from applier.sinks.mysql.registry import release_lock, take_lock
 from applier.sinks.mysql.session import Purpose, discard, limits, open_session, transaction
+from applier.sinks.mysql.shared_locks import refuse_unshared_locks
 from applier.sinks.mysql.structure.examination import examine
 from applier.sinks.mysql.write_session import close_writer_sessions
 from applier.sinks.mysql.writer import MysqlWriter
@@ -98,8 +99,13 @@ class MysqlSink(SqlSink):
         return self._read(work, "migrating the bookkeeping tables")
 
     def acquire(self, *, take_over: bool = False) -> None:
-        """Own the replica. Fenced names the owner; FatalSinkError if the bookkeeping tables are missing or old."""
+        """Own the replica. Fenced names the owner; FatalSinkError if the bookkeeping tables are missing or old.
+
+        ConfigError if rows are written ahead and the server cannot keep its writers apart.
+        """
         self._read(lambda connection: migration.check(connection, self._settings.schema), "reading the version of the bookkeeping tables")
+        if self._settings.rows_ahead:
+            self._read(refuse_unshared_locks, "asking whether the server's shared locks hold")
         self._epoch = self._ownership.acquire(take_over=take_over)
 
     def begin(self, start_ts: Ts, source_state: str | None = None) -> Progress:

@@ -25,9 +25,9 @@ class MysqlWriter:
         """Write one segment: see ``Writer.write``."""
         return self._transaction.write(fence, statements, commit, quarantined)
 
-    def write_rows(self, fence: Fence, statements: Iterable[Statement]) -> WriteOutcome:
+    def write_rows(self, fence: Fence, statements: Iterable[Statement], *, at_once: bool = False) -> WriteOutcome:
         """Write rows ahead of the checkpoint: see ``Writer.write_rows``."""
-        return self._transaction.write_rows(fence, statements)
+        return self._transaction.write_rows(fence, statements, at_once=at_once)
 
     @property
     def _transaction(self) -> WriteTransaction:

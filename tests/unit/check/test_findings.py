@@ -5,6 +5,7 @@ import sys
 import time
 
 import pytest
+from pyspark import SparkConf
 from sqlalchemy.exc import OperationalError
 
 from applier.check import mysql_server
@@ -13,16 +14,18 @@ from applier.check.finding import Severity, of_error, ok
 from applier.check.machine import disk_findings, machine_memory, memory_finding, size_of
 from applier.check.mysql_server import version_finding
 from applier.check.privilege import BOOKKEEPING, LATER, MIGRATION, _of_schema
-from applier.check.spark import java_finding, python_finding
+from applier.check.spark import examine_spark, java_finding, python_finding, speculation_finding
 from applier.check.time_zone import zone_findings
 from applier.check.topic_events import resolved_findings
 from applier.check.topic_tail import TopicTail
 from applier.config import load_config
-from applier.model.errors import SinkError
+from applier.model.errors import ConfigError, SinkError
 from applier.model.events import TableName
 from applier.model.position import Stream, Ts
 from applier.selection import EVERYTHING
 from applier.sinks.mysql.grants import Grants
+from applier.sinks.mysql.shared_locks import server_without_shared_locks
+from applier.spark import speculation
 
 GIB = 1024**3
 STREAMS = [Stream("cdc", partition) for partition in range(3)]
@@ -128,6 +131,50 @@ def test_java_is_found_where_spark_env_names_it(tmp_path):
 
 def test_a_missing_java_is_an_error():
     assert java_finding({**os.environ, "JAVA_HOME": "/nowhere"}).level is Severity.ERROR
+
+
+@pytest.mark.parametrize(("value", "level"), [("true", Severity.ERROR), (" True", Severity.ERROR), ("false", Severity.OK)])
+def test_copies_of_tasks_that_write_rows_ahead_are_refused(value, level):
+    spark = {"conf": {"spark.speculation": value}}
+    source = {"bootstrap_servers": "127.0.0.1:1", "topics": ["cdc"], "dispatcher": "table"}
+    given = {"source": source, "spark": spark, "sink": {"url": "sqlite:///x.db", "consistency": "row"}}
+    found = {finding.check: finding for finding in examine_spark(load_config(None, given, environment={}))}
+    assert found["Spark: speculation"].level is level
+    given["sink"]["consistency"] = "transaction"
+    assert "Spark: speculation" not in {finding.check for finding in examine_spark(load_config(None, given, environment={}))}
+    # The remedy: without it.
+    assert speculation_finding({}).level is Severity.OK
+
+
+class Speculating:
+    """A Spark whose spark-defaults.conf has switched speculation on."""
+
+    def getConf(self):  # noqa: N802 - PySpark's name
+        return SparkConf(loadDefaults=False, _jvm=None).set("spark.speculation", "true")
+
+
+def test_a_spark_that_has_started_with_copies_of_tasks_is_ended(monkeypatch):
+    ended = []
+    monkeypatch.setattr(speculation, "end_context", ended.append)
+    context = Speculating()
+    with pytest.raises(ConfigError, match="repeats tasks"):
+        speculation.refuse_started_speculation(context)
+    assert ended == [context]
+
+
+@pytest.mark.parametrize(
+    ("version", "variables", "name"),
+    [
+        ("8.0.11-TiDB-v8.5.0", {}, "TiDB"),
+        ("10.11.8-MariaDB", {"wsrep_on": "on", "wsrep_provider": "/usr/lib/galera/libgalera_smm.so"}, "a Galera cluster"),
+        ("8.0.36-28.1", {"wsrep_on": "on", "wsrep_provider": "/usr/lib64/galera4/libgalera_smm.so"}, "a Galera cluster"),
+        ("10.11.8-MariaDB", {"wsrep_on": "off", "wsrep_provider": "none"}, None),
+        ("10.11.8-MariaDB", {"wsrep_on": "on", "wsrep_provider": "none"}, None),
+        ("9.7.0", {}, None),
+    ],
+)
+def test_servers_whose_shared_locks_do_not_hold_are_known_by_name(version, variables, name):
+    assert server_without_shared_locks(version, variables) == name
 
 
 def test_another_python_is_named_before_spark_starts():
