@@ -5,7 +5,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from applier.check.finding import CheckFinding, of_error, ok
+from confluent_kafka.admin import AdminClient
+
+from applier.check.finding import CheckFinding, of_error, ok, warning
 from applier.check.shared_facts import SharedFacts
 from applier.check.topic_events import examine_events
 from applier.config import Config
@@ -18,12 +20,15 @@ from applier.model.topic_name import is_pattern
 from applier.sinks.progress import Progress
 from applier.sources.factory import open_source
 from applier.sources.kafka.authorisation import unreadable_topics
+from applier.sources.kafka.refused_property import refusals_as_config_errors
 from applier.sources.kafka.settings import KafkaSettings
+from applier.sources.kafka.topic_settings import compaction_error, topic_policies
 from applier.sources.port import Source
 
 REACHED: Final = "Kafka"
 TOPICS: Final = "topics"
 AUTHORISED: Final = "topics: permission"
+KEPT: Final = "topics: settings"
 POSITIONS: Final = "topics: positions"
 MOST_NAMED: Final = 5
 
@@ -38,6 +43,7 @@ def examine_kafka(
             listing = yield from _listed(settings, source)
             if listing is not None:
                 yield from _permissions(settings, listing)
+                yield from _settings(settings, listing)
                 if wait_s is not None:
                     progress = shared.progress(patience_s)
                     yield from position_findings(config, source, listing, progress, shared.start_ts)
@@ -95,6 +101,22 @@ def _permissions(settings: KafkaSettings, listing: Listing) -> Iterator[CheckFin
         yield of_error(AUTHORISED, error)
     else:
         yield ok(AUTHORISED, "the user may read each topic")
+
+
+def _settings(settings: KafkaSettings, listing: Listing) -> Iterator[CheckFinding]:
+    with refusals_as_config_errors(settings):
+        admin = AdminClient(settings.client())
+    found = topic_policies(settings, admin, {stream.topic for stream in listing.extents})
+    if found is None:
+        yield ok(KEPT, "a mock cluster has none")
+        return
+    for topic, reason in found.unexamined.items():
+        detail = f"{topic} not examined: a compacted topic loses rows, and the brokers do not show its settings ({reason})"
+        yield warning(KEPT, detail, "Grant DESCRIBE_CONFIGS on the topic to this user, or look yourself: cleanup.policy must be delete")
+    for topic in found.compacted:
+        yield of_error(KEPT, compaction_error(topic, found.known[topic]))
+    if found.known and not found.compacted:
+        yield ok(KEPT, "no topic is compacted" if not found.unexamined else f"not compacted: {', '.join(sorted(found.known))}")
 
 
 def position_findings(config: Config, source: Source, listing: Listing, progress: Progress | None, start_ts: Ts) -> Iterator[CheckFinding]:

@@ -24,7 +24,7 @@ from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.stored_timeline import read_state
 from applier.sources.binlog.system_schema import SYSTEM_SCHEMAS
 from applier.sources.factory import open_source
-from applier.sources.port import StoredPlace
+from applier.sources.start import StoredPlace
 from applier.telemetry.wording import count, duration
 
 REACHED: Final = "primary"

@@ -198,6 +198,9 @@ def _live(live: Any, now_s: float) -> Iterator[Fact]:
     if live["current_ddl"]:
         ran = _ago(live.get("ddl_since"), now_s)
         yield Fact("running", (f"for {ran}: " if ran else "") + one_line(live["current_ddl"]))
+    if missing := sum(stream.get("offsets_without_record", 0) for stream in live.get("streams", {}).values()):
+        text = f"{count(missing, 'offset')} held no record: markers of transactions, or records that compaction has deleted"
+        yield Fact("gaps", text, "yellow")
     if live["stall"]:
         silent = duration(live["stall"]["silent_s"])
         yield Fact("stalled", f"{live['stall']['stream']} holds back the watermark: no resolved event for {silent}", "bold yellow")

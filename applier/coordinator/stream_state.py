@@ -39,6 +39,8 @@ class StreamStatus:
     cached_bytes: int
     replays: int
     fallbacks: int
+    missing: int = 0
+    """How many offsets that were read held no record."""
     unread: int = 0
     """How many records lie between ``read_offset`` and the end; 0 where offsets count none."""
     is_promised_by_reading: bool = False
@@ -70,6 +72,7 @@ class StreamState:
         "end",
         "fallbacks",
         "is_from_beginning",
+        "missing",
         "planned",
         "prefix",
         "rate",
@@ -88,7 +91,7 @@ class StreamState:
         """The first resolved event that was read."""
         self.resolved_ts = resolved_ts
         self._announced = 0
-        self.replays = self.fallbacks = 0
+        self.replays = self.fallbacks = self.missing = 0
         self.size, self.rate = RangeSize(counts_bytes=self.cuts.are_given), StreamRate()
         self._outstanding: dict[RangeId, int] = {}
         """The ranges that are being read, and how many records each has."""
@@ -173,6 +176,8 @@ class StreamState:
         records = self._return(report.range)
         self.size.learn(records, report.bytes)
         self.replays += report.replays
+        if not self.cuts.are_given:
+            self.missing += report.range.end - report.range.start - report.records
         self._reported[report.range.start] = (report, ddls, records)
         joined = []
         # A promise counts when everything before it was read: by each report at once, 272 of 3,000 simulated histories end wrong.

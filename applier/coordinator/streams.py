@@ -194,5 +194,6 @@ class Streams:
             cached_bytes=cache.bytes_of[state.stream],
             replays=state.replays,
             fallbacks=state.fallbacks,
+            missing=state.missing,
             applied_ts=NO_TS if self.applied is None else max(self.applied.get(state.stream, NO_TS), checkpoint_ts),
         )

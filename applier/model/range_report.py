@@ -128,6 +128,8 @@ class RangeReport:
     """ts of the first row or DDL below the floor, if no resolved event above the floor precedes it in the range; 0: none."""
     early_offset: Offset = Offset(0)
     replays: int = 0
+    records: int = 0
+    """Fewer than the range has offsets where there are gaps."""
     events: int = 0
     partitions: int = 0
     """The number of partitions that the last admin event of the range announces; 0: there is none."""

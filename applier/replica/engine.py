@@ -19,7 +19,7 @@ from applier.replica.recovery import Recovery
 from applier.replica.shutdown import Shutdown
 from applier.replica.state import ReplicaState
 from applier.sinks.progress import Progress
-from applier.sources.port import StartPoint
+from applier.sources.start import StartPoint
 from applier.telemetry.observer import Watcher
 
 

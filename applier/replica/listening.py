@@ -121,6 +121,8 @@ class Listening:
         """Tell the coordinator which partitions there are, and how far they go. Return why state must be reloaded instead, if it must."""
         try:
             listing = self._run.components.source.listing()
+            # Before anything of a topic that has just appeared is read.
+            self._run.components.source.check_topics()
         except ApplierError as error:
             if must_resume(error):
                 return error

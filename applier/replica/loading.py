@@ -15,7 +15,7 @@ from applier.replica.lanes import Lanes
 from applier.replica.recovery import reason
 from applier.replica.state import ReplicaState
 from applier.sinks.progress import Fence, Progress
-from applier.sources.port import StartPoint, StoredPlace
+from applier.sources.start import StartPoint, StoredPlace
 from applier.telemetry.activity import DDL
 from applier.telemetry.failing import Side
 from applier.telemetry.log_event import LogEvent
@@ -63,7 +63,9 @@ class StateLoader:
             source.resume(StoredPlace(checkpoint_ts=at.checkpoint_ts, positions=at.positions, state=at.source_state))
         else:
             source.resume(StoredPlace(checkpoint_ts=at.start_ts, positions={}, state=at.state))
-        return source.listing()
+        listing = source.listing()
+        source.check_topics()
+        return listing
 
     def reload_after_wait(self, cause: Exception) -> None:
         """Wait as long as ``Recovery`` says, then reload. JobAborted or UnknownOutcome if this has happened too often in a row."""

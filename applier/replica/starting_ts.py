@@ -7,7 +7,7 @@ from applier.model.position import NO_TS, Ts
 from applier.replica.context import Components
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.progress import Progress
-from applier.sources.port import StartPoint
+from applier.sources.start import StartPoint
 
 
 def starting_point(configured: Ts, components: Components) -> StartPoint:

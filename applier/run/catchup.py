@@ -125,6 +125,7 @@ class Catchup:
     def _result(self) -> CatchupResult:
         engine, coordinator = self._engine, self._engine.coordinator
         positions, counts = engine.progress.positions, self._monitor.tally.counts
+        missing = {status.stream: status.missing for status in coordinator.streams}
         return CatchupResult(
             checkpoint_ts=engine.progress.checkpoint_ts,
             rows=counts.rows,
@@ -135,6 +136,7 @@ class Catchup:
                 str(stream): {
                     "next_offset": positions[stream].next_offset if stream in positions else 0,
                     "end_offset": end,
+                    "offsets_without_record": missing.get(stream, 0),
                     "resolved_ts": coordinator.resolved_ts(stream),
                 }
                 for stream, end in sorted(self._ends.items())

@@ -5,7 +5,6 @@ Nothing outside of a source knows the format of its records: every reader of one
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self, TypeAlias
 
@@ -23,12 +22,13 @@ from applier.model.events import (
     Value,
 )
 from applier.model.listing import Listing
-from applier.model.position import NO_TS, Offset, Place, Stream, StreamPosition, Ts
+from applier.model.position import NO_TS, Offset, Place, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.model.rejected_event import RejectedEvent
 from applier.model.timeline import Timeline
 from applier.planner.port import RowLookup
 from applier.planner.table_check.upstream import UpstreamTables
+from applier.sources.start import StartPoint, StoredPlace
 
 
 class Record(NamedTuple):
@@ -194,22 +194,6 @@ class RangeReader(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredPlace:
-    """Where a replica stands, as the sink has it. ``state``: what ``Source.state_at`` has returned for ``checkpoint_ts``, or before it."""
-
-    checkpoint_ts: Ts
-    positions: Mapping[Stream, StreamPosition]
-    state: str | None = None
-
-
-class StartPoint(NamedTuple):
-    """Where a new replica begins: what the sink was loaded from, or where the operator says."""
-
-    start_ts: Ts
-    state: str | None = None
-
-
 class Source(Protocol):
     """Driver side. Not thread-safe, except for ``reader``, ``decoder`` and ``timeline``."""
 
@@ -265,6 +249,13 @@ class Source(Protocol):
 
     def topic_ids(self) -> Mapping[str, str]:
         """Return the ids that the topics got when they were created; a topic without one is left out (mock clusters have none)."""
+        ...
+
+    def check_topics(self) -> None:
+        """Raise NeedsOperator if the log is kept in a way that loses rows without a trace: a compacted topic.
+
+        Called after each listing, for the topics that it has shown; asks seldom. What the user may not see is logged, and not refused.
+        """
         ...
 
     def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:

@@ -114,4 +114,5 @@ def _stream(stream: StreamView, unix_s: float, timeline: Timeline) -> dict[str, 
         "cached_ranges": status.cached_ranges,
         "replays": stream.replays,
         "fallbacks": stream.fallbacks,
+        "offsets_without_record": stream.missing,
     }

@@ -205,6 +205,7 @@ class _RangeListener:
 
     def take(self, records: Sequence[Record]) -> Iterator[ApplierError | None]:
         """Place the events of some records, and put the rows into the open chunks. Yield after some rows, and last what ends the range."""
+        self.summary.records += len(records)
         try:
             for placed in self._placer.place_all(records):
                 if isinstance(placed, PlacedRows):

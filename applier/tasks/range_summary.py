@@ -61,7 +61,7 @@ class RangeSummary:
     __slots__ = (
         "_bytes", "_changed_key", "_checksum", "_ddls", "_early", "_ends_announced", "_first_resolved_ts", "_floor_ts", "_has_keyless",
         "_held", "_hold", "_left_out", "_partitions", "_range", "_rejected", "_repeats", "_replays", "_resolved_ts", "_skipped", "_stored",
-        "_tables", "_top", "_ts", "events",
+        "_tables", "_top", "_ts", "events", "records",
     )  # fmt: skip
 
     def __init__(self, range_id: RangeId, floor_ts: Ts, stored: Collection[tuple[int, int]], *, notes_repeats: bool = False) -> None:
@@ -80,7 +80,7 @@ class RangeSummary:
         self._changed_key: ChangedKey | None = None
         self._resolved_ts = self._first_resolved_ts = 0
         self._replays = self._bytes = 0
-        self.events = self._partitions = 0
+        self.records = self.events = self._partitions = 0
         self._ends_announced = False
         self._top = -1
         self._has_keyless = False
@@ -228,6 +228,7 @@ class RangeSummary:
             early_ts=Ts(early_ts),
             early_offset=Offset(early_offset),
             replays=self._replays,
+            records=self.records,
             events=self.events,
             left_out=tuple(self._left_out),
             skipped_statements=tuple(sorted(self._skipped.items())),

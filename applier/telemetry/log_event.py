@@ -99,6 +99,11 @@ class LogEvent(StrEnum):
         logging.WARNING,
         "Kafka refuses the group offsets, which lag tools read; the replica does not need them",
     )
+    TOPIC_NOT_EXAMINED = (
+        "topic_not_examined",
+        logging.WARNING,
+        "Kafka does not show the settings of `topic`: whether it is compacted, and so loses rows, is not known",
+    )
     HTTP_LISTENING = "http_listening", logging.INFO, "metrics and status are served at `address`"
     HTTP_ADDRESS_IN_USE = "http_address_in_use", logging.WARNING, "the HTTP server waits until its address is free; the run continues"
     HTTP_REQUEST_FAILED = "http_request_failed", logging.WARNING, "an HTTP request ended with a defect of applier"

@@ -223,6 +223,12 @@ COUNTERS: Final = (
         STREAM,
         _each(lambda stream, _: stream.fallbacks),
     ),
+    Described(
+        "applier_stream_offsets_without_record",
+        "offsets that were read and held no record: markers of transactions, aborted transactions, or records that compaction has deleted",
+        STREAM,
+        _each(lambda stream, _: stream.missing),
+    ),
 )
 
 DURATION: Final = "applier_duration_seconds"

@@ -39,12 +39,13 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamView:
-    """One stream. ``replays`` and ``fallbacks`` count since the run began, across reloads."""
+    """One stream. ``replays``, ``fallbacks`` and ``missing`` count since the run began, across reloads."""
 
     status: StreamStatus
     silent_s: float
     replays: int
     fallbacks: int
+    missing: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

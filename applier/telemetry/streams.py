@@ -49,8 +49,9 @@ class StreamCollector:
         )
 
     def _view(self, status: StreamStatus) -> StreamView:
-        replays, fallbacks = self._totals.add(status.stream, (status.replays, status.fallbacks))
-        return StreamView(status=status, silent_s=self._stall_rule.silent_s(status.stream), replays=replays, fallbacks=fallbacks)
+        replays, fallbacks, missing = self._totals.add(status.stream, (status.replays, status.fallbacks, status.missing))
+        silent_s = self._stall_rule.silent_s(status.stream)
+        return StreamView(status=status, silent_s=silent_s, replays=replays, fallbacks=fallbacks, missing=missing)
 
 
 class _RunningTotals:

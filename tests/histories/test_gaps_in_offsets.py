@@ -58,9 +58,13 @@ class SparseSource:
 def test_a_catch_up_over_gaps_ends_identical_and_a_second_one_finds_nothing(seed, step, tail, tmp_path):
     history = History(seed, HistoryOptions(transactions=30))
     producer = Producer(history, replace(ProducerOptions.drawn(seed), topic_per_schema=False))
-    source = SparseSource(FakeSource(producer.log()), step, tail)
+    dense = FakeSource(producer.log())
+    source = SparseSource(dense, step, tail)
     replica = sqlite_replica(tmp_path, source)
-    replica.catch_up()
+    first = replica.catch_up()
+    records = {stream: extent.end for stream, extent in dense.listing().extents.items()}
+    expected = {stream: extent.end - records[stream] for stream, extent in source.listing().extents.items()}
+    assert {Stream.parse(name): facts["offsets_without_record"] for name, facts in first.streams.items()} == expected
     second = replica.catch_up()
     assert (second.rows, second.ddls, second.checkpoint_ts) == (0, 0, producer.final_ts)
     assert {Stream.parse(name): facts["end_offset"] for name, facts in second.streams.items()} == {

@@ -6,14 +6,19 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
+from applier.check.finding import Severity
+from applier.check.kafka import _settings
 from applier.model.errors import SourceError
+from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.replica.recovery import is_transient
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.settings import KafkaSettings
+from applier.sources.kafka.topic_settings import TopicPolicies, topic_policies
 from applier.sources.whole_range import read_whole
 from tests.rig.certificate import Certificates
 from tests.rig.kafka import Kafka
@@ -50,6 +55,17 @@ def test_a_client_with_the_right_password_reads_over_an_encrypted_connection(enc
     with KafkaSource(settings(encrypted_kafka, topic)) as source:
         assert sorted(source.listing().extents) == [Stream(topic, 0), Stream(topic, 1)]
         assert list(source.topic_ids()) == [topic]
+
+
+def test_settings_that_the_user_may_not_see_are_named_as_not_examined(encrypted_kafka: Kafka, topic: str) -> None:
+    kept = settings(encrypted_kafka, topic)
+    assert topic_policies(kept, AdminClient(kept.client()), [topic]) == TopicPolicies({topic: "delete"}, {})
+    reader = settings(Kafka(encrypted_kafka.bootstrap_servers, encrypted_kafka.server, encrypted_kafka.make_reader(topic, "g")), topic)
+    found = topic_policies(reader, AdminClient(reader.client()), [topic])
+    assert found is not None
+    assert (list(found.known), list(found.unexamined)) == ([], [topic])
+    (finding,) = list(_settings(reader, Listing({Stream(topic, 0): PartitionExtent(Offset(0), Offset(0))})))
+    assert (finding.level, "not examined" in finding.detail, "DESCRIBE_CONFIGS" in finding.remedy) == (Severity.WARNING, True, True)
 
 
 def test_reading_is_the_only_privilege_that_is_needed_and_its_lack_is_reported(encrypted_kafka: Kafka, topic: str) -> None:

@@ -20,7 +20,8 @@ from applier.selection import EVERYTHING
 from applier.sources.kafka.tso import TSO_TIMELINE, holds_all_since
 from applier.sources.open_protocol import OpenProtocolDecoder
 from applier.sources.open_protocol.large_row import REFUSED
-from applier.sources.port import Record, StartPoint, StoredPlace
+from applier.sources.port import Record
+from applier.sources.start import StartPoint, StoredPlace
 from applier.sources.whole_range import single_record
 
 _BATCH = 500
@@ -168,6 +169,9 @@ class FakeSource:
     def topic_ids(self) -> Mapping[str, str]:
         """Return no ids, as mock clusters do."""
         return {}
+
+    def check_topics(self) -> None:
+        """Do nothing: what it holds is not compacted."""
 
     def record_time_ms(self, stream: Stream, offset: Offset) -> int | None:
         """Return the time of the record at or after ``offset``; None if there is none yet."""

@@ -13,6 +13,9 @@ from confluent_kafka.admin import (
     AclOperation,
     AclPermissionType,
     AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
     NewPartitions,
     NewTopic,
     ResourcePatternType,
@@ -58,6 +61,16 @@ class Kafka:
         admin = self._admin()
         admin.create_partitions([grown], operation_timeout=REQUEST_TIMEOUT_S)[topic].result(REQUEST_TIMEOUT_S)
         wait_until_shown(admin, topic, partitions)
+
+    def set_topic(self, topic: str, **config: str) -> None:
+        """Change properties of a topic, named as for ``create_topic``."""
+        entries = [
+            ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET) for name, value in config.items()
+        ]
+        admin = self._admin()
+        changed = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+        for answer in admin.incremental_alter_configs([changed]).values():
+            answer.result(REQUEST_TIMEOUT_S)
 
     def delete_topic(self, topic: str) -> None:
         """Delete a topic with all that it holds."""

@@ -23,7 +23,8 @@ from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.start import start_place
 from applier.sources.binlog.state import SourceState
 from applier.sources.binlog.system_zone import in_known_zone
-from applier.sources.port import RangeReader, StartPoint, StoredPlace
+from applier.sources.port import RangeReader
+from applier.sources.start import StartPoint, StoredPlace
 
 _NO_STATE: Final = "Create the replica again from a dump (README)"
 
@@ -149,6 +150,9 @@ class BinlogSource:
     def topic_ids(self) -> Mapping[str, str]:
         """Return nothing: the state of the source tells whether it is the same log."""
         return {}
+
+    def check_topics(self) -> None:
+        """Do nothing: a log is kept whole, or its files are gone."""
 
     def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:  # noqa: ARG002 - of the port
         """Compare places: a log is contiguous."""

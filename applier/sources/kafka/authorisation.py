@@ -6,9 +6,9 @@ from typing import Final
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient  # type: ignore[attr-defined] # its stubs forget the first one
 
-from applier.sources.kafka.client import MOCK_CLUSTER
 from applier.sources.kafka.refused_property import refusals_as_config_errors
 from applier.sources.kafka.settings import KafkaSettings
+from applier.sources.kafka.topic_settings import is_mock
 
 NEEDED: Final = frozenset({AclOperation.READ, AclOperation.ALL, AclOperation.ANY})
 
@@ -22,7 +22,7 @@ def unreadable_topics(settings: KafkaSettings, topics: Collection[str]) -> list[
     wanted, patience_s = sorted(topics), settings.unreachable_after_s
     try:
         # A mock cluster does not answer the question itself.
-        if str(admin.list_topics(wanted[0], timeout=patience_s).cluster_id).startswith(MOCK_CLUSTER):
+        if is_mock(admin.list_topics(wanted[0], timeout=patience_s)):
             return None
     except KafkaException:
         return None

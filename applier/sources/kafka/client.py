@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from threading import Thread
 from typing import Self
 
@@ -27,18 +28,17 @@ from applier.sources.kafka.extent_query import ExtentQuery
 from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.refused_property import refusals_as_config_errors
 from applier.sources.kafka.settings import LOGGER, KafkaSettings, unreachable
+from applier.sources.kafka.topic_settings import TopicSettings, is_mock, topic_policies
 from applier.sources.kafka.tso import TSO_TIMELINE, holds_all_since, later_by
 from applier.sources.open_protocol.decoder import OPEN_PROTOCOL
-from applier.sources.port import Decoder, RangeReader, StartPoint, StoredPlace
+from applier.sources.port import Decoder, RangeReader
+from applier.sources.start import StartPoint, StoredPlace
 
 CLOSE_TIMEOUT_S = 10.0
 """How long the consumer may take to close: a broker may take that long to confirm the last shown offsets."""
 
 TOPIC_ID_TIMEOUT_S = 5.0
 """Topic ids show that a topic was recreated. A broker that does not answer in this time has none."""
-
-MOCK_CLUSTER = "mockCluster"
-"""The cluster id of librdkafka's mock cluster begins so. It has no controller to ask for topic ids."""
 
 
 class _CommitResults:
@@ -69,6 +69,7 @@ class KafkaSource:
             self._consumer = Consumer(settings.consumer() | callbacks)
             self._admin = AdminClient(settings.client())
         self._extents = ExtentQuery(settings, self._consumer, self._errors)
+        self._topic_settings = TopicSettings(partial(topic_policies, settings, self._admin))
 
     @property
     def reader(self) -> RangeReader:
@@ -104,7 +105,7 @@ class KafkaSource:
         """Ask for the topics' ids; empty where the brokers have none (old ones, and mock clusters)."""
         if not self._topics:
             return {}
-        if str(self._extents.metadata(self._topics[0]).cluster_id).startswith(MOCK_CLUSTER):
+        if is_mock(self._extents.metadata(self._topics[0])):
             return {}
         try:
             return self._described_ids()
@@ -112,6 +113,10 @@ class KafkaSource:
             # The broker that was asked may be gone: an admin client does not look for another one.
             self._extents.metadata(self._topics[0], self._admin)
         return self._described_ids()
+
+    def check_topics(self) -> None:
+        """Ask for the settings of topics that were not asked for, or not lately. NeedsOperator: one is compacted."""
+        self._topic_settings.check(self._topics)
 
     @property
     def _topics(self) -> list[str]:

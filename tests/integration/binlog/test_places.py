@@ -12,7 +12,7 @@ from applier.sources.binlog.decoder import BINLOG
 from applier.sources.binlog.position import STREAM, BinlogPosition
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.source import BinlogSource
-from applier.sources.port import StoredPlace
+from applier.sources.start import StoredPlace
 from tests.rig.database import Kind
 from tests.rig.primary import Primary
 

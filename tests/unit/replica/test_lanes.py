@@ -26,7 +26,7 @@ from applier.replica.sink_tables import SinkTables
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteOutcome, WriteState
-from applier.sources.port import StartPoint
+from applier.sources.start import StartPoint
 from applier.tasks.listen import RangeFailure
 from applier.tasks.port import Prepared
 from applier.tasks.prepared import PreparedSegment, Rendered

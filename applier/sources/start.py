@@ -1,0 +1,23 @@
+"""Where a source begins to read: where a replica stands, or where a new one begins."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from applier.model.position import Stream, StreamPosition, Ts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPlace:
+    """Where a replica stands, as the sink has it. ``state``: what ``Source.state_at`` has returned for ``checkpoint_ts``, or before it."""
+
+    checkpoint_ts: Ts
+    positions: Mapping[Stream, StreamPosition]
+    state: str | None = None
+
+
+class StartPoint(NamedTuple):
+    """Where a new replica begins: what the sink was loaded from, or where the operator says."""
+
+    start_ts: Ts
+    state: str | None = None
