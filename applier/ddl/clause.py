@@ -200,6 +200,14 @@ ELEMENT_DECISIONS: Final = (
         "else it is left out; a unique one stops the applier",
     ),
     ElementDecision(
+        "generated column",
+        "keep where every database computes its values alike",
+        "else a STORED one is a plain column, whose values come with the rows; an index or key of a VIRTUAL one stops the applier",
+    ),
+    ElementDecision(
+        "NOT NULL of a generated column", "drop on MariaDB", "MariaDB refuses it; a STORED column in a key is a plain one there"
+    ),
+    ElementDecision(
         "type VECTOR",
         "keep on MySQL from 9.0 and TiDB, else LONGTEXT",
         "MariaDB's own type takes bytes, and no text",

@@ -7,6 +7,7 @@ References name the columns as they were before the statement, or, where there i
 from dataclasses import dataclass, replace
 
 from applier.ddl.remedy import BY_HAND
+from applier.ddl.renamed_columns import with_new_names
 from applier.ddl.table import PRIMARY, ColumnDefinition, Default, IndexDefinition, IndexPart, TableDefinition
 from applier.model.errors import NeedsOperator
 
@@ -88,6 +89,7 @@ class TableDraft:
     def modify_column(self, name: str, definition: ColumnDefinition, position: Position | None) -> None:
         """Give a column another definition, and another place if one is named."""
         column = self._existing(name)
+        self._rename_in_expressions(column.definition.name, definition.name)
         column.definition = definition
         if position is not None:
             self.columns.remove(column)
@@ -96,7 +98,15 @@ class TableDraft:
     def rename_column(self, old: str, new: str) -> None:
         """Rename a column."""
         column = self._existing(old)
+        self._rename_in_expressions(column.definition.name, new)
         column.definition = replace(column.definition, name=new)
+
+    def _rename_in_expressions(self, old: str, new: str) -> None:
+        """MariaDB renames a column also where a generated column names it; MySQL and TiDB refuse to rename it."""
+        names = {old.casefold(): new}
+        for column in self.columns:
+            if column.definition.generated and old != new:
+                column.definition = replace(column.definition, generated=with_new_names(column.definition.generated, names))
 
     def set_default(self, name: str, default: Default | None) -> None:
         """Set or drop a default; existing rows keep what they have."""

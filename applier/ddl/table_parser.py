@@ -13,7 +13,7 @@ def parse_table(tree: Tree, node: CreateTableStatement, name: TableName) -> Tabl
     """Read the table that a CREATE TABLE makes: the elements under the table's character set; DdlSyntaxError if it is not all known."""
     # It must close: a text that was cut off must not give a table with fewer columns.
     tree.part(node.body).parenthesis()
-    charset = _table_charset(tree.part(*node.options))
+    charset = table_charset(tree.part(*node.options))
     columns = [_column(tree, element, charset) for element in node.elements if element.kind is ElementKind.COLUMN]
     draft = TableDraft(TableDefinition(name=name, columns=tuple(column.definition for column in columns)))
     _add_indexes(draft, tree, [element for element in node.elements if element.kind is not ElementKind.COLUMN])
@@ -47,7 +47,7 @@ def add_column_keys(draft: TableDraft, column: ParsedColumn) -> None:
         draft.add_index(IndexDefinition("", part, unique=True))
 
 
-def _table_charset(options: Cursor) -> str:
+def table_charset(options: Cursor) -> str:
     """Read the table's options for the character set; all others change no value."""
     found = ""
     while not options.is_done:

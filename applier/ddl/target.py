@@ -32,6 +32,8 @@ class Target(NamedTuple):
     has_intervals: bool = True
     has_or_replace: bool = True
     """CREATE OR REPLACE TABLE."""
+    has_generated_keys: bool = True
+    """Generated columns that are NOT NULL, or in a primary key."""
     collations: Mapping[str, str] = MappingProxyType({})
 
 

@@ -25,7 +25,7 @@ def test_the_servers_store_what_sqlite_is_made_to_store(connection):
     for definition, value in EXPRESSED:
         connection.execute(text("DROP TABLE IF EXISTS t"))
         connection.exec_driver_sql(TABLE.format(f"`g` {definition}"))
-        names = "id, a, z, u, d, e, `day`, at, ts, v, c, k"
+        names = "id, a, z, u, w, d, e, `day`, at, ts, v, c, k"
         connection.exec_driver_sql(f"INSERT INTO t ({names}) VALUES ({', '.join(['%s'] * len(ROW))})", ROW)
         shown = "g + 0" if definition.startswith("BIT") else "CAST(g AS CHAR)"
         found = connection.exec_driver_sql(f"SELECT {shown} FROM t").scalar_one()

@@ -44,6 +44,16 @@ REPAIRS = {
 }
 
 
+def test_a_virtual_column_is_made_by_hand_without_its_index(newcomer, feed):
+    feed.everywhere(ddl(23, "ALTER TABLE orders ADD v VARCHAR(20) AS (UPPER(note)), ADD KEY (v)", t=5))
+    feed.write(order(24, 1))
+    feed.everywhere(resolved(30))
+    said = newcomer.fails("catchup", 6, "index or key")
+    feed.sql(f"ALTER TABLE {SCHEMA}.orders ADD v VARCHAR(20) AS (UPPER(note))")
+    newcomer.follow(said, only="ddl skip")
+    newcomer.succeeds("catchup")
+
+
 @pytest.mark.parametrize("name", REPAIRS)
 def test_a_table_is_repaired(name, newcomer, feed):
     damage, event, repair = REPAIRS[name]

@@ -8,6 +8,7 @@ from applier.model.events import DdlEvent, TableName
 from applier.model.position import Ts
 from applier.sinks.sqlite.catalogue import describe, find_objects, read_definition
 from applier.sinks.sqlite.dialect import SqliteDialect
+from applier.sinks.sqlite.examination import examine
 from applier.sinks.sqlite.names import quote
 from applier.sinks.sqlite.schema_change import apply_ddl
 from applier.sinks.sqlite.session import open_engine
@@ -97,6 +98,10 @@ class SqliteFile:
 
     def described(self, name=SHOP_T):
         return describe(self.connection, [name])[name.fold()]
+
+    def unportable(self, name=SHOP_T):
+        """The generated columns that the table check finds."""
+        return examine(self.connection, [name])[name.fold()].unportable
 
     def types(self, name=SHOP_T):
         """The columns in MySQL's words, read back from the file."""

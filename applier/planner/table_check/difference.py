@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from applier.ddl.generated import Unportable
 from applier.model.errors import NeedsOperator
 from applier.model.events import Flag, Shape, TableName
 
@@ -34,6 +35,7 @@ class DifferenceKind(StrEnum):
     VIEW = "view"
     ENGINE = "engine"
     FOREIGN_KEY = "foreign_key"
+    GENERATED = "generated"
 
 
 class UniqueIndex(NamedTuple):
@@ -67,6 +69,8 @@ class SinkTable:
     """Columns whose collation treats texts as equal that differ in more than trailing spaces."""
     padding: tuple[FoldingColumn, ...] = ()
     """Columns whose collation treats texts as equal that differ in trailing spaces only (PAD SPACE)."""
+    unportable: tuple[Unportable, ...] = ()
+    """Generated columns of which the sink computes other values than upstream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,7 @@ def differences_of(table: SinkTable, *, new_collations: bool = True) -> tuple[Di
     if not table.shows_triggers:
         found.append(_hidden_triggers(table))
     found += [_collation(column) for column in table.folding]
+    found += [_generated(column) for column in table.unportable]
     found += [] if new_collations else [_padding(column) for column in table.padding]
     return tuple(found)
 
@@ -167,6 +172,23 @@ def _charset(column: FoldingColumn) -> str:
 def _no_pad(charset: str) -> str:
     mysql = "utf8mb4_0900_bin (MySQL), " if charset == "utf8mb4" else ""
     return f"{mysql}{charset}_nopad_bin (MariaDB)"
+
+
+def _generated(column: Unportable) -> Difference:
+    if column.is_stored:
+        return Difference(
+            DifferenceKind.GENERATED,
+            f"generated column {column.name}",
+            "the sink computes its values, and its expression may give others than upstream's, which come with the rows",
+            f"Make {column.name} a plain column of its type (ALTER TABLE … MODIFY COLUMN; in SQLite, build the table again). "
+            "Then give the rows upstream's values: `applier verify --fix-sql`",
+        )
+    return Difference(
+        DifferenceKind.GENERATED,
+        f"index or key of the virtual column {column.name}",
+        "the sink computes its values, and its expression may give others than upstream's, so one row would replace another",
+        f"Drop the indexes of {column.name}, or make it a plain column if it is STORED upstream",
+    )
 
 
 def silent_change(what: str) -> Difference:

@@ -12,6 +12,7 @@ from typing import Final
 
 from applier.ddl.column_parser import parse_mysql_definition, parse_mysql_parts
 from applier.ddl.column_type import TypeFamily
+from applier.ddl.generated import Known, KnownColumn
 from applier.ddl.table import PRIMARY, ColumnDefinition, DefaultKind, IndexDefinition, IndexPart, TableDefinition
 from applier.ddl.tokens import DdlSyntaxError
 from applier.model.errors import NeedsOperator
@@ -26,6 +27,11 @@ from applier.sinks.sqlite.stored_value import Inexact
 
 FOREIGN: Final = "sqlite "
 """Begins the ``sql_type`` of a column of a table that the applier did not make: affinity, then the declared type."""
+
+UNKNOWN: Final = "?"
+"""Stands for the expression of a generated column that the applier did not make."""
+_STORED: Final = 3
+"""``hidden`` of a STORED generated column (sqlite.org/pragma.html, table_xinfo); 2: VIRTUAL."""
 
 _PIECES: Final = re.compile(r'"(?P<name>(?:[^"]|"")*)"|\'(?:[^\']|\'\')*\'|/\*:(?P<mark>.*?)\*/|/\*.*?\*/|(?P<sign>[(),])', re.DOTALL)
 
@@ -81,6 +87,27 @@ def read_definition(connection: sqlite3.Connection, entry: StoredObject) -> Tabl
     )
 
 
+def known_columns(connection: sqlite3.Connection, entry: StoredObject) -> Known:
+    """Return the columns of a table, with those that SQLite computes. The expression of one that somebody made by hand is not known."""
+    definition, indexed = read_definition(connection, entry), _indexed_columns(connection, entry.stored)
+    columns = {} if definition is None else {column.name: column for column in definition.columns}
+    known = {}
+    for info in _table_info(connection, entry.stored):
+        column = columns.get(info.name)
+        known[info.name.casefold()] = KnownColumn(
+            type=None if column is None else column.type,
+            expression=(column.generated if column is not None else UNKNOWN) if info.is_generated else "",
+            is_stored=info.is_stored,
+            is_indexed=info.name in indexed,
+        )
+    return known
+
+
+def _indexed_columns(connection: sqlite3.Connection, stored: str) -> frozenset[str]:
+    rows = connection.execute("SELECT x.name FROM pragma_index_list(?) AS l, pragma_index_xinfo(l.name) AS x WHERE x.key", (stored,))
+    return frozenset(name for (name,) in rows if name is not None)
+
+
 def _column_marks(sql: str) -> Iterator[tuple[str, str]]:
     """Yield (column, MySQL definition) from the text of CREATE TABLE, of which SQLite keeps comments through every ALTER."""
     # Comments live in the text of the table only: SQLite has no place for facts about a column, and a table beside it would not follow
@@ -106,13 +133,18 @@ class _ColumnInfo:
     default: str | None
     key_position: int
     is_generated: bool
+    is_stored: bool
+    """Of a generated column."""
 
 
 def _table_info(connection: sqlite3.Connection, stored: str) -> list[_ColumnInfo]:
     rows = connection.execute(
         'SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?) WHERE hidden <> 1', (stored,)
     )
-    return [_ColumnInfo(name, declared, bool(strict), default, key, hidden > 1) for name, declared, strict, default, key, hidden in rows]
+    return [
+        _ColumnInfo(name, declared, bool(strict), default, key, hidden > 1, hidden == _STORED)
+        for name, declared, strict, default, key, hidden in rows
+    ]
 
 
 def _key_columns(info: list[_ColumnInfo]) -> tuple[str, ...]:
@@ -153,7 +185,8 @@ def _describe(connection: sqlite3.Connection, entry: StoredObject) -> TableDescr
     if definition is None:  # not created by the applier, or with a column that was added by hand
         columns = tuple(_foreign_column(column) for column in info)
     else:
-        columns = tuple(_column(column) for column in definition.columns)
+        computed = {column.name for column in info if column.is_generated}
+        columns = tuple(_column(column, is_computed=column.name in computed) for column in definition.columns)
     nullable = {column.name.casefold() for column in columns if column.nullable}
     keys = [key for key in _unique_keys(connection, entry.stored) if not nullable.intersection(name.casefold() for name in key)]
     primary = _key_columns(info)
@@ -167,12 +200,12 @@ def _describe(connection: sqlite3.Connection, entry: StoredObject) -> TableDescr
     )
 
 
-def _column(column: ColumnDefinition) -> ColumnDescription:
+def _column(column: ColumnDefinition, *, is_computed: bool) -> ColumnDescription:
     return ColumnDescription(
         name=column.name,
         sql_type=str(column.type),
         nullable=column.nullable,
-        generated=bool(column.generated),
+        generated=is_computed,
         has_default=column.default is not None,
         default=_default(column),
         binary=column.type.family is TypeFamily.BINARY,

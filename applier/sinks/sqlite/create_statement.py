@@ -8,13 +8,17 @@ it back.
 An index of an expression that SQLite does not compute as MySQL does is made empty (``WHERE 0``), unless it is unique: it costs nothing, no
 row depends on it, and a later DDL finds it.
 
+The values of a STORED column that SQLite does not compute as MySQL does come with the rows: it is a plain column, under upstream's
+definition.
+
 NOT NULL columns carry no DEFAULT in SQLite: ``REPLACE`` would silently put it in the place of a NULL that does not fit.
 """
 
 import logging
 from typing import Final
 
-from applier.ddl.column_type import TypeFamily
+from applier.ddl.column_type import ColumnType, TypeFamily
+from applier.ddl.portable_expression import portable
 from applier.ddl.table import PRIMARY, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition
 from applier.model.errors import NeedsOperator
 from applier.sinks.sqlite.affinity import affinity
@@ -57,10 +61,23 @@ def column_clause(table: TableDefinition, column: ColumnDefinition, *, is_rowid:
         text = compose("{text} PRIMARY KEY", text=text)
     if not column.nullable:
         text = compose("{text} NOT NULL", text=text)
-    if column.generated:
-        expression = translate(column.generated, {other.name.casefold(): other.type for other in table.columns}, column.type)
+    if is_computed(table, column):
+        expression = translate(column.generated, _types(table), column.type)
         text = compose("{text} GENERATED ALWAYS AS ({expression}) {how}", text=text, expression=expression, how=Sql(_how(column)))
     return compose("{text} {mark}", text=text, mark=mysql_comment(column.mysql))
+
+
+def is_computed(table: TableDefinition, column: ColumnDefinition) -> bool:
+    """Return whether SQLite computes a column. Of a VIRTUAL one nothing else has the values."""
+    if not column.generated or not column.stored:
+        return bool(column.generated)
+    # SQLite has no generated columns in a primary key.
+    is_key = any(part.column.casefold() == column.name.casefold() for part in table.primary_key)
+    return not is_key and portable(column.generated, _types(table), column.type) is not None
+
+
+def _types(table: TableDefinition) -> dict[str, ColumnType]:
+    return {column.name.casefold(): column.type for column in table.columns}
 
 
 def _how(column: ColumnDefinition) -> str:
@@ -112,7 +129,7 @@ def create_index(table: TableDefinition, index: IndexDefinition) -> Sql:
 
 def _index_part(table: TableDefinition, part: IndexPart) -> Sql:
     if part.expression:
-        return compose("({part})", part=translate(part.expression, {column.name.casefold(): column.type for column in table.columns}))
+        return compose("({part})", part=translate(part.expression, _types(table)))
     column = table.column(part.column)
     # A prefix counts characters of text and bytes of binary types, as substr() does.
     if part.prefix and column is not None and column.type.family in (TypeFamily.CHARACTER, TypeFamily.BINARY):

@@ -7,9 +7,10 @@ import sqlite3
 from collections.abc import Collection
 from typing import Final
 
+from applier.ddl.generated import unportable_columns
 from applier.model.events import FoldedName, TableName
 from applier.planner.table_check import FoldingColumn, SinkTable
-from applier.sinks.sqlite.catalogue import StoredObject, find_objects
+from applier.sinks.sqlite.catalogue import StoredObject, find_objects, known_columns
 
 _TRIGGERS: Final = "SELECT tbl_name, name FROM sqlite_master WHERE type = 'trigger' ORDER BY name"
 _FOLDING: Final = (
@@ -32,4 +33,5 @@ def _examined(connection: sqlite3.Connection, entry: StoredObject, triggers: lis
     if entry.is_view:
         return SinkTable(name=entry.name, kind="VIEW")
     folding = tuple(FoldingColumn(*row) for row in connection.execute(_FOLDING, (entry.stored,)))
-    return SinkTable(name=entry.name, engine="SQLite", triggers=tuple(triggers), folding=folding)
+    unportable = tuple(unportable_columns(known_columns(connection, entry)))
+    return SinkTable(name=entry.name, engine="SQLite", triggers=tuple(triggers), folding=folding, unportable=unportable)

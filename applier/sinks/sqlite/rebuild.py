@@ -7,12 +7,15 @@ through ``conversion.py``; new columns take what MySQL gives existing rows. All 
 import sqlite3
 from typing import Final
 
-from applier.ddl.remedy import BY_HAND
+from applier.ddl.column_type import ColumnType
+from applier.ddl.portable_expression import named_columns
+from applier.ddl.remedy import BY_HAND, PLAIN_COLUMN
+from applier.ddl.renamed_columns import with_new_names
 from applier.ddl.table import ColumnDefinition, DefaultKind, TableDefinition
 from applier.ddl.table_draft import DraftColumn
 from applier.model.errors import NeedsOperator
 from applier.sinks.sqlite.conversion import Conversion, conversion_of_rows, same
-from applier.sinks.sqlite.create_statement import column_clause, create_indexes, create_table
+from applier.sinks.sqlite.create_statement import column_clause, create_indexes, create_table, is_computed
 from applier.sinks.sqlite.ddl_time import DdlTime
 from applier.sinks.sqlite.literal_value import fill_value
 from applier.sinks.sqlite.literals import blob, plain
@@ -75,7 +78,8 @@ def _rebuild(
     stored = stored_name(old.name)
     # No index yet: SQLite fills a table without indexes faster, and their names are still taken by the old table's.
     connection.execute(create_table(new, _SCRATCH))
-    _copy(connection, old, [column for column in columns if not column.definition.generated], ddl_time)
+    written = [column for column in columns if not is_computed(new, column.definition)]
+    _copy(connection, old, written, ddl_time)
     connection.execute(compose("DROP TABLE {table}", table=quote(stored)))
     connection.execute(compose("ALTER TABLE {scratch} RENAME TO {table}", scratch=quote(_SCRATCH), table=quote(stored)))
     for statement in create_indexes(new):
@@ -86,6 +90,7 @@ def _copy(connection: sqlite3.Connection, old: TableDefinition, columns: list[Dr
     # An empty table has nothing to convert: then types without an exact conversion change too.
     if not connection.execute(compose("SELECT EXISTS (SELECT 1 FROM {table})", table=quote(stored_name(old.name)))).fetchone()[0]:
         return
+    _refuse_unknown_values(old, columns)
     reasons: list[str] = []
     sources = [_source(connection, old, column, ddl_time, reasons) for column in columns]
     statement = compose(
@@ -102,6 +107,35 @@ def _copy(connection: sqlite3.Connection, old: TableDefinition, columns: list[Dr
         if not reasons and not isinstance(error, sqlite3.IntegrityError):
             raise
         raise _inexact(old, reasons[0] if reasons else str(error)) from error
+
+
+def _refuse_unknown_values(old: TableDefinition, columns: list[DraftColumn]) -> None:
+    """Raise NeedsOperator if a STORED column that comes with the rows gets new values: upstream computes those of old rows."""
+    names = {column.source.casefold(): column.definition.name for column in columns if column.source}
+    changed = {column.source.casefold() for column in columns if column.source and _type_of(old, column.source) != column.definition.type}
+    for column in columns:
+        if not column.definition.generated:
+            continue
+        before = old.column(column.source) if column.source else None
+        named = None if before is None else named_columns(before.generated)
+        if (
+            before is None
+            or named is None
+            or named & changed
+            or before.type != column.definition.type
+            or with_new_names(before.generated, names) != column.definition.generated
+        ):
+            raise NeedsOperator(
+                "the DDL gives old rows values of a STORED column, which only upstream can compute",
+                remedy=PLAIN_COLUMN,
+                table=str(old.name),
+                column=column.definition.name,
+            )
+
+
+def _type_of(table: TableDefinition, name: str) -> ColumnType | None:
+    column = table.column(name)
+    return None if column is None else column.type
 
 
 def _source(

@@ -13,6 +13,7 @@ from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.failpoint import reach
 from applier.sinks.ledger_entry import DdlState
+from applier.sinks.mysql.ddl.generated import refuse_generated
 from applier.sinks.mysql.ddl.old_rows import OldTable
 from applier.sinks.mysql.ddl.own_values import refuse_own_values
 from applier.sinks.mysql.ddl.owner_session import OwnerSession
@@ -74,7 +75,9 @@ class Intents:
                 spelled_in_sink(connection, ddl)
                 refuse_other_rows(connection, ddl)
                 refuse_own_values(connection, ddl)
-                refuse_inexpressible(ddl, target_of(connection, self._collations))
+                target = target_of(connection, self._collations)
+                refuse_inexpressible(ddl, target)
+                refuse_generated(connection, ddl, target)
                 zoned = in_its_zone(connection, ddl, OldTable.of(connection, ddl))
                 intent = Intent(identity, zoned, snapshot(connection, described_tables(ddl)), is_beside)
                 state = DdlState.BACKGROUND if is_beside else DdlState.INTENT

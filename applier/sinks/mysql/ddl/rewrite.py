@@ -4,24 +4,31 @@ Everything that sends a DDL's text to a server, or looks for it there, takes it 
 session still executes, and the text that makes a scratch table are the same.
 """
 
+from types import MappingProxyType
+from typing import Final
+
 from applier.ddl.adaptation import adapted
 from applier.ddl.clause_rewriting import in_words_of, without_ignored_clauses
 from applier.ddl.collation import with_tidb_collations
 from applier.ddl.comment import as_tidb_reads
+from applier.ddl.generated import Known, in_generated_words_of
 from applier.ddl.latin1 import with_latin1_as_utf8
 from applier.ddl.target import UPSTREAM, Target
 from applier.model.events import DdlEvent
 from applier.sinks.mysql.ddl.spelling import NOTHING, Spellings, respelled
 
+NO_COLUMNS: Final[Known] = MappingProxyType({})
 
-def sink_statement(ddl: DdlEvent, spelled: Spellings = NOTHING, target: Target = UPSTREAM) -> str:
+
+def sink_statement(ddl: DdlEvent, spelled: Spellings = NOTHING, target: Target = UPSTREAM, known: Known = NO_COLUMNS) -> str:
     """Return the statement that the sink runs; '' if it runs none, because it does without what the statement makes.
 
     ``spelled``: its names as the sink spells them, as far as they exist. ``target``: what the server has.
+    ``known``: the columns of an existing table of which the statement changes generated ones.
     """
     if ddl.is_of_log:
         # A source that says what session a statement had has written out everything else in its text.
         statement = in_words_of(target, ddl.query)
     else:
         statement = with_tidb_collations(with_latin1_as_utf8(without_ignored_clauses(as_tidb_reads(ddl.query), ddl.ddl_type, target)))
-    return respelled(adapted(statement, target), ddl, spelled)
+    return respelled(adapted(in_generated_words_of(target, statement, known), target), ddl, spelled)

@@ -34,6 +34,7 @@ def target_of(connection: Connection, collations: Collations = ()) -> Target:
         has_expression_indexes=is_mysql and number >= _EXPRESSIONS,
         has_intervals=False,
         has_or_replace=not is_mysql,
+        has_generated_keys=is_mysql,
         collations={**ours, **dict(collations)},
     )
 

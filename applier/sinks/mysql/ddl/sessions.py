@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.ddl.beside import online, runs_beside
 from applier.model.errors import FatalSinkError
 from applier.model.events import DdlEvent
+from applier.sinks.mysql.ddl.generated import known_to
 from applier.sinks.mysql.ddl.rewrite import sink_statement
 from applier.sinks.mysql.ddl.server import target_of
 from applier.sinks.mysql.ddl.spelling import spelled_in_sink
@@ -49,8 +50,8 @@ def wait_until_ended(connection: Connection, ddl: DdlEvent, collations: Collatio
     try:
         with transaction(connection):
             # Both spellings: a part of a list of RENAMEs or DROPs may have run, and the sink spells other names now.
-            target, spelled = target_of(connection, collations), spelled_in_sink(connection, ddl)
-            plain = {sink_statement(ddl, target=target), sink_statement(ddl, spelled, target)} - {""}
+            target, spelled, known = target_of(connection, collations), spelled_in_sink(connection, ddl), known_to(connection, ddl)
+            plain = {sink_statement(ddl, target=target, known=known), sink_statement(ddl, spelled, target, known)} - {""}
             statements = sorted(plain | {online(statement) for statement in plain if runs_beside(statement)})
     except (SQLAlchemyError, OSError) as error:
         raise translate(error, "checking for a running DDL") from error

@@ -11,6 +11,7 @@ from applier.ddl import DdlKind, DdlStatement, parse_ddl
 from applier.ddl.adaptation import indexes_by_name, left_out, without_missing_indexes
 from applier.ddl.comment import as_tidb_reads
 from applier.model.events import DdlEvent, FoldedName, TableName
+from applier.sinks.mysql.ddl.generated import known_to
 from applier.sinks.mysql.ddl.rewrite import sink_statement
 from applier.sinks.mysql.ddl.schema_default import schema_as_upstreams
 from applier.sinks.mysql.ddl.server import index_names, target_of
@@ -64,7 +65,7 @@ def as_in_sink(connection: Connection, ddl: DdlEvent, collations: Collations = (
     with transaction(connection):
         # Asked again for each attempt: a part of a list of RENAMEs or DROPs may have run.
         spelled = spelled_in_sink(connection, ddl)
-        statement = sink_statement(ddl, spelled, target_of(connection, collations))
+        statement = sink_statement(ddl, spelled, target_of(connection, collations), known_to(connection, ddl))
         if indexes_by_name(statement):
             statement = _with_present_indexes(connection, ddl, statement, table)
     schema = spelled.get(FoldedName(ddl.schema.casefold(), ""), ddl.name).schema

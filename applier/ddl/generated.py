@@ -1,0 +1,224 @@
+"""What becomes of generated columns in a sink that is a server. Pure.
+
+A portable expression (``portable_expression``) stays: the sink computes the same values. The values of any other STORED column come with
+the rows, so the sink has a plain column, whose comment keeps upstream's expression. Any other VIRTUAL column has no values on the wire: it
+may stay as long as no index and no key depends on it.
+
+A server may refuse a generated column that is NOT NULL, or in a primary key (MariaDB). There a STORED one in an index or key is plain too,
+because only a column that is NOT NULL makes a key; any other loses NOT NULL.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from applier.ddl.column_type import ColumnType
+from applier.ddl.definition_reader import DefinedColumn, defined_columns, indexed_columns
+from applier.ddl.edit import Action, Edit, Mark, edited, list_edits
+from applier.ddl.literal import quote_text, unescape
+from applier.ddl.parser import parse
+from applier.ddl.portable_expression import named_columns, portable
+from applier.ddl.target import Target
+from applier.ddl.tokens import DdlSyntaxError
+from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, Tree
+
+MAX_COMMENT: Final = 1024
+"""Characters of a column's comment."""
+_MARK: Final = "/*: GENERATED ALWAYS AS ({}) STORED */"
+_MARKED: Final = re.compile(r"/\*: GENERATED ALWAYS AS \((.*)\) STORED \*/\Z", re.DOTALL)
+
+
+class KnownColumn(NamedTuple):
+    """A column of the sink's table before a statement. ``type`` is None if it is not known."""
+
+    type: ColumnType | None
+    expression: str = ""
+    """Of a generated column."""
+    is_stored: bool = False
+    is_indexed: bool = False
+    comment: str = ""
+
+    @property
+    def stands_for(self) -> str | None:
+        """The expression of upstream's STORED column, of a plain column that has its values; None: it stands for no such column."""
+        found = _MARKED.search(self.comment)
+        return None if found is None or self.expression else found[1]
+
+
+Known = Mapping[str, KnownColumn]
+"""The columns of a table by casefolded name; empty for a table that the statement makes."""
+
+
+class Unportable(NamedTuple):
+    """A generated column whose values the sink must not compute. ``is_stored``: as upstream has it."""
+
+    name: str
+    is_stored: bool
+
+
+def defines_generated(query: str) -> bool:
+    """Return whether a statement adds or redefines a generated column."""
+    tree = _parsed(query)
+    return tree is not None and any(column.generation is not None for column in defined_columns(tree))
+
+
+def in_generated_words_of(target: Target, query: str, known: Known) -> str:
+    """Return the statement with plain columns in the place of STORED ones that the sink must not compute."""
+    tree = _parsed(query)
+    if tree is None:
+        return query
+    table = _Table(tree, target, known)
+    edits = [edit for column in table.defined if column.generation is not None for edit in table.edits(column)]
+    return edited(query, edits)
+
+
+def unportable_columns(known: Known) -> list[Unportable]:
+    """List the generated columns of a table that the sink must not compute: STORED ones, and VIRTUAL ones in an index."""
+    types = _types(known)
+    found = ((name, column) for name, column in known.items() if column.expression and not _is_portable(name, types, known))
+    return [Unportable(name, column.is_stored) for name, column in found if column.is_stored or column.is_indexed]
+
+
+def keyed_virtual(query: str, target: Target, known: Known) -> str:
+    """Return the VIRTUAL column that the sink must not compute and that the statement puts into an index or key; '' if there is none."""
+    tree = _parsed(query)
+    return "" if tree is None else _Table(tree, target, known).keyed_virtual()
+
+
+def unknown_values(query: str, target: Target, known: Known) -> str:
+    """Return the STORED column of which the statement changes values in old rows, which only upstream knows; '' if there is none."""
+    tree = _parsed(query)
+    return "" if tree is None else _Table(tree, target, known).unknown_values()
+
+
+def _parsed(query: str) -> Tree | None:
+    try:
+        return parse(query)
+    except DdlSyntaxError:
+        return None
+
+
+class _Table:
+    """The columns of a table after a statement."""
+
+    def __init__(self, tree: Tree, target: Target, known: Known) -> None:
+        self._tree, self._target, self._known = tree, target, known
+        self.defined = list(defined_columns(tree))
+
+    def edits(self, column: DefinedColumn) -> Iterator[Edit]:
+        """Edit the definition of a generated column."""
+        if column.is_stored and not self._is_computed(column):
+            yield from self._plain(column)
+        elif not self._target.has_generated_keys:
+            marks = [Mark(*span, Action.DROP) for span in column.nullability]
+            yield from list_edits(self._tree.text, self._tree.tokens, [column.span], marks)
+
+    def keyed_virtual(self) -> str:
+        """Return the first column that no index may have."""
+        for column in self.defined:
+            before = self._known.get(column.formerly.casefold())
+            is_keyed = column.is_key or column.name.casefold() in self._keyed or (before is not None and before.is_indexed)
+            if column.generation is not None and not column.is_stored and is_keyed and not self._has_portable(column.name):
+                return column.name
+        return next((name for name, column in self._kept() if self._is_keyed_now(name, column)), "")
+
+    def _is_keyed_now(self, name: str, column: KnownColumn) -> bool:
+        """Return whether the statement puts a VIRTUAL column into an index, or makes an indexed one unportable."""
+        if not column.expression or column.is_stored or self._has_portable(name):
+            return False
+        return name in self._keyed or (column.is_indexed and _is_portable(name, _types(self._known), self._known))
+
+    def unknown_values(self) -> str:
+        """Return the first column with such values."""
+        if not isinstance(self._tree.node, AlterTableStatement):
+            return ""
+        for column in self.defined:
+            if column.is_stored and column.generation is not None and not self._is_computed(column):
+                return column.name
+        return next((name for name, column in self._kept() if self._is_computed_again(name, column)), "")
+
+    def _is_computed_again(self, name: str, column: KnownColumn) -> bool:
+        """Return whether upstream computes the old rows' values again, and the sink cannot."""
+        expression = column.stands_for
+        if expression is None:
+            return column.is_stored and bool(column.expression) and not self._has_portable(name) and bool(self._changed)
+        named = named_columns(expression)
+        # A column that the table does not have was renamed, so any column may be meant.
+        return bool(self._changed) and (named is None or not named <= self._known.keys() or bool(named & self._changed))
+
+    @cached_property
+    def _changed(self) -> frozenset[str]:
+        """The columns that the statement redefines, casefolded; CONVERT TO redefines all."""
+        if any(clause.kind is ClauseKind.CONVERT for clause in self._clauses):
+            return frozenset(self._known)
+        return frozenset(column.formerly.casefold() for column in self.defined if column.formerly)
+
+    @property
+    def _clauses(self) -> tuple[AlterClause, ...]:
+        return self._tree.node.clauses if isinstance(self._tree.node, AlterTableStatement) else ()
+
+    def _kept(self) -> Iterator[tuple[str, KnownColumn]]:
+        """Yield the columns that the statement neither redefines nor drops."""
+        gone = {column.formerly.casefold() for column in self.defined}
+        gone |= {
+            clause.name.text.casefold() for clause in self._clauses if clause.kind is ClauseKind.DROP_COLUMN and clause.name is not None
+        }
+        yield from ((name, column) for name, column in self._known.items() if name not in gone)
+
+    def _is_computed(self, column: DefinedColumn) -> bool:
+        """Return whether the sink computes a column that is generated upstream."""
+        if not self._has_portable(column.name):
+            return False
+        return self._target.has_generated_keys or not (column.is_key or column.name.casefold() in self._keyed)
+
+    def _has_portable(self, name: str) -> bool:
+        return _is_portable(name.casefold(), self._types, self._after)
+
+    @cached_property
+    def _keyed(self) -> set[str]:
+        return {name.casefold() for name in indexed_columns(self._tree)}
+
+    @cached_property
+    def _after(self) -> dict[str, KnownColumn]:
+        after = dict(self._known)
+        for clause in self._clauses:
+            if clause.kind is ClauseKind.RENAME_COLUMN and clause.name and clause.new_name and clause.name.text.casefold() in self._known:
+                after[clause.new_name.text.casefold()] = self._known[clause.name.text.casefold()]
+        after |= {column.name.casefold(): KnownColumn(column.type, column.expression, column.is_stored) for column in self.defined}
+        return after
+
+    @cached_property
+    def _types(self) -> dict[str, ColumnType]:
+        return _types(self._after)
+
+    def _plain(self, column: DefinedColumn) -> Iterator[Edit]:
+        """Take away the clause, and write it into the comment."""
+        tokens, (first, last) = self._tree.tokens, column.generation or column.span
+        mark, own = _MARK.format(column.expression), ""
+        if column.comment is not None and column.comment.kind == "string":
+            own = unescape(column.comment.text)
+        comment = f"{own} {mark}".strip()
+        if len(comment) > MAX_COMMENT:
+            comment = f"{own} {_MARK.format('')}".strip()
+        if len(comment) > MAX_COMMENT:
+            comment = own
+        if column.comment is None:
+            yield Edit(tokens[first].start, tokens[last].end, f"COMMENT {quote_text(comment)}")
+            return
+        yield from list_edits(self._tree.text, tokens, [column.span], [Mark(first, last, Action.DROP)])
+        yield Edit(column.comment.start, column.comment.end, quote_text(comment))
+
+
+def _types(columns: Known) -> dict[str, ColumnType]:
+    return {name: column.type for name, column in columns.items() if column.type is not None}
+
+
+def _is_portable(name: str, types: Mapping[str, ColumnType], columns: Known) -> bool:
+    """Return whether every sink computes the values of a generated column as upstream does."""
+    column = columns[name]
+    if column.type is None or portable(column.expression, types, column.type) is None:
+        return False
+    # A VIRTUAL column that another one names is computed too; the values of a STORED one are upstream's.
+    used = ((other, columns[other]) for other in named_columns(column.expression) or () if other in columns and other != name)
+    return all(_is_portable(other, types, columns) for other, found in used if found.expression and not found.is_stored)

@@ -1,0 +1,46 @@
+"""What the sink's table shows of generated columns, for a DDL; and which DDLs stop because of them (``applier.ddl.generated``)."""
+
+from typing import Final
+
+from sqlalchemy import Connection
+
+from applier.ddl import parse_ddl
+from applier.ddl.generated import Known, defines_generated, keyed_virtual, unknown_values
+from applier.ddl.remedy import PLAIN_COLUMN
+from applier.ddl.target import Target
+from applier.model.errors import NeedsOperator
+from applier.model.events import DdlEvent, TableName
+from applier.sinks.mysql.catalogue import holds_row
+from applier.sinks.mysql.names import spellings
+from applier.sinks.mysql.structure.generated import known_columns
+
+NO_INDEX: Final = (
+    "Make the same change in the sink by hand, without the index or key. Then skip the DDL with `applier ddl skip --ts … --table …`"
+)
+
+
+def known_to(connection: Connection, ddl: DdlEvent) -> Known:
+    """Return the columns of the DDL's table, if the statement's text depends on them."""
+    return _known(connection, ddl)[0] if defines_generated(ddl.query) else {}
+
+
+def refuse_generated(connection: Connection, ddl: DdlEvent, target: Target) -> None:
+    """Raise NeedsOperator if the sink would have to compute values that only upstream knows."""
+    known, actual = _known(connection, ddl)
+    facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query}
+    if column := keyed_virtual(ddl.query, target, known):
+        message = "an index or key depends on a VIRTUAL column, of which the sink would compute other values than upstream"
+        raise NeedsOperator(message, remedy=NO_INDEX, column=column, **facts)
+    column = unknown_values(ddl.query, target, known) if actual is not None else ""
+    if column and actual is not None and holds_row(connection, actual):
+        message = "the DDL gives old rows values of a STORED column, which only upstream can compute"
+        raise NeedsOperator(message, remedy=PLAIN_COLUMN, column=column, **facts)
+
+
+def _known(connection: Connection, ddl: DdlEvent) -> tuple[Known, TableName | None]:
+    statement = parse_ddl(ddl)
+    if statement is None or not statement.needs:
+        return {}, None
+    name = statement.needs[0]
+    actual = spellings(connection, [name]).get(name.fold())
+    return ({}, None) if actual is None else (known_columns(connection, [actual]).get(actual.fold(), {}), actual)
