@@ -11,12 +11,12 @@ from applier.sinks.factory import open_sink
 from applier.sinks.port import Sink
 from applier.sinks.progress import Progress
 from applier.sources.binlog.one_group import LogLookup
-from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition
+from applier.sources.binlog.position import FIRST_POSITION, BinlogPosition
 from applier.sources.binlog.server import Server
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.state import SourceState
 from applier.sources.binlog.stored_timeline import StoredTimeline, read_state
-from applier.telemetry.log import use_timeline
+from applier.telemetry.log import timeline_in_use, use_timeline
 from applier.telemetry.wording import option_text
 
 IN_LOG = "`applier inspect` shows the transactions of the log with their GTIDs"
@@ -45,7 +45,7 @@ def named_offset(settings: Config, position: str | None, gtid: str | None, progr
 
 def record_text(stream: Stream, offset: Offset) -> str:
     """Name a record: ``feed/0@17``, or the place in the log where its transaction begins."""
-    return option_text(Ts(offset)) if stream == STREAM else str(Place(stream, offset))
+    return option_text(Ts(offset)) if timeline_in_use().spells_offsets else str(Place(stream, offset))
 
 
 def event_text(place: EventPlace) -> str:

@@ -12,7 +12,7 @@ from applier.cli.command_group import COMMANDS
 from applier.cli.ddl import open_sink_of
 from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.event_option import EventIndex, RecordOffset, StreamName, parse_stream
-from applier.cli.log_option import LogPosition
+from applier.cli.log_option import LogPosition, is_log
 from applier.cli.log_place import event_text, named_offset, use_places_of
 from applier.cli.option import AsJson, ConfigPath, read_config
 from applier.cli.output import print_entries, print_json, print_line
@@ -73,13 +73,13 @@ def show(  # noqa: PLR0913 - one parameter per option of the command line
         raw.write_bytes(record.value or b"")
         raw.with_name(f"{raw.name}.key").write_bytes(record.key or b"")
     if as_json:
-        print_json(_whole_object(entries, record, _decoded(entries[0], record)))
+        print_json(_whole_object(entries, record, _decoded(settings, entries[0], record)))
         return
     for entry in entries:
         for line in as_whole_lines(entry):
             print_line(line)
     print_line(f"record: a key of {_size(record.key)}, a value of {_size(record.value)}")
-    for inspected in _decoded(entries[0], record):
+    for inspected in _decoded(settings, entries[0], record):
         for line in inspect.as_lines(inspected):
             print_line(f"    {line}")
 
@@ -171,9 +171,9 @@ def _whole_object(entries: Sequence[QuarantineEntry], record: KeptRecord, decode
     }
 
 
-def _decoded(entry: QuarantineEntry, record: KeptRecord) -> list[inspect.Inspected]:
+def _decoded(settings: Config, entry: QuarantineEntry, record: KeptRecord) -> list[inspect.Inspected]:
     stream, offset, _ = entry.event.place
-    decoder = BINLOG if stream == STREAM else OPEN_PROTOCOL
+    decoder = BINLOG if is_log(settings) else OPEN_PROTOCOL
     return list(inspect.decode(decoder, [(stream, Record(offset, record.key, record.value))]))
 
 

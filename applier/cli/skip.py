@@ -269,7 +269,7 @@ def _progress(settings: Config) -> Progress | None:
 def _record(source: Source, stream: Stream, offset: Offset, event: int | None) -> Record:
     """Return the record at an offset. A large transaction has several: the one with the event, or the first if none is named."""
     found: Record | None = None
-    if stream == STREAM:
+    if source.timeline.spells_offsets:
         for first_event, record in source.reader.records_at(stream, offset):
             if found is not None and first_event > (event or 0):
                 break

@@ -13,8 +13,7 @@ from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.port import Sink
 from applier.sinks.progress import Progress
 from applier.sinks.quarantine import SkipRule
-from applier.sources.binlog.position import STREAM
-from applier.telemetry.log import utc_text
+from applier.telemetry.log import timeline_in_use, utc_text
 from applier.telemetry.wording import one_line, option_and_time, printable
 
 SEE: str = "See `applier skip list`"
@@ -95,7 +94,7 @@ def _what(found: Skipped) -> str:
         ts = rule.commit_ts if rule is not None else Ts(0)
         return f"{_at(ts, None if rule is None or rule.table is None else str(rule.table))}  all events"
     event = f" --event {rule.place.event}" if rule.place.event >= 0 else ""
-    if rule.place.stream == STREAM:
+    if timeline_in_use().spells_offsets:
         return f"--position {option_and_time(Ts(rule.place.offset))[0]}{event}"
     return f"--stream {rule.place.stream} --offset {rule.place.offset}{event}"
 

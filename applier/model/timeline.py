@@ -26,6 +26,11 @@ class Timeline(Protocol):
         """Spell the timestamp as commands take it: the digits of a TSO, ``FILE:POSITION`` of a binlog."""
         ...
 
+    @property
+    def spells_offsets(self) -> bool:
+        """Whether offsets are spelled as timestamps are, and name a record alone: a place in a log. Else its stream is named too."""
+        ...
+
 
 def moment_of(time_ms: int) -> datetime:
     """Return a time in milliseconds as an aware datetime in UTC, exact to the millisecond (a float would not be)."""
@@ -42,6 +47,11 @@ class _Digits:
     def text(self, ts: Ts) -> str:
         """Return the digits."""
         return str(ts)
+
+    @property
+    def spells_offsets(self) -> bool:
+        """Return False."""
+        return False
 
 
 DIGITS: Final[Timeline] = _Digits()

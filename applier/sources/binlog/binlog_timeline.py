@@ -42,3 +42,8 @@ class BinlogTimeline:
         """Spell the place as ``FILE:POSITION``."""
         place = BinlogPosition.of(ts)
         return place.text(self._base_names.get(place.generation) or next(reversed(self._base_names.values()), UNKNOWN_FILE))
+
+    @property
+    def spells_offsets(self) -> bool:
+        """Return True: there is one log."""
+        return True

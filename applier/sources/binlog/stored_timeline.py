@@ -42,6 +42,11 @@ class StoredTimeline:
         """Spell the place as ``FILE:POSITION``."""
         return BinlogPosition.of(ts).text(self.base_name)
 
+    @property
+    def spells_offsets(self) -> bool:
+        """Return True: there is one log."""
+        return True
+
 
 def read_state(text: str | None) -> SourceState | None:
     """Read a stored state; None: there is none, or a newer program has written it. For commands that only show it."""

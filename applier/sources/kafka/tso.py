@@ -68,5 +68,10 @@ class TsoTimeline:
         """Return the digits."""
         return str(ts)
 
+    @property
+    def spells_offsets(self) -> bool:
+        """Return False: an offset is a number of its partition."""
+        return False
+
 
 TSO_TIMELINE: Final = TsoTimeline()

@@ -87,7 +87,10 @@ class Deployment:
 
 @pytest.fixture
 def deployment(tmp_path, mock_kafka):
-    topic = f"bad-{uuid4().hex[:8]}"
+    return deployed(tmp_path, mock_kafka, f"bad-{uuid4().hex[:8]}")
+
+
+def deployed(tmp_path, mock_kafka, topic):
     (tmp_path / "applier.toml").write_text(
         f'[source]\nbootstrap_servers = "{mock_kafka}"\ntopics = ["{topic}"]\n[sink]\nurl = "sqlite:///{tmp_path}/replica.db"\n'
         f"{ACCEPT}[run]\nlock_timeout_s = 0.2\n"
@@ -173,6 +176,24 @@ def test_a_row_to_which_something_happened_since_is_not_retried(held, capsys):
     assert held.run("quarantine retry", *held.at(3)) == OPERATOR
     assert "a later event has changed the same row" in capsys.readouterr().err
     assert held.rows == [(2, 2)]
+
+
+def test_a_topic_that_is_called_binlog_is_a_topic(tmp_path, mock_kafka, capsys):
+    held = deployed(tmp_path, mock_kafka, "binlog")
+    held.produce(*BEGINNING, (ONE, order(20, 1, 1)), (ONE, BROKEN), (ONE, order(21, 2, 2)), *everywhere(resolved(30)))
+    held.catch_up("unreadable")
+    assert held.run("quarantine list") == 0
+    assert capsys.readouterr().out.startswith("binlog/0@4#0  ")
+    assert held.run("quarantine show", *held.at(4), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["events"][0]["error"] == "value_type"
+    held.produce((ONE, BROKEN), *everywhere(resolved(40)))
+    assert held.run("skip", *held.at(7)) == 0
+    assert capsys.readouterr().out.startswith("skipped: binlog/0@7;")
+    assert held.run("skip list") == 0
+    assert "--stream binlog/0 --offset 7" in capsys.readouterr().out
+    assert held.run("skip undo", *held.at(7)) == 0
+    assert held.run("quarantine drop", *held.at(4)) == 0
+    assert "dropped: binlog/0@4#0" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["show", "drop", "retry"])
