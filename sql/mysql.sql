@@ -109,6 +109,9 @@ SET SESSION tidb_enable_external_ts_read = :value;
 -- session_id: the server's number of this session
 SELECT CONNECTION_ID();
 
+-- session_and_holder: the server's number of this session, and of the one that holds a named lock
+SELECT CONNECTION_ID(), IS_USED_LOCK(:lock_name);
+
 -- session_kill: end a session; what it had not committed is rolled back
 KILL :session_id;
 

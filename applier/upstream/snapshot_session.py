@@ -4,16 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-import pymysql
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import SinkError, SourceError
-from applier.sinks.mysql.session import discard, driver_of, open_comparison, read_named
+from applier.sinks.mysql.session import discard, open_comparison, read_named, read_undecoded
 from applier.upstream.failure import explained
 from applier.upstream.settings import UpstreamSettings
 
-_FAILURES: Final = (SQLAlchemyError, SinkError, OSError, pymysql.err.MySQLError)
+_FAILURES: Final = (SQLAlchemyError, SinkError, OSError)
 
 STATEMENT_TIMEOUT_S: Final = 300
 """A statement reads some megabytes by key; one that takes longer has hung."""
@@ -61,14 +60,7 @@ class SnapshotSession:
     def rows(self, query: str) -> list[Fetched]:
         """Return the rows of a query, every value as the bytes that were sent."""
         with failures_explained("reading upstream's rows", snapshot=self._ts):
-            driver = driver_of(self._connection)
-            decoders, driver.use_unicode, driver.decoders = driver.decoders, False, {}
-            try:
-                with driver.cursor() as cursor:
-                    cursor.execute(query)
-                    return list(cursor.fetchall())
-            finally:
-                driver.use_unicode, driver.decoders = True, decoders
+            return read_undecoded(self._connection, query)
 
     def end(self) -> None:
         """Close the session, without its snapshot: a proxy may give the server's session to somebody else."""

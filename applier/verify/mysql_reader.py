@@ -13,7 +13,7 @@ from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.mysql.errors import code_of, translate
-from applier.sinks.mysql.session import discard, open_comparison, read_checked
+from applier.sinks.mysql.session import ServerSession, discard, open_comparison, read_checked
 from applier.sinks.settings import SinkSettings
 from applier.verify.mysql_tables import kind_of_version, read_names, read_tables
 from applier.verify.mysql_text import TableText
@@ -50,7 +50,7 @@ class MysqlReader:
         self._is_upstream = is_upstream
         self._timeout_s = statement_timeout_s
         self._bookkeeping = Bookkeeping(settings.name, "mysql", settings.schema)
-        self._open: tuple[Connection, ServerKind] | None = None
+        self._open: tuple[ServerSession, ServerKind] | None = None
         self._texts: dict[int, tuple[TablePair, TableText]] = {}
 
     @property
@@ -142,7 +142,7 @@ class MysqlReader:
             discard(opened[0])
 
     @property
-    def _session(self) -> tuple[Connection, ServerKind]:
+    def _session(self) -> tuple[ServerSession, ServerKind]:
         if self._open is None:
             try:
                 connection = open_comparison(self._settings, self._timeout_s)

@@ -13,7 +13,7 @@ from applier.planner.statement import Statement
 from applier.sinks.mysql.bulk_session import send_load
 from applier.sinks.mysql.error_table import ErrorVerdict
 from applier.sinks.mysql.errors import code_of, is_database_error, meaning_of, translate
-from applier.sinks.mysql.session import driver_of
+from applier.sinks.mysql.session import driven
 from applier.sinks.mysql.warnings import judge_warnings
 
 COUNTED_WARNINGS: Final = 65_535
@@ -24,7 +24,8 @@ def load(connection: Connection, statement: Statement) -> None:
     """Run a bulk load. BulkRefused unless exactly its rows are written, without a warning that is not known to be harmless."""
     facts: dict[str, Any] = {"table": statement.table, "min_ts": statement.min_ts, "max_ts": statement.max_ts}
     try:
-        loaded = send_load(driver_of(connection), statement.text, statement.data)
+        with driven(connection) as driver:
+            loaded = send_load(driver, statement.text, statement.data)
     except Exception as error:
         if not is_database_error(error):
             raise

@@ -50,12 +50,18 @@ def meaning_of(error: BaseException) -> ErrorMeaning:
     """Return the meaning of an error."""
     code = code_of(error)
     # TiDB sends most of its own errors as 1105 ("unknown error").
-    if code == TIDB_GENERIC and _TIDB_STALE_SCHEMA.search(_server_text(error)):
+    if code == TIDB_GENERIC and _TIDB_STALE_SCHEMA.search(server_text(error)):
         return RETRY
     # The code names the file operation that failed; only the text has the operating system's number for "no space".
-    if code in _OF_FILES and _OS_FULL.search(_server_text(error)):
+    if code in _OF_FILES and _OS_FULL.search(server_text(error)):
         return MEANINGS[OS_FULL]
     return UNKNOWN if code is None else meaning_of_code(code)
+
+
+def is_lost_session(error: BaseException) -> bool:
+    """Return whether an error of ours says that a session was lost: another one may do what this one could not."""
+    code = error.facts.get("code") if isinstance(error, RetryableSinkError) else None
+    return isinstance(code, int) and meaning_of_code(code).verdict is ErrorVerdict.LOST
 
 
 def is_known(error: BaseException) -> bool:
@@ -73,15 +79,16 @@ def translate(error: BaseException, doing: str, *, shows_text: bool = False, **f
     fatal = RowRefused if meaning.of_rows else FatalSinkError
     kind = RetryableSinkError if meaning.verdict in {ErrorVerdict.RETRY, ErrorVerdict.LOST} else fatal
     if meaning.verdict is ErrorVerdict.FULL:
-        message = f"the sink has no space left while {doing}: {_server_text(error)}"
+        message = f"the sink has no space left while {doing}: {server_text(error)}"
         return SinkFull(message, remedy=meaning.remedy, code=code, **facts)
     # Errors reach logs and the ledger, where no row value may be: names only, unless the whole message is known to have none.
-    words = _server_text(error) if shows_text or meaning.shows_names else _named_in(error)
+    words = server_text(error) if shows_text or meaning.shows_names else _named_in(error)
     message = f"the database failed while {doing}" + (f": {words}" if words else "")
     return kind(message, remedy=meaning.remedy or PASSING, **({} if code is None else {"code": code}), **facts)
 
 
-def _server_text(error: BaseException) -> str:
+def server_text(error: BaseException) -> str:
+    """Return the words of the server or the driver. They may quote values of rows."""
     original = error.orig if isinstance(error, DBAPIError) else error
     if original is None or not original.args:
         return type(error).__name__
@@ -89,5 +96,5 @@ def _server_text(error: BaseException) -> str:
 
 
 def _named_in(error: BaseException) -> str:
-    match = _PLACE.fullmatch(_server_text(error))
+    match = _PLACE.fullmatch(server_text(error))
     return f"column or key {match['name'].strip(chr(39))}" if match else ""

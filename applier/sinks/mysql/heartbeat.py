@@ -13,7 +13,7 @@ from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.owner_table import OwnerTable, fenced
 from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.registry import lock_holder
-from applier.sinks.mysql.session import Purpose, discard, open_session, transaction
+from applier.sinks.mysql.session import Purpose, ServerSession, discard, open_session, transaction
 from applier.sinks.settings import SinkSettings
 
 BEATS_PER_LEASE = 10
@@ -54,7 +54,7 @@ class Heartbeat:
             self._thread.join()
 
     def _run(self) -> None:
-        connection: Connection | None = None
+        connection: ServerSession | None = None
         while not self._stopped.wait(interval_s(self._settings.lease_s)) and self.error is None:
             try:
                 connection = connection or open_session(self._settings, Purpose.BEAT)

@@ -1,8 +1,8 @@
 """Owning a replica (DESIGN.md section 8): a named lock, a heartbeat, an epoch. How a run waits for the lock: ``lock_wait``.
 
-The lock (``GET_LOCK``) is held by one session that never reconnects automatically and that also runs the DDLs: while the server still
-executes a dead run's DDL, the lock is not free. If that session is lost, ``retake`` takes the lock again and makes sure that no other
-run has become the owner in between. The lock keeps honest runs apart; the epoch in the progress row is what makes it safe.
+The lock (``GET_LOCK``) is held by one session that cannot reconnect and that also runs the DDLs: while the server still executes a dead
+run's DDL, the lock is not free. If that session is lost, ``retake`` takes the lock again and makes sure that no other run has become the
+owner in between. The lock keeps honest runs apart; the epoch in the progress row is what makes it safe.
 """
 
 import os
@@ -18,11 +18,12 @@ from applier.model.errors import ApplierError, InvariantViolation, RetryableSink
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.epochs import Epochs
 from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable, SessionTable
-from applier.sinks.mysql.errors import translate
+from applier.sinks.mysql.errors import is_lost_session, translate
 from applier.sinks.mysql.heartbeat import Heartbeat
 from applier.sinks.mysql.lock_wait import LockWait
+from applier.sinks.mysql.queries import QUERIES
 from applier.sinks.mysql.registry import SessionRegistry, end_holder, lock_holder
-from applier.sinks.mysql.session import Purpose, discard, open_session, session_id, transaction
+from applier.sinks.mysql.session import Purpose, ServerSession, discard, open_session, session_id, transaction
 from applier.sinks.overview import OwnerState, OwnerView
 from applier.sinks.settings import SCHEMA, SinkSettings
 
@@ -46,7 +47,7 @@ class Ownership:
         self._lock_name = lock_name(settings)
         self._wait = LockWait(settings, bookkeeping, self._lock_name)
         self._heartbeat = Heartbeat(settings, bookkeeping, self.run_id, self._lock_name)
-        self._connection: Connection | None = None
+        self._connection: ServerSession | None = None
         self._token = ""
         self._former = set[str]()
         """Tokens of sessions that held the lock, or may have, and were not seen to have ended."""
@@ -55,14 +56,14 @@ class Ownership:
     @property
     def connection(self) -> Connection:
         """The session that holds the lock, for DDL. InvariantViolation before ``acquire``; errors of ``retake`` if it was lost."""
-        if self._connection is None:
+        if self._connection is None or self._connection.is_lost:
             if not self._token:
                 message = "the replica is used before this run has acquired it"
                 raise InvariantViolation(message, replica=self._settings.name)
             self.retake()
         return self._required()
 
-    def _required(self) -> Connection:
+    def _required(self) -> ServerSession:
         if self._connection is None:
             message = "the owner's session is not open"
             raise InvariantViolation(message, replica=self._settings.name)
@@ -70,8 +71,18 @@ class Ownership:
 
     def acquire(self, *, take_over: bool) -> int:
         """Become the owner and return the epoch. Fenced if another run is alive and keeps the lock for ``lock_timeout_s``."""
+        for attempt in stamina.retry_context(on=is_lost_session, attempts=self._settings.retries + 1, timeout=None):
+            with attempt:
+                epoch = self._acquire(take_over=take_over)
+                self._heartbeat.start(self._session_id)
+                return epoch
+        raise RetryableSinkError("retries ended without an outcome", doing="acquiring the replica")
+
+    def _acquire(self, *, take_over: bool) -> int:
         self._open()
         try:
+            # Of an attempt whose session was lost: the server may not have noticed that, and it would look like another run.
+            self._end_former()
             self._wait.for_other_run(self._required(), self._token, take_over=take_over)
             epoch = self._claim()
         except (SQLAlchemyError, OSError) as error:
@@ -80,7 +91,7 @@ class Ownership:
         except BaseException:
             self._drop()
             raise
-        self._heartbeat.start(self._session_id)
+        self._former.clear()
         return epoch
 
     def lost(self) -> Exception | None:
@@ -102,11 +113,17 @@ class Ownership:
         return self._heartbeat.error
 
     def ensure(self) -> None:
-        """Take the lock again if the owner's session is lost. Errors: those of ``retake``."""
+        """Take the lock again unless this run's own session answers and holds it. Errors: those of ``retake``.
+
+        The session's number is compared too: a proxy between may have replaced the session.
+        """
+        connection = self.connection
         try:
-            session_id(self.connection)
-            self.connection.rollback()
+            found = connection.execute(QUERIES["session_and_holder"], {"lock_name": self._lock_name}).one()
+            connection.rollback()
         except (SQLAlchemyError, OSError):
+            found = None
+        if found != (self._session_id, self._session_id):
             self.retake()
 
     def retake(self) -> None:
@@ -115,13 +132,10 @@ class Ownership:
         The old session is ended first, so whatever the server still executed for it has ended when this returns. RetryableSinkError if
         the server takes long to end it, or cannot be reached.
         """
-        # Remembered until they were seen to end: an attempt that is cut off here must not leave a session that holds the lock.
-        self._former.add(self._token)
         self._drop()
         self._open()
         try:
-            for token in self._former:
-                end_holder(self._required(), token)
+            self._end_former()
             self._wait.for_own_session(self._required(), self.run_id)
         except (SQLAlchemyError, OSError) as error:
             self._drop()
@@ -132,7 +146,7 @@ class Ownership:
         self._former.clear()
         self._heartbeat.watch(self._session_id)
 
-    def open_beside(self) -> Connection:
+    def open_beside(self) -> ServerSession:
         """Open a session for a statement that runs for long. It ends with this run's ownership: who takes over ends it."""
         connection = open_session(self._settings, Purpose.OWN)
         try:
@@ -183,12 +197,19 @@ class Ownership:
             raise translate(error, "registering a session", replica=self._settings.name) from error
 
     def _drop(self) -> None:
+        # Remembered until they were seen to end: an attempt that is cut off must not leave a session that holds the lock.
+        if self._token:
+            self._former.add(self._token)
         discard(self._connection)
         self._connection = None
 
+    def _end_former(self) -> None:
+        for token in self._former:
+            end_holder(self._required(), token)
+
     def _claim(self) -> int:
         """Raise the epoch. A writer of the old run may hold the progress row: its session is ended first."""
-        for attempt in stamina.retry_context(on=RetryableSinkError, attempts=self._settings.retries + 1, timeout=None):
+        for attempt in stamina.retry_context(on=_may_claim_again, attempts=self._settings.retries + 1, timeout=None):
             with attempt:
                 self._registry.end_others(self._required(), self._token)
                 try:
@@ -198,3 +219,8 @@ class Ownership:
                     raise translate(error, "raising the epoch") from error
                 return epoch
         raise RetryableSinkError("retries ended without an outcome", doing="raising the epoch")
+
+
+def _may_claim_again(error: Exception) -> bool:
+    # A lost session holds no lock: the attempt begins with a new one.
+    return isinstance(error, RetryableSinkError) and not is_lost_session(error)

@@ -1,6 +1,7 @@
 """Sessions of MySQL, MariaDB and TiDB: opened with fixed settings, so that a server's defaults never change what is written.
 
-There is no pool: each session has one purpose and one owner, and a broken one is discarded.
+There is no pool, and nothing reconnects: each session has one purpose and one owner, who discards a lost one and opens another. Its errors
+are SQLAlchemy's, whichever way a statement is sent.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,8 +21,9 @@ from applier.mysql_client.tls import Tls
 from applier.sinks.address import connect_timeout_of, sink_url
 from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.queries import QUERIES
-from applier.sinks.mysql.session_variables import comparison_variables_of, set_variables, variables_of
+from applier.sinks.mysql.session_variables import SQL_MODE, comparison_variables_of, set_variables, variables_of
 from applier.sinks.settings import BulkLoad, SinkSettings
+from applier.sinks.single_session import SingleSession, never_replace
 
 CONNECT_TIMEOUT_S = 10
 GLANCE_S = 3
@@ -49,12 +51,25 @@ class Purpose(Enum):
     """Reads a little for somebody who waits for it."""
 
 
-def open_session(settings: SinkSettings, purpose: Purpose) -> Connection:
+class ServerSession(SingleSession):
+    """One session of a server of the MySQL family, as ``open_session`` sets it up. It cannot reconnect."""
+
+    def end(self) -> None:
+        """Close the socket: PyMySQL opens no other one."""
+        driver_of(self)._force_close()  # noqa: SLF001 - close() would wait for a server that is silent
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it is known to be lost: no statement can be sent any more."""
+        return self.closed or not driver_of(self).open
+
+
+def open_session(settings: SinkSettings, purpose: Purpose) -> ServerSession:
     """Open a session and fix its settings; RetryableSinkError or FatalSinkError with a remedy if that fails."""
     return _open(settings, purpose, variables_of(settings, _idle_s(purpose)), settings.lock_wait_timeout_s + settings.silence_s)
 
 
-def open_comparison(settings: SinkSettings, statement_timeout_s: int) -> Connection:
+def open_comparison(settings: SinkSettings, statement_timeout_s: int) -> ServerSession:
     """Open a session that only reads, on upstream or the sink; errors as those of ``open_session``. It needs no privilege but SELECT."""
     wanted = comparison_variables_of(settings, statement_timeout_s)
     return _open(settings, Purpose.COMPARE, wanted, statement_timeout_s + settings.silence_s)
@@ -76,10 +91,10 @@ def glancing(settings: SinkSettings) -> Iterator[Connection]:
         discard(connection)
 
 
-def _open(settings: SinkSettings, purpose: Purpose, wanted: Mapping[str, str | float], read_timeout_s: int) -> Connection:
+def _open(settings: SinkSettings, purpose: Purpose, wanted: Mapping[str, str | float], read_timeout_s: int) -> ServerSession:
     try:
         loads = purpose is Purpose.WRITE and settings.bulk_load is BulkLoad.AUTO
-        connection = _engine(settings.url, settings.tls, purpose, read_timeout_s, settings.lease_s, loads=loads).connect()
+        connection = ServerSession(_engine(settings.url, settings.tls, purpose, read_timeout_s, settings.lease_s, loads=loads))
     except (SQLAlchemyError, OSError, RuntimeError) as error:
         raise translate(error, "connecting", replica=settings.name) from error
     try:
@@ -94,11 +109,7 @@ def discard(connection: Connection | None) -> None:
     """Close a session whatever its state; what it had not committed is rolled back by the server."""
     if connection is None:
         return
-    # Invalidated first: to close a pooled connection SQLAlchemy sends a ROLLBACK, and a silent server lets it wait.
-    try:
-        connection.invalidate()
-    finally:
-        connection.close()
+    connection.close()
 
 
 @contextmanager
@@ -113,76 +124,93 @@ def transaction(connection: Connection) -> Iterator[Connection]:
 
 
 def roll_back(connection: Connection) -> None:
-    """Roll back; a connection that cannot any more is invalidated, and the server rolls back."""
+    """Roll back; a session that cannot any more is ended, and the server rolls back."""
     try:
         connection.rollback()
     except (SQLAlchemyError, OSError):
         connection.invalidate()
 
 
+@contextmanager
+def driven(connection: Connection) -> Iterator[pymysql.Connection]:
+    """Give PyMySQL's own connection to the block; its errors come out as SQLAlchemy's, without the statement."""
+    try:
+        yield driver_of(connection)
+    except (pymysql.err.MySQLError, OSError) as error:
+        raise DBAPIError(None, None, error, hide_parameters=True) from error
+    except (KeyboardInterrupt, SystemExit):
+        # The answer to the block's statement would be taken for that of the next one.
+        connection.invalidate()
+        raise
+
+
 def execute_text(connection: Connection, statement: bytes | str) -> tuple[int, int]:
     """Run a whole statement without parameters (nothing in it is looked for) and return (rows affected, warnings).
 
     Bytes are sent as they are: the session's character set is utf8mb4.
-
-    Errors are the driver's own.
     """
-    cursor = driver_of(connection).cursor()
-    try:
+    with driven(connection) as driver, driver.cursor() as cursor:
         return cursor.execute(statement), cursor.warning_count
-    finally:
-        cursor.close()
+
+
+def read_rows(connection: Connection, query: bytes | str) -> list[tuple[Any, ...]]:
+    """Run a query without parameters and return its rows, every value as PyMySQL reads it."""
+    with driven(connection) as driver, driver.cursor() as cursor:
+        cursor.execute(query)
+        return list(cursor.fetchall())
+
+
+@contextmanager
+def _undecoded(connection: Connection) -> Iterator[pymysql.Connection]:
+    """Let texts come as bytes in the block: PyMySQL decodes with the session's character set, and raises where that fails."""
+    with driven(connection) as driver:
+        driver.use_unicode = False
+        try:
+            yield driver
+        finally:
+            driver.use_unicode = True
 
 
 def read_bytes(connection: Connection, query: str) -> list[tuple[Any, ...]]:
     """Run a query without parameters and return its rows with every text as the bytes that came.
 
-    MariaDB writes binary defaults into SHOW CREATE TABLE as they are, which is no text in any character set. Errors are SQLAlchemy's.
+    MariaDB writes binary defaults into SHOW CREATE TABLE as they are, which is no text in any character set.
     """
-    driver = driver_of(connection)
-    driver.use_unicode = False  # PyMySQL decodes with the session's character set, and raises where that fails
-    try:
-        with driver.cursor() as cursor:
-            cursor.execute(query)
-            return list(cursor.fetchall())
-    except pymysql.err.MySQLError as error:
-        raise DBAPIError(query, None, error, hide_parameters=True) from error
-    finally:
-        driver.use_unicode = True
+    with _undecoded(connection) as driver, driver.cursor() as cursor:
+        cursor.execute(query)
+        return list(cursor.fetchall())
+
+
+def read_undecoded(connection: Connection, query: str) -> list[tuple[bytes | None, ...]]:
+    """Run a query without parameters and return its rows, every value as the bytes that came."""
+    with _undecoded(connection) as driver:
+        decoders, driver.decoders = driver.decoders, {}
+        try:
+            with driver.cursor() as cursor:
+                cursor.execute(query)
+                return list(cursor.fetchall())
+        finally:
+            driver.decoders = decoders
 
 
 def read_checked(connection: Connection, query: str) -> tuple[list[tuple[Any, ...]], list[tuple[int, str]]]:
     """Run a query as ``read_bytes`` does, and return the warnings (code, message) that it raised, too."""
-    driver = driver_of(connection)
-    driver.use_unicode = False
-    try:
-        with driver.cursor() as cursor:
-            cursor.execute(query)
-            rows = list(cursor.fetchall())
-            warned = driver.show_warnings() if cursor.warning_count else ()
-            return rows, [(int(code), str(_decoded(message))) for _, code, message in warned]
-    except pymysql.err.MySQLError as error:
-        raise DBAPIError(query, None, error, hide_parameters=True) from error
-    finally:
-        driver.use_unicode = True
+    with _undecoded(connection) as driver, driver.cursor() as cursor:
+        cursor.execute(query)
+        rows = list(cursor.fetchall())
+        warned = driver.show_warnings() if cursor.warning_count else ()
+        return rows, [(int(code), str(_decoded(message))) for _, code, message in warned]
 
 
 def read_named(connection: Connection, query: str, values: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Run a query with ``%s`` for each value and return its rows by column name, in upper case, with every text decoded.
 
-    What is no UTF-8 (MariaDB shows binary literals as they are) becomes halves of surrogate pairs. Errors are SQLAlchemy's.
+    What is no UTF-8 (MariaDB shows binary literals as they are) becomes halves of surrogate pairs.
     """
-    driver = driver_of(connection)
-    driver.use_unicode = False
-    try:
-        with driver.cursor() as cursor:
-            cursor.execute(query, values)
-            names = [str(column[0]).upper() for column in cursor.description or ()]
-            return [dict(zip(names, map(_decoded, row), strict=True)) for row in cursor.fetchall()]
-    except pymysql.err.MySQLError as error:
-        raise DBAPIError(query, None, error, hide_parameters=True) from error
-    finally:
-        driver.use_unicode = True
+    with _undecoded(connection) as driver, driver.cursor() as cursor:
+        cursor.execute(query, values)
+        names = [str(column[0]).upper() for column in cursor.description or ()]
+        return [dict(zip(names, map(_decoded, row), strict=True)) for row in cursor.fetchall()]
 
 
 def _decoded(value: Any) -> Any:
@@ -190,7 +218,7 @@ def _decoded(value: Any) -> Any:
 
 
 def driver_of(connection: Connection) -> pymysql.Connection:
-    """Return PyMySQL's own connection."""
+    """Return PyMySQL's own connection. What is sent through it belongs into ``driven``."""
     driver = connection.connection.driver_connection
     if not isinstance(driver, pymysql.Connection):
         message = "the session does not use PyMySQL"
@@ -220,6 +248,8 @@ def _engine(url: str, tls: Tls, purpose: Purpose, read_timeout_s: int, lease_s: 
     forced: dict[str, Any] = {
         "autocommit": False,
         "charset": "utf8mb4",
+        # Before SQLAlchemy asks: it would quote names as ANSI_QUOTES of the server's own mode wants, and this is the session's mode.
+        "sql_mode": SQL_MODE,
         "connect_timeout": connect_timeout_s,
         "read_timeout": timeout_s,
         "write_timeout": timeout_s,
@@ -232,6 +262,7 @@ def _engine(url: str, tls: Tls, purpose: Purpose, read_timeout_s: int, lease_s: 
     # The schema that a URL may name is not entered: it need not exist, and every name is qualified.
     arguments = forced | tls_arguments(tls)
     engine = create_engine(address.set(database=None), poolclass=NullPool, connect_args=arguments, hide_parameters=True)
+    never_replace(engine)
     event.listen(engine, "do_connect", lambda dialect, record, args, options: DriverConnection(*args, **options))  # noqa: ARG005 - its form
     return engine
 

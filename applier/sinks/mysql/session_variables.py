@@ -51,7 +51,10 @@ def set_variables(connection: Connection, wanted: Mapping[str, str | float]) -> 
             wanted=wanted[name],
             found=found,
         )
-    connection.commit()
+    try:
+        connection.commit()
+    except SQLAlchemyError as error:
+        raise translate(error, "setting the session's variables") from error
 
 
 def _different(connection: Connection, wanted: Mapping[str, str | float]) -> dict[str, str]:

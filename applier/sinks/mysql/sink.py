@@ -25,7 +25,7 @@ from applier.sinks.mysql.owner_transaction import commit_owned
 from applier.sinks.mysql.ownership import Ownership
 from applier.sinks.mysql.queries import FILE, QUERIES
 from applier.sinks.mysql.registry import release_lock, take_lock
-from applier.sinks.mysql.session import Purpose, discard, limits, open_session, transaction
+from applier.sinks.mysql.session import Purpose, ServerSession, discard, limits, open_session, transaction
 from applier.sinks.mysql.shared_locks import refuse_unshared_locks
 from applier.sinks.mysql.structure.examination import examine
 from applier.sinks.mysql.write_session import close_writer_sessions
@@ -48,7 +48,7 @@ class MysqlSink(SqlSink):
         super().__init__(settings, "mysql")
         self._ownership = Ownership(settings, self._bookkeeping)
         self._ddl = DdlRunner(settings, self._ledger, self._ownership)
-        self._control: Connection | None = None
+        self._control: ServerSession | None = None
         self._dialect: MysqlDialect | None = None
         self._bulk: bool | None = None
 
@@ -190,7 +190,10 @@ class MysqlSink(SqlSink):
         return self._ownership.judge(connection, owner)
 
     def _once(self, work: Callable[[Connection], T], doing: str, facts: dict[str, Any]) -> T:
-        self._control = self._control or open_session(self._settings, Purpose.CONTROL)
+        if self._control is None or self._control.is_lost:
+            discard(self._control)
+            self._control = None  # to open another one may fail
+            self._control = open_session(self._settings, Purpose.CONTROL)
         try:
             with transaction(self._control) as connection:
                 return work(connection)

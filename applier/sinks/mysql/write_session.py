@@ -20,11 +20,11 @@ from applier.sinks.mysql.bulk_write import load
 from applier.sinks.mysql.error_table import ErrorVerdict
 from applier.sinks.mysql.errors import code_of, is_database_error, meaning_of, translate
 from applier.sinks.mysql.registry import SessionRegistry
-from applier.sinks.mysql.session import Purpose, discard, driver_of, execute_text, open_session, roll_back
+from applier.sinks.mysql.session import Purpose, ServerSession, discard, execute_text, open_session, read_rows, roll_back
 from applier.sinks.mysql.warnings import judge_warnings
 from applier.sinks.settings import SinkSettings
 
-_kept: dict[tuple[int, SinkSettings], Connection] = {}
+_kept: dict[tuple[int, SinkSettings], ServerSession] = {}
 """One session per process and sink. The process is part of the key: a forked one must not use its parent's."""
 
 
@@ -32,7 +32,7 @@ _kept: dict[tuple[int, SinkSettings], Connection] = {}
 class MysqlWriteSession:
     """A ``WriteSession`` on a server of the MySQL family."""
 
-    connection: Connection
+    connection: ServerSession
     settings: SinkSettings
 
     def execute(self, statement: Statement) -> None:
@@ -47,9 +47,7 @@ class MysqlWriteSession:
 
     def read(self, statement: Statement) -> list[tuple[Any, ...]]:
         """Send a READ, which locks its rows."""
-        with driver_of(self.connection).cursor() as cursor:
-            cursor.execute(statement.text)
-            return list(cursor.fetchall())
+        return read_rows(self.connection, statement.text)
 
     def control(self, command: str) -> None:
         """Send a command of transaction control."""
@@ -104,7 +102,7 @@ class MysqlWriteSessions:
             self._forget()
             raise translate(error, "locking the progress") from None
 
-    def _open(self) -> Connection:
+    def _open(self) -> ServerSession:
         connection = open_session(self.settings, Purpose.WRITE)
         try:
             SessionRegistry(self.bookkeeping).register(connection)

@@ -34,6 +34,8 @@ _MISSING_REMEDY: Final = (
     "Give the sink's table the definition that it has upstream, and upstream's values in its rows. Or create the replica again from a "
     "dump (README)"
 )
+_CLOSED: Final = "closed database"
+"""In the text of Python's own error, which has no result code."""
 _MISSING: Final = ("no such table", "no such column", "has no column")
 
 
@@ -42,6 +44,8 @@ def translate(error: sqlite3.Error | DBAPIError, **facts: Any) -> ApplierError:
     original = error.orig if isinstance(error, DBAPIError) else error
     name = _primary_name(original)
     reason = str(original)
+    if isinstance(original, sqlite3.ProgrammingError) and _CLOSED in reason:
+        return RetryableSinkError("the connection to the database file was closed", reason=reason, **facts)
     # SQLITE_BUSY comes after the patience of `lock_wait_timeout_s`: another program holds the file for long.
     if name in _RETRY:
         return RetryableSinkError("the database is busy", remedy="Look for another program that writes to the file", reason=reason, **facts)

@@ -19,6 +19,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from applier.model.errors import FatalSinkError
 from applier.sinks.address import sink_url
+from applier.sinks.single_session import SingleSession, never_replace
 from applier.sinks.sqlite.errors import translate
 
 OLDEST: Final = (3, 37, 0)
@@ -32,13 +33,21 @@ PRIMARY_CODE: Final = 0xFF
 _READS: Final = "applier_reads"
 
 
+class FileSession(SingleSession):
+    """One connection to the file, as ``open_engine`` sets it up, for one transaction. It cannot be replaced within it."""
+
+    def end(self) -> None:
+        """Close SQLite's connection, which rolls back."""
+        raw(self).close()
+
+
 def database_path(url: str) -> Path:
     """Return the absolute path of ``sqlite:///replica.db``; ConfigError for anything but a file, which executors could not share."""
     return Path(str(sink_url(url).database)).absolute()
 
 
 def open_engine(path: Path, lock_wait_timeout_s: int) -> Engine:
-    """Make an engine without a pool whose transactions begin with BEGIN IMMEDIATE. Nothing is opened yet."""
+    """Make an engine for ``FileSession``, without a pool, whose transactions begin with BEGIN IMMEDIATE. Nothing is opened yet."""
     if sqlite3.sqlite_version_info < OLDEST:
         raise FatalSinkError(
             "the SQLite library is too old", remedy="Use a Python with SQLite 3.37 or newer", version=sqlite3.sqlite_version
@@ -46,6 +55,7 @@ def open_engine(path: Path, lock_wait_timeout_s: int) -> Engine:
     # isolation_level None: Python would begin transactions implicitly, DEFERRED, and none before a DDL.
     arguments = {"timeout": float(lock_wait_timeout_s), "isolation_level": None, "check_same_thread": False}
     engine = create_engine(URL.create("sqlite", database=str(path)), poolclass=NullPool, connect_args=arguments)
+    never_replace(engine)
     event.listen(engine, "connect", _set_up)
     event.listen(engine, "begin", _begin)
     return engine
@@ -102,7 +112,7 @@ def raw(connection: Connection) -> sqlite3.Connection:
 def transaction(engine: Engine, **facts: Any) -> Iterator[Connection]:
     """Run a block in one transaction: COMMIT at its end, ROLLBACK at an error. SQLite's errors come out as ours, with ``facts``."""
     try:
-        with engine.begin() as connection:
+        with FileSession(engine) as connection, connection.begin():
             yield connection
     except (DBAPIError, sqlite3.Error) as error:
         raise translate(error, **facts) from error

@@ -14,14 +14,14 @@ from applier.planner.statement import Statement
 from applier.sinks.bookkeeping.progress_table import FenceState
 from applier.sinks.deleted_rows import check_deleted
 from applier.sinks.sqlite.errors import commit_failed, translate
-from applier.sinks.sqlite.session import open_engine, raw
+from applier.sinks.sqlite.session import FileSession, open_engine, raw
 
 
 @dataclass(frozen=True, slots=True)
 class SqliteWriteSession:
     """A ``WriteSession`` on a file."""
 
-    connection: Connection
+    connection: FileSession
     driver: sqlite3.Connection
     """The same connection: the text of rows must not be searched for parameters."""
 
@@ -56,8 +56,6 @@ class SqliteWriteSession:
 
     def discard(self) -> None:
         """Close the connection, which rolls back."""
-        # Not by `close` alone: SQLAlchemy sends a ROLLBACK first, and if that fails too, its error would hide the first error.
-        self.connection.invalidate()
         self.connection.close()
 
 
@@ -71,7 +69,7 @@ class SqliteWriteSessions:
     def locked(self, lock: Callable[[Connection], FenceState]) -> tuple[SqliteWriteSession, FenceState]:
         """BEGIN IMMEDIATE, which waits for another writer, and call ``lock``."""
         try:
-            connection = open_engine(self.path, self.lock_wait_timeout_s).connect()
+            connection = FileSession(open_engine(self.path, self.lock_wait_timeout_s))
         except (DBAPIError, sqlite3.Error) as error:
             raise translate(error) from error
         try:

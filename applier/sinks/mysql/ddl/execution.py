@@ -71,10 +71,7 @@ class Execution:
         """Return whether the DDL has run in spite of ``error``; False: it may be sent again. Raises what stops it."""
         match meaning_of(error).verdict:
             case ErrorVerdict.LOST:
-                # The server may still be at it, or may have finished: the old session ends first, then the tables show it.
-                self._session.retake()
-                wait_until_ended(self._session.connection, intent.ddl, self._collations)
-                return self._comparison.has_run(intent, "a lost connection")
+                return self._has_run_on_lost_session(intent)
             case ErrorVerdict.RETRY:
                 # A lock wait ended, or the like: the server has rolled back. Without the note, a crash before the next attempt
                 # would compare the tables, and take somebody's change in between for the statement's.
@@ -87,6 +84,16 @@ class Execution:
                 failure = refused(self._session.connection, intent, error)
                 self._intents.note_refusal(intent, failure)
                 raise failure from error
+
+    def _has_run_on_lost_session(self, intent: Intent) -> bool:
+        """Return what the tables show once the server has ended the lost session. The session that asks may be lost in turn."""
+        for attempt in stamina.retry_context(on=RetryableSinkError, attempts=self._retries + 1, timeout=None):
+            with attempt:
+                # The server may still be at it, or may have finished: the old session ends first, then the tables show it.
+                self._session.retake()
+                wait_until_ended(self._session.connection, intent.ddl, self._collations)
+                return self._comparison.has_run(intent, "a lost connection")
+        raise RetryableSinkError("retries ended without an outcome", doing="finding out whether a DDL has run")
 
     def _require_result(self, intent: Intent, error: Exception | None) -> None:
         """Raise unless the sink has all that the statement makes. ``error``: the server's answer; None for a warning."""

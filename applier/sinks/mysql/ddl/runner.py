@@ -1,5 +1,7 @@
 """Runs, skips and settles the DDLs of one run. The package's docstring has the theory. Driver only."""
 
+from sqlalchemy import Connection
+
 from applier.ddl.beside import runs_beside
 from applier.model.errors import ApplierError
 from applier.model.events import DdlEvent, DdlIdentity
@@ -87,7 +89,7 @@ class DdlRunner:
 
     def _resume(self, intent: Intent) -> None:
         """Take up what a dead run has built beside the rows: the index is there, or is built again."""
-        wait_until_ended(self._session.connection, intent.ddl, self._collations)
+        self._wait_until_ended(intent)
         if not self._comparison.has_run(intent, "a crash"):
             if self._background:
                 self._build(self._intents.describe(intent))
@@ -103,17 +105,26 @@ class DdlRunner:
         self._settle(intent)
 
     def _build(self, intent: Intent) -> None:
-        there = as_in_sink(self._session.connection, intent.ddl, self._collations)
-        note_left_out(self._session.connection, intent.ddl, there)
+        def spelled(connection: Connection) -> DdlEvent:
+            there = as_in_sink(connection, intent.ddl, self._collations)
+            note_left_out(connection, intent.ddl, there)
+            return there
+
+        there = self._session.commit(spelled, "reading the names of a DDL", **intent.facts)
         # What the server cannot have is left out, and then nothing is left to build.
         if there.query and runs_beside(there.query):
             self._builds.start(intent, there, self._ownership.open_beside())
         else:
             self._intents.end_beside(intent)
 
+    def _wait_until_ended(self, intent: Intent) -> None:
+        self._session.commit(
+            lambda connection: wait_until_ended(connection, intent.ddl, self._collations), "checking for a running DDL", **intent.facts
+        )
+
     def _settle(self, intent: Intent) -> None:
         """Make sure that a DDL of an earlier run, or of an earlier attempt, has run once."""
         # A server continues a statement after its client has died: what is compared too early looks as if it had not run.
-        wait_until_ended(self._session.connection, intent.ddl, self._collations)
+        self._wait_until_ended(intent)
         if not self._comparison.has_run(intent, "a crash"):
             self._execution.run(intent, is_described=False)

@@ -20,7 +20,7 @@ from applier.sinks.mysql.ddl.retarget import retargeted, with_default
 from applier.sinks.mysql.ddl.schema_default import read_schema_default
 from applier.sinks.mysql.ddl.statement import as_in_sink, send
 from applier.sinks.mysql.error_table import ErrorVerdict
-from applier.sinks.mysql.errors import code_of, is_database_error, meaning_of
+from applier.sinks.mysql.errors import code_of, is_database_error, meaning_of, server_text
 from applier.sinks.mysql.names import schema_spelling, spellings, sql_name
 from applier.sinks.mysql.quoting import quote_table
 from applier.sinks.mysql.session import execute_text
@@ -171,5 +171,5 @@ def _refusals() -> Iterator[None]:
         if not is_database_error(error) or meaning_of(error).verdict in {ErrorVerdict.LOST, ErrorVerdict.RETRY}:
             raise
         # A message of several lines would break the log line and the ledger's list.
-        words = re.sub(r"\s+", " ", str(error.args[-1] if error.args else error))
+        words = re.sub(r"\s+", " ", server_text(error))
         raise ScratchRefused(f"the server refused the statement on a scratch table: {words}", code_of(error)) from error

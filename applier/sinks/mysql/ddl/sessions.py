@@ -66,7 +66,10 @@ def wait_until_ended(connection: Connection, ddl: DdlEvent, collations: Collatio
 
 def sessions_with(connection: Connection, statement: str) -> list[int]:
     """Return the other sessions of ours that execute a statement, from whichever list of sessions the server has."""
-    own = session_id(connection)
+    try:
+        own = session_id(connection)
+    except SQLAlchemyError as error:
+        raise translate(error, "checking for a running DDL") from error
     # performance_schema first: MySQL's information_schema.processlist ends with 3854 while any session executes a statement
     # with a character of four bytes, and MariaDB's shows question marks.
     for query in _RUNNING:

@@ -1,11 +1,12 @@
 """Sends one DDL to the server in the schema and at the time that upstream's session had."""
 
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-import pymysql
 from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl
 from applier.ddl.adaptation import indexes_by_name, left_out, without_missing_indexes
@@ -19,10 +20,10 @@ from applier.sinks.mysql.ddl.sessions import blockers
 from applier.sinks.mysql.ddl.spelling import spelled_in_sink
 from applier.sinks.mysql.ddl.upstream_session import upstream_session
 from applier.sinks.mysql.error_table import ErrorVerdict
-from applier.sinks.mysql.errors import code_of, meaning_of
+from applier.sinks.mysql.errors import code_of, meaning_of, server_text
 from applier.sinks.mysql.names import spellings
 from applier.sinks.mysql.quoting import quote_table
-from applier.sinks.mysql.session import driver_of, execute_text, read_bytes, transaction
+from applier.sinks.mysql.session import driven, execute_text, read_bytes, transaction
 from applier.sinks.settings import Collations
 
 _NO_SCHEMA: Final = "information_schema"
@@ -36,7 +37,7 @@ _log = logging.getLogger(__name__)
 def run_statement(connection: Connection, ddl: DdlEvent, collations: Collations = ()) -> list[int]:
     """Run the DDL in its schema, at the time of its commit_ts; return the codes of the server's warnings.
 
-    Errors are the driver's or SQLAlchemy's. If a lock wait timed out, the sessions that hold the lock are logged.
+    Errors are SQLAlchemy's. If a lock wait timed out, the sessions that hold the lock are logged.
     """
     there = as_in_sink(connection, ddl, collations)
     note_left_out(connection, ddl, there)
@@ -109,7 +110,7 @@ def send(connection: Connection, ddl: DdlEvent, statement: str) -> list[int]:
     with upstream_session(connection, ddl):
         try:
             return _execute(connection, statement)
-        except pymysql.err.MySQLError as error:
+        except SQLAlchemyError as error:
             if parsed is None or not _are_unlike_inside(error):
                 raise
         # A setting would be cheaper, but MySQL has none that makes ADD COLUMN rewrite the rows.
@@ -124,12 +125,13 @@ def _enter(connection: Connection, ddl: DdlEvent, statement: DdlStatement | None
     """
     # The schema of a CREATE DATABASE does not exist yet, and that of a DROP DATABASE may be gone already.
     is_of_schema = statement is not None and statement.kind in {DdlKind.CREATE_SCHEMA, DdlKind.DROP_SCHEMA}
-    driver_of(connection).select_db(_NO_SCHEMA if is_of_schema or not ddl.schema else ddl.schema)
+    with driven(connection) as driver:
+        driver.select_db(_NO_SCHEMA if is_of_schema or not ddl.schema else ddl.schema)
 
 
-def _are_unlike_inside(error: pymysql.err.MySQLError) -> bool:
+def _are_unlike_inside(error: SQLAlchemyError) -> bool:
     """Return whether MySQL refused an EXCHANGE because an instant ADD or DROP COLUMN left one table's rows in an older format."""
-    return code_of(error) == _UNLIKE and "INSTANT COLUMN" in str(error.args[-1])
+    return code_of(error) == _UNLIKE and "INSTANT COLUMN" in server_text(error)
 
 
 def _rebuild(connection: Connection, statement: DdlStatement) -> None:
@@ -141,16 +143,20 @@ def _rebuild(connection: Connection, statement: DdlStatement) -> None:
 
 def _execute(connection: Connection, statement: str) -> list[int]:
     # With autocommit off, MariaDB's EXCHANGE PARTITION waits for a lock that its own check of the rows holds, until it times out.
-    driver = driver_of(connection)
-    driver.autocommit(True)
+    _set_autocommit(connection, is_on=True)
     try:
         _, warnings = execute_text(connection, statement)
         # Only if there are any: SHOW WARNINGS costs a round trip, and most DDLs have none.
         codes = [int(code) for _, code, _ in read_bytes(connection, "SHOW WARNINGS")] if warnings else []
-    except Exception as error:
-        # PyMySQL would send SET autocommit on a connection that is gone, and its error would hide the statement's.
-        if meaning_of(error).verdict is not ErrorVerdict.LOST:
-            driver.autocommit(False)
+    except BaseException:
+        # On a session that is gone it fails, and must not hide the statement's error.
+        with suppress(SQLAlchemyError):
+            _set_autocommit(connection, is_on=False)
         raise
-    driver.autocommit(False)
+    _set_autocommit(connection, is_on=False)
     return codes
+
+
+def _set_autocommit(connection: Connection, *, is_on: bool) -> None:
+    with driven(connection) as driver:
+        driver.autocommit(is_on)

@@ -29,15 +29,16 @@ def upstream_session(connection: Connection, ddl: DdlEvent) -> Iterator[None]:
     with transaction(connection):
         before = _present(connection, [*wanted, _VERSION]) if wanted else {}
         is_mariadb = "mariadb" in before.pop(_VERSION, "").casefold()
-        _set(connection, known_to(wanted, is_mariadb=is_mariadb))
-        connection.execute(QUERIES["timestamp_reset"])
-        # A timestamp of 0 would mean the server's clock.
-        if seconds := time_of(ddl):
-            connection.execute(QUERIES["timestamp_set"], {"seconds": seconds})
     try:
+        with transaction(connection):
+            _set(connection, known_to(wanted, is_mariadb=is_mariadb))
+            connection.execute(QUERIES["timestamp_reset"])
+            # A timestamp of 0 would mean the server's clock.
+            if seconds := time_of(ddl):
+                connection.execute(QUERIES["timestamp_set"], {"seconds": seconds})
         yield
     except BaseException:
-        # A lost session has nothing to restore, and the statement's error must come through.
+        # The statement's error must come through.
         with suppress(SQLAlchemyError, OSError):
             _restore(connection, before)
         raise
@@ -55,9 +56,14 @@ def _set(connection: Connection, values: Mapping[str, str | int]) -> None:
 
 
 def _restore(connection: Connection, before: Mapping[str, str | int]) -> None:
-    with transaction(connection):
-        connection.execute(QUERIES["timestamp_reset"])
-        _set(connection, before)
+    try:
+        with transaction(connection):
+            connection.execute(QUERIES["timestamp_reset"])
+            _set(connection, before)
+    except BaseException:
+        # Nothing of ours may run on a session that is not as it was set up.
+        connection.invalidate()
+        raise
 
 
 def variables_of(ddl: DdlEvent) -> dict[str, str | int]:
