@@ -61,7 +61,9 @@ class RowsAhead:
 
     def __init__(self, start: StartingPoint, policy: RowPolicy, streams: Streams, cache: Cache, barriers: Barriers) -> None:
         self._policy, self._streams, self._cache, self._barriers = policy, streams, cache, barriers
-        applied = {stream: position.applied_ts for stream, position in start.positions.items() if position.applied_ts}
+        # A position may be older than the checkpoint, which says the rest.
+        implied_ts = passed_with(start.checkpoint_ts)
+        applied = {stream: max(position.applied_ts, implied_ts) for stream, position in start.positions.items() if position.applied_ts}
         self._applied = streams.applied = applied
         self._change = PartitionChange(applied, policy)
         top_ts = max(applied.values(), default=NO_TS)

@@ -72,8 +72,8 @@ class Engine:
             self._run.watcher.tally.durations.add("cycle", time.monotonic() - began_s)
         return is_busy
 
-    def save_progress(self) -> None:
-        """Write positions that grew without a window, unless state must be reloaded first."""
+    def save_progress(self, *, is_last: bool = False) -> None:
+        """Write positions that grew without a window, unless state must be reloaded first. ``is_last``: all of them."""
         if self.recovery.cause is not None:
             return
         if self._lanes.is_writing:
@@ -83,12 +83,8 @@ class Engine:
             if self._lanes.is_writing:
                 return  # in another way, after a refused row: the next start does it
         step = self.coordinator.progress_step()
-        if step.positions == self.progress.positions and not step.rejected_events:
-            # An idle feed comes here every few seconds: nothing new, so no transaction.
-            self.coordinator.withdraw(step)
-            return
         try:
-            self._reload_if(self._lanes.steps.perform(step))
+            self._reload_if(self._lanes.steps.save(step, is_last=is_last))
         except Exception as error:
             # The step stays open in the coordinator: without a reload the next cycle would find it there. A failed save
             # alone does not count as failing: it writes no rows.
@@ -101,7 +97,7 @@ class Engine:
             self._run.shutdown.wait(LOOK_S)
             self.check_owner()
             self._reload_if(self._lanes.take_done())
-        self.save_progress()
+        self.save_progress(is_last=True)
         if self._run.shutdown.is_requested:
             return  # the end of the run takes what is left
         self._lanes.discard()

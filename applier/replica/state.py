@@ -1,8 +1,10 @@
 """What a run knows of its replica: loaded from the sink, and read from the source since. A reload throws all of it away."""
 
+from collections.abc import Iterable, Mapping
+
 from applier.coordinator import Coordinator
 from applier.model.errors import NeedsOperator
-from applier.model.position import Ts
+from applier.model.position import Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId
 from applier.replica.context import RunContext
 from applier.replica.quarantine import QuarantineRules
@@ -10,6 +12,7 @@ from applier.replica.recovery import Recovery, checkpoint_mismatch, unknown_writ
 from applier.replica.repeats import RepeatLog
 from applier.replica.settled_ddls import starting_point
 from applier.replica.sink_tables import SinkTables
+from applier.replica.stored_positions import StoredPositions
 from applier.replica.topic_identity import TopicIdentity
 from applier.selection import Locations
 from applier.sinks.progress import Progress, ProgressCommit
@@ -27,6 +30,7 @@ class ReplicaState:
         self.topics = TopicIdentity(components.source)
         self.quarantine = QuarantineRules(components.sink.quarantine, unreadable=settings.quarantined.unreadable)
         self.recovery = Recovery()
+        self._positions = StoredPositions()
         self.timeline = components.source.timeline
         self.contents: dict[RangeId, RangeContent] = {}
         """What the cached ranges hold."""
@@ -37,11 +41,10 @@ class ReplicaState:
 
     def load(self, commit: ProgressCommit | None = None) -> Progress:
         """Read the progress from the sink. ``commit``: what this run has committed since the last time. NeedsOperator if it is missing."""
-        # The known tables are not read again after a commit of our own: there may be thousands, and they only grow.
-        known = None if commit is None else self.progress.known_tables
-        if commit is not None and commit.known_tables and known is not None:
-            known |= commit.known_tables
-        progress = self._run.components.sink.load(known_tables=known)
+        # After a commit of our own nothing but the progress row is read again: there may be thousands of streams and tables, and nobody
+        # else writes them in this epoch.
+        known = None if commit is None else commit.applied_to(self.progress)
+        progress = self._run.components.sink.load(known=known)
         if progress is None:
             raise NeedsOperator(
                 "the progress row is missing in the sink", remedy="Restore the sink from a backup, or create the replica again"
@@ -70,6 +73,13 @@ class ReplicaState:
         components.runner.release_all()
         self.quarantine.reload(progress)
         self.coordinator = Coordinator(starting_point(components.sink, progress), policy=settings.policy, until_ts=self._until_ts())
+
+    def to_store(
+        self, wanted: Mapping[Stream, StreamPosition], checkpoint_ts: Ts, ranges: Iterable[RangeId] = (), *, is_last: bool = False
+    ) -> dict[Stream, StreamPosition]:
+        """Return the positions that a commit stores, ``ranges`` being those of its rows. See ``StoredPositions``."""
+        with_rows = {range_id.stream for range_id in ranges}
+        return self._positions.chosen(wanted, self.progress, checkpoint_ts, topic_ids=self.topics.ids, with_rows=with_rows, is_last=is_last)
 
     def _until_ts(self) -> Ts | None:
         settings = self._run.settings

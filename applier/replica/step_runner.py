@@ -33,7 +33,7 @@ class StepRunner:
             case ExecuteDdl():
                 return self._execute(step)
             case SaveProgress():
-                return self._save(step)
+                return self.save(step)
             case NeedNames():
                 self._state.coordinator.answer_names(step, self._run.components.sink.describe(step.tables))
             case AskKeys():
@@ -47,11 +47,18 @@ class StepRunner:
                 assert_never(step)
         return None
 
-    def _save(self, step: SaveProgress) -> Exception | None:
+    def save(self, step: SaveProgress, *, is_last: bool = False) -> Exception | None:
+        """Perform a step as ``perform`` does. ``is_last``: nothing more may be stored by this run for long."""
         state, watcher = self._state, self._run.watcher
+        checkpoint_ts = state.progress.checkpoint_ts
+        positions = state.to_store(step.positions, checkpoint_ts, is_last=is_last)
+        if not positions and not step.rejected_events:
+            # An idle feed comes here every few seconds: nothing new, so no transaction.
+            state.coordinator.withdraw(step)
+            return None
         commit = ProgressCommit(
-            checkpoint_ts=state.progress.checkpoint_ts,
-            positions=step.positions,
+            checkpoint_ts=checkpoint_ts,
+            positions=positions,
             topic_ids=state.topics.ids,
             locations=state.locations.waiting,
         )
@@ -71,7 +78,7 @@ class StepRunner:
         sink, fence = self._run.components.sink, state.progress.fence
         after = ProgressCommit(
             checkpoint_ts=ddl.commit_ts,
-            positions=step.positions_done,
+            positions=state.to_store(step.positions_done, ddl.commit_ts),
             topic_ids=state.topics.ids,
             source_state=self._run.components.source.state_at(after_ddl(ddl.commit_ts)),
         )
@@ -95,7 +102,7 @@ class StepRunner:
             error.facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts} | error.facts | step.place.facts
             raise
         # `before` holds the known tables, and a skipped DDL records none: it has touched nothing.
-        state.progress = state.load(commit := after if is_skipped else before)
+        state.progress = state.load(commit := after if is_skipped else after.including(before))
         state.locations.stored(commit.locations)
         # What the next segments are rendered from must be the catalogue as it is after this DDL (DESIGN.md 4, Align).
         state.tables.executed(ddl)
@@ -115,7 +122,7 @@ class StepRunner:
         """Return the progress that is committed with the intent: the checkpoint moves to the DDL's ts even if no row came before it."""
         return ProgressCommit(
             checkpoint_ts=step.ddl.commit_ts,
-            positions=step.positions,
+            positions=self._state.to_store(step.positions, step.ddl.commit_ts),
             known_tables=self._state.tables.new_with_ddl(step.ddl, self._state.progress),
             topic_ids=self._state.topics.ids,
             locations=self._state.locations.waiting,

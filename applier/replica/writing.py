@@ -38,7 +38,7 @@ class Writing:
         state.locations.place_rows(step.tables)
         commit = ProgressCommit(
             checkpoint_ts=step.upto_ts,
-            positions=step.positions,
+            positions=state.to_store(step.positions, step.upto_ts, step.ranges),
             known_tables=state.tables.new_with_rows(step.tables, state.progress),
             topic_ids=state.topics.ids,
             locations=state.locations.waiting,
@@ -59,7 +59,7 @@ class Writing:
                 raise cause
         commit = ProgressCommit(
             checkpoint_ts=state.progress.checkpoint_ts,
-            positions=step.positions,
+            positions=state.to_store(step.positions, state.progress.checkpoint_ts, step.ranges),
             topic_ids=state.topics.ids,
             ahead_tables=step.ahead_tables,
         )

@@ -96,7 +96,7 @@ class Catchup:
             engine.cycle()
         # Exit code 0 must mean that the replica has caught up: scripts rely on it.
         self._check_moved(listing)
-        engine.save_progress()
+        engine.save_progress(is_last=True)
         self._monitor.worked(*Side)
         self._components.sink.finish_ddls()
         return self._result()

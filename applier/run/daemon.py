@@ -156,7 +156,7 @@ class Daemon:
                     with attempt:
                         self._cycle()
         # Outside of the block: a run that is aborted must not write.
-        self._save()
+        self._save(is_last=True)
         # Before the line about the end, which is the last of a run.
         self._monitor.finish()
         self._monitor.note(LogEvent.SHUTDOWN_COMPLETE, checkpoint_ts=self._engine.progress.checkpoint_ts)
@@ -184,8 +184,8 @@ class Daemon:
             if not (is_busy and (recovery.is_failing or recovery.cannot_read)):
                 return
 
-    def _save(self) -> None:
-        self._engine.save_progress()
+    def _save(self, *, is_last: bool = False) -> None:
+        self._engine.save_progress(is_last=is_last)
         # As information only (DESIGN.md 4): a start reads the sink's positions, never the consumer group's.
         self._components.source.show_offsets({stream: position.next_offset for stream, position in self._engine.progress.positions.items()})
         self._monitor.quarantined(self._components.sink.quarantine.count())

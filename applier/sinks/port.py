@@ -78,8 +78,8 @@ class Sink(Protocol):
         """Own the replica: lock, heartbeat, a new epoch. Fenced (exit 5) names the owner if it cannot be had in lock_timeout_s."""
         ...
 
-    def load(self, *, known_tables: frozenset[FoldedName] | None = None) -> Progress | None:
-        """Read the progress; None before the first ``begin``. ``known_tables`` are taken as they are, if given: they only ever grow.
+    def load(self, *, known: Progress | None = None) -> Progress | None:
+        """Read the progress; None before the first ``begin``. Of ``known``, if given, all but the progress row is taken as it is.
 
         Fenced if another run has become the owner since ``acquire``: this run must not write under the other run's epoch.
         """

@@ -33,7 +33,9 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressCommit:
-    """How a transaction moves the progress. ``known_tables`` are recorded in it. ``topic_ids``: Kafka's ids of topics, if known.
+    """How a transaction moves the progress. ``positions`` are those that change, ``known_tables`` are recorded.
+
+    ``topic_ids``: Kafka's ids of topics, if known.
 
     ``locations``: upstream's tables whose location in the sink has changed; ('', ''): left out; None: it has none any more.
     ``ahead_tables``: known tables whose rows are written ahead of the checkpoint from now on (True), or are not any more.
@@ -48,10 +50,21 @@ class ProgressCommit:
     ahead_tables: dict[FoldedName, bool] = field(default_factory=dict)
     source_state: str | None = None
 
+    def applied_to(self, progress: Progress) -> Progress:
+        """Return what is stored once this is committed, but for the progress row itself."""
+        topics = {stream.topic for stream in self.positions}
+        return replace(
+            progress,
+            positions=progress.positions | self.positions,
+            topic_ids=progress.topic_ids | {topic: topic_id for topic, topic_id in self.topic_ids.items() if topic in topics},
+            known_tables=progress.known_tables | self.known_tables,
+        )
+
     def including(self, before: "ProgressCommit") -> "ProgressCommit":
-        """Return this commit with what ``before`` records about tables and topics: no transaction of its own does."""
+        """Return this commit with what ``before`` records: no transaction of its own does."""
         return replace(
             self,
+            positions=before.positions | self.positions,
             known_tables=before.known_tables | self.known_tables,
             topic_ids=before.topic_ids | self.topic_ids,
             locations={**before.locations, **self.locations},

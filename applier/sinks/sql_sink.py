@@ -73,10 +73,10 @@ class SqlSink(ABC):
 
     # Progress
 
-    def load(self, *, known_tables: frozenset[FoldedName] | None = None) -> Progress | None:
+    def load(self, *, known: Progress | None = None) -> Progress | None:
         """Read the progress; None before the first ``begin``. Fenced if another run has become the owner."""
         table = ProgressTable(self._bookkeeping)
-        progress = self._read(lambda connection: table.load(connection, known_tables), "reading the progress")
+        progress = self._read(lambda connection: table.load(connection, known), "reading the progress")
         return of_epoch(progress, self._epoch, self._settings.name)
 
     def locations(self) -> Mapping[FoldedName, FoldedName]:

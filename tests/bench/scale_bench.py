@@ -143,7 +143,7 @@ def committing(number):
         began = time.process_time()
         for ts in range(2, 52):
             sink.save(progress.fence, ProgressCommit(checkpoint_ts=Ts(ts), positions=positions))
-            progress = sink.load(known_tables=progress.known_tables)
+            progress = sink.load(known=progress)
         spent = time.process_time() - began
     print(
         f"progress: {number:6} known tables: {recorded_s / number * 1e6:6.1f} us to record one, {spent / 50 * 1e3:5.2f} ms a later commit",

@@ -5,13 +5,14 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import Engine, event
 
 from applier.model.errors import FatalSinkError, Fenced, NeedsOperator, UnknownOutcome
 from applier.model.events import FoldedName, TableName
-from applier.model.position import Ts
+from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.sinks.ledger_entry import DdlState, LedgerKey
 from applier.sinks.progress import Fence
 from applier.sinks.write_outcome import WriteState
@@ -32,11 +33,36 @@ def test_a_run_needs_the_bookkeeping_tables(fresh: DatabaseReplica) -> None:
     assert "applier migrate" in str(raised.value.remedy)
 
 
-def test_known_tables_that_a_caller_has_are_not_read_again(replica: DatabaseReplica) -> None:
-    known = frozenset({FoldedName("shop", "given")})
-    progress = replica.sink.load(known_tables=known)
+def test_of_what_a_caller_knows_only_the_progress_row_is_read_again(replica: DatabaseReplica) -> None:
+    progress = replica.sink.load()
     assert progress is not None
-    assert progress.known_tables == known
+    known = replace(progress, known_tables=frozenset({FoldedName("shop", "given")}), positions={}, topic_ids={"t": "given"})
+    outcome = replica.sink.save(progress.fence, commit_at(9))
+    assert outcome.state is WriteState.COMMITTED
+    with asked("progress") as rows, asked("known_table") as tables, asked("stream") as streams:
+        found = replica.sink.load(known=known)
+    assert found == replace(known, checkpoint_ts=Ts(9), fence=replace(progress.fence, window_id=progress.fence.window_id + 1))
+    assert (len(rows), tables, streams) == (1, [], [])
+
+
+def test_a_commit_writes_its_positions_and_reads_none(replica: DatabaseReplica) -> None:
+    progress = replica.sink.load()
+    assert progress is not None
+    positions = {Stream("feed", number): StreamPosition(next_offset=Offset(7), resolved_ts=Ts(9)) for number in range(50)}
+    commit = replace(commit_at(9), positions=positions)
+    with asked("SELECT topic") as read:
+        replica.sink.save(progress.fence, commit)
+    assert read == []
+    stored = replica.sink.load()
+    assert stored is not None
+    assert stored == replace(commit.applied_to(progress), checkpoint_ts=Ts(9), fence=stored.fence)
+    assert len(stored.positions) == 50
+    # Of a topic whose id nobody can ask for, the stored one is kept.
+    unnamed = replace(commit_at(10), positions={Stream("feed", 1): StreamPosition(next_offset=Offset(8), resolved_ts=Ts(10))}, topic_ids={})
+    replica.sink.save(stored.fence, unnamed)
+    progress = replica.sink.load()
+    assert progress is not None
+    assert (progress.topic_ids, progress.positions[Stream("feed", 1)].next_offset, len(progress.positions)) == ({"feed": "id-1"}, 8, 50)
 
 
 def test_a_raised_epoch_is_read_with_the_progress(replica: DatabaseReplica) -> None:
@@ -46,6 +72,20 @@ def test_a_raised_epoch_is_read_with_the_progress(replica: DatabaseReplica) -> N
 
 
 # DDL
+
+
+@contextmanager
+def asked(word: str) -> Iterator[list[str]]:
+    """Note the statements that read something with a word."""
+    found: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if word in statement and statement.startswith("SELECT"):
+            found.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    yield found
+    event.remove(Engine, "before_cursor_execute", note)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ transaction that writes locks the progress row first, so two writers of one repl
 finds another fence. ``window_id`` is never reset, so a replica has committed if it is above zero.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -54,11 +54,11 @@ class ProgressTable:
 
     bookkeeping: Bookkeeping
 
-    def load(self, connection: Connection, known_tables: frozenset[FoldedName] | None = None) -> Progress | None:
+    def load(self, connection: Connection, known: Progress | None = None) -> Progress | None:
         """Read the progress as it was at one moment, without waiting for a writer; None before ``begin``.
 
-        ``known_tables``, if given, are not read (nor ``ahead_tables``, which only a start needs): a replica has ten thousand of them, and
-        each commit reads the progress back.
+        Of ``known``, if given, everything but the row itself is taken as it is: a replica has ten thousand streams and tables, and each
+        commit reads the progress back.
         RetryableSinkError if a writer commits again and again in between.
         """
         # Two reads of the row with the same fence enclose one state: each commit increments window_id. A snapshot would do
@@ -67,7 +67,11 @@ class ProgressTable:
             row = self.row(connection)
             if row is None:
                 return None
-            progress = self._collect(connection, row, known_tables)
+            if known is not None:
+                return replace(
+                    known, fence=row.fence, checkpoint_ts=row.checkpoint_ts, start_ts=row.start_ts, source_state=row.source_state
+                )
+            progress = self._collect(connection, row)
             if self.row(connection) == row:
                 return progress
         message = "the progress changes faster than it can be read"
@@ -143,21 +147,17 @@ class ProgressTable:
             return None
         return ProgressRow(Fence(row.epoch, row.window_id), Ts(int(row.checkpoint_ts)), Ts(int(row.start_ts)), row.source_state)
 
-    def _collect(self, connection: Connection, row: ProgressRow, known_tables: frozenset[FoldedName] | None = None) -> Progress:
+    def _collect(self, connection: Connection, row: ProgressRow) -> Progress:
         streams = StreamTable(self.bookkeeping).read(connection)
-        ahead_tables: frozenset[FoldedName] = frozenset()
-        if known_tables is None:
-            rows = self.bookkeeping.run(connection, "known_table_read").all()
-            known_tables = frozenset(FoldedName(row.schema_name, row.table_name) for row in rows)
-            ahead_tables = frozenset(FoldedName(row.schema_name, row.table_name) for row in rows if row.is_ahead)
+        tables = self.bookkeeping.run(connection, "known_table_read").all()
         return Progress(
             fence=row.fence,
             checkpoint_ts=row.checkpoint_ts,
             start_ts=row.start_ts,
             positions={stream: stored.position for stream, stored in streams.items()},
             topic_ids={stream.topic: stored.topic_id for stream, stored in streams.items() if stored.topic_id},
-            known_tables=known_tables,
-            ahead_tables=ahead_tables,
+            known_tables=frozenset(FoldedName(table.schema_name, table.table_name) for table in tables),
+            ahead_tables=frozenset(FoldedName(table.schema_name, table.table_name) for table in tables if table.is_ahead),
             source_state=row.source_state,
         )
 

@@ -37,11 +37,13 @@ class StreamTable:
         }
 
     def write(self, connection: Connection, commit: ProgressCommit) -> None:
-        """Store the positions of ``commit`` that differ from the stored ones: of a thousand streams a commit moves a few."""
+        """Store the positions of ``commit``."""
         if not commit.positions:
             return
-        # Read under the lock of the progress row: no other writer changes them before COMMIT.
-        stored = self.read(connection)
+        # What is stored is read only for the sake of an id that nobody could ask for: there may be ten thousand rows. It is read under the
+        # lock of the progress row, so no other writer changes it before COMMIT.
+        is_known = all(stream.topic in commit.topic_ids for stream in commit.positions)
+        stored: Mapping[Stream, StoredStream] = {} if is_known else self.read(connection)
         topic_ids = {stream.topic: entry.topic_id for stream, entry in stored.items()} | commit.topic_ids
         wanted = {stream: StoredStream(topic_ids.get(stream.topic, ""), position) for stream, position in commit.positions.items()}
         changed = [
