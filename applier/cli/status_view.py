@@ -201,6 +201,9 @@ def _live(live: Any, now_s: float) -> Iterator[Fact]:
     if missing := sum(stream.get("offsets_without_record", 0) for stream in live.get("streams", {}).values()):
         text = f"{count(missing, 'offset')} held no record: markers of transactions, or records that compaction has deleted"
         yield Fact("gaps", text, "yellow")
+    if absent := live.get("deletes_without_row"):
+        text = f"{count(absent, 'row')} deleted upstream did not exist in the sink: see docs/runbook.md"
+        yield Fact("deletes", text, "yellow")
     if live["stall"]:
         silent = duration(live["stall"]["silent_s"])
         yield Fact("stalled", f"{live['stall']['stream']} holds back the watermark: no resolved event for {silent}", "bold yellow")

@@ -41,12 +41,13 @@ class RowPlace(NamedTuple):
 class FinalRows:
     """The latest version of each key of one table. Feed parts of chunks, ``finish``, then read the columns: they run in parallel."""
 
-    __slots__ = ("_keeps_order", "_numbers", "commit_ts", "image", "index", "keys", "kind", "offset", "origin")
+    __slots__ = ("_keeps_order", "_numbers", "_repeated", "commit_ts", "image", "index", "keys", "kind", "offset", "origin")
 
     def __init__(self, *, keeps_order: bool = False) -> None:
         """Begin without rows. ``keeps_order``: as in ``RowDecoder``."""
         self._keeps_order = keeps_order
         self._numbers: dict[Key, int] = {}
+        self._repeated: set[Key] = set()
         self.keys: list[Key] = []
         self.commit_ts: array[int] = array("Q")
         self.kind: array[int] = array("B")
@@ -72,6 +73,7 @@ class FinalRows:
         if found == numbers:
             return
         is_repeated = list(map(is_not, found, numbers))
+        self._repeated.update(compress(keys, is_repeated))
         repeated = compress(zip(keys, numbers, strict=True), is_repeated)
         supersede(self._numbers, repeated, self._versions())
         if len(self.image) - len(self._numbers) > max(SUPERSEDED_ROWS, len(self._numbers)):
@@ -97,6 +99,12 @@ class FinalRows:
         if len(self.image) > len(self._numbers):
             self._drop_superseded()
         self.keys = list(self._numbers)
+
+    def count_only(self, rows: Sequence[int]) -> int:
+        """Count those of some rows, once finished, that are the only version of their key."""
+        if not self._repeated:
+            return len(rows)
+        return sum(self.keys[row] not in self._repeated for row in rows)
 
     def row_of(self, key: Key) -> int | None:
         """Return the row of a key, once finished."""

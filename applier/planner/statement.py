@@ -44,6 +44,8 @@ class Statement(NamedTuple):
     """Of a READ: the rows that are written once the sink's rows are read. None for any other."""
     deletes_exactly: bool = False
     """Whether it must delete exactly ``rows`` rows. A DELETE by key may find fewer: one segment may insert and delete a row."""
+    present: int = 0
+    """Of a DELETE by key: how many of its rows upstream had when the segment began: the segment has nothing of them before the delete."""
 
     @property
     def size(self) -> int:

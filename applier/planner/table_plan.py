@@ -113,8 +113,14 @@ class TablePlan:
     def _statement(
         self, phase: Phase, text: bytes, taken: Sequence[int], *, data: bytes = b"", source: StatementRows | None = None
     ) -> Statement:
-        commits = picked(self._rows.final.commit_ts, taken)
-        return Statement(phase, str(self._description.folded), text, len(taken), min(commits), max(commits), source, data)
+        commits, table = picked(self._rows.final.commit_ts, taken), str(self._description.folded)
+        present = self._count_present(taken) if phase is Phase.DELETE else 0
+        return Statement(phase, table, text, len(taken), min(commits), max(commits), source, data, present=present)
+
+    def _count_present(self, taken: Sequence[int]) -> int:
+        final = self._rows.final
+        # Where each row is deleted before it is replaced, the statement's count of rows says nothing about the deleted ones.
+        return 0 if any(picked(final.kind, taken)) else final.count_only(taken)
 
 
 class _Rendered:

@@ -156,7 +156,9 @@ class Writing:
         if (cause := state.read_back(outcome, job.commit)) is not None:
             return cause
         state.quarantine.note(outcome.quarantined, state.progress, watcher)
-        watcher.tally.applied(outcome.rows, outcome.transactions)
+        watcher.tally.applied(outcome.rows, outcome.transactions, sum(rows for _, rows in outcome.absent))
+        for table, rows in outcome.absent:
+            watcher.note(LogEvent.DELETES_WITHOUT_ROW, table=table, rows=rows, checkpoint_ts=state.progress.checkpoint_ts)
         self._preparing.written(step)
         state.coordinator.applied(step)
         watcher.changed()

@@ -28,5 +28,7 @@ class WriteOutcome:
     transactions: int = 0
     quarantined: tuple[RejectedEvent, ...] = ()
     """What this transaction stored in the quarantine."""
+    absent: tuple[tuple[str, int], ...] = ()
+    """By table: how many rows it deleted upstream that the sink did not have."""
     error: Exception | None = None
     """An ApplierError, with ``FAILED`` and ``RELOAD``; RetryableSinkError if a retry may succeed."""

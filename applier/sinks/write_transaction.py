@@ -9,6 +9,7 @@ nobody here knows the outcome: that is reported as such, and the driver raises t
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, Protocol, TypeVar
@@ -44,8 +45,8 @@ class WriteSession(Protocol):
         """The connection, for the statements of the bookkeeping."""
         ...
 
-    def execute(self, statement: Statement) -> None:
-        """Send one statement. RowRefused if the database warns that it altered a value."""
+    def execute(self, statement: Statement) -> int:
+        """Send one statement and return how many rows a DELETE has found. RowRefused if the database warns that it altered a value."""
         ...
 
     def read(self, statement: Statement) -> list[tuple[Any, ...]]:
@@ -103,7 +104,8 @@ class WriteTransaction:
             session.release()
             return WriteOutcome(state=refusal)
         try:
-            refused_rows = self._refused_rows(session, quarantined)
+            absent: Counter[str] = Counter()
+            refused_rows = self._refused_rows(session, quarantined, absent)
             refused_rows.count_planned()
             rows = _run(session, refused_rows, statements)
             # After the lock and before the progress moves: an event is stored once, and never skipped by a moved offset.
@@ -119,7 +121,9 @@ class WriteTransaction:
             raise
         # From here on nothing may be repeated blindly: after COMMIT was sent, only the progress row knows the outcome.
         reach("write.before_commit")
-        return _commit(session, WriteOutcome(state=WriteState.COMMITTED, rows=rows, quarantined=stored))
+        return _commit(
+            session, WriteOutcome(state=WriteState.COMMITTED, rows=rows, quarantined=stored, absent=tuple(sorted(absent.items())))
+        )
 
     def write_rows(self, fence: Fence, statements: Iterable[Statement], *, at_once: bool = False) -> WriteOutcome:
         """Write rows ahead of the checkpoint: see ``Writer.write_rows``."""
@@ -159,14 +163,19 @@ class WriteTransaction:
             raise
         return _commit(session, WriteOutcome(state=WriteState.COMMITTED, rows=sum(statement.rows for statement in statements)))
 
-    def _refused_rows(self, session: WriteSession, quarantined: Quarantined | None) -> RefusedRows:
+    def _refused_rows(self, session: WriteSession, quarantined: Quarantined | None, absent: Counter[str]) -> RefusedRows:
         quarantine = Quarantine(self.bookkeeping)
 
         def stored(places: Iterable[EventPlace]) -> frozenset[EventPlace]:
             return _translated(session, "reading the quarantine", lambda: quarantine.stored(session.connection, places))
 
+        def execute(statement: Statement) -> None:
+            found = _execute(session, statement)
+            if found < statement.present:
+                absent[statement.table] += statement.present - found
+
         return RefusedRows(
-            lambda statement: _execute(session, statement),
+            execute,
             savepoint=lambda: _translated(session, "setting a savepoint", lambda: session.control("SAVEPOINT applier_rows")),
             roll_back=lambda: _translated(session, "setting a savepoint", lambda: session.control("ROLLBACK TO SAVEPOINT applier_rows")),
             quarantined=quarantined,
@@ -233,10 +242,10 @@ def _check_order(statement: Statement, reached: dict[str, Phase]) -> None:
     reached[statement.table] = statement.phase
 
 
-def _execute(session: WriteSession, statement: Statement) -> None:
-    """Run one statement; an error names its table and timestamps."""
+def _execute(session: WriteSession, statement: Statement) -> int:
+    """Run one statement and return how many rows a DELETE has found; an error names its table and timestamps."""
     try:
-        session.execute(statement)
+        return session.execute(statement)
     except Exception as error:  # noqa: BLE001 - every path of the handler raises
         _raise_translated(session, error, "writing rows", **_facts(statement))
 

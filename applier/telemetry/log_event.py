@@ -34,6 +34,11 @@ class LogEvent(StrEnum):
         logging.WARNING,
         "rows of a table could not be written ahead of the watermark (`reason`); in this run they wait for it",
     )
+    DELETES_WITHOUT_ROW = (
+        "deletes_without_row",
+        logging.WARNING,
+        "upstream has deleted `rows` rows of `table` that the sink did not have; docs/runbook.md says when that is legal",
+    )
     DDL_APPLIED = "ddl_applied", logging.INFO, "a DDL has run on the sink"
     DDL_SKIPPED = "ddl_skipped", logging.INFO, "a DDL was not run, because of `[ddl]` in the configuration or of `applier skip`"
     STATEMENTS_SKIPPED = (

@@ -197,6 +197,12 @@ COUNTERS: Final = (
     Described("applier_events", "events read", (), _one(lambda state, _: state.counts.events)),
     Described("applier_rows", "rows written or deleted, after compaction", (), _one(lambda state, _: state.counts.rows)),
     Described("applier_transactions", "upstream transactions applied", (), _one(lambda state, _: state.counts.transactions)),
+    Described(
+        "applier_deletes_without_row",
+        "rows that upstream has deleted and the sink did not have, although upstream had them when the segment began",
+        (),
+        _one(lambda state, _: state.counts.absent_rows),
+    ),
     Described("applier_ddls", "DDLs applied or skipped", (), _one(lambda state, _: state.counts.ddls)),
     Described(
         "applier_statements_skipped",

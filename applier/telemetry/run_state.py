@@ -33,6 +33,8 @@ class Counts:
     ddls: int = 0
     rebuilds: int = 0
     """How often the state was reloaded from the checkpoint."""
+    absent_rows: int = 0
+    """Rows that upstream has deleted, and that the sink did not have."""
     skipped_statements: tuple[tuple[str, int], ...] = ()
     """By kind: what a binlog holds that changes no table of the replica."""
 

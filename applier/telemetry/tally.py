@@ -92,10 +92,12 @@ class Tally:
             total[kind] += count
         self.counts = replace(self.counts, skipped_statements=tuple(sorted(total.items())))
 
-    def applied(self, rows: int, transactions: int) -> None:
-        """Count what a segment has written."""
+    def applied(self, rows: int, transactions: int, absent: int = 0) -> None:
+        """Count what a segment has written, and the ``absent`` rows that its deletes did not find."""
         counts = self.counts
-        self.counts = replace(counts, rows=counts.rows + rows, transactions=counts.transactions + transactions)
+        self.counts = replace(
+            counts, rows=counts.rows + rows, transactions=counts.transactions + transactions, absent_rows=counts.absent_rows + absent
+        )
 
     def settled_ddl(self) -> None:
         """Count a DDL that is done or skipped."""

@@ -39,6 +39,13 @@ def test_rows_and_progress_are_one_transaction(replica: DatabaseReplica) -> None
     assert progress.positions == commit_at(9).positions
 
 
+def test_rows_that_a_delete_must_find_and_does_not_are_counted(replica: DatabaseReplica) -> None:
+    replica.write(replica.replaces("(1,'a')", "(2,'b')"))
+    both = replica.delete(1)._replace(text=f"DELETE FROM {replica.table} WHERE id IN (1, 7, 8)".encode(), rows=3, present=3)
+    outcome = replica.write([both, replica.delete(2)._replace(present=1), replica.delete(9)])
+    assert outcome.absent == ((str(TABLE), 2),)
+
+
 def test_the_steps_of_a_write_come_in_one_order(replica: DatabaseReplica, sent: list[str]) -> None:
     def planned() -> Iterator[Statement]:
         sent.append("run")

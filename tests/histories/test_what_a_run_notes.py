@@ -1,12 +1,15 @@
 """What an operator sees while a catch-up runs: where it begins, each DDL, each retry with its class, each rebuild. And what it logs."""
 
 import logging
+import sqlite3
 from dataclasses import replace
 
 import stamina
 
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.producer import Producer, ProducerOptions
+from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, ddl, everywhere, log_of, resolved, row, rows_of
+from tests.builders.wire import column
 from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica
@@ -147,3 +150,24 @@ def test_the_hooks_of_others_are_as_they_were_after_a_run(tmp_path):
     _, replica = replica_of(204, tmp_path)
     replica.catch_up()
     assert stamina.instrumentation.get_on_retry_hooks() == before
+
+
+def test_deletes_of_rows_that_the_sink_lacks_are_counted_and_noted(tmp_path):
+    def order(ts, number, **more):
+        return ONE, row(ts, id=column(3, KEY, number), **more)
+
+    made = [*everywhere(CREATE_SCHEMA), *everywhere(ddl(10, "CREATE TABLE orders (id INT PRIMARY KEY)")), order(20, 1), order(20, 2)]
+    # The rows 3 and 4 begin in this window. Row 5 was never there.
+    changes = [*(order(32, number, deleted=True) for number in (1, 2, 5)), order(33, 3), order(34, 3, deleted=True), order(35, 4)]
+    parts = ([*made, *everywhere(resolved(30))], [*changes, *everywhere(resolved(40))])
+    source = FakeSource(log_of(*parts[0], *parts[1]), hidden=True)
+    replica = sqlite_replica(tmp_path, source, observer=NoteBook())
+    source.advance(len(parts[0]))
+    replica.catch_up()
+    with sqlite3.connect(tmp_path / "replica.db") as file:
+        file.execute('DELETE FROM "shop.orders" WHERE id = 2')
+    source.advance(len(parts[1]))
+    replica.catch_up()
+    (facts,) = replica.observer.of("deletes_without_row")
+    assert (facts["table"], facts["rows"]) == ("shop.orders", 2)
+    assert rows_of(tmp_path) == [(4,)]

@@ -35,15 +35,19 @@ class MysqlWriteSession:
     connection: ServerSession
     settings: SinkSettings
 
-    def execute(self, statement: Statement) -> None:
-        """Send one statement; RowRefused unless every warning is known to be harmless. BulkRefused: a load that was not exact."""
+    def execute(self, statement: Statement) -> int:
+        """Send one statement and return how many rows it has changed; RowRefused unless every warning is known to be harmless.
+
+        BulkRefused: a load that was not exact.
+        """
         if statement.data:
             load(self.connection, statement)
-            return
+            return statement.rows
         rows, warnings = execute_text(self.connection, statement.text)
         if warnings:
             judge_warnings(self.connection, statement, warnings)
         check_deleted(statement, rows)
+        return rows
 
     def read(self, statement: Statement) -> list[tuple[Any, ...]]:
         """Send a READ, which locks its rows."""

@@ -25,9 +25,11 @@ class SqliteWriteSession:
     driver: sqlite3.Connection
     """The same connection: the text of rows must not be searched for parameters."""
 
-    def execute(self, statement: Statement) -> None:
-        """Run one statement. SQLite has no warnings: STRICT tables refuse what does not fit."""
-        check_deleted(statement, self.driver.execute(statement.text.decode()).rowcount)
+    def execute(self, statement: Statement) -> int:
+        """Run one statement and return how many rows it has changed. SQLite has no warnings: STRICT tables refuse what does not fit."""
+        rows = self.driver.execute(statement.text.decode()).rowcount
+        check_deleted(statement, rows)
+        return rows
 
     def read(self, statement: Statement) -> list[tuple[Any, ...]]:
         """Run a READ. The transaction holds the file's write lock already."""

@@ -104,3 +104,13 @@ def test_a_bucket_that_is_split_over_several_reducers_gives_what_it_gives_whole(
 
 def lines_of(statement):
     return [(statement.phase, row) for row in json.loads(statement.text)[3]]
+
+
+def test_a_delete_says_how_many_rows_upstream_had_when_the_segment_began():
+    def counted(*rows):
+        planned = plan_bucket([pack(0, chunk(*rows)).data], between(), TARGET, OPEN_PROTOCOL)
+        return [(each.rows, each.present) for each in planned if isinstance(each, Statement)]
+
+    new = [put(5, 2, "x"), gone(6, 2, "x", offset=1)]
+    assert counted(gone(5, 1, "x"), *new, gone(7, 3, "x", offset=2), put(8, 4, "x", offset=3)) == [(3, 2), (1, 0)]
+    assert counted(gone(5, 1, "x"), gone(6, 2, "x")) == [(2, 2)]
