@@ -34,6 +34,8 @@ class Target(NamedTuple):
     """CREATE OR REPLACE TABLE."""
     has_generated_keys: bool = True
     """Generated columns that are NOT NULL, or in a primary key."""
+    keeps_foreign_keys_apart: bool = True
+    """Two tables of a schema may have foreign keys of one name."""
     collations: Mapping[str, str] = MappingProxyType({})
 
 

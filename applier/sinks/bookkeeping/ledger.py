@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row
 
+from applier.ddl.table_history import PastDdl
 from applier.model.errors import InvariantViolation, NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
@@ -36,6 +37,12 @@ class Ledger:
         """Return upstream's statements, skipped ones too, by ts."""
         rows = connection.execute(self.bookkeeping.query("ledger_statements"), {"name": self.bookkeeping.name})
         return sorted(map(_ddl, rows), key=lambda ddl: ddl.commit_ts)
+
+    def history(self, connection: Connection) -> list[PastDdl]:
+        """Return upstream's statements with the tables that they touch, in the order in which they ran."""
+        rows = connection.execute(self.bookkeeping.query("ledger_history"), {"name": self.bookkeeping.name})
+        ordered = sorted(rows, key=lambda row: (int(row.ddl_ts), as_datetime(row.began_at)))
+        return [PastDdl(_ddl(row), _touches(row.touches), is_skipped=row.state == DdlState.SKIPPED) for row in ordered]
 
     def since(self, connection: Connection, ts: Ts) -> list[LedgerKey]:
         """Return which DDLs the ledger has at or above ``ts``, without their texts."""

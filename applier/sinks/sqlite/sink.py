@@ -38,6 +38,7 @@ from applier.sinks.sqlite.examination import examine
 from applier.sinks.sqlite.ownership import FileLock
 from applier.sinks.sqlite.schema_change import apply_ddl
 from applier.sinks.sqlite.session import database_path, open_engine, raw, require_file_place, snapshot, transaction
+from applier.sinks.sqlite.upstream_names import with_upstream_names
 from applier.sinks.sqlite.writer import SqliteWriter
 
 T = TypeVar("T")
@@ -153,6 +154,7 @@ class SqliteSink(SqlSink):
         with transaction(self._engine, statement=ddl.query, commit_ts=ddl.commit_ts) as connection:
             ProgressTable(self._bookkeeping).hold(connection, fence)
             if state is DdlState.DONE:
+                ddl = with_upstream_names(connection, self._ledger, ddl)
                 apply_ddl(raw(connection), ddl, self._zone)
                 reach("ddl.after_statement")
             self._ledger.settled(connection, identity, ddl, state)

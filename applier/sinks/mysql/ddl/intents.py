@@ -22,6 +22,7 @@ from applier.sinks.mysql.ddl.server import target_of
 from applier.sinks.mysql.ddl.session_zone import in_its_zone
 from applier.sinks.mysql.ddl.snapshot import described_tables, snapshot
 from applier.sinks.mysql.ddl.spelling import spelled_in_sink
+from applier.sinks.mysql.ddl.upstream_names import with_upstream_names
 from applier.sinks.progress import Fence, ProgressCommit
 from applier.sinks.settings import Collations
 
@@ -79,9 +80,10 @@ class Intents:
                 refuse_inexpressible(ddl, target)
                 refuse_generated(connection, ddl, target)
                 zoned = in_its_zone(connection, ddl, OldTable.of(connection, ddl))
-                intent = Intent(identity, zoned, snapshot(connection, described_tables(ddl)), is_beside)
+                named = with_upstream_names(connection, self._ledger, zoned, target)
+                intent = Intent(identity, named, snapshot(connection, described_tables(ddl)), is_beside)
                 state = DdlState.BACKGROUND if is_beside else DdlState.INTENT
-                self._ledger.intent(connection, identity, zoned, intent.before, state)
+                self._ledger.intent(connection, identity, named, intent.before, state)
             return self._progress.advance(connection, fence, progress), intent, left is not None
 
         return self._session.commit(work, "recording a DDL's intent", table=str(ddl.name), commit_ts=ddl.commit_ts)

@@ -35,6 +35,7 @@ def target_of(connection: Connection, collations: Collations = ()) -> Target:
         has_intervals=False,
         has_or_replace=not is_mysql,
         has_generated_keys=is_mysql,
+        keeps_foreign_keys_apart=False,
         collations={**ours, **dict(collations)},
     )
 

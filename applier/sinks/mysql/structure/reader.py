@@ -49,7 +49,7 @@ _CHECK_VIEWS: Final = (
     " WHERE TABLE_SCHEMA IN ('information_schema', 'INFORMATION_SCHEMA') AND TABLE_NAME IN ('CHECK_CONSTRAINTS', 'TIDB_CHECK_CONSTRAINTS')"
 )
 # Names of constraints that MySQL, MariaDB and TiDB generate. They contain the table's name, or count: two equal tables have different ones.
-_GENERATED: Final = r"(?:{table}_(?:chk|ibfk)_\d+|CONSTRAINT_\d+|fk_\d+|\d+)"
+_GENERATED: Final = r"(?:{table}_(?:chk|ibfk)_\d+|CONSTRAINT_\d+|fk_\d+(?:#\d+)?|\d+)"
 # CREATE_OPTIONS says "partitioned" of a table whose partitions are read from their own view.
 _OWN_OPTIONS: Final = frozenset({"partitioned"})
 

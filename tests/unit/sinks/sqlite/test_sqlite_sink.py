@@ -31,6 +31,19 @@ def test_a_ddl_that_fails_leaves_no_trace(sink, fence, query, error):
     assert sink.resolve_ddl(Ts(6), "shop", "t", DdlState.DONE) == 0
 
 
+def test_unnamed_indexes_have_upstreams_names(sink, fence, path):
+    queries = [
+        "ALTER TABLE t ADD INDEX (v), ADD FOREIGN KEY (v) REFERENCES p (i)",
+        "ALTER TABLE t DROP INDEX v, ADD UNIQUE (v), ADD INDEX ((LOWER(v)))",
+        "ALTER TABLE t DROP INDEX fk_1, ADD FOREIGN KEY (v) REFERENCES p (i), ADD INDEX ((UPPER(v)))",
+    ]
+    for ts, query in enumerate(queries, start=6):
+        fence = run(sink, fence, query, ts)
+    names = [name for (name,) in contents(path, "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'shop.t' ORDER BY 1")]
+    assert [name for name in names if "autoindex" not in name] == ["shop.t.expression_index", "shop.t.expression_index_2", "shop.t.v_2"]
+    assert "ADD UNIQUE `v_2` (v)" in sink.ledger()[2].ddl.query
+
+
 @pytest.mark.parametrize("failpoint", ["ddl.before_intent", "ddl.after_statement", "ddl.before_done"])
 def test_a_ddl_that_is_killed_before_its_commit_did_not_happen_and_runs_at_the_next_start(left, failpoint):
     killed(left, "ddl", failpoint)

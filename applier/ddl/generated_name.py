@@ -1,0 +1,307 @@
+"""Writes the names that upstream gives to unnamed indexes and foreign keys into a statement. Pure.
+
+Each server names what a statement leaves unnamed by rules of its own. An index of an expression is ``expression_index`` for TiDB and
+``functional_index`` for MySQL; a foreign key is ``fk_1`` or ``t_ibfk_1``. A later statement names it as upstream does, so it must have
+upstream's name in the sink. The rules of TiDB (``pkg/ddl``: checkConstraintNames, GetName4AnonymousIndex, BuildTableInfo, AlterTable):
+
+- CREATE TABLE: named indexes first, then the unnamed ones of the list, then those inside of columns. The name is that of the first column,
+  or ``expression_index`` if a part is an expression; where it is taken, ``_2``, ``_3``, … follows. An unnamed primary key takes a name too.
+- ALTER TABLE: the first part alone decides, and only the indexes before the statement count, those that it drops among them.
+- A foreign key: ``fk_`` and its number among all that the table has ever had. The name after CONSTRAINT goes before the index's own.
+- A foreign key has an index of its own name, unless an index or the primary key begins with its columns.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Final, NamedTuple
+
+from applier.ddl.cursor import Cursor
+from applier.ddl.edit import Edit, edited
+from applier.ddl.parser import parse
+from applier.ddl.table import PRIMARY
+from applier.ddl.tokens import DdlSyntaxError
+from applier.ddl.tree import AlterTableStatement, ClauseKind, CreateTableStatement, Element, ElementKind, Span, Tree
+
+_VECTOR_INDEX: Final = "vector_index"
+_SERIAL: Final = "BIGINT UNSIGNED NOT NULL AUTO_INCREMENT"
+
+Columns = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableNames:
+    """What a table has upstream before a statement.
+
+    ``indexes``: the whole columns of each index, up to the first part that is none, all casefolded. ``foreign_keys``: how many it has ever
+    had.
+    """
+
+    indexes: Mapping[str, Columns] = field(default_factory=dict)
+    foreign_keys: int = 0
+
+
+class Naming(NamedTuple):
+    """The rules of a server: TiDB's, or those of MySQL, of which MariaDB's are a part."""
+
+    expression: str
+    is_tidb: bool
+
+
+TIDB: Final = Naming("expression_index", is_tidb=True)
+MYSQL: Final = Naming("functional_index", is_tidb=False)
+
+
+def with_generated_names(query: str, before: TableNames, naming: Naming = TIDB) -> str:
+    """Return the statement with a name for each index and foreign key; one that cannot be read stays as it is.
+
+    Foreign keys, and indexes inside of columns, are named by TiDB's rules only: MySQL and MariaDB have the same ones for them.
+    """
+    try:
+        tree = parse(query)
+        match tree.node:
+            case CreateTableStatement() as node:
+                return edited(query, _CreateTable(tree, naming).edits(node))
+            case AlterTableStatement() as node:
+                return edited(query, _AlterTable(tree, naming, before).edits(node))
+            case _:
+                return query
+    except DdlSyntaxError:
+        return query
+
+
+class _Part(NamedTuple):
+    """A part of an index; ``column`` is '' for an expression."""
+
+    column: str
+    is_prefix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """An index of a statement. ``inline``: the words in the column ``element`` that make it."""
+
+    element: Element
+    name: str
+    parts: tuple["_Part", ...]
+    is_primary: bool = False
+    inline: Span | None = None
+
+    @property
+    def columns(self) -> Columns:
+        """The whole columns from the first on."""
+        whole = takewhile(lambda part: part.column and not part.is_prefix, self.parts)
+        return tuple(part.column.casefold() for part in whole)
+
+
+class _Statement:
+    """What both statements share: reading keys, and the edits that write names."""
+
+    def __init__(self, tree: Tree, naming: Naming) -> None:
+        self._tree, self._naming = tree, naming
+
+    def _key(self, element: Element) -> _Key:
+        # The name after CONSTRAINT: TiDB puts it before the index's own, MySQL behind.
+        names = (element.constraint, element.name) if self._naming.is_tidb else (element.name, element.constraint)
+        token = names[0] or names[1]
+        cursor = self._tree.part(element.body, element.span[1])
+        if cursor.accept_any("USING", "TYPE"):
+            cursor.next()
+        parts = tuple(map(_part, cursor.parenthesis().split()))
+        if not parts:
+            raise cursor.unexpected("the columns of an index")
+        return _Key(element, "" if token is None else token.text, parts, is_primary=element.index_kind == "PRIMARY")
+
+    def _inline(self, element: Element) -> Iterator[_Key]:
+        """Yield the keys inside of a column's definition."""
+        tokens, depth, at, last = self._tree.tokens, 0, element.body, element.span[1]
+        parts = (_Part("" if element.name is None else element.name.text),)
+        while at <= last:
+            word, begin = tokens[at].keyword, at
+            depth += (word == "(") - (word == ")")
+            if depth == 0 and (word in {"UNIQUE", "PRIMARY", "KEY"} or (word == "SERIAL" and at == element.body)):
+                at += word in {"UNIQUE", "PRIMARY"} and self._tree.part(at + 1, last).sees("KEY")
+                yield _Key(element, "", parts, is_primary=word in {"PRIMARY", "KEY"}, inline=(begin, at))
+            at += 1
+
+    def _prefix(self, key: _Key, parts: Sequence[_Part]) -> str:
+        """Return what the name of an unnamed key begins with."""
+        if all(part.column for part in parts):
+            return parts[0].column
+        return _VECTOR_INDEX if key.element.index_kind == "VECTOR" else self._naming.expression
+
+    def _write_key(self, key: _Key, name: str) -> Iterator[Edit]:
+        """Write the name of an index that stands in a list."""
+        element, tokens = key.element, self._tree.tokens
+        if element.name is not None and element.name.text != name:
+            yield Edit(element.name.start, element.name.end, quoted_name(name))
+        elif element.name is None and element.constraint is None:
+            start = tokens[element.body].start
+            yield Edit(start, start, quoted_name(name) + " ")
+
+    def _write_foreign_key(self, element: Element, name: str, index: str) -> Iterator[Edit]:
+        """Write the name of a foreign key. ``index``: what stands before it in the list, '' or the definition of its index."""
+        first = self._tree.tokens[element.span[0]]
+        if element.constraint is None and first.keyword != "CONSTRAINT":
+            index += f"CONSTRAINT {quoted_name(name)} "
+        elif element.constraint is None:
+            yield Edit(first.end, first.end, f" {quoted_name(name)}")
+        yield Edit(first.start, first.start, index)
+        # MySQL takes it for the name of the index only.
+        if element.name is not None:
+            yield Edit(element.name.start, element.name.end, "")
+
+    def _columns_of(self, element: Element) -> Columns:
+        return tuple(_part(part).column for part in self._tree.part(element.body, element.span[1]).parenthesis().split())
+
+
+class _CreateTable(_Statement):
+    """Names what a CREATE TABLE makes."""
+
+    def edits(self, node: CreateTableStatement) -> Iterator[Edit]:
+        """Yield the edits that write the names."""
+        if not node.elements or node.like is not None:
+            return
+        listed = [self._key(element) for element in node.elements if element.kind is ElementKind.INDEX]
+        inline = [key for element in node.elements if element.kind is ElementKind.COLUMN for key in self._inline(element)]
+        names = self._names(node, self._in_order(listed, inline))
+        added = list[str]()
+        for key in listed:
+            if not key.is_primary:
+                yield from self._write_key(key, names[id(key)])
+        if self._naming.is_tidb:
+            for key in inline:
+                if not key.is_primary and names[id(key)].casefold() != key.parts[0].column.casefold():
+                    yield from self._take_out(key)
+                    added.append(_unique(names[id(key)], key.parts[0].column))
+            covered = {PRIMARY if key.is_primary else names[id(key)]: key.columns for key in [*listed, *inline]}
+            yield from self._foreign_keys(node, covered)
+        if added:
+            end = self._tree.tokens[node.elements[-1].span[1]].end
+            yield Edit(end, end, "".join(f", {one}" for one in added))
+
+    def _in_order(self, listed: Sequence[_Key], inline: Sequence[_Key]) -> list[_Key]:
+        """Return the keys in the order in which the server names them."""
+        if self._naming.is_tidb:
+            return [*listed, *inline]
+        return sorted([*listed, *inline], key=lambda key: key.element.span)
+
+    def _names(self, node: CreateTableStatement, keys: Sequence[_Key]) -> dict[int, str]:
+        taken = {key.name.casefold() for key in keys if key.name and (self._naming.is_tidb or not key.is_primary)}
+        if self._naming.is_tidb:
+            taken |= {e.constraint.text.casefold() for e in node.elements if e.kind is ElementKind.CHECK and e.constraint is not None}
+        names = dict[int, str]()
+        for key in keys:
+            if key.is_primary and not self._naming.is_tidb:
+                continue
+            name = key.name or _free(self._prefix(key, key.parts), taken)
+            taken.add(name.casefold())
+            names[id(key)] = name
+        return names
+
+    def _take_out(self, key: _Key) -> Iterator[Edit]:
+        """Take a key out of its column: there it cannot have a name."""
+        first, last = key.inline or (0, -1)
+        tokens = self._tree.tokens
+        text = _SERIAL if tokens[first].keyword == "SERIAL" else ""
+        yield Edit(tokens[first].start, tokens[last].end, text)
+
+    def _foreign_keys(self, node: CreateTableStatement, covered: dict[str, Columns]) -> Iterator[Edit]:
+        keys = [element for element in node.elements if element.kind is ElementKind.FOREIGN_KEY]
+        for number, element in enumerate(keys, start=1):
+            token = element.constraint or element.name
+            name = f"fk_{number}" if token is None else token.text
+            columns, index = self._columns_of(element), ""
+            if not _covers(covered, columns):
+                covered[name] = tuple(column.casefold() for column in columns)
+                index = f"{_plain(name, columns)}, "
+            yield from self._write_foreign_key(element, name, index)
+
+
+class _AlterTable(_Statement):
+    """Names what an ALTER TABLE adds."""
+
+    def __init__(self, tree: Tree, naming: Naming, before: TableNames) -> None:
+        super().__init__(tree, naming)
+        self._before = before
+        self._numbered = before.foreign_keys
+
+    def edits(self, node: AlterTableStatement) -> Iterator[Edit]:
+        """Yield the edits that write the names."""
+        taken = self._taken(node)
+        for element, separator in _columns_and_added(node):
+            if element.kind is ElementKind.INDEX and element.index_kind != "PRIMARY":
+                yield from self._index(element, taken)
+            elif element.kind is ElementKind.FOREIGN_KEY and self._naming.is_tidb:
+                yield from self._foreign_key(element, separator)
+            elif element.kind is ElementKind.COLUMN:
+                for key in (key for key in self._inline(element) if not key.is_primary):
+                    self._take(_free(key.parts[0].column, taken), taken)
+
+    def _taken(self, node: AlterTableStatement) -> set[str]:
+        taken = set(self._before.indexes)
+        if not self._naming.is_tidb:
+            # MySQL names the new indexes of the table as it will be.
+            gone = {ClauseKind.DROP_INDEX, ClauseKind.RENAME_INDEX}
+            taken -= {clause.name.text.casefold() for clause in node.clauses if clause.kind in gone and clause.name is not None}
+            taken |= {clause.new_name.text.casefold() for clause in node.clauses if clause.kind in gone and clause.new_name is not None}
+        return taken
+
+    def _take(self, name: str, taken: set[str]) -> None:
+        if not self._naming.is_tidb:
+            taken.add(name.casefold())
+
+    def _index(self, element: Element, taken: set[str]) -> Iterator[Edit]:
+        key = self._key(element)
+        name = key.name or _free(self._prefix(key, key.parts[:1] if self._naming.is_tidb else key.parts), taken)
+        self._take(name, taken)
+        yield from self._write_key(key, name)
+
+    def _foreign_key(self, element: Element, separator: str) -> Iterator[Edit]:
+        token = element.constraint or element.name
+        if token is None:
+            self._numbered += 1
+        name = f"fk_{self._numbered}" if token is None else token.text
+        columns, present = self._columns_of(element), self._before.indexes
+        has_index = _covers(present, columns) or name.casefold() in present
+        yield from self._write_foreign_key(element, name, "" if has_index else _plain(name, columns) + separator)
+
+
+def _columns_and_added(node: AlterTableStatement) -> Iterator[tuple[Element, str]]:
+    """Yield what an ALTER TABLE adds, and the columns that it defines again; with what stands between two things that are added."""
+    for clause in node.clauses:
+        if clause.kind in {ClauseKind.MODIFY, ClauseKind.CHANGE}:
+            name = clause.new_name or clause.name
+            yield Element(span=clause.span, kind=ElementKind.COLUMN, body=clause.body, name=name), ""
+        for element in clause.elements:
+            yield element, ", " if clause.is_list else ", ADD "
+
+
+def _part(part: Cursor) -> _Part:
+    return _Part(part.name(), part.sees("(")) if part.is_at_name() else _Part("")
+
+
+def _free(base: str, taken: Collection[str]) -> str:
+    name, number = base, 2
+    # No other index is called like the primary key.
+    while name.casefold() in taken or name.casefold() == PRIMARY.casefold():
+        name, number = f"{base}_{number}", number + 1
+    return name
+
+
+def _covers(indexes: Mapping[str, Columns], columns: Sequence[str]) -> bool:
+    wanted = tuple(column.casefold() for column in columns)
+    return any(found[: len(wanted)] == wanted for found in indexes.values())
+
+
+def _unique(name: str, column: str) -> str:
+    return f"UNIQUE KEY {quoted_name(name)} ({quoted_name(column)})"
+
+
+def _plain(name: str, columns: Sequence[str]) -> str:
+    return f"KEY {quoted_name(name)} ({', '.join(map(quoted_name, columns))})"
+
+
+def quoted_name(name: str) -> str:
+    """Write a name as MySQL quotes it."""
+    return "`" + name.replace("`", "``") + "`"

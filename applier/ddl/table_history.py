@@ -1,0 +1,138 @@
+"""What a table has upstream that its sink does not show: from the statements that made it. Pure.
+
+The sink does without some indexes (``adaptation.py``), and forgets the numbers of foreign keys that were dropped. The ledger holds every
+statement, so it knows both. A table that came with a dump has a history without its beginning.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from applier.ddl.adaptation import is_impossible, is_left_out
+from applier.ddl.clause_rewriting import ADD_FULLTEXT_INDEX
+from applier.ddl.generated_name import TIDB, Naming, TableNames, with_generated_names
+from applier.ddl.names import parse_ddl
+from applier.ddl.parser import parse
+from applier.ddl.statement import DdlKind, DdlStatement
+from applier.ddl.target import Target
+from applier.ddl.tokens import DdlSyntaxError
+from applier.ddl.tree import AlterTableStatement, ClauseKind, CreateTableStatement, Element, ElementKind, IndexStatement, Tree
+from applier.model.events import DdlEvent, FoldedName
+
+
+class PastDdl(NamedTuple):
+    """A statement that upstream has run; ``is_skipped``: the sink has not."""
+
+    ddl: DdlEvent
+    touches: frozenset[FoldedName] | None
+    is_skipped: bool = False
+
+
+@dataclass(slots=True)
+class TableHistory:
+    """``left_out``: the indexes that upstream has and the sink does without; ``indexes``: all that are known; names casefolded."""
+
+    indexes: set[str] = field(default_factory=set)
+    left_out: set[str] = field(default_factory=set)
+    foreign_keys: int = 0
+
+
+def history_of(past: Sequence[PastDdl], name: FoldedName, target: Target, naming: Naming = TIDB) -> TableHistory:
+    """Return what ``past``, in the order in which it ran, has made of the table that is now called ``name``."""
+    history = TableHistory()
+    for one in _of_table(past, name):
+        _apply(history, one, target, naming)
+    return history
+
+
+def _of_table(past: Sequence[PastDdl], name: FoldedName) -> list[PastDdl]:
+    """Return the statements that have changed the table, from its creation on; those of the table that it was made LIKE come first."""
+    found = list[PastDdl]()
+    for one in reversed(past):
+        if one.touches is not None and not {name, FoldedName(name.schema, "")} & one.touches:
+            continue
+        statement = parse_ddl(one.ddl)
+        if statement is None:
+            continue
+        found.append(one)
+        for old, new in reversed(statement.renames):
+            name = old.fold() if new.fold() == name else name
+        if name in {created.fold() for created in statement.creates}:
+            if statement.kind is not DdlKind.CREATE_TABLE_LIKE:
+                break
+            name = statement.needs[0].fold()
+        elif _ends(statement, name):
+            found.pop()
+            break
+    return found[::-1]
+
+
+def _ends(statement: DdlStatement, name: FoldedName) -> bool:
+    is_schemas = statement.kind is DdlKind.DROP_SCHEMA and statement.schema.casefold() == name.schema
+    return is_schemas or name in {dropped.fold() for dropped in statement.drops}
+
+
+def _apply(history: TableHistory, past: PastDdl, target: Target, naming: Naming) -> None:
+    names = TableNames(dict.fromkeys(history.indexes, ()), history.foreign_keys)
+    try:
+        tree = parse(with_generated_names(past.ddl.query, names, naming))
+    except DdlSyntaxError:
+        return
+    for name, is_out in _added(tree, past, target):
+        history.indexes.add(name)
+        (history.left_out.add if is_out or past.is_skipped else history.left_out.discard)(name)
+    match tree.node:
+        case CreateTableStatement(elements=elements):
+            history.foreign_keys += _foreign_keys(elements)
+        case IndexStatement(is_create=False, name=token):
+            _drop(history, token.text.casefold())
+        case AlterTableStatement() as node:
+            _alter(history, node)
+
+
+def _alter(history: TableHistory, node: AlterTableStatement) -> None:
+    for clause in node.clauses:
+        history.foreign_keys += _foreign_keys(clause.elements)
+        if clause.name is None:
+            continue
+        name = clause.name.text.casefold()
+        if clause.kind is ClauseKind.DROP_INDEX:
+            _drop(history, name)
+        elif clause.kind is ClauseKind.RENAME_INDEX and clause.new_name is not None:
+            new = clause.new_name.text.casefold()
+            history.indexes.add(new)
+            if name in history.left_out:
+                history.left_out.add(new)
+            _drop(history, name)
+
+
+def _drop(history: TableHistory, name: str) -> None:
+    history.indexes.discard(name)
+    history.left_out.discard(name)
+
+
+def _added(tree: Tree, past: PastDdl, target: Target) -> Iterator[tuple[str, bool]]:
+    """Yield the name of each index that the statement makes, and whether the sink does without it."""
+    # TiDB reads FULLTEXT and makes such an index where it can, and the sink gets it by a statement of its own type only.
+    has_fulltext = past.ddl.is_of_log or past.ddl.ddl_type == ADD_FULLTEXT_INDEX
+    match tree.node:
+        case IndexStatement(is_create=True) as node:
+            is_out = is_left_out(tree, node, target) or (node.index_kind == "FULLTEXT" and not has_fulltext)
+            yield node.name.text.casefold(), is_out
+        case CreateTableStatement(elements=elements):
+            yield from _of_elements(tree, elements, target, has_fulltext=has_fulltext)
+        case AlterTableStatement(clauses=clauses):
+            for clause in clauses:
+                yield from _of_elements(tree, clause.elements, target, has_fulltext=has_fulltext)
+
+
+def _of_elements(tree: Tree, elements: Sequence[Element], target: Target, *, has_fulltext: bool) -> Iterator[tuple[str, bool]]:
+    for element in elements:
+        token = element.name or element.constraint
+        if element.kind is ElementKind.INDEX and token is not None:
+            is_out = is_impossible(tree, element, target) or (element.index_kind == "FULLTEXT" and not has_fulltext)
+            yield token.text.casefold(), is_out
+
+
+def _foreign_keys(elements: Sequence[Element]) -> int:
+    return sum(element.kind is ElementKind.FOREIGN_KEY for element in elements)

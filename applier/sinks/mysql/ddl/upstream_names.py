@@ -1,0 +1,93 @@
+"""Writes upstream's names into a DDL before it begins: what is unnamed gets the name that upstream gave it, foreign keys one that is free.
+
+The statement with the names is the intent's, and the ledger's. So a run that takes it up has the same names, whatever has become of the
+tables meanwhile. Here is also decided whether an index that the statement drops, renames or hides may be missing: only if the sink does
+without it, as the ledger's statements say. An index that is missing otherwise has another name in the sink, and would stay.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Final
+
+from sqlalchemy import Connection, text
+
+from applier.ddl import parse_ddl
+from applier.ddl.foreign_key_name import has_foreign_keys, with_free_names
+from applier.ddl.generated_name import MYSQL, TIDB, Columns, TableNames, with_generated_names
+from applier.ddl.index_names import depends_on_names, found_by_name
+from applier.ddl.table_history import TableHistory, history_of
+from applier.ddl.target import Target
+from applier.model.errors import NeedsOperator
+from applier.model.events import DdlEvent, TableName
+from applier.sinks.bookkeeping.ledger import Ledger
+from applier.sinks.mysql.names import spellings
+
+MISSING_INDEX: Final = (
+    "If the sink's table has this index under another name: ALTER TABLE … RENAME INDEX … TO …, and start the applier again. Otherwise make "
+    "the rest of the change in the sink by hand, then `applier ddl skip --ts … --table …`"
+)
+_INDEXES: Final = text(
+    "SELECT INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS"
+    " WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :table ORDER BY INDEX_NAME, SEQ_IN_INDEX"
+)
+_FOREIGN_KEYS: Final = text(
+    "SELECT TABLE_NAME, CONSTRAINT_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = :schema"
+)
+
+
+def with_upstream_names(connection: Connection, ledger: Ledger, ddl: DdlEvent, target: Target) -> DdlEvent:
+    """Return the DDL with upstream's names in its text; NeedsOperator if it is about an index that the sink should have and has not."""
+    named = _with_index_names(connection, ledger, ddl, target)
+    # TiDB has a set of names for each table; a MySQL upstream's are free in their schema already.
+    if ddl.is_of_log or target.keeps_foreign_keys_apart or not has_foreign_keys(named.query):
+        return named
+    return replace(named, query=_with_foreign_keys(connection, named))
+
+
+def _with_index_names(connection: Connection, ledger: Ledger, ddl: DdlEvent, target: Target) -> DdlEvent:
+    naming, before = MYSQL if ddl.is_of_log else TIDB, TableNames()
+    statement = parse_ddl(ddl)
+    if statement is not None and statement.needs and depends_on_names(ddl.query):
+        name = spellings(connection, statement.needs[:1]).get(statement.needs[0].fold())
+        # Without its table the statement fails by itself.
+        if name is None:
+            return ddl
+        history = history_of(ledger.history(connection), name.fold(), target, naming)
+        present = _indexes(connection, name)
+        _refuse_missing(ddl, present, history)
+        known = max(history.foreign_keys, sum(table == name.table for table, _ in _keys(connection, name.schema)))
+        before = TableNames({**dict.fromkeys(history.left_out, ()), **present}, known)
+    return replace(ddl, query=with_generated_names(ddl.query, before, naming))
+
+
+def _indexes(connection: Connection, table: TableName) -> Mapping[str, Columns]:
+    """Return the whole columns of each index, up to the first part that is none."""
+    found: dict[str, list[str | None]] = {}
+    for name, column, prefix in connection.execute(_INDEXES, {"schema": table.schema, "table": table.table}):
+        found.setdefault(str(name).casefold(), []).append(None if column is None or prefix is not None else str(column).casefold())
+    ends = {name: parts.index(None) if None in parts else len(parts) for name, parts in found.items()}
+    return {name: tuple(str(part) for part in parts[: ends[name]]) for name, parts in found.items()}
+
+
+def _keys(connection: Connection, schema: str) -> list[tuple[str, str]]:
+    return [(str(table), str(name)) for table, name in connection.execute(_FOREIGN_KEYS, {"schema": schema})]
+
+
+def _refuse_missing(ddl: DdlEvent, present: Collection[str], history: TableHistory) -> None:
+    for name in found_by_name(ddl.query, is_of_log=ddl.is_of_log):
+        if name.casefold() not in present and name.casefold() not in history.left_out:
+            message = "the sink's table has no index of the name that the DDL drops, renames or hides"
+            facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query, "index": name}
+            raise NeedsOperator(message, remedy=MISSING_INDEX, **facts)
+
+
+def _with_foreign_keys(connection: Connection, ddl: DdlEvent) -> str:
+    statement = parse_ddl(ddl)
+    if statement is None:
+        return ddl.query
+    (table,) = (*statement.needs, *statement.creates, *(old for old, _ in statement.renames))[:1]
+    actual = spellings(connection, [table]).get(table.fold(), table)
+    keys = _keys(connection, actual.schema)
+    own = [name for of_table, name in keys if of_table == actual.table]
+    others = [name for of_table, name in keys if of_table != actual.table]
+    return with_free_names(ddl.query, actual.table, own, others)
