@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 from applier.ddl.alter_parser import read_table_name
 from applier.ddl.cursor import Cursor
 from applier.ddl.parser import parse
+from applier.ddl.query_tables import QueryTables, query_of_view
 from applier.ddl.statement import DdlKind, DdlStatement, Site
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import (
@@ -105,8 +107,9 @@ class _Names:
             return replace(made, kind=DdlKind.CREATE_TABLE_LIKE, needs=(self._table(node.like),))
         body = self._tree.part(node.body)
         # CREATE TABLE … AS SELECT reads other tables. TiDB has none, so its names are not worth a grammar.
-        if any(token.keyword == "SELECT" for token in body.rest):
-            raise DdlSyntaxError("no query", "SELECT")
+        words = [token.keyword for token in body.rest]
+        if {"SELECT", "TABLE"} & set(words) or ("VALUES", "ROW") in pairwise(words):
+            raise DdlSyntaxError("no query")
         return replace(made, mentions=tuple(self._references(body)))
 
     def _references(self, part: Cursor) -> Iterator[TableName]:
@@ -143,28 +146,17 @@ class _Names:
         return DdlStatement(kind=DdlKind.ALTER_TABLE, needs=(table,), renames=renames, mentions=tuple(mentions))
 
     def _create_view(self, node: CreateViewStatement) -> DdlStatement:
-        name, body = self._table(node.view), self._tree.part(node.body)
-        found = list[TableName]()
-        while not body.is_done:
-            if body.accept_any("FROM", "JOIN", "STRAIGHT_JOIN"):
-                found += self._view_sources(body)
-            else:
-                body.next()
-        return DdlStatement(kind=DdlKind.CREATE_VIEW, creates=(name,), mentions=tuple(dict.fromkeys(found)), or_replace=node.or_replace)
-
-    def _view_sources(self, query: Cursor) -> Iterator[TableName]:
-        """Read the tables after FROM or JOIN. Functions with a FROM inside (TRIM, EXTRACT) add names too many: harmless."""
-        while True:
-            while query.accept("("):
-                pass
-            if not query.is_at_name() or query.sees("SELECT"):
-                return
-            yield self._table(read_table_name(query))
-            # An alias without AS is quoted in what TiDB prints; an unquoted word there may be JOIN, WHERE or ON.
-            if query.accept("AS") or query.sees("quoted"):
-                self.sites[-1] = self.sites[-1]._replace(alias=query.name_token())
-            if not query.accept(","):
-                return
+        name, found = self._table(node.view), QueryTables(query_of_view(self._tree.part(node.body)), self._ddl.schema)
+        self.sites += found.sites
+        mentions = tuple(dict.fromkeys(site.name for site in found.sites))
+        return DdlStatement(
+            kind=DdlKind.CREATE_VIEW,
+            creates=(name,),
+            mentions=mentions,
+            parts=tuple(found.parts),
+            words=tuple(found.words),
+            or_replace=node.or_replace,
+        )
 
     def _recover_table(self, node: RecoverTableStatement) -> DdlStatement:
         # BY JOB 53: only the event says which table that was.

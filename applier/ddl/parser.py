@@ -41,7 +41,7 @@ from applier.ddl.tree import (
 # The last two are TiDB's; they say how a primary key lies in its storage.
 _INDEX_KINDS: Final = ("UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "COLUMNAR", "HYBRID", "CLUSTERED", "NONCLUSTERED")
 # After ALTER DATABASE the name may be missing: then one of these follows.
-_SCHEMA_OPTIONS: Final = frozenset({"DEFAULT", "CHARACTER", "CHARSET", "COLLATE", "ENCRYPTION", "PLACEMENT", "SET", "READ"})
+_SCHEMA_OPTIONS: Final = frozenset({"DEFAULT", "CHARACTER", "CHAR", "CHARSET", "COLLATE", "ENCRYPTION", "PLACEMENT", "SET", "READ"})
 
 _CONDITIONS: Final = {"CREATE": ("IF", "NOT", "EXISTS"), "DROP": ("IF", "EXISTS"), "ALTER": ()}
 
@@ -169,6 +169,7 @@ def _create_index(cursor: Cursor, index_kind: str) -> IndexStatement:
 
 
 def _drop(cursor: Cursor) -> Node:
+    cursor.accept("GLOBAL")
     cursor.accept("TEMPORARY")
     match cursor.word():
         case "DATABASE" | "SCHEMA":
@@ -240,7 +241,13 @@ def _truncate(cursor: Cursor) -> TruncateTableStatement:
 def _recover(cursor: Cursor) -> RecoverTableStatement:
     cursor.expect("TABLE")
     table = None if cursor.accept("BY", "JOB") else read_table_name(cursor)
-    return RecoverTableStatement(table=table, new=read_table_name(cursor) if cursor.accept("TO") else None)
+    # The number of a job, or of one that dropped a table of this name.
+    if cursor.keyword().isdecimal():
+        cursor.next()
+    new = read_table_name(cursor) if cursor.accept("TO") else None
+    # TO TIMESTAMP '…' is another statement, of several tables.
+    cursor.finish()
+    return RecoverTableStatement(table=table, new=new)
 
 
 _STATEMENTS: Final[Mapping[str, Callable[[Cursor], Node]]] = {

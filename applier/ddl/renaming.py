@@ -21,20 +21,23 @@ def renamed(ddl: DdlEvent, name_of: NameOf) -> DdlEvent | None:
     found = read_ddl(ddl)
     if found is None:
         return None
-    statement, sites = found[0], real_sites(found[0], ddl.query, found[1])
+    statement, sites = found
     own = name_of(ddl.name)
     names = [name_of(site.name) for site in sites]
+    if _is_ambiguous(statement, sites, names):
+        return None
     edits = list(name_edits(ddl.query, statement, sites, names, own.schema))
     there = replace(ddl, schema=own.schema, table=own.table, query=edited(ddl.query, edits))
-    parts = names_of_query(ddl.query) if statement.kind is DdlKind.CREATE_VIEW else set()
-
-    def expected(name: TableName) -> TableName:
-        # Parts of a view's query have no schema, and are read as tables of the event's.
-        return TableName(own.schema, name.table) if name.schema == ddl.schema and name.table.casefold() in parts else name_of(name)
-
     again = read_ddl(there)
-    is_same = again is not None and again[0] == _mapped(statement, expected) and _is_text_of(there.query, ddl.query, edits)
+    is_same = again is not None and again[0] == _mapped(statement, name_of) and _is_text_of(there.query, ddl.query, edits)
     return there if is_same else None
+
+
+def _is_ambiguous(statement: DdlStatement, sites: Sequence[Site], names: Sequence[TableName]) -> bool:
+    """Return whether a column may be of a table or of a part: WITH a AS (SELECT a.id FROM a) SELECT a.id FROM a."""
+    parts = {part.casefold() for part in statement.parts}
+    pairs = list(zip(sites, names, strict=True))[1:]
+    return any(site.alias is None and site.name.table.casefold() in parts and site.name != name for site, name in pairs)
 
 
 def _mapped(statement: DdlStatement, name_of: NameOf) -> DdlStatement:
@@ -72,21 +75,6 @@ def name_edits(
         yield from _site_edits(site, name, default_schema)
     if statement.kind is DdlKind.CREATE_VIEW:
         yield from _qualifier_edits(query, sites, names)
-
-
-def real_sites(statement: DdlStatement, query: str, sites: Sequence[Site]) -> tuple[Site, ...]:
-    """Return the sites that are tables. WITH orders AS (…) SELECT … FROM orders: the second orders is none."""
-    if statement.kind is not DdlKind.CREATE_VIEW:
-        return tuple(sites)
-    own = names_of_query(query)
-    return tuple(site for site in sites if site.schema is not None or site.name.table.casefold() not in own)
-
-
-def names_of_query(query: str) -> set[str]:
-    """Return the names that a query gives to its own parts: WITH name AS (…)."""
-    tokens = scan(query)
-    three = zip(tokens, tokens[1:], tokens[2:], strict=False)
-    return {one.text.casefold() for one, two, last in three if (two.keyword, last.kind) == ("AS", "(")}
 
 
 def _site_edits(site: Site, name: TableName, default_schema: str | None) -> Iterator[Edit]:

@@ -1,6 +1,6 @@
 """What is known of a DDL's statement: its kind, and the names in it by role."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -33,7 +33,9 @@ class DdlStatement:
     """The names of one statement by role, as they are spelled, qualified.
 
     ``needs`` must exist and stay (the table of an ALTER, both of an EXCHANGE, the source of a LIKE); ``renames`` happen in order;
-    ``mentions`` are named but not required (a view's tables, the target of a foreign key). ``schema`` is that of a schema DDL.
+    ``mentions`` are named but not required (a view's tables, the target of a foreign key). ``parts`` are the names that a view's query
+    gives to queries of its own (WITH): no tables. ``words`` are no tables either, and part of its identity. ``schema`` is that of a schema
+    DDL.
     ``if_exists`` and ``if_not_exists`` speak of the tables or the schema, not of indexes or columns.
     """
 
@@ -44,6 +46,8 @@ class DdlStatement:
     drops: tuple[TableName, ...] = ()
     renames: tuple[tuple[TableName, TableName], ...] = ()
     mentions: tuple[TableName, ...] = ()
+    parts: tuple[str, ...] = ()
+    words: tuple[TableName, ...] = field(default=(), compare=False)
     if_exists: bool = False
     if_not_exists: bool = False
     or_replace: bool = False

@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Final
 
 from applier.ddl import DdlKind, DdlStatement, ddl_type_name, parse_ddl
-from applier.ddl.renaming import names_of_query, renamed
+from applier.ddl.renaming import renamed
 from applier.model.events import DdlEvent, DdlRefusal, TableName
 from applier.selection.locations import moves_of
 from applier.selection.selection import TableSelection
@@ -89,7 +89,7 @@ def _of_tables(ddl: DdlEvent, statement: DdlStatement, selection: TableSelection
         return _refused(ddl, "a table that source.tables leaves out gets a name that it takes in: its rows were never read", _NEW_TABLE)
     if not all(is_in):
         return _refused(ddl, f"source.tables leaves out some of its tables: {_listed(changed, selection)}", _BY_HAND)
-    if read := [table for table in read_tables(ddl, statement) if not selection.has(table)]:
+    if read := [table for table in read_tables(statement) if not selection.has(table)]:
         return _refused(ddl, f"it reads a table that source.tables leaves out: {read[0]}", _OUT_TOO)
     return _with_sink_names(ddl, selection, [*changed, *taken])
 
@@ -100,14 +100,11 @@ def changed_tables(statement: DdlStatement) -> list[TableName]:
     return [*needs, *statement.creates, *statement.drops, *(old for old, _ in statement.renames)]
 
 
-def read_tables(ddl: DdlEvent, statement: DdlStatement) -> Iterable[TableName]:
+def read_tables(statement: DdlStatement) -> Iterable[TableName]:
     """Return the tables without which a statement cannot run: the source of LIKE, those of a view's query. Foreign keys need none."""
     if statement.kind is DdlKind.CREATE_TABLE_LIKE:
         return statement.needs
-    if statement.kind is not DdlKind.CREATE_VIEW:
-        return ()
-    parts = names_of_query(ddl.query)
-    return [name for name in statement.mentions if name.schema != ddl.schema or name.table.casefold() not in parts]
+    return statement.mentions if statement.kind is DdlKind.CREATE_VIEW else ()
 
 
 def _listed(tables: Iterable[TableName], selection: TableSelection) -> str:

@@ -157,7 +157,6 @@ def test_keys_that_differ_in_case_stay_two_keys_where_the_ddl_names_only_a_chars
         ("CREATE TABLE {s}.t (id INT, v INT)", "t", "ALTER TABLE t ADD COLUMN v INT"),
         ("CREATE TABLE {s}.t (id INT)", "t", "ALTER TABLE t DROP COLUMN v"),
         ("CREATE TABLE {s}.t (id INT, KEY k (id))", "t", "CREATE INDEX k ON t (id)"),
-        ("CREATE TABLE {s}.t (id INT)", "t", "DROP INDEX k ON t"),
         ("CREATE TABLE {s}.other (id INT)", "t", "DROP TABLE t"),
         ("CREATE TABLE {s}.other (id INT)", "t", "DROP VIEW t"),
     ],

@@ -127,14 +127,16 @@ def test_a_route_changes_every_name_of_a_table_and_nothing_else(form: str, one: 
     ddl = DdlEvent(commit_ts=Ts(1), schema="s", table="t", query=form.format(one, other, string(text), comment(text)), ddl_type=0)
     there = renamed(ddl, archived)
     before = parse_ddl(ddl)
-    assert there is not None
     assert before is not None
+    if there is None:
+        # Beside a part a, a column a.x may be of a table a.
+        assert "a" in before.parts
+        assert any(name.table.casefold() == "a" for name in before.mentions)
+        return
     after = parse_ddl(there)
     assert after is not None
     assert (there.schema, there.table) == archived(ddl.name)
-    parts = {"a"} if "WITH a" in ddl.query else set()
-    kept = [TableName(there.schema, n.table) if n.schema == "s" and n.table.lower() in parts else archived(n) for n in before.names]
-    assert list(after.names) == list(dict.fromkeys(kept))
+    assert list(after.names) == list(dict.fromkeys(map(archived, before.names)))
     for piece in (string(text), comment(text)):
         assert there.query.count(piece) >= (piece in ddl.query)
 

@@ -7,7 +7,6 @@ from typing import Final
 from applier.ddl import DdlKind, DdlStatement, read_ddl
 from applier.ddl.own_values import OLD_TIMESTAMPS
 from applier.ddl.remedy import BY_HAND
-from applier.ddl.renaming import real_sites
 from applier.ddl.tokens import TOKEN, DdlSyntaxError
 from applier.model.errors import ProtocolError
 from applier.model.events import DdlEvent, DdlRefusal, SkippedStatement, TableName
@@ -133,7 +132,7 @@ def _with_own_name(ddl: DdlEvent) -> DdlEvent:
     if statement.kind is DdlKind.CREATE_VIEW:
         # The columns of its query may look like tables: the session's schema stays, and the text.
         return ddl
-    named = [site for site in real_sites(statement, ddl.query, sites) if not _is_parent(ddl.query, site.table.start if site.table else 0)]
+    named = [site for site in sites if not _is_parent(ddl.query, site.table.start if site.table else 0)]
     return replace(ddl, schema=own.schema, table=own.table, query=qualified(ddl.query, named, ddl.schema))
 
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from sqlalchemy import Connection
 
 from applier.ddl import Site, read_ddl
-from applier.ddl.renaming import real_sites, with_names
+from applier.ddl.renaming import with_names
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.sinks.mysql.names import namesakes
@@ -45,8 +45,7 @@ def respelled(query: str, ddl: DdlEvent, spelled: Spellings) -> str:
     found = read_ddl(_with_text(ddl, query)) if spelled else None
     if found is None:
         return query
-    statement, all_sites = found
-    sites = real_sites(statement, query, all_sites)
+    statement, sites = found
     return with_names(query, statement, sites, list(_names(sites, spelled)))
 
 

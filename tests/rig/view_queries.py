@@ -1,0 +1,125 @@
+"""Queries of views with the tables that they name, and texts that are none. TiDB's parser is asked the same (``tests/oracle``)."""
+
+from typing import Final
+
+QUERIES: Final = [
+    ("SELECT 1", ""),
+    ("SELECT 1 FROM DUAL WHERE 1 IN (SELECT 2 FROM a)", "a"),
+    ("SELECT * FROM a", "a"),
+    ("SELECT a.*, `q`.`b`.`from`, b.`select` FROM a, q.b", "a q.b"),
+    # An alias, with and without AS.
+    ("SELECT x.i FROM a x, b AS y, c `z`, d WHERE x.i = y.i", "a b c d"),
+    ("SELECT x.i FROM a x JOIN b y ON x.i = y.i, c", "a b c"),
+    # Derived tables.
+    ("SELECT * FROM (SELECT i FROM a) x, b", "a b"),
+    ("SELECT * FROM (SELECT i FROM a) AS x JOIN b ON x.i = b.i", "a b"),
+    ("SELECT * FROM (SELECT i FROM a UNION SELECT i FROM b) x, c", "a b c"),
+    ("SELECT * FROM ((SELECT i FROM a) UNION (SELECT i FROM b)) x, c", "a b c"),
+    ("SELECT * FROM (((SELECT i FROM a))) x, b", "a b"),
+    ("SELECT * FROM (SELECT * FROM (SELECT * FROM a) x, b) y, c", "a b c"),
+    ("SELECT * FROM (WITH w AS (SELECT i FROM a) SELECT * FROM w, b) x, c", "a b c"),
+    # Hints and partitions.
+    ("SELECT * FROM a USE INDEX (i), b", "a b"),
+    ("SELECT * FROM a x USE INDEX (), b", "a b"),
+    ("SELECT * FROM a FORCE KEY FOR ORDER BY (i, PRIMARY) IGNORE INDEX FOR JOIN (j), b", "a b"),
+    ("SELECT * FROM a AS x IGNORE INDEX FOR GROUP BY (i) JOIN b USE KEY (j) ON 1, c", "a b c"),
+    ("SELECT * FROM a PARTITION (p0, p1), b", "a b"),
+    ("SELECT * FROM a PARTITION (p0) AS x USE INDEX (i) JOIN b PARTITION (p1) y ON 1, c", "a b c"),
+    # Parentheses and ODBC's braces.
+    ("SELECT * FROM (a), (b)", "a b"),
+    ("SELECT * FROM ((a)), ((b x))", "a b"),
+    ("SELECT * FROM (a, b) JOIN (c, d) ON 1, e", "a b c d e"),
+    ("SELECT * FROM (a JOIN b ON 1) LEFT JOIN (c JOIN (d JOIN e ON 1) ON 1) ON 1, f", "a b c d e f"),
+    ("SELECT * FROM ((SELECT 1) x JOIN a ON 1), b", "a b"),
+    ("SELECT * FROM {OJ a LEFT OUTER JOIN b ON a.i = b.i}, c", "a b c"),
+    ("SELECT * FROM {OJ a LEFT JOIN {OJ b LEFT JOIN c ON 1} ON 1} JOIN d ON 1", "a b c d"),
+    # All kinds of joins.
+    ("SELECT * FROM a INNER JOIN b ON 1 CROSS JOIN c LEFT OUTER JOIN d ON 1 RIGHT JOIN e ON 1", "a b c d e"),
+    ("SELECT * FROM a NATURAL JOIN b NATURAL LEFT JOIN c NATURAL RIGHT OUTER JOIN d, e", "a b c d e"),
+    ("SELECT * FROM a STRAIGHT_JOIN b ON 1 STRAIGHT_JOIN c, d", "a b c d"),
+    ("SELECT * FROM a JOIN b USING (i, j), c", "a b c"),
+    ("SELECT * FROM a JOIN b JOIN c ON b.i = c.i ON a.i = b.i, d", "a b c d"),
+    ("SELECT * FROM a LEFT JOIN b ON LEFT(a.i, 2) = RIGHT(b.i, 2) AND a.j IN (1, 2), c", "a b c"),
+    ("SELECT * FROM a JOIN b ON a.i = (SELECT MAX(i) FROM c), d", "a b c d"),
+    ("SELECT * FROM a JOIN b ON a.d = {d '2020-01-01'}, c", "a b c"),
+    ("SELECT STRAIGHT_JOIN DISTINCT i FROM a, b", "a b"),
+    ("SELECT SQL_NO_CACHE STRAIGHT_JOIN i FROM a, b", "a b"),
+    # Set operations.
+    ("SELECT 1 FROM a UNION SELECT 1 FROM b UNION ALL SELECT 1 FROM c EXCEPT SELECT 1 FROM d INTERSECT SELECT 1 FROM e", "a b c d e"),
+    ("(SELECT 1 FROM a) UNION DISTINCT (SELECT 1 FROM b ORDER BY (SELECT 1 FROM c)) ORDER BY 1 LIMIT 1", "a b c"),
+    ("(SELECT 1 FROM a LIMIT 1) LIMIT 2", "a"),
+    ("((SELECT 1 FROM a) UNION SELECT 1 FROM b) UNION SELECT 1 FROM c", "a b c"),
+    ("TABLE a", "a"),
+    ("TABLE q.a ORDER BY i LIMIT 1", "q.a"),
+    ("TABLE a UNION TABLE b", "a b"),
+    ("SELECT * FROM a WHERE i IN (TABLE b)", "a b"),
+    ("VALUES ROW(1, 2), ROW((SELECT 1 FROM a), 3) UNION SELECT 1, 2 FROM b", "a b"),
+    ("SELECT * FROM (VALUES ROW(1)) x, a", "a"),
+    ("SELECT * FROM (TABLE a) x, b", "a b"),
+    # Queries in expressions, wherever one may stand.
+    ("SELECT (SELECT i FROM a), 1 + (SELECT 1 FROM b) AS x FROM c", "a b c"),
+    ("SELECT COALESCE((SELECT i FROM a), ((SELECT 1 FROM b)), 0) FROM c", "a b c"),
+    ("SELECT CASE WHEN EXISTS (SELECT 1 FROM a) THEN (SELECT 1 FROM b) ELSE 0 END FROM c", "a b c"),
+    ("SELECT * FROM a WHERE i = ANY (SELECT i FROM b) OR j > ALL (SELECT j FROM c) OR (i, j) IN (SELECT 1, 2 FROM d)", "a b c d"),
+    ("SELECT * FROM a WHERE EXISTS (WITH w AS (SELECT 1 FROM b) SELECT * FROM w)", "a b"),
+    ("SELECT * FROM a WHERE i IN ((SELECT 1 FROM b) UNION (SELECT 2 FROM c))", "a b c"),
+    ("SELECT i FROM a GROUP BY (SELECT 1 FROM b), i WITH ROLLUP HAVING (SELECT 1 FROM c) ORDER BY (SELECT 1 FROM d) LIMIT 1", "a b c d"),
+    ("SELECT SUM(i) OVER (PARTITION BY (SELECT 1 FROM a) ORDER BY j ROWS 1 PRECEDING) FROM b", "a b"),
+    ("SELECT SUM(i) OVER w FROM a WINDOW w AS (PARTITION BY j ORDER BY i)", "a"),
+    ("SELECT * FROM a WHERE (SELECT 1 FROM b) + (SELECT 2 FROM c) > 1", "a b c"),
+    # A FROM that is no clause.
+    ("SELECT TRIM(BOTH 'x' FROM a.i), EXTRACT(YEAR FROM d), SUBSTRING(s FROM 1 FOR 2) FROM a", "a"),
+    ("SELECT TRIM((SELECT 'x' FROM b) FROM a.i) FROM a", "b a"),
+    ("SELECT GROUP_CONCAT(DISTINCT i ORDER BY j SEPARATOR ' FROM b') FROM a -- FROM c\n", "a"),
+    ("SELECT 'FROM b', \"JOIN c\", `from d` FROM a /* , e */", "a"),
+    ("SELECT a.i, .5, 1.5 FROM a WHERE a.`join` = 1", "a"),
+    # What a WITH has named is no table, where it is known.
+    ("WITH w AS (SELECT i FROM a) SELECT * FROM w, b", "a b"),
+    ("WITH w (x, y) AS (SELECT 1, 2 FROM a), W2 AS (SELECT * FROM w, b) SELECT * FROM w2 JOIN W x ON 1", "a b"),
+    ("WITH a AS (SELECT * FROM a) SELECT * FROM a", "a"),
+    ("WITH w AS (SELECT 1) SELECT * FROM q.w, w", "q.w"),
+    ("WITH RECURSIVE w AS (SELECT 1 FROM a UNION ALL SELECT 1 FROM w, b) SELECT * FROM w", "a b"),
+    ("SELECT * FROM (WITH w AS (SELECT 1) SELECT * FROM w) x, w", "w"),
+    ("WITH w AS (SELECT 1) SELECT (SELECT 1 FROM w) FROM a WHERE EXISTS (SELECT 1 FROM w, b)", "a b"),
+    ("SELECT * FROM a FOR UPDATE", "a"),
+    ("SELECT * FROM a, LATERAL (SELECT * FROM b WHERE b.i = a.i) AS x (c1, c2), c", "a b c"),
+    ("SELECT * FROM a, LATERAL (SELECT 1) x, c", "a c"),
+]
+"""In the order of the text; without a schema they are of the event's."""
+
+BEYOND_TIDB: Final = [
+    ("SELECT * FROM a, JSON_TABLE(a.j, '$[*]' COLUMNS (i INT PATH '$.i', NESTED PATH '$.b' COLUMNS (k INT PATH '$.k'))) AS x, b", "a b"),
+    ("SELECT * FROM JSON_TABLE((SELECT j FROM a), '$' COLUMNS (i FOR ORDINALITY)) x JOIN b ON 1", "a b"),
+]
+"""MySQL and MariaDB have them."""
+QUERIES += BEYOND_TIDB
+
+NO_QUERIES: Final = [
+    "",
+    "SELECT * FROM",
+    "SELECT * FROM a,",
+    "SELECT * FROM a JOIN",
+    "SELECT * FROM a b c",
+    "SELECT * FROM a b c, d",
+    "SELECT * FROM a WHERE i IN SELECT 1 FROM b",
+    "SELECT * FROM a WHERE 1 JOIN b",
+    "SELECT * FROM a WHERE 1 FROM b",
+    "SELECT * FROM a USE, b",
+    "SELECT * FROM a USE INDEX FOR UPDATE (i), b",
+    "SELECT * FROM a FOR SYSTEM_TIME ALL, b",
+    "SELECT * FROM a AS OF TIMESTAMP NOW(), b",
+    "SELECT * FROM a TABLESAMPLE SYSTEM (10), b",
+    "SELECT * FROM (a, b",
+    "SELECT * FROM (a b c)",
+    "SELECT * FROM {OJ a LEFT JOIN b ON 1",
+    "SELECT * FROM a NATURAL b",
+    "SELECT * FROM a LEFT b",
+    "SELECT * FROM WHERE",
+    "WITH w SELECT * FROM w",
+    "WITH w AS SELECT 1 FROM a",
+    "SELECT 1 FROM a UNION",
+    "SELECT 1 FROM a; DROP TABLE b",
+    "SELECT 1 FROM a) , (SELECT 1 FROM b",
+    "INSERT INTO a VALUES (1)",
+    "a",
+]
