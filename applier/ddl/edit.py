@@ -44,6 +44,11 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
     return "".join([*pieces, text[at:]])
 
 
+def quoted_name(name: str) -> str:
+    """Write a name as MySQL quotes it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def list_edits(text: str, tokens: Sequence[Token], items: Sequence[Span], marks: Iterable[Mark]) -> Iterator[Edit]:
     """Edit a list with commas between its items. An item that goes as a whole takes one comma with it, so that the list stays one."""
     fates = list(_with_marks(items, marks))

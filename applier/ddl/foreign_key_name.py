@@ -9,9 +9,8 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from applier.ddl.edit import Edit, edited
+from applier.ddl.edit import Edit, edited, quoted_name
 from applier.ddl.element_parser import read_condition
-from applier.ddl.generated_name import quoted_name
 from applier.ddl.parser import parse
 from applier.ddl.tokens import DdlSyntaxError, Token
 from applier.ddl.tree import AlterTableStatement, ClauseKind, CreateTableStatement, Element, ElementKind, Tree

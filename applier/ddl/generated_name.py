@@ -17,7 +17,7 @@ from itertools import takewhile
 from typing import Final, NamedTuple
 
 from applier.ddl.cursor import Cursor
-from applier.ddl.edit import Edit, edited
+from applier.ddl.edit import Edit, edited, quoted_name
 from applier.ddl.parser import parse
 from applier.ddl.table import PRIMARY
 from applier.ddl.tokens import DdlSyntaxError
@@ -70,7 +70,7 @@ def with_generated_names(query: str, before: TableNames, naming: Naming = TIDB) 
         return query
 
 
-class _Part(NamedTuple):
+class _KeyPart(NamedTuple):
     """A part of an index; ``column`` is '' for an expression."""
 
     column: str
@@ -83,7 +83,7 @@ class _Key:
 
     element: Element
     name: str
-    parts: tuple["_Part", ...]
+    parts: tuple["_KeyPart", ...]
     is_primary: bool = False
     inline: Span | None = None
 
@@ -115,7 +115,7 @@ class _Statement:
     def _inline(self, element: Element) -> Iterator[_Key]:
         """Yield the keys inside of a column's definition."""
         tokens, depth, at, last = self._tree.tokens, 0, element.body, element.span[1]
-        parts = (_Part("" if element.name is None else element.name.text),)
+        parts = (_KeyPart("" if element.name is None else element.name.text),)
         while at <= last:
             word, begin = tokens[at].keyword, at
             depth += (word == "(") - (word == ")")
@@ -124,7 +124,7 @@ class _Statement:
                 yield _Key(element, "", parts, is_primary=word in {"PRIMARY", "KEY"}, inline=(begin, at))
             at += 1
 
-    def _prefix(self, key: _Key, parts: Sequence[_Part]) -> str:
+    def _prefix(self, key: _Key, parts: Sequence[_KeyPart]) -> str:
         """Return what the name of an unnamed key begins with."""
         if all(part.column for part in parts):
             return parts[0].column
@@ -173,7 +173,7 @@ class _CreateTable(_Statement):
             for key in inline:
                 if not key.is_primary and names[id(key)].casefold() != key.parts[0].column.casefold():
                     yield from self._take_out(key)
-                    added.append(_unique(names[id(key)], key.parts[0].column))
+                    added.append(f"UNIQUE {_plain(names[id(key)], [key.parts[0].column])}")
             covered = {PRIMARY if key.is_primary else names[id(key)]: key.columns for key in [*listed, *inline]}
             yield from self._foreign_keys(node, covered)
         if added:
@@ -234,9 +234,9 @@ class _AlterTable(_Statement):
                 yield from self._index(element, taken)
             elif element.kind is ElementKind.FOREIGN_KEY and self._naming.is_tidb:
                 yield from self._foreign_key(element, separator)
-            elif element.kind is ElementKind.COLUMN:
+            elif element.kind is ElementKind.COLUMN and not self._naming.is_tidb:
                 for key in (key for key in self._inline(element) if not key.is_primary):
-                    self._take(_free(key.parts[0].column, taken), taken)
+                    taken.add(_free(key.parts[0].column, taken).casefold())
 
     def _taken(self, node: AlterTableStatement) -> set[str]:
         taken = set(self._before.indexes)
@@ -247,14 +247,12 @@ class _AlterTable(_Statement):
             taken |= {clause.new_name.text.casefold() for clause in node.clauses if clause.kind in gone and clause.new_name is not None}
         return taken
 
-    def _take(self, name: str, taken: set[str]) -> None:
-        if not self._naming.is_tidb:
-            taken.add(name.casefold())
-
     def _index(self, element: Element, taken: set[str]) -> Iterator[Edit]:
         key = self._key(element)
         name = key.name or _free(self._prefix(key, key.parts[:1] if self._naming.is_tidb else key.parts), taken)
-        self._take(name, taken)
+        # TiDB knows the indexes before the statement only.
+        if not self._naming.is_tidb:
+            taken.add(name.casefold())
         yield from self._write_key(key, name)
 
     def _foreign_key(self, element: Element, separator: str) -> Iterator[Edit]:
@@ -277,8 +275,8 @@ def _columns_and_added(node: AlterTableStatement) -> Iterator[tuple[Element, str
             yield element, ", " if clause.is_list else ", ADD "
 
 
-def _part(part: Cursor) -> _Part:
-    return _Part(part.name(), part.sees("(")) if part.is_at_name() else _Part("")
+def _part(part: Cursor) -> _KeyPart:
+    return _KeyPart(part.name(), part.sees("(")) if part.is_at_name() else _KeyPart("")
 
 
 def _free(base: str, taken: Collection[str]) -> str:
@@ -294,14 +292,5 @@ def _covers(indexes: Mapping[str, Columns], columns: Sequence[str]) -> bool:
     return any(found[: len(wanted)] == wanted for found in indexes.values())
 
 
-def _unique(name: str, column: str) -> str:
-    return f"UNIQUE KEY {quoted_name(name)} ({quoted_name(column)})"
-
-
 def _plain(name: str, columns: Sequence[str]) -> str:
     return f"KEY {quoted_name(name)} ({', '.join(map(quoted_name, columns))})"
-
-
-def quoted_name(name: str) -> str:
-    """Write a name as MySQL quotes it."""
-    return "`" + name.replace("`", "``") + "`"

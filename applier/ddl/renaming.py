@@ -7,7 +7,7 @@ text again. ``with_names`` is the editing alone.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from applier.ddl.edit import Edit, edited
+from applier.ddl.edit import Edit, edited, quoted_name
 from applier.ddl.names import read_ddl
 from applier.ddl.statement import DdlKind, DdlStatement, Site
 from applier.ddl.tokens import DdlSyntaxError, Token, scan
@@ -80,11 +80,11 @@ def name_edits(
 def _site_edits(site: Site, name: TableName, default_schema: str | None) -> Iterator[Edit]:
     schema, table = site.schema, site.table
     if schema is None and table is not None and default_schema not in {None, name.schema}:
-        yield Edit(table.start, table.end, f"{_quoted(name.schema)}.{_quoted(name.table)}")
+        yield Edit(table.start, table.end, f"{quoted_name(name.schema)}.{quoted_name(name.table)}")
         return
     for token, spelling in ((schema, name.schema), (table, name.table)):
         if token is not None and token.text != spelling:
-            yield Edit(token.start, token.end, _quoted(spelling))
+            yield Edit(token.start, token.end, quoted_name(spelling))
 
 
 def _qualifier_edits(query: str, sites: Sequence[Site], names: Sequence[TableName]) -> Iterator[Edit]:
@@ -107,7 +107,7 @@ def _qualifier_edits(query: str, sites: Sequence[Site], names: Sequence[TableNam
             one = _table_at(tokens, at, tables, whole)
             spelling = one.table if one is not None else aliases.get(token.text.casefold(), token.text)
         if spelling != token.text:
-            yield Edit(token.start, token.end, _quoted(spelling))
+            yield Edit(token.start, token.end, quoted_name(spelling))
 
 
 def _table_at(tokens: Sequence[Token], at: int, tables: dict[str, TableName], whole: dict[FoldedName, TableName]) -> TableName | None:
@@ -118,7 +118,3 @@ def _table_at(tokens: Sequence[Token], at: int, tables: dict[str, TableName], wh
 
 def _is_before(tokens: Sequence[Token], at: int, dot: int) -> bool:
     return at + dot < len(tokens) and tokens[at + dot].kind == "."
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
