@@ -1,20 +1,24 @@
 """Writes the statements that make the sink equal to upstream. They are never executed here.
 
 All deletes of a table come before its first REPLACE: a row that is wrong may hold a value of a secondary unique key that a right row needs.
+
+The file sets what its statements depend on, whoever executes it: character set, time zone, and a strict sql_mode, so that a value that the
+sink does not hold ends the file instead of being cut.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from applier.model.errors import ApplierError
 from applier.model.events import TableName
 from applier.model.position import Ts
-from applier.planner.port import Dialect
+from applier.planner.port import Dialect, Literal
 from applier.sinks.mysql.session_variables import SQL_MODE
 from applier.telemetry.wording import count, one_line, time_text
 from applier.verify.column_pair import ColumnPair
 from applier.verify.difference import RowDifference, RowState, TableResult
+from applier.verify.holding import is_empty_enum, require_certainty, require_held
 from applier.verify.scope import Value
 from applier.verify.side import ServerKind
 from applier.verify.table_pair import TablePair
@@ -22,8 +26,10 @@ from applier.verify.value import wire_type, wire_value
 
 _MYSQL_SESSION: Final = (
     "SET NAMES utf8mb4",
-    f"SET SESSION sql_mode = '{SQL_MODE}', time_zone = '+00:00', foreign_key_checks = 0",
+    f"SET SESSION sql_mode = '{SQL_MODE},STRICT_ALL_TABLES', time_zone = '+00:00', foreign_key_checks = 0",
 )
+_NOT_STRICT: Final = f"SET SESSION sql_mode = '{SQL_MODE}'"
+_STRICT: Final = f"{_NOT_STRICT[:-1]},STRICT_ALL_TABLES'"
 
 
 @dataclass(slots=True)
@@ -65,11 +71,12 @@ class Repair:
     def _statements(self, pair: TablePair, differences: Sequence[RowDifference]) -> Iterator[str]:
         written = [(at, column) for at, column in enumerate(pair.columns) if not column.is_generated]
         deletes: list[list[str]] = []
-        replaces: list[str] = []
+        replaces: dict[bool, list[str]] = {False: [], True: []}
         for each in differences:
             try:
                 key = self._literals(pair.key, each.key)
-                row = None if each.row is None else self._literals([column for _, column in written], [each.row[at] for at, _ in written])
+                values = None if each.row is None else [each.row[at] for at, _ in written]
+                row = None if values is None else self._row([column for _, column in written], values)
             except (ApplierError, ValueError) as error:
                 # Neither half of it: a row that cannot be written again must not be deleted.
                 self.unwritten += 1
@@ -78,15 +85,42 @@ class Repair:
             if each.state is not RowState.MISSING:
                 deletes.append(key)
             if row is not None:
-                replaces.append(f"({','.join(row)})")
+                replaces[row.has_empty_enum].append(row.text)
         for statement, _ in self.dialect.deletes(pair.sink.description, [column.sink.name for column in pair.key], deletes):
             yield f"{statement};\n"
-        for statement, _ in self.dialect.replaces(pair.sink.description, [column.sink.name for _, column in written], replaces):
+        names = [column.sink.name for _, column in written]
+        for statement, _ in self.dialect.replaces(pair.sink.description, names, replaces[False]):
             yield f"{statement};\n"
+        if replaces[True]:
+            yield f"{_NOT_STRICT};\n"
+            for statement, _ in self.dialect.replaces(pair.sink.description, names, replaces[True]):
+                yield f"{statement};\n"
+            yield f"{_STRICT};\n"
+
+    def _row(self, columns: Sequence[ColumnPair], values: Sequence[Value]) -> "_Row":
+        """Render a row. ApplierError or ValueError: the sink's columns cannot hold it."""
+        literals = [self._literal(column) for column in columns]
+        pairs = [(column, wire_value(column, value)) for column, value in zip(columns, values, strict=True)]
+        for column, value in pairs:
+            # Tables of SQLite are STRICT: they cut nothing, and have no lengths.
+            if value is None or self.kind is not ServerKind.SQLITE:
+                require_held(column, value)
+        has_empty_enum = self.kind is not ServerKind.SQLITE and any(is_empty_enum(column, value) for column, value in pairs)
+        for column, value in pairs if has_empty_enum else ():
+            require_certainty(column, value)
+        text = ",".join(literal(value) for literal, (_, value) in zip(literals, pairs, strict=True))
+        return _Row(f"({text})", has_empty_enum=has_empty_enum)
 
     def _literals(self, columns: Sequence[ColumnPair], values: Sequence[Value]) -> list[str]:
         """Render values as the applier itself would. ApplierError or ValueError: the sink's columns cannot hold them."""
-        return [
-            self.dialect.literal(column.sink.description, *wire_type(column))(wire_value(column, value))
-            for column, value in zip(columns, values, strict=True)
-        ]
+        return [self._literal(column)(wire_value(column, value)) for column, value in zip(columns, values, strict=True)]
+
+    def _literal(self, column: ColumnPair) -> Literal:
+        return self.dialect.literal(column.sink.description, *wire_type(column))
+
+
+class _Row(NamedTuple):
+    """A rendered row, and whether only a session that is not strict writes it."""
+
+    text: str
+    has_empty_enum: bool

@@ -139,6 +139,55 @@ def test_hostile_names_of_schemas_tables_and_columns_are_only_names(url, tmp_pat
     assert wrong(compare(url)) == {}
 
 
+NARROWER = {
+    "s": ("VARCHAR(6)", "VARCHAR(3)", "'abc'", "'abcdef'"),
+    "x": ("TEXT CHARACTER SET utf8mb4", "TEXT CHARACTER SET latin1", "'é'", "'語'"),
+    "b": ("VARBINARY(6)", "VARBINARY(3)", "x'0102'", "x'01020304'"),
+    "i": ("INT", "TINYINT", "100", "1000"),
+    "d": ("DECIMAL(10,4)", "DECIMAL(6,2)", "1.25", "1.255"),
+    "m": ("DECIMAL(10,4)", "DECIMAL(6,4)", "1.25", "100.25"),
+    "n": ("INT NULL", "INT NOT NULL", "1", "NULL"),
+    "t": ("DATETIME(3)", "DATETIME", "'2026-01-01 00:00:00'", "'2026-01-01 00:00:00.5'"),
+    "e": ("ENUM('a','b')", "ENUM('a')", "'a'", "'b'"),
+}
+"""Column: its type upstream and in the sink, a value that both hold, and one that only upstream holds."""
+
+
+def test_a_repair_writes_no_cut_value_and_leaves_out_rows_that_the_sink_cannot_hold(url, tmp_path):
+    for schema, at in ((UP, 0), (DOWN, 1)):
+        for name, case in NARROWER.items():
+            # o: an ENUM of ordinal 0, which upstream may hold, and which no strict session writes.
+            run(url, f"CREATE TABLE {schema}.{name} (id INT PRIMARY KEY, {name} {case[at]}, o ENUM('p','q'))")
+    for name, (_, _, fits, wide) in NARROWER.items():
+        run(url, "SET sql_mode = ''", f"INSERT INTO {UP}.{name} VALUES (1,{fits},'p'), (2,{wide},'p'), (3,{fits},0), (4,{wide},0)")
+        run(url, f"INSERT INTO {DOWN}.{name} VALUES (2,{fits},'p')")
+    report = compare(url, fix_sql=tmp_path / "fix.sql")
+    assert wrong(report) == {f"{DOWN}.{name}": (3, 0, 1) for name in NARROWER}
+    assert report.unwritten == 2 * len(NARROWER)
+    text = (tmp_path / "fix.sql").read_text()
+    assert text.count("-- A row is left out: ") == 2 * len(NARROWER)
+    assert not any(word in text for word in ("abcdef", "語", "01020304", "1000)", "1.255", "100.25", "00.5"))
+    execute_file(url, tmp_path / "fix.sql")
+    for name in NARROWER:
+        # The row that cannot be repaired is as it was: it is not deleted either.
+        assert read(url, f"SELECT id, o+0 FROM {DOWN}.{name} ORDER BY id") == [(1, 1), (2, 1), (3, 0)]
+    assert wrong(compare(url)) == {f"{DOWN}.{name}": (1, 0, 1) for name in NARROWER}
+
+
+def test_a_client_that_executes_a_repair_cannot_cut_a_value(url, tmp_path):
+    both(url, "CREATE TABLE {}.t (id INT PRIMARY KEY, v VARCHAR(6), at TIMESTAMP)")
+    run(url, "SET time_zone = '+00:00'", f"INSERT INTO {UP}.t VALUES (1, 'ábcdef', '2026-01-01 00:00:00')")
+    compare(url, fix_sql=tmp_path / "fix.sql")
+    run(url, f"ALTER TABLE {DOWN}.t MODIFY v VARCHAR(3)")
+    with pytest.raises(Exception, match="Data too long"):
+        execute_file(url, tmp_path / "fix.sql")
+    run(url, f"ALTER TABLE {DOWN}.t MODIFY v VARCHAR(6)")
+    lines = (tmp_path / "fix.sql").read_text()
+    (tmp_path / "other.sql").write_text("SET NAMES latin1;\nSET SESSION sql_mode = '', time_zone = '+08:00';\n" + lines)
+    execute_file(url, tmp_path / "other.sql")
+    assert wrong(compare(url)) == {}
+
+
 def test_values_in_other_character_sets_are_compared_as_characters(url):
     for schema, charset in ((UP, "latin1"), (DOWN, "utf8mb4")):
         run(url, f"CREATE TABLE {schema}.t (k VARCHAR(9) CHARACTER SET {charset} PRIMARY KEY, v TEXT CHARACTER SET {charset})")
