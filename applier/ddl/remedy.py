@@ -11,3 +11,8 @@ PLAIN_COLUMN: Final = (
     "`applier ddl skip --ts … --table …`, and give the old rows upstream's values with `applier verify --fix-sql`"
 )
 BY_HAND: Final = "Make the same change in the sink by hand (schema and rows). Then skip the DDL with `applier ddl skip --ts … --table …`"
+CONVERTED: Final = (
+    "Make the change in the sink by hand, and skip the DDL with `applier ddl skip --ts … --table …`. Then give the column upstream's "
+    "values: `applier verify` finds the rows that differ, and `--fix-sql` writes them"
+)
+"""Where a sink would make other values of old rows than upstream."""

@@ -20,6 +20,7 @@ name = "demo"
 
 [source]
 bootstrap_servers = "{servers}"
+ddl_time_zone = "UTC"
 topics = ["{topic}"]
 
 [sink]

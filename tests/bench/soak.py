@@ -37,6 +37,7 @@ CONFIG = """\
 name = "{name}"
 [source]
 bootstrap_servers = "{kafka}"
+ddl_time_zone = "UTC"
 topics = ["{topic}"]
 [sink]
 url = "{url}"

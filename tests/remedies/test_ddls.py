@@ -59,6 +59,16 @@ def test_a_stored_column_whose_values_only_upstream_knows_is_a_plain_one_that_is
     assert newcomer.rows() == [(1, "new", None), (2, "new", None)]
 
 
+def test_a_conversion_that_servers_do_otherwise_is_made_by_hand(newcomer, feed):
+    newcomer.change({"source.ddl_time_zone": "UTC"})
+    feed.write(order(22, 1))
+    said = stopped(newcomer, feed, "ALTER TABLE orders ADD COLUMN at DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3)", 5, "fraction")
+    newcomer.follow(said, only="ddl skip")
+    newcomer.succeeds("catchup")
+    assert newcomer.rows() == [(1, "new")]
+    assert "--fix-sql" in said.remedy
+
+
 def test_a_type_of_ddl_that_stops_is_applied_by_the_setting_of_the_remedy(newcomer, feed):
     newcomer.change({"ddl.truncate_table": "stop"})
     said = stopped(newcomer, feed, "TRUNCATE TABLE orders", 11)

@@ -27,6 +27,7 @@ CONFIG = """\
 name = "e2e"
 [source]
 bootstrap_servers = "{servers}"
+ddl_time_zone = "UTC"
 topics = {topics}
 [sink]
 url = "{url}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from applier.demo.simulator import column_type as of
 from applier.demo.simulator.alteration import convert
 from applier.demo.simulator.column_type import TypeClass, UpstreamType
+from applier.demo.simulator.conversion import converting_types
 from applier.demo.simulator.operation import (
     AddColumn,
     AddIndex,
@@ -84,7 +85,7 @@ class AlterClauses:
 
     def _modify_column(self, table: Table, used: set[str]) -> Clause | None:
         free = [found for found in self._extras(table, used) if found.name not in table.indexed_columns()]
-        wider = [(found, kind) for found in free for kind in [_widened(found.type)] if kind is not None]
+        wider = [(found, kind) for found in free for kind in [_widened(found.type), *converting_types(found.type)] if kind is not None]
         if not wider:
             return None
         found, kind = self.factory.rng.choice(wider)

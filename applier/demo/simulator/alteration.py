@@ -5,6 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from applier.demo.simulator.column_type import TypeClass, UpstreamType
+from applier.demo.simulator.conversion import converted
 from applier.demo.simulator.operation import (
     AddColumn,
     AddIndex,
@@ -48,14 +49,8 @@ def implicit_default(kind: UpstreamType) -> Value:
 
 
 def convert(value: Value, old: UpstreamType, new: UpstreamType) -> Value:
-    """Convert a value as a lossless MODIFY COLUMN does."""
-    if value is None or old.kind is new.kind:
-        if isinstance(value, str) and new.kind is TypeClass.DECIMAL:
-            return f"{Decimal(value):.{new.scale}f}"
-        return value
-    if old.kind is TypeClass.INTEGER and new.kind is TypeClass.DECIMAL:
-        return f"{Decimal(str(value)):.{new.scale}f}"
-    return str(value)
+    """Convert a value as MODIFY COLUMN does."""
+    return converted(value, old, new)
 
 
 def fill_of(column: UpstreamColumn) -> Value:

@@ -203,7 +203,5 @@ class SqliteOracle:
         for column, source in zip(table.columns, origin, strict=True):
             if source is None:
                 yield bound(column.type, fill_of(column))
-            elif old.column(source).type.kind is column.type.kind:
-                yield row[old.position[source]]
             else:
                 yield convert(row[old.position[source]], old.column(source).type, column.type)

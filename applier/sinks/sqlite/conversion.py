@@ -1,5 +1,7 @@
 """Conversions of stored values when a column's type changes: exactly what MySQL makes of them, or a stop.
 
+Which pairs of types convert, and of which of their values each server makes the same, says ``applier.ddl.conversion_rule``.
+
 A conversion runs once per existing value (NULL is never passed), inside SQLite, as a function of the connection. ``Inexact`` says that
 the result is not certain: rounding that depends on the server, text that is not the plain form of the new type, a value out of range.
 """
@@ -12,6 +14,7 @@ from decimal import Decimal
 from typing import Final, TypeAlias
 
 from applier.ddl.column_type import UTF8_CHARSETS, ColumnType, TypeFamily
+from applier.ddl.conversion_rule import Certainty, capacity, conversion_rule
 from applier.sinks.sqlite.ddl_time import DdlTime
 from applier.sinks.sqlite.stored_value import (
     Inexact,
@@ -47,6 +50,9 @@ def conversion(old: ColumnType, new: ColumnType) -> Conversion:
     """Return the function that converts a stored value; it raises Inexact. ``same`` if nothing changes."""
     if old == new or _keeps_every_value(old, new):
         return same
+    rule = conversion_rule(old, new)
+    if rule.certainty is not Certainty.EXACT and rule.plain is None:
+        return _refuse(old, new)
     found = _same_family(old, new) if old.family is new.family else _to_other(old, new)
     return found or _refuse(old, new)
 
@@ -90,7 +96,7 @@ def _keeps_every_value(old: ColumnType, new: ColumnType) -> bool:
         case TypeFamily.INTEGER | TypeFamily.BIT:
             return new.lowest <= old.lowest and old.highest <= new.highest
         case TypeFamily.CHARACTER | TypeFamily.BINARY:
-            return new.base not in ("char", "binary") and _capacity(old) <= _capacity(new)
+            return new.base not in ("char", "binary") and capacity(old) <= capacity(new)
         # MySQL converts an ENUM by label, so their order does not matter. A SET's value lists its labels in the order of the definition.
         case TypeFamily.ENUM:
             return set(old.labels) <= set(new.labels)
@@ -98,13 +104,6 @@ def _keeps_every_value(old: ColumnType, new: ColumnType) -> bool:
             return new.labels[: len(old.labels)] == old.labels
         case _:
             return False
-
-
-def _capacity(column: ColumnType) -> int:
-    """The longest value in bytes: a character has up to four."""
-    if column.max_characters is None:
-        return column.max_bytes or 0
-    return column.max_characters * (4 if column.family is TypeFamily.CHARACTER else 1)
 
 
 def same(value: Stored) -> Stored:
@@ -120,12 +119,14 @@ def _refuse(old: ColumnType, new: ColumnType) -> Conversion:
 
 
 def _same_family(old: ColumnType, new: ColumnType) -> Conversion | None:
-    if new.family in (TypeFamily.FLOAT, TypeFamily.DOUBLE, TypeFamily.DATE, TypeFamily.VECTOR, TypeFamily.JSON):
+    if new.family in (TypeFamily.DATE, TypeFamily.VECTOR, TypeFamily.JSON):
         return same
     within: dict[TypeFamily, Conversion] = {
         TypeFamily.INTEGER: lambda value: store_integer(integer(value), new),
         TypeFamily.BIT: lambda value: store_integer(integer(value), new),
         TypeFamily.YEAR: same,
+        TypeFamily.FLOAT: lambda value: floating(as_number(value), new),
+        TypeFamily.DOUBLE: lambda value: floating(as_number(value), new),
         TypeFamily.DECIMAL: lambda value: decimal_text(Decimal(as_text(value)), new),
         TypeFamily.BINARY: lambda value: binary(as_bytes(value), new),
         TypeFamily.DATETIME: lambda value: date_and_time(as_text(value), new),
@@ -231,6 +232,8 @@ def _from_temporal(_old: ColumnType, new: ColumnType) -> Conversion | None:
         return lambda value: character(as_text(value), new)
     if new.family is TypeFamily.DATETIME:
         return lambda value: date_and_time(_plain_date(as_text(value)), new)
+    if new.family is TypeFamily.DATE:
+        return lambda value: date(as_text(value))
     return None
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.ddl.cursor import Cursor
-from applier.ddl.remedy import BY_HAND
+from applier.ddl.remedy import BY_HAND, CONVERTED
 from applier.ddl.table import ColumnDefinition, DefaultKind
 from applier.model.errors import NeedsOperator
 from applier.sinks.sqlite.conversion import conversion
@@ -166,6 +166,10 @@ def implicit_default(column: ColumnType) -> Stored:
 
 
 def _now(column: ColumnType, ddl_time: DdlTime) -> Stored:
+    if column.scale and not ddl_time.keeps_fraction:
+        # TiDB's versions differ in whether they keep the fraction, and it is not in the stream.
+        message = "a new column gets the fraction of a second in which upstream's server began the DDL"
+        raise NeedsOperator(message, remedy=CONVERTED, type=str(column))
     text = ddl_time.now(column.scale, is_timestamp=column.family is TypeFamily.TIMESTAMP)
     # A DATE keeps the day in the wire's zone.
     return text[:10] if column.family is TypeFamily.DATE else text

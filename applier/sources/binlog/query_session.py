@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from applier.ddl.old_values import MARIADB, MYSQL, SERVER_KIND
 from applier.sources.binlog.collation_name import collation_name
 from applier.sources.binlog.ddl_text import SessionDefaults
 from applier.sources.binlog.query_event import QueryEvent, QuerySession
@@ -61,12 +62,16 @@ def defaults_of(session: QuerySession, *, is_mariadb: bool) -> SessionDefaults:
 
 
 def session_of(query: QueryEvent, *, is_mariadb: bool) -> tuple[tuple[str, str | int], ...]:
-    """Return the variables of the session: the modes that a sink adds to its own, the time to the microsecond, the zone of its times."""
+    """Return the variables of the session: the modes that a sink adds to its own, the time to the microsecond, the zone of its times.
+
+    With the kind of the server, which is no variable: old rows become what such a server makes of them.
+    """
     session = query.session
     modes = ",".join(_modes_of(session.sql_mode, is_mariadb=is_mariadb))
     seconds = f"{query.time_s}.{session.microseconds:06d}"
     zone = session.time_zone
-    return (("sql_mode", modes), ("timestamp", seconds), *((("time_zone", zone),) if zone else ()))
+    kind = (SERVER_KIND, MARIADB if is_mariadb else MYSQL)
+    return (("sql_mode", modes), ("timestamp", seconds), *((("time_zone", zone),) if zone else ()), kind)
 
 
 def _modes_of(sql_mode: int, *, is_mariadb: bool) -> Iterator[str]:

@@ -13,6 +13,7 @@ from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.failpoint import reach
 from applier.sinks.ledger_entry import DdlState
+from applier.sinks.mysql.ddl.conversions import refuse_other_conversions
 from applier.sinks.mysql.ddl.generated import refuse_generated
 from applier.sinks.mysql.ddl.old_rows import OldTable
 from applier.sinks.mysql.ddl.own_values import refuse_own_values
@@ -79,7 +80,9 @@ class Intents:
                 target = target_of(connection, self._collations)
                 refuse_inexpressible(ddl, target)
                 refuse_generated(connection, ddl, target)
-                zoned = in_its_zone(connection, ddl, OldTable.of(connection, ddl))
+                old = OldTable.of(connection, ddl)
+                zoned = in_its_zone(connection, ddl, old)
+                refuse_other_conversions(connection, zoned, old)
                 named = with_upstream_names(connection, self._ledger, zoned, target)
                 intent = Intent(identity, named, snapshot(connection, described_tables(ddl)), is_beside)
                 state = DdlState.BACKGROUND if is_beside else DdlState.INTENT

@@ -14,6 +14,8 @@ from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.type_parser import parse_type, with_charset
 from applier.model.events import DdlEvent, TableName
 from applier.sinks.mysql.names import spellings, sql_name
+from applier.sinks.mysql.quoting import quote_identifier, quote_table
+from applier.sinks.mysql.session import read_bytes
 from applier.sinks.mysql.structure.model import ColumnStructure
 from applier.sinks.mysql.structure.reader import read_structures
 
@@ -43,6 +45,14 @@ class OldTable:
     def types(self) -> dict[str, ColumnType]:
         """The types of its columns by casefolded name."""
         return {name: _type_of(column) for name, column in self.columns.items()}
+
+    def has(self, column: str, condition: str) -> bool:
+        """Return whether a row meets a condition, a text of ours, in which ``{column}`` stands for the column."""
+        if self.name is None:
+            return False
+        name = quote_identifier(column)
+        query = f"SELECT EXISTS (SELECT 1 FROM {quote_table(*self.name)} WHERE {condition.replace('{column}', name)})"  # noqa: S608
+        return bool(int(read_bytes(self.connection, query)[0][0]))
 
     def holds(self, column: str = "") -> bool:
         """Return whether it holds a row, or with ``column`` a row that has a value there."""

@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlalchemy import Connection, text
 
+from applier.ddl.old_values import MARIADB, MYSQL, TIDB
 from applier.ddl.target import MARIADB_COLLATIONS, UPSTREAM, Target
 from applier.model.events import TableName
 from applier.sinks.settings import Collations
@@ -38,6 +39,12 @@ def target_of(connection: Connection, collations: Collations = ()) -> Target:
         keeps_foreign_keys_apart=False,
         collations={**ours, **dict(collations)},
     )
+
+
+def kind_of(connection: Connection) -> str:
+    """Return which kind of server it is: those of one kind convert values alike."""
+    version = str(connection.execute(_VERSION).scalar_one()).casefold()
+    return TIDB if "tidb" in version else MARIADB if "mariadb" in version else MYSQL
 
 
 def index_names(connection: Connection, table: TableName) -> Collection[str]:

@@ -7,6 +7,7 @@ from typing import Final
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
+from applier.ddl.old_values import SERVER_KIND
 from applier.ddl.zone_use import TIME_ZONE
 from applier.model.events import DdlEvent
 from applier.sinks.mysql.queries import QUERIES
@@ -14,6 +15,8 @@ from applier.sinks.mysql.session import transaction
 from applier.sinks.mysql.session_variables import SQL_MODE, zone_on_server
 
 _TIMESTAMP: Final = "timestamp"
+_NO_VARIABLES: Final = frozenset({_TIMESTAMP, SERVER_KIND})
+"""What is set otherwise, or says something of the server."""
 _VERSION: Final = "version"
 _SQL_MODE: Final = "sql_mode"
 _ROUNDS, _TRUNCATES = "TIME_ROUND_FRACTIONAL", "TIME_TRUNCATE_FRACTIONAL"
@@ -68,7 +71,7 @@ def _restore(connection: Connection, before: Mapping[str, str | int]) -> None:
 
 def variables_of(ddl: DdlEvent) -> dict[str, str | int]:
     """Return the variables of the session that a DDL sets beside its time, each with the value that the sink needs."""
-    found = {name: value for name, value in ddl.session if name != _TIMESTAMP}
+    found = {name: value for name, value in ddl.session if name not in _NO_VARIABLES}
     if TIME_ZONE in found:
         found[TIME_ZONE] = zone_on_server(str(found[TIME_ZONE]))
     if _SQL_MODE in found:

@@ -1,0 +1,149 @@
+"""What a DDL makes of the values in old rows, as far as that is not the same on every server: questions for a sink to answer. Pure.
+
+Upstream has made something of its rows, and the stream does not say what. So a sink asks its rows whether the question matters, before
+anything has changed: a column without values, or with plain ones, is converted; anything else stops.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from applier.ddl.column_parser import ParsedColumn, parse_column
+from applier.ddl.column_type import ColumnType, TypeFamily
+from applier.ddl.conversion_rule import EXACT, SERVER, Certainty, ConversionRule, PlainValues, conversion_rule
+from applier.ddl.parser import parse
+from applier.ddl.remedy import CONVERTED
+from applier.ddl.table import DefaultKind
+from applier.ddl.tokens import DdlSyntaxError
+from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, ElementKind, Span, Tree
+from applier.model.errors import NeedsOperator
+from applier.model.events import DdlEvent
+
+SERVER_KIND: Final = "server"
+"""The entry of ``DdlEvent.session`` that names the kind of a log's server."""
+MARIADB, MYSQL, TIDB = "mariadb", "mysql", "tidb"
+"""Kinds of servers: those of one kind convert alike."""
+
+_ALIKE_IN_LOGS: Final = frozenset(
+    {
+        PlainValues.IN_RANGE, PlainValues.SHORT, PlainValues.LABELS, PlainValues.DECIMAL_TEXT, PlainValues.YEAR_TEXT,
+        PlainValues.WHOLE, PlainValues.MIDNIGHT, PlainValues.DATE_TEXT, PlainValues.DATETIME_TEXT, PlainValues.TIME_TEXT,
+    }
+)  # fmt: skip
+"""Where MySQL and MariaDB convert other values alike too, under the modes of upstream's session, which a log names (``query_session``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldColumn:
+    """A column as it is before the DDL."""
+
+    name: str
+    type: ColumnType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a sink asks its rows: whether they have values in ``column`` ('': whether there are rows) that are not certain by ``rule``.
+
+    ``new`` is None where the values become no other type: with ``of_nulls`` NULLs matter.
+    """
+
+    what: str
+    column: str = ""
+    rule: ConversionRule = SERVER
+    old: ColumnType | None = None
+    new: ColumnType | None = None
+    of_nulls: bool = False
+
+
+def refuse_other_values(
+    ddl: DdlEvent, sink_kind: str, columns: Callable[[], Mapping[str, OldColumn]], matters: Callable[[Question], bool]
+) -> None:
+    """Raise NeedsOperator if the sink's server (of ``sink_kind``) may make other values of old rows than upstream's.
+
+    ``columns``: asks for the table's columns by casefolded name; ``matters``: asks the rows. Nothing is asked that does not matter.
+    """
+    if kind_of_upstream(ddl) == sink_kind or not _may_change_rows(ddl.query):
+        return
+    for question in questions(ddl.query, columns()):
+        if not (ddl.is_of_log and _is_alike_in_logs(question)) and matters(question):
+            raise NeedsOperator(
+                f"the DDL changes values of old rows, and servers differ in what they make of them: {question.what}",
+                remedy=CONVERTED,
+                table=str(ddl.name),
+                commit_ts=ddl.commit_ts,
+                query=ddl.query,
+            )
+
+
+def kind_of_upstream(ddl: DdlEvent) -> str:
+    """Return the kind of server that ran the DDL upstream; '' of a log: it was not stored with the DDL."""
+    return str(dict(ddl.session).get(SERVER_KIND, "")) if ddl.is_of_log else TIDB
+
+
+def _is_alike_in_logs(question: Question) -> bool:
+    # The time of a log's statement is known to the microsecond; what becomes of NULLs depends on the mode, and is alike.
+    return question.new is None or question.rule.certainty is Certainty.EXACT or question.rule.plain in _ALIKE_IN_LOGS
+
+
+def _may_change_rows(query: str) -> bool:
+    try:
+        node = parse(query).node
+    except DdlSyntaxError:
+        return False
+    return isinstance(node, AlterTableStatement) and any(clause.kind in _KINDS for clause in node.clauses)
+
+
+_KINDS: Final = frozenset({ClauseKind.ADD, ClauseKind.MODIFY, ClauseKind.CHANGE})
+
+
+def questions(query: str, columns: Mapping[str, OldColumn]) -> Iterator[Question]:
+    """Yield what must be asked before an ALTER TABLE that can be parsed runs."""
+    tree = parse(query)
+    clauses = tree.node.clauses if isinstance(tree.node, AlterTableStatement) else ()
+    for clause in clauses:
+        if clause.kind in {ClauseKind.MODIFY, ClauseKind.CHANGE}:
+            yield from _of_changed(tree, clause, columns)
+        for element in clause.elements:
+            if element.kind is ElementKind.COLUMN and element.name is not None:
+                yield from _of_added(tree, (element.body, element.span[1]), element.name.text)
+
+
+def _of_changed(tree: Tree, clause: AlterClause, columns: Mapping[str, OldColumn]) -> Iterator[Question]:
+    name = "" if clause.name is None else clause.name.text
+    old, parsed = columns.get(name.casefold()), _parsed(tree, (clause.body, clause.span[1]), name)
+    if old is None:
+        return  # nothing is converted, or the statement fails
+    if parsed is None:
+        yield Question(what=f"column {name}, whose new definition the applier does not understand", column=old.name, new=old.type)
+        return
+    new = parsed.definition
+    rule = conversion_rule(old.type, new.type)
+    if rule.certainty is not Certainty.EXACT or is_made_a_point(old.type, new.type):
+        beside = "" if rule.plain is None else f"; only {rule.plain.value} are certain"
+        what = f"column {name} becomes {new.type}, was {old.type}{beside}"
+        yield Question(what=what, column=old.name, rule=rule, old=old.type, new=new.type)
+    if old.nullable and not new.nullable:
+        yield Question(what=f"NULL in column {name}, which becomes NOT NULL", column=old.name, rule=EXACT, of_nulls=True)
+
+
+def is_made_a_point(old: ColumnType, new: ColumnType) -> bool:
+    """Return whether times become points in time: an hour that comes twice in the zone of upstream's session is not certain."""
+    return new.family is TypeFamily.TIMESTAMP and old.family is not TypeFamily.TIMESTAMP
+
+
+def _of_added(tree: Tree, body: Span, name: str) -> Iterator[Question]:
+    parsed = _parsed(tree, body, name)
+    if parsed is None or parsed.definition.default is None:
+        return
+    # TiDB's versions differ in whether they keep the fraction; none of them says which it was.
+    if parsed.definition.default.kind is DefaultKind.NOW and parsed.definition.type.scale:
+        yield Question(what=f"column {name} gets the fraction of a second in which upstream's server began the DDL")
+
+
+def _parsed(tree: Tree, body: Span, name: str) -> ParsedColumn | None:
+    try:
+        return parse_column(tree.part(*body), name)
+    except DdlSyntaxError:
+        return None
