@@ -141,6 +141,9 @@ WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND s
 DELETE FROM applier.ddl_ledger
 WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state = 'skipped';
 
+-- ledger_forget_load: what an earlier load has made is dropped, and made again
+DELETE FROM applier.ddl_ledger WHERE name = :name;
+
 -- ledger_retry: the operator's decision: run it again without comparing
 UPDATE applier.ddl_ledger SET before_state = '', error = ''
 WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state IN ('intent', 'background');

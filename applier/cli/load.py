@@ -10,12 +10,11 @@ from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.option import AsJson, ConfigPath, read_config, tso
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.dump.into_sink import LoadOptions, load_dump
-from applier.dump.loader import AUTO, PROGRAMS
 from applier.model.errors import ConfigError
 from applier.model.position import Ts
 from applier.telemetry.wording import count, named_text
 
-Directory = Annotated[Path, typer.Argument(metavar="DUMP_DIR", help="Directory of Dumpling, mydumper, mysqldump or mariadb-dump.")]
+Directory = Annotated[Path, typer.Argument(metavar="DUMP", help="Directory of Dumpling or mydumper; file of mysqldump or mariadb-dump.")]
 
 
 def load(  # noqa: PLR0913 - one parameter per option of the command line
@@ -23,8 +22,7 @@ def load(  # noqa: PLR0913 - one parameter per option of the command line
     config: ConfigPath = DEFAULT_CONFIG,
     *,
     start_ts: Annotated[int | None, typer.Option(metavar="TSO", parser=tso, help="TSO of a dump that does not say it.")] = None,
-    loader: Annotated[str, typer.Option(metavar="PROGRAM", help=f"One of {', '.join(PROGRAMS)}.")] = AUTO,
-    threads: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Load so many files at once.")] = 4,
+    threads: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Load so many tables at once.")] = 4,
     time_zone: Annotated[str, typer.Option(metavar="ZONE", help="Zone of TIMESTAMP values in files that do not name one.")] = "+00:00",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Drop the tables of the dump first.")] = False,
     accept_file_times: Annotated[bool, typer.Option("--accept-file-times", help="Load files that look older than the dump.")] = False,
@@ -38,7 +36,6 @@ def load(  # noqa: PLR0913 - one parameter per option of the command line
         raise ConfigError(f"--time-zone is not a time zone: {time_zone!r}", remedy='Give an offset such as "+08:00", or a name')
     options = LoadOptions(
         start_ts=None if start_ts is None else Ts(start_ts),
-        loader=loader,
         threads=threads,
         time_zone=time_zone,
         overwrite=overwrite,
@@ -48,7 +45,11 @@ def load(  # noqa: PLR0913 - one parameter per option of the command line
     console = stderr_console()
     result = load_dump(read_config(config), directory, options, lambda line: console.print(line, highlight=False, markup=False))
     if as_json:
-        print_json({"start_ts": result.start_ts, "tables": result.tables, "files": result.files, "loader": result.loader})
+        counted = {"tables": result.tables, "files": result.files, "rows": result.rows, "bytes": result.size_bytes}
+        print_json({"start_ts": result.start_ts, **counted, "left_out": list(result.left_out)})
         return
-    print_line(f"loaded {count(result.tables, 'table')} from {count(result.files, 'file')}, by {result.loader}")
+    loaded = f"{count(result.tables, 'table')} with {count(result.rows, 'row')} from {count(result.files, 'file')}"
+    print_line(f"loaded {loaded}, {result.size_bytes / 1_000_000:,.1f} MB")
+    if result.left_out:
+        print_line(f"left out, because a replica has no use for them: {', '.join(result.left_out)}")
     print_line(f"the replica begins at {named_text(result.start_ts)}: applier catchup --config {quote(str(config))}")

@@ -5,7 +5,8 @@ has begun. While the load runs, and after one that failed, the bookkeeping says 
 """
 
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -13,27 +14,29 @@ from shlex import quote
 from typing import Final
 
 from applier.config import Config
-from applier.dump.commands import commands_of
 from applier.dump.completeness import check_complete
-from applier.dump.compressed import ZSTD
+from applier.dump.definitions import Definitions
 from applier.dump.inventory import FileKind, Inventory, inventory_of
-from applier.dump.loader import AUTO, LoadTarget, find_loader, version_of
 from applier.dump.loading import DumpLoad
 from applier.dump.log_place import start_of_dump
 from applier.dump.moment import METADATA, moment_of
 from applier.dump.numbering import check_files
 from applier.dump.target_tables import TargetTables
-from applier.model.errors import ConfigError, NeedsOperator
+from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
+from applier.model.events import TableName
 from applier.model.position import NO_TS, Ts
 from applier.sinks.factory import open_sink
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.port import Sink
+from applier.sources.binlog.dump_ddl import as_of_log
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.stored_timeline import StoredTimeline, read_state
 from applier.sources.factory import open_source
 from applier.telemetry.log import use_timeline
 from applier.telemetry.wording import operator
 
+LOADER: Final = "applier"
+MOST_NAMED: Final = 5
 SLACK_S: Final = 60.0
 _TIMES: Final = re.compile(r"(Started|Finished) dump at: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 
@@ -43,7 +46,6 @@ class LoadOptions:
     """What the command line says. ``start_ts`` of None: the dump's own."""
 
     start_ts: Ts | None = None
-    loader: str = AUTO
     threads: int = 4
     time_zone: str = "+00:00"
     overwrite: bool = False
@@ -58,46 +60,75 @@ class LoadResult:
     start_ts: Ts
     tables: int
     files: int
-    loader: str
+    rows: int
+    size_bytes: int
+    left_out: Sequence[str]
+    """What the dump holds and a replica has no use for: triggers, routines, sequences."""
 
 
 def load_dump(config: Config, directory: Path, options: LoadOptions, note: Callable[[str], None]) -> LoadResult:
     """Load the dump. ConfigError, NeedsOperator or SinkError with a remedy; after a SinkError the sink may hold a part of it."""
     if config.sink.is_sqlite:
         raise ConfigError("a dump cannot be loaded into SQLite", remedy="Use a MariaDB or MySQL sink, or begin with an empty upstream")
-    if config.source.route:
-        remedy = "Load the dump by hand under the sink's names, and set source.start_ts to its TSO, of a binlog source.start to dump:PATH"
-        raise ConfigError("applier load cannot rename tables, and the configuration has routes", remedy=remedy)
     directory = directory.resolve()
-    everything = inventory_of(directory)
-    inventory, start_ts = _chosen(config, everything), starting_ts_of(config, directory, options.start_ts)
+    inventory, start_ts = _chosen(config, inventory_of(directory)), starting_ts_of(config, directory, options.start_ts)
     check_complete(inventory, options.threads)
     counts = check_files(directory, inventory, accept_missing=options.accept_missing_files)
     if not options.accept_file_times:
         check_file_times(directory, inventory)
-    target = LoadTarget(config.sink_settings(), options.time_zone)
-    # myloader loads whole directories, none without its metadata, and no zstd before 0.12.
-    is_plain = not any(file.path.suffix == ZSTD for file in inventory.files)
-    is_cut = inventory.is_whole_file or inventory != everything or not is_plain or not (directory / METADATA[0]).is_file()
-    program = find_loader(options.loader, needs_client=is_cut)
-    if program is None:
-        remedy = "Install the client of MariaDB or MySQL, or mydumper (for myloader). Or load it by hand:\n" + "\n".join(
-            commands_of(directory, inventory, target, start_ts)
-        )
-        raise ConfigError("there is no program on this machine that loads a dump", remedy=remedy)
     with open_sink(config.sink_settings(retries=2)) as sink:
-        tables = TargetTables(config.sink_settings(), inventory)
-        if not program.is_client:
-            tables.check_zone(options.time_zone)
         _check_replica(sink, directory, overwrite=options.overwrite)
-        tables.check_absent(overwrite=options.overwrite)
-        loader = version_of(program)
-        sink.loaded_dump.begin(LoadedDump(start_ts=start_ts, directory=str(directory), loader=loader, loaded_by=operator()))
-        tables.prepare(overwrite=options.overwrite)
-        DumpLoad(directory, inventory, program, target, options.threads, note).run()
-        tables.check_loaded(counts)
+        target = _target(config, inventory)
+        target.check_absent(overwrite=options.overwrite)
+        sink.loaded_dump.begin(LoadedDump(start_ts=start_ts, directory=str(directory), loader=LOADER, loaded_by=operator()))
+        if options.overwrite:
+            target.drop()
+        definitions = _definitions(config, sink, start_ts, options)
+        progress = DumpLoad(inventory, definitions, config.sink_settings(), options.threads, note).run()
+        _check_counts(progress.rows, counts)
+        target.check_rows({definitions.selection.name(table): rows for table, rows in progress.rows.items()})
         sink.loaded_dump.end()
-    return LoadResult(start_ts=start_ts, tables=len(inventory.tables), files=len(inventory.files), loader=loader)
+    return LoadResult(
+        start_ts=start_ts,
+        tables=len(set(target.tables)),
+        files=len(inventory.files),
+        rows=sum(progress.rows.values()),
+        size_bytes=progress.read_bytes,
+        left_out=definitions.left_out,
+    )
+
+
+def _definitions(config: Config, sink: Sink, start_ts: Ts, options: LoadOptions) -> Definitions:
+    return Definitions(
+        sink=sink,
+        selection=config.source.selection(),
+        policies=config.ddl.policies,
+        start_ts=start_ts,
+        zone=options.time_zone,
+        to_log=as_of_log if isinstance(config.source_settings(), BinlogSettings) else None,
+    )
+
+
+def _target(config: Config, inventory: Inventory) -> TargetTables:
+    """Return the tables of the chosen files under the sink's names. ConfigError: two of them would be one."""
+    selection = config.source.selection()
+    tables, views = inventory.tables, [file.table for file in inventory.of(FileKind.VIEW)]
+    there, those_views = ([selection.name(table) for table in names if selection.has(table)] for names in (tables, views))
+    twice = [name for name, times in Counter(table.fold() for table in there).items() if times > 1]
+    if twice:
+        remedy = 'Give each table a name of its own: use {schema} and {table} in the "to" of source.route'
+        raise ConfigError("two tables of the dump would be one in the sink", remedy=remedy, table=str(twice[0]))
+    return TargetTables(config.sink_settings(), there, those_views)
+
+
+def _check_counts(rows: Mapping[TableName, int], counts: Mapping[TableName, int]) -> None:
+    wrong = [f"{table}: {rows.get(table, 0)} of {count}" for table, count in counts.items() if rows.get(table, 0) != count]
+    if wrong:
+        raise FatalSinkError(
+            "the sink has not got all rows that the dump counts",
+            remedy="Dump again, then load with --overwrite",
+            wrong_rows=", ".join(wrong[:MOST_NAMED]),
+        )
 
 
 def starting_ts_of(config: Config, directory: Path, given: Ts | None) -> Ts:
@@ -158,17 +189,9 @@ def check_file_times(directory: Path, inventory: Inventory) -> None:
 
 
 def _chosen(config: Config, inventory: Inventory) -> Inventory:
-    """Leave out the tables that the table filter leaves out. A file with everything cannot be divided."""
+    """Leave out the files of tables that the table filter leaves out; in a file with everything its statements are chosen."""
     selection = config.source.selection()
-    if not config.source.tables:
-        return inventory
-    if inventory.is_whole_file:
-        raise ConfigError(
-            "source.tables cannot be applied to a dump in one file",
-            remedy="Dump with Dumpling or mydumper, which write a file for each table. Or load the file by hand, and set source.start_ts "
-            "to its TSO, of a binlog source.start to dump:PATH",
-        )
-    files = [file for file in inventory.files if file.kind is FileKind.SCHEMA or selection.has(file.table)]
+    files = [file for file in inventory.files if file.kind in {FileKind.SCHEMA, FileKind.WHOLE} or selection.has(file.table)]
     return Inventory(tuple(files))
 
 

@@ -83,9 +83,9 @@ class Inventory:
 
 
 def inventory_of(directory: Path) -> Inventory:
-    """Return the files of a dump. ConfigError: a file cannot be loaded, or nothing is there."""
+    """Return the files of a dump: a directory, or one file. ConfigError: a file cannot be loaded, or nothing is there."""
     try:
-        paths = sorted(path for path in directory.iterdir() if not IGNORED.fullmatch(path.name))
+        paths = [directory] if directory.is_file() else sorted(path for path in directory.iterdir() if not IGNORED.fullmatch(path.name))
     except OSError as error:
         message = f"the dump's directory cannot be read: {error.strerror}"
         raise ConfigError(message, remedy="Give the directory that Dumpling wrote", directory=directory) from error

@@ -1,123 +1,154 @@
-"""Loads the files of a dump by a program: the schemas first, then tables, rows, views."""
+"""Loads a dump into the sink: what it defines as DDLs, then its rows, several tables at once; views last. Says how far it is."""
 
-import shutil
-import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryFile
-from threading import Event
+from threading import Event, Lock
+from time import monotonic
 from typing import Final
 
-from applier.dump.compressed import PACKED, open_bytes
+from applier.dump.compressed import PACKED, UNREADABLE, open_bytes
+from applier.dump.definitions import Definitions
 from applier.dump.inventory import DumpFile, FileKind, Inventory
-from applier.dump.loader import LoaderProgram, LoadTarget, client_command, myloader_command, option_file
-from applier.model.errors import FatalSinkError
+from applier.dump.row_session import RowSession
+from applier.dump.statements import Piece, PieceKind, pieces
+from applier.dump.whole_file import schema_of
+from applier.model.errors import ConfigError
 from applier.model.events import TableName
+from applier.sinks.settings import SinkSettings
 
-FAILED_REMEDY: Final = "Correct the cause, then load again with --overwrite"
-MOST_TEXT: Final = 400
-DEADLOCK: Final = "Deadlock found"
+NOTE_EVERY_S: Final = 5.0
+_DEFINING: Final = frozenset({PieceKind.SCHEMA, PieceKind.TABLE, PieceKind.VIEW, PieceKind.LEFT_OUT})
+_MEGA: Final = 1_000_000
+
+
+@dataclass(slots=True)
+class LoadProgress:
+    """How much has been loaded: rows of each table, and bytes of statements. ``note`` is told now and then."""
+
+    note: Callable[[str], None]
+    total_bytes: int
+    """Of all files; 0: not known, because they are compressed."""
+    rows: dict[TableName, int] = field(default_factory=dict)
+    read_bytes: int = 0
+    _noted_at: float = field(default_factory=monotonic)
+    _lock: Lock = field(default_factory=Lock)
+
+    def add(self, table: TableName, rows: int, size: int) -> None:
+        """Count a statement. Any thread may call it."""
+        with self._lock:
+            self.rows[table] = self.rows.get(table, 0) + rows
+            self.read_bytes += size
+            if monotonic() - self._noted_at >= NOTE_EVERY_S:
+                self._noted_at = monotonic()
+                self.note(self.text)
+
+    @property
+    def text(self) -> str:
+        """Both numbers, for people."""
+        of_all = f" of {self.total_bytes / _MEGA:,.1f}" if self.total_bytes else ""
+        return f"{sum(self.rows.values()):,} rows, {self.read_bytes / _MEGA:,.1f}{of_all} MB"
 
 
 @dataclass(frozen=True, slots=True)
 class DumpLoad:
-    """One load. ``note`` is told each step, for people."""
+    """One load of ``inventory`` through ``definitions``; ``threads`` load tables beside one another."""
 
-    directory: Path
     inventory: Inventory
-    program: LoaderProgram
-    target: LoadTarget
+    definitions: Definitions
+    settings: SinkSettings
     threads: int
     note: Callable[[str], None]
 
-    def run(self) -> None:
-        """Load everything; FatalSinkError with the program's own words if it fails."""
-        with option_file(self.target, self.program) as options:
-            if not self.program.is_client:
-                self._by_myloader(options)
-                return
-            views = {file.table for file in self.inventory.of(FileKind.VIEW)}
-            for kind in (FileKind.TABLE, FileKind.SEQUENCE, FileKind.ROWS, FileKind.WHOLE, FileKind.VIEW):
-                # The file of a view's table is a placeholder for programs that load views in any order.
-                files = [file for file in self.inventory.of(kind) if kind is not FileKind.TABLE or file.table not in views]
-                if files:
-                    self.note(f"{self.program.name}: {len(files)} files of {kind.name.lower()}")
-                    self._all(files, options, self.threads if kind in {FileKind.TABLE, FileKind.ROWS} else 1)
+    def run(self) -> LoadProgress:
+        """Load everything. The errors of the sink; ConfigError: a file cannot be read, or says what is not known."""
+        paths = [file.path for file in self.inventory.files]
+        is_packed = any(path.suffix in PACKED for path in paths)
+        progress = LoadProgress(self.note, 0 if is_packed else sum(path.stat().st_size for path in paths))
+        for kind in (FileKind.SCHEMA, FileKind.TABLE, FileKind.SEQUENCE, FileKind.VIEW):
+            for file in self._defining(kind):
+                self._define(file)
+        self._all(self.inventory.of(FileKind.ROWS), progress)
+        for file in self.inventory.of(FileKind.WHOLE):
+            self._load(file, progress, Event())
+        self.definitions.finish()
+        self.note(progress.text)
+        return progress
 
-    def _by_myloader(self, options: Path) -> None:
-        self.note(f"{self.program.name}: {len(self.inventory.files)} files")
-        try:
-            _run(myloader_command(self.program, self.target, options, self.directory, self.threads), None, self.directory)
-        except FatalSinkError as error:
-            # It loads several files of one table at once, and does not repeat what a deadlock has rolled back.
-            if DEADLOCK not in error.message or self.threads == 1:
-                raise
-            self.note(f"{self.program.name}: a deadlock; again from the beginning, with one thread")
-            again = myloader_command(self.program, self.target, options, self.directory, 1)
-            _run([*again, "--overwrite-tables"], None, self.directory)
+    def _defining(self, kind: FileKind) -> list[DumpFile]:
+        """Return files of a kind, without those of tables that stand for views."""
+        views = {file.table for file in self.inventory.of(FileKind.VIEW)}
+        return [file for file in self.inventory.of(kind) if kind is not FileKind.TABLE or file.table not in views]
 
-    def _all(self, files: Iterable[DumpFile], options: Path, threads: int) -> None:
+    def _define(self, file: DumpFile) -> None:
+        with _content(file.path) as found:
+            for piece in found:
+                if piece.kind in _DEFINING:
+                    self.definitions.make(piece, file.table.schema)
+                elif piece.kind is PieceKind.ROWS:
+                    raise ConfigError(
+                        "a file of definitions holds rows", remedy="Dump again, into an empty directory", file=file.path, table=piece.name
+                    )
+
+    def _all(self, files: Iterable[DumpFile], progress: LoadProgress) -> None:
         """Load tables beside one another, the files of one table in turn: two inserts into one table may meet in a deadlock."""
         of_table: dict[TableName, list[DumpFile]] = {}
         for file in files:
-            of_table.setdefault(file.table, []).append(file)
+            if self.definitions.has(file.table):
+                of_table.setdefault(file.table, []).append(file)
         has_failed = Event()
-        with ThreadPoolExecutor(threads) as pool:
-            futures = [pool.submit(self._in_turn, group, options, has_failed) for group in of_table.values()]
+        with ThreadPoolExecutor(self.threads) as pool:
+            futures = [pool.submit(self._in_turn, group, progress, has_failed) for group in of_table.values()]
             done, rest = wait(futures, return_when=FIRST_EXCEPTION)
             for future in rest:
                 future.cancel()
         for future in done:
             future.result()
 
-    def _in_turn(self, files: Iterable[DumpFile], options: Path, has_failed: Event) -> None:
-        for file in files:
-            if has_failed.is_set():
-                return
-            try:
-                self._one(file, options)
-            except FatalSinkError:
-                has_failed.set()
-                raise
+    def _in_turn(self, files: Iterable[DumpFile], progress: LoadProgress, has_failed: Event) -> None:
+        try:
+            for file in files:
+                if has_failed.is_set():
+                    return
+                self._load(file, progress, has_failed)
+        except BaseException:
+            has_failed.set()
+            raise
 
-    def _one(self, file: DumpFile, options: Path) -> None:
-        _run(
-            client_command(self.program, self.target, options, file.table.schema, is_strict=file.kind is FileKind.ROWS),
-            file.path,
-            file.path,
-            shows_text=file.kind is not FileKind.ROWS,
-        )
-
-
-def _run(command: list[str], content: Path | None, what: Path, *, shows_text: bool = True) -> None:
-    if content is not None and content.suffix not in PACKED:
-        with content.open("rb") as source:
-            done = subprocess.run(command, stdin=source, capture_output=True, check=False)  # noqa: S603 - found on the path
-            code, errors = done.returncode, done.stdout + done.stderr
-    else:
-        code, errors = _piped(command, content)
-    # myloader 0.10 ends with 0 whatever has happened, and says so.
-    text = errors.decode("utf-8", "replace")
-    if code or ("** (myloader" in text and ("CRITICAL" in text or "Error" in text)):
-        raise FatalSinkError(f"the loader failed: {_words(text, shows_text=shows_text)}", remedy=FAILED_REMEDY, file=what, code=code)
-
-
-def _piped(command: list[str], content: Path | None) -> tuple[int, bytes]:
-    stdin = subprocess.DEVNULL if content is None else subprocess.PIPE
-    with TemporaryFile() as output, subprocess.Popen(command, stdin=stdin, stdout=output, stderr=output) as process:  # noqa: S603 - as above
-        if content is not None and process.stdin is not None:
-            # A pipe that is broken: the program has ended, and says why.
-            with suppress(BrokenPipeError), open_bytes(content) as source, process.stdin:
-                shutil.copyfileobj(source, process.stdin)
-        code = process.wait()
-        output.seek(0)
-        return code, output.read()
+    def _load(self, file: DumpFile, progress: LoadProgress, has_failed: Event) -> None:
+        """Load a file of rows, or one with everything in its order."""
+        schema = file.table.schema or schema_of(file.path)
+        with RowSession(self.settings, self.definitions.zone, file=file.path.name) as session, _content(file.path) as found:
+            for piece in found:
+                match piece.kind:
+                    case PieceKind.USE:
+                        schema = piece.schema
+                    case PieceKind.ROWS if not has_failed.is_set():
+                        table = TableName(piece.schema or schema, piece.name)
+                        if self.definitions.has(table):
+                            progress.add(table, session.write(piece, self.definitions.selection.name(table)), len(piece.text))
+                    case PieceKind.CHARSET:
+                        session.set_charset(piece.name)
+                    case PieceKind.ZONE:
+                        session.set_zone(piece.name)
+                    case kind if kind in _DEFINING:
+                        # A foreign key's definition waits for whoever has written to its parent.
+                        session.commit()
+                        self.definitions.make(piece, schema)
+                    case _:
+                        pass
 
 
-def _words(text: str, *, shows_text: bool) -> str:
-    """Return the first error. Errors of rows quote values: of those the code and the line alone."""
-    line = next((line for line in text.splitlines() if "ERROR" in line or "CRITICAL" in line), text.strip().partition("\n")[0])
-    return (line if shows_text else line.partition(": ")[0])[:MOST_TEXT]
+@contextmanager
+def _content(path: Path) -> Iterator[Iterator[Piece]]:
+    try:
+        with open_bytes(path) as content:
+            yield pieces(content)
+    except UNREADABLE as error:
+        message = f"a file of the dump cannot be read: {error}"
+        raise ConfigError(message, remedy="Check its permissions. If it is damaged, copy the dump again", file=path) from error
+    except ConfigError as error:
+        error.facts.setdefault("file", path)
+        raise

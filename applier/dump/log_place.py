@@ -19,7 +19,7 @@ def start_of_dump(directory: Path) -> str:
     """Return the value of ``source.start`` for the dump in a directory. ConfigError: it does not say its place, or there are several."""
     if (directory / METADATA[0]).is_file():
         return f"dump:{directory}"
-    files = sorted(directory.glob("*.sql*"))
+    files = [directory] if directory.is_file() else sorted(directory.glob("*.sql*"))
     if len(files) != 1:
         raise ConfigError(
             "the directory holds no dump that says its place in the binlog",

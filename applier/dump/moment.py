@@ -38,9 +38,18 @@ class DumpMoment:
 
 
 def moment_of(directory: Path) -> DumpMoment | None:
-    """Return the timestamp of the dump in ``directory``; None if no file tells it. ConfigError: it is wrong, or there are several."""
+    """Return the timestamp of the dump in ``directory``; None if no file tells it. ConfigError: it is wrong, or there are several.
+
+    One file is a dump, too.
+    """
+    if directory.is_file():
+        return of_header(directory)
     if not directory.is_dir():
-        raise ConfigError("there is no such directory", remedy="Give the directory that Dumpling wrote", directory=directory)
+        raise ConfigError(
+            "there is no such dump",
+            remedy="Give the directory that Dumpling wrote, or the file of mysqldump or mariadb-dump",
+            directory=directory,
+        )
     file = directory / METADATA[0]
     if file.is_file():
         return _of_metadata(file)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -9,19 +10,27 @@ from applier.dump.compressed import open_text
 from applier.model.events import TableName
 
 _NAME: Final = r"(?:`((?:[^`]|``)+)`|(\w+))"
+HEADER_LINES: Final = 20
+_DATABASE: Final = re.compile(r"-- Host: .*?\bDatabase: (\S+)\s*$")
 _USE: Final = re.compile(rf"USE\s+{_NAME}\s*;", re.IGNORECASE)
 _TABLE: Final = re.compile(rf"CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?:{_NAME}\.)?{_NAME}", re.IGNORECASE)
 
 
 def tables_of(file: Path) -> Iterator[TableName]:
-    """Yield the tables. One whose schema no line names is left out: the client refuses such a file."""
-    schema = ""
+    """Yield the tables. One whose schema no line names is left out: the load refuses such a file."""
+    schema = schema_of(file)
     with open_text(file) as lines:
         for line in lines:
             if match := _USE.match(line):
                 schema = _name(match[1], match[2])
             elif (match := _TABLE.match(line)) and (owner := _name(match[1], match[2]) or schema):
                 yield TableName(owner, _name(match[3], match[4]))
+
+
+def schema_of(file: Path) -> str:
+    """Return the schema that a file is of by its header; '' if it is of several."""
+    with open_text(file) as lines:
+        return next((match[1] for line in islice(lines, HEADER_LINES) if (match := _DATABASE.match(line))), "")
 
 
 def _name(quoted: str | None, plain: str | None) -> str:

@@ -140,6 +140,10 @@ class Sink(Protocol):
         """
         ...
 
+    def load_ddl(self, identity: DdlIdentity, ddl: DdlEvent) -> None:
+        """Run a definition of a dump and write it as done. Needs no ownership: the replica has not begun. Errors: those of ``run_ddl``."""
+        ...
+
     def skip_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, after: ProgressCommit) -> Fence:
         """Write the DDL as skipped, with the progress."""
         ...

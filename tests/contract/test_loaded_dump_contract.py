@@ -1,8 +1,12 @@
 """The dump that a sink was loaded from: stored alike by all sinks, and used by the first run."""
 
+from dataclasses import replace
+
 import pytest
 
+from applier.ddl import identity
 from applier.model.errors import ConfigError, NeedsOperator
+from applier.model.events import DdlEvent
 from applier.model.position import Ts
 from applier.replica.starting_ts import starting_ts
 from applier.sinks.factory import open_sink
@@ -43,6 +47,19 @@ def test_a_load_is_whole_only_when_it_has_ended(url):
         assert not store.read().is_whole
     with open_sink(SinkSettings(url=url, name="another")) as sink:
         assert sink.loaded_dump.read() is None
+
+
+def test_a_definition_of_a_dump_is_made_and_kept_until_the_next_load(url):
+    made = DdlEvent(commit_ts=TS, schema="applier_test_shop", table="t", query="CREATE TABLE t (id INT PRIMARY KEY)", ddl_type=3)
+    with open_sink(SinkSettings(url=url, name="dumped")) as sink:
+        sink.migrate()
+        schema = replace(made, table="", query="CREATE DATABASE IF NOT EXISTS applier_test_shop", ddl_type=1)
+        for ddl in (schema, made):
+            sink.load_ddl(identity(ddl), ddl)
+        assert sorted((ddl.commit_ts, ddl.query) for ddl in sink.statements()) == [(TS, schema.query), (TS, made.query)]
+        assert [column.name for column in sink.describe([made.name])[made.name.fold()].columns] == ["id"]
+        sink.loaded_dump.begin(DUMP)
+        assert sink.statements() == []
 
 
 def whole(store):

@@ -76,26 +76,8 @@ def test_metadata_that_cannot_be_read_gets_its_permissions(newcomer, dump, monke
     goes_on(newcomer, "load dump")
 
 
-def test_a_part_of_a_dump_is_loaded_by_a_client(newcomer, dump, monkeypatch):
-    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
-    newcomer.change({"source.tables": ["shop.orders"]})
-    newcomer.fails("load dump --loader myloader", 2)
-    goes_on(newcomer, "load dump --loader mariadb")
-
-
-def test_a_dump_in_one_file_is_made_again_with_a_filter(newcomer, dump):
-    Path("whole").mkdir()
-    Path("whole/backup.2026-11-22.sql").write_text(f"-- CHANGE MASTER TO MASTER_LOG_FILE='tidb-binlog', MASTER_LOG_POS={TS};\n")
-    newcomer.change({"source.tables": ["shop.orders"]})
-    newcomer.fails("load whole", 2)
-    # By Dumpling, with its --filter.
-    goes_on(newcomer, "load dump")
-
-
-def test_a_dump_needs_a_server_that_keeps_its_names(newcomer, dump):
+def test_a_dump_needs_a_server(newcomer, dump):
     newcomer.change({"sink.url": "sqlite:///replica.db"})
     newcomer.fails("load dump", 2)
     newcomer.change({"sink.url": SERVER})
     goes_on(newcomer, "load dump")
-    newcomer.change({"source.route": [{"from": "shop.*", "to": "other.{table}"}]})
-    newcomer.fails("load dump", 2)

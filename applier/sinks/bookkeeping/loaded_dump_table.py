@@ -34,7 +34,13 @@ class LoadedDumpTable:
             "loader": dump.loader,
             "loaded_by": dump.loaded_by,
         }
-        self.in_writing(_ignoring(lambda connection: self.bookkeeping.run(connection, "loaded_dump_begin", **values)))
+
+        def work(connection: Connection) -> None:
+            # The replica has not begun: an earlier load has written whatever the ledger holds.
+            self.bookkeeping.run(connection, "ledger_forget_load")
+            self.bookkeeping.run(connection, "loaded_dump_begin", **values)
+
+        self.in_writing(work)
 
     def end(self) -> None:
         """Store that the load has ended well."""

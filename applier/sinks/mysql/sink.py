@@ -16,8 +16,10 @@ from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.epochs import Epochs
 from applier.sinks.bookkeeping.named_queries import load_queries
 from applier.sinks.bookkeeping.owner_table import OwnerRow
+from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql import catalogue
 from applier.sinks.mysql.bulk_session import takes_loads
+from applier.sinks.mysql.ddl.loaded import run_loaded
 from applier.sinks.mysql.ddl.runner import DdlRunner
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.errors import translate
@@ -140,6 +142,16 @@ class MysqlSink(SqlSink):
     def run_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:
         """Write intent, run the statement, write done."""
         return self._ddl.run(fence, identity, ddl, before=before, after=after)
+
+    def load_ddl(self, identity: DdlIdentity, ddl: DdlEvent) -> None:
+        """Run a definition of a dump and write it as done."""
+        self.reserved.refuse_ddl(ddl)
+
+        def work(connection: Connection) -> None:
+            run_loaded(connection, ddl, self._settings.collations)
+            self._ledger.settled(connection, identity, ddl, DdlState.DONE)
+
+        self._change(work, "making what a dump defines", table=str(ddl.name))
 
     def skip_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, after: ProgressCommit) -> Fence:
         """Write the DDL as skipped, with the progress."""

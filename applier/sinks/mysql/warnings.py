@@ -34,12 +34,12 @@ class _Warning(NamedTuple):
         return self.code == TRUNCATED and any(f"'{column}'" in self.text for column in columns)
 
 
-def judge_warnings(connection: Connection, statement: Statement, count: int) -> None:
+def judge_warnings(connection: Connection, statement: Statement, count: int, harmless: frozenset[int] = HARMLESS) -> None:
     """Raise RowRefused unless every one of the ``count`` warnings of the statement is known to be harmless."""
     facts: dict[str, Any] = {"table": statement.table, "min_ts": statement.min_ts, "max_ts": statement.max_ts}
     try:
         shown = [_Warning(int(row[1]), str(row[2])) for row in connection.execute(QUERIES["warnings"])]
-        suspect = [warning for warning in shown if warning.code not in HARMLESS]
+        suspect = [warning for warning in shown if warning.code not in harmless]
         if any(warning.code == TRUNCATED for warning in suspect):
             enums = _enum_columns(connection, statement.table)
             suspect = [warning for warning in suspect if not warning.is_about(enums)]

@@ -146,6 +146,12 @@ class SqliteSink(SqlSink):
         # `before` moves with the intent on servers. Here is no intent: its known tables must not be lost.
         return self._settle_ddl(fence, identity, ddl, after.including(before), DdlState.DONE)
 
+    def load_ddl(self, identity: DdlIdentity, ddl: DdlEvent) -> None:
+        """Run a definition of a dump and write it as done, in one transaction."""
+        with transaction(self._engine, statement=ddl.query, commit_ts=ddl.commit_ts) as connection:
+            apply_ddl(raw(connection), ddl, self._zone)
+            self._ledger.settled(connection, identity, ddl, DdlState.DONE)
+
     def skip_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, after: ProgressCommit) -> Fence:
         """Write the DDL as skipped, with the progress."""
         return self._settle_ddl(fence, identity, ddl, after, DdlState.SKIPPED)

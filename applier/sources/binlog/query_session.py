@@ -39,6 +39,8 @@ _DEFAULT_COLLATIONS: Final = {
 """Where TiDB has another default than all others; the sinks' code for schemas knows TiDB's."""
 _MYSQL_UTF8MB4: Final = "utf8mb4_0900_ai_ci"
 _MARIADB_UTF8MB4: Final = "utf8mb4_general_ci"
+DUMPED: Final = SessionDefaults(collations=_DEFAULT_COLLATIONS | {"utf8mb4": _MARIADB_UTF8MB4})
+"""What a definition in a dump means where it says nothing: a server whose utf8mb4 has another default than MariaDB's says it."""
 
 
 def defaults_of(session: QuerySession, *, is_mariadb: bool) -> SessionDefaults:

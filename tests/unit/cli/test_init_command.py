@@ -77,7 +77,7 @@ def test_a_file_system_without_links_is_no_hindrance(path, monkeypatch):
 
 def test_a_dump_that_is_not_there_is_said(path, tmp_path, capsys):
     assert init(path, *ANSWERS, "--sink", "sqlite:///replica.db", "--from-dump", str(tmp_path / "none")) == 2
-    assert "there is no such directory" in capsys.readouterr().err
+    assert "there is no such dump" in capsys.readouterr().err
 
 
 PRIMARY = ["--primary", "mysql+pymysql://reader:h%40ush-9@primary:3306/", "--sink", "sqlite:///replica.db"]

@@ -1,16 +1,11 @@
 """What is read of a dump's directory: its timestamp, its files, and what cannot be loaded."""
 
-from pathlib import Path
-
 import pytest
 
 from applier.dump.inventory import FileKind, inventory_of
-from applier.dump.loader import LoaderProgram, LoadTarget, client_command, find_loader, option_file
 from applier.dump.moment import moment_of
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
-from applier.mysql_client.tls import Tls, TlsMode
-from applier.sinks.settings import SinkSettings
 from tests.rig.dump_directory import DUMPLING, HEADER, MYDUMPER, TS, dumpling
 
 
@@ -85,34 +80,9 @@ def test_rows_without_their_table_are_of_another_dump(tmp_path):
         inventory_of(tmp_path)
 
 
-def test_the_programs_reach_the_server_of_the_url_and_no_socket():
-    settings = SinkSettings(url="mysql+pymysql://a%22b:p%5Cw%22@localhost:3307/", tls=Tls(mode=TlsMode.VERIFY_IDENTITY, ca="/ca.pem"))
-    program = LoaderProgram("mariadb", "/usr/bin/mariadb")
-    with option_file(LoadTarget(settings), program) as path:
-        lines = path.read_text().splitlines()
-        assert path.stat().st_mode & 0o077 == 0
-    assert lines[1:] == [
-        'host="127.0.0.1"',
-        "port=3307",
-        "protocol=tcp",
-        'user="a\\"b"',
-        'ssl-ca="/ca.pem"',
-        "ssl",
-        "ssl-verify-server-cert",
-        'password="p\\\\w\\""',
-    ]
-    assert not path.exists()
-
-
-def test_the_client_is_told_its_server_on_the_command_line_which_no_login_file_overrides():
-    target = LoadTarget(SinkSettings(url="mysql+pymysql://u:secret@localhost:3307/"))
-    command = client_command(LoaderProgram("mysql", "mysql"), target, Path("options.cnf"), "shop")
-    assert command[1:8] == ["--defaults-file=options.cnf", "--host", "127.0.0.1", "--port", "3307", "--user", "u"]
-    assert not any("secret" in part for part in command)
-
-
-def test_a_loader_that_is_not_there_is_refused(monkeypatch):
-    monkeypatch.setenv("PATH", "/nowhere")
-    assert find_loader("auto", needs_client=False) is None
-    with pytest.raises(ConfigError, match="myloader is not on this machine"):
-        find_loader("myloader", needs_client=False)
+def test_one_file_is_a_dump(tmp_path):
+    (tmp_path / "x.sql").write_text(HEADER.format(ts=TS) + "-- Host: h    Database: shop\nCREATE TABLE `orders` (id INT);\n")
+    (tmp_path / "other.sql").touch()
+    assert moment_of(tmp_path / "x.sql").start_ts == TS
+    inventory = inventory_of(tmp_path / "x.sql")
+    assert [(file.kind, file.holds) for file in inventory.files] == [(FileKind.WHOLE, (TableName("shop", "orders"),))]
