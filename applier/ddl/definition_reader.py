@@ -48,6 +48,7 @@ class DefinedColumn:
     is_key: bool = False
     """Whether its definition makes it a key."""
     comment: Token | None = None
+    has_default: bool = False
 
 
 def defined_columns(tree: Tree) -> Iterator[DefinedColumn]:
@@ -126,10 +127,11 @@ def _option(cursor: Cursor, found: DefinedColumn) -> DefinedColumn:
     if cursor.accept("COMMENT"):
         cursor.accept("=")
         return replace(found, comment=None if cursor.is_done else cursor.next())
-    if cursor.accept_any("DEFAULT", "UPDATE") and not cursor.is_done and not cursor.sees("("):
+    if word := cursor.accept_any("DEFAULT", "UPDATE"):
         # DEFAULT NULL, ON UPDATE NOW: its word is no option.
-        cursor.next()
-        return found
+        if not (cursor.is_done or cursor.sees("(")):
+            cursor.next()
+        return replace(found, has_default=found.has_default or word == "DEFAULT")
     if cursor.accept_any("PRIMARY", "UNIQUE", "KEY"):
         return replace(found, is_key=True)
     if cursor.sees("("):

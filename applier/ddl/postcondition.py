@@ -43,6 +43,21 @@ def postconditions_of(query: str) -> list[Postcondition] | None:
         return None
 
 
+def conditional_columns(query: str) -> frozenset[str]:
+    """Return the casefolded names of the columns that an ALTER TABLE adds IF NOT EXISTS."""
+    try:
+        node = parse(query).node
+    except DdlSyntaxError:
+        return frozenset()
+    clauses = node.clauses if isinstance(node, AlterTableStatement) else ()
+    elements = [(clause, element) for clause in clauses for element in clause.elements if element.kind is ElementKind.COLUMN]
+    return frozenset(
+        element.name.text.casefold()
+        for clause, element in elements
+        if element.name is not None and (clause.condition or element.condition) is not None
+    )
+
+
 def _of_clause(tree: Tree, clause: AlterClause) -> list[Postcondition]:
     """Return what one clause adds and drops. The catalogue does not show what a RENAME has renamed."""
     match clause.kind:

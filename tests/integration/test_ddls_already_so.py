@@ -147,3 +147,34 @@ def test_a_column_that_an_if_not_exists_found_is_compared_too(shop: Replica, url
     run(url, f"ALTER TABLE {SHOP}.t MODIFY c BIGINT")
     shop.sink.settle(shop.sink.raise_epoch().fence)
     assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE]
+
+
+@pytest.mark.on_one_server("mariadb", reason="MySQL has no ADD COLUMN IF NOT EXISTS")
+@pytest.mark.parametrize(
+    "columns", ["ADD COLUMN IF NOT EXISTS c INT DEFAULT 5, ADD d INT", "ADD COLUMN IF NOT EXISTS (c INT DEFAULT 5, d INT)"]
+)
+def test_a_column_that_was_made_by_hand_is_compared_also_if_the_statement_makes_another_one(shop: Replica, url: str, columns: str) -> None:
+    shop.ddl("CREATE TABLE t (id INT PRIMARY KEY)", "t")
+    prepare(url, [ROWS, "ALTER TABLE t ADD c INT", "ALTER TABLE t ALTER c SET DEFAULT 5"])
+    with pytest.raises(FatalSinkError, match="column c: old rows hold other values"):
+        shop.ddl(f"ALTER TABLE t {columns}", "t")
+    run(url, f"UPDATE {SHOP}.t SET c = 5")
+    shop.sink.settle(shop.sink.raise_epoch().fence)
+    assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE, DdlState.DONE]
+
+
+@pytest.mark.on_one_server("mariadb", reason="MySQL has no ADD COLUMN IF NOT EXISTS")
+def test_a_column_that_upstream_had_too_keeps_its_values(shop: Replica, url: str) -> None:
+    shop.ddl("CREATE TABLE t (id INT PRIMARY KEY)", "t")
+    shop.ddl("ALTER TABLE t ADD c INT", "t")
+    prepare(url, [ROWS])
+    shop.ddl("ALTER TABLE t ADD COLUMN IF NOT EXISTS c BIGINT DEFAULT 5, ADD COLUMN IF NOT EXISTS d INT DEFAULT 7", "t")
+    assert read(url, f"SELECT * FROM {SHOP}.t") == [(1, None, 7)]
+
+
+def test_old_rows_of_a_new_json_column_hold_the_value_null(shop: Replica, url: str) -> None:
+    prepare(url, ["CREATE TABLE t (id INT PRIMARY KEY)", ROWS])
+    shop.ddl("ALTER TABLE t ADD COLUMN j JSON NOT NULL COMMENT 'new' AFTER id, ADD COLUMN (k JSON NOT NULL, l JSON)", "t")
+    assert read(url, f"SELECT id, CAST(j AS CHAR), CAST(k AS CHAR), l FROM {SHOP}.t") == [(1, "null", "null", None)]
+    # MariaDB checks every JSON column of a row that is written.
+    run(url, f"UPDATE {SHOP}.t SET id = 2")

@@ -8,8 +8,13 @@ from collections.abc import Iterable, Iterator
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl, touches
 from applier.ddl.collation import with_tidb_collations
+from applier.ddl.definition_reader import defined_columns
+from applier.ddl.parser import parse
+from applier.ddl.tokens import DdlSyntaxError
+from applier.ddl.tree import CreateTableStatement, Tree
 from applier.ddl.unique_key import unique_keys_of
 from applier.model.events import DdlEvent, FoldedName
+from applier.model.position import Ts
 from applier.planner.table_check.difference import UniqueIndex
 
 
@@ -40,6 +45,15 @@ class Evidence:
             for name, columns in unique_keys_of(ddl.query)
         )
 
+    def has_column(self, table: FoldedName, column: str, before_ts: Ts) -> bool | None:
+        """Return whether an earlier statement gave the table this column; None: the statement that made the table is not known."""
+        earlier = [ddl for ddl in self._about(table, with_schema=False) if ddl.commit_ts < before_ts]
+        trees = [tree for ddl in earlier if (tree := _tree_of(ddl)) is not None]
+        if any(defined.name.casefold() == column.casefold() for tree in trees for defined in defined_columns(tree)):
+            return True
+        # CREATE TABLE … LIKE and … SELECT do not show their columns.
+        return False if any(isinstance(tree.node, CreateTableStatement) and tree.node.elements for tree in trees) else None
+
     def explains_view(self, table: FoldedName) -> bool:
         """Return whether the last statement that gave something this name made a view."""
         made = [statement.kind for ddl in self._by_name.get(table, ()) if (statement := parse_ddl(ddl)) and table in _given(statement)]
@@ -62,6 +76,13 @@ class Evidence:
 def _with_defaults(ddl: DdlEvent) -> str:
     """Return the statement with the collations that its charsets stand for; a source that sends its session has written them out."""
     return ddl.query if ddl.is_of_log else with_tidb_collations(ddl.query)
+
+
+def _tree_of(ddl: DdlEvent) -> Tree | None:
+    try:
+        return parse(ddl.query)
+    except DdlSyntaxError:
+        return None
 
 
 def _given(statement: DdlStatement) -> set[FoldedName]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from applier.ddl import DdlKind, DdlStatement, read_ddl
+from applier.ddl.json_default import with_json_defaults
 from applier.ddl.own_values import OLD_TIMESTAMPS
 from applier.ddl.remedy import BY_HAND
 from applier.ddl.tokens import TOKEN, DdlSyntaxError
@@ -115,7 +116,8 @@ def _read(ddl: DdlEvent, query: QueryEvent, *, is_mariadb: bool) -> DdlEvent | S
         return SkippedStatement(ddl.commit_ts, StatementKind.MAINTENANCE.value, ddl.schema)
     defaults = defaults_of(query.session, is_mariadb=is_mariadb)
     session = ddl.session if defaults.has_explicit_timestamps or not depends_on_columns(tree) else (*ddl.session, OLD_TIMESTAMPS)
-    full = replace(ddl, query=completed(tree, defaults), ddl_type=ddl_type_of(tree), session=session)
+    text = completed(tree, defaults)
+    full = replace(ddl, query=text if is_mariadb else with_json_defaults(text), ddl_type=ddl_type_of(tree), session=session)
     refusal = refusal_of(tree, query.error_code, query.session.sql_mode)
     return replace(_with_own_name(full), refusal=refusal)
 

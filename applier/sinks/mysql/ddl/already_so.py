@@ -6,7 +6,7 @@ Rows count too: a column that somebody added by hand must hold in every row what
 table. What cannot be compared is not there: the operator decides.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnClause, LargeBinary, cast, exists, literal, select
@@ -44,8 +44,11 @@ class _Existing(NamedTuple):
         return holds_row(self.scratch.connection, self.table)
 
 
-def missing_result(scratch: Scratch, ddl: DdlEvent) -> str | None:
-    """Say what the sink lacks of the DDL's result; None: nothing. Makes the scratch table: no transaction may be open."""
+def missing_result(scratch: Scratch, ddl: DdlEvent, own: Collection[str] = ()) -> str | None:
+    """Say what the sink lacks of the DDL's result; None: nothing. Makes the scratch table: no transaction may be open.
+
+    ``own``: casefolded names of columns that upstream's table had before; the statement found them there too.
+    """
     connection = scratch.connection
     statement = parse_ddl(ddl)
     # That some table has the new name of a RENAME does not show that it is the old table: the operator decides.
@@ -61,7 +64,7 @@ def missing_result(scratch: Scratch, ddl: DdlEvent) -> str | None:
         return "the table does not exist"
     existing = _Existing(ddl, actual, own_structure(connection, actual), scratch)
     try:
-        return _missing_of_create(existing) if statement.kind in _CREATES else _missing_of_alter(existing)
+        return _missing_of_create(existing) if statement.kind in _CREATES else _missing_of_alter(existing, own)
     except ScratchRefused as error:
         return error.reason
 
@@ -74,10 +77,11 @@ def _missing_of_create(existing: _Existing) -> str | None:
     return differs
 
 
-def _missing_of_alter(existing: _Existing) -> str | None:
-    conditions = postconditions_of(existing.scratch.as_sent(existing.ddl))
-    if conditions is None:
+def _missing_of_alter(existing: _Existing, own: Collection[str]) -> str | None:
+    every = postconditions_of(existing.scratch.as_sent(existing.ddl))
+    if every is None:
         return _UNKNOWN
+    conditions = [condition for condition in every if condition.what != "column" or condition.name.casefold() not in own]
     for condition in sorted(conditions, key=lambda one: one.is_present):
         if _has(existing.structure, condition) != condition.is_present:
             return f"{condition.what} {condition.name} {'is missing' if condition.is_present else 'still exists'}"

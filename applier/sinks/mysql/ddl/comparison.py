@@ -1,5 +1,7 @@
 """Compares the sink's tables with an intent, each time in its own transaction on the owner's session."""
 
+from collections.abc import Collection
+
 from sqlalchemy import Connection
 
 from applier.model.errors import NeedsOperator
@@ -47,10 +49,10 @@ class Comparison:
         now = self._session.commit(work, "reading the tables of a DDL", **intent.facts)
         return not states_of(intent.before).has_same_definitions(states_of(now), names)
 
-    def missing_result(self, intent: Intent) -> str | None:
-        """Say what the sink lacks of the statement's result; None: nothing."""
+    def missing_result(self, intent: Intent, own: Collection[str] = ()) -> str | None:
+        """Say what the sink lacks of the statement's result; None: nothing. ``own``: columns that upstream's table had before."""
         return self._session.commit(
-            lambda connection: missing_result(self._scratch(connection), intent.ddl),
+            lambda connection: missing_result(self._scratch(connection), intent.ddl, own),
             "comparing the sink with the result of a DDL",
             **intent.facts,
         )

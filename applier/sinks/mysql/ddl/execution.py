@@ -1,5 +1,6 @@
 """Sends the statement of an intent until it has run, or until an answer of the server stops it."""
 
+from collections.abc import Collection
 from typing import Final
 
 import stamina
@@ -8,7 +9,7 @@ from applier.model.errors import RetryableSinkError
 from applier.sinks.mysql.ddl.comparison import Comparison
 from applier.sinks.mysql.ddl.intents import Intent, Intents
 from applier.sinks.mysql.ddl.owner_session import OwnerSession
-from applier.sinks.mysql.ddl.refusal import refused, result_differs
+from applier.sinks.mysql.ddl.refusal import found_otherwise, refused, result_differs
 from applier.sinks.mysql.ddl.sessions import wait_until_ended
 from applier.sinks.mysql.ddl.statement import run_statement
 from applier.sinks.mysql.error_table import ErrorVerdict
@@ -64,8 +65,8 @@ class Execution:
         else:
             # IF [NOT] EXISTS turns the error into a note. Upstream's statement has changed something, or there would be no event.
             # Not so in a binlog, where a statement stands that has found what it asks about.
-            if not intent.ddl.is_of_log and any(code in NOT_MADE for code in warnings) and not self._comparison.has_changed(intent):
-                self._require_result(intent, None)
+            if not intent.ddl.is_of_log and any(code in NOT_MADE for code in warnings):
+                self._require_made(intent)
 
     def _has_run_after(self, error: Exception, intent: Intent) -> bool:
         """Return whether the DDL has run in spite of ``error``; False: it may be sent again. Raises what stops it."""
@@ -95,9 +96,21 @@ class Execution:
                 return self._comparison.has_run(intent, "a lost connection")
         raise RetryableSinkError("retries ended without an outcome", doing="finding out whether a DDL has run")
 
-    def _require_result(self, intent: Intent, error: Exception | None) -> None:
+    def _require_made(self, intent: Intent) -> None:
+        """Raise unless what a statement has found and not made is what it makes."""
+        found = self._intents.conditional_columns(intent)
+        own = [column for column, is_own in found.items() if is_own]
+        if not self._comparison.has_changed(intent):
+            self._require_result(intent, None, own)
+        # What the statement has changed it has made. A column that upstream's table never had was made by hand.
+        elif False in found.values() and (reason := self._comparison.missing_result(intent, own)) is not None:
+            failure = found_otherwise(intent, reason)
+            self._intents.note_refusal(intent, failure)
+            raise failure
+
+    def _require_result(self, intent: Intent, error: Exception | None, own: Collection[str] = ()) -> None:
         """Raise unless the sink has all that the statement makes. ``error``: the server's answer; None for a warning."""
-        reason = self._comparison.missing_result(intent)
+        reason = self._comparison.missing_result(intent, own)
         if reason is None:
             return
         failure = result_differs(intent, reason) if error is None else refused(self._session.connection, intent, error, reason=reason)

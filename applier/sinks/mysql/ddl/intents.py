@@ -6,9 +6,12 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from applier.ddl import parse_ddl
 from applier.ddl.adaptation import refuse_inexpressible
+from applier.ddl.postcondition import conditional_columns
 from applier.model.errors import SinkError
 from applier.model.events import DdlEvent, DdlIdentity
+from applier.planner.table_check import Evidence
 from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.failpoint import reach
@@ -114,6 +117,16 @@ class Intents:
         # Once, without retries: the session is often the reason of the failure.
         with suppress(SinkError):
             self._session.commit_once(work, "recording a DDL's refusal")
+
+    def conditional_columns(self, intent: Intent) -> dict[str, bool | None]:
+        """Return the columns that the statement adds IF NOT EXISTS, and whether upstream's table had each before; None: not known."""
+        names = conditional_columns(intent.ddl.query)
+        if not names:
+            return {}
+        evidence = Evidence(self._session.commit(self._ledger.statements, "reading the ledger", **intent.facts))
+        statement, ts = parse_ddl(intent.ddl), intent.ddl.commit_ts
+        table = statement.needs[0].fold() if statement is not None and statement.needs else intent.ddl.name.fold()
+        return {name: evidence.has_column(table, name, ts) for name in sorted(names)}
 
     def end(self, fence: Fence, intent: Intent, progress: ProgressCommit | None) -> Fence:
         """Write done, with the progress (None: the checkpoint stays)."""

@@ -15,6 +15,9 @@ _OTHER_RESULT: Final = (
     "Give the object in the sink upstream's definition and rows, then run `applier ddl done --ts … --table …`. "
     "Or drop it, and start the applier again"
 )
+_FOUND: Final = (
+    "Give the column in the sink upstream's definition, and its rows upstream's values. Then run `applier ddl done --ts … --table …`"
+)
 _LOCKED: Final = "Another session holds a lock that the DDL needs: blocked_by names it. End that session, then start the applier again"
 _BY_HAND: Final = (
     "Change the sink by hand, its rows included, then run `applier ddl done --ts … --table …`."
@@ -37,6 +40,12 @@ def refused(connection: Connection, intent: Intent, error: BaseException, *, rea
         return RetryableSinkError(ours.message, remedy=remedy, **ours.facts)
     remedy = _OTHER_RESULT if reason and code_of(error) != NO_TABLE else ours.remedy if is_known(error) else _BY_HAND
     return type(ours)(ours.message, remedy=remedy, **ours.facts)
+
+
+def found_otherwise(intent: Intent, reason: str) -> FatalSinkError:
+    """Return the error of a DDL that has made a part, and has found another part (IF NOT EXISTS) that is not what it makes."""
+    message = f"the DDL has found a column that is not what it makes: {reason}"
+    return FatalSinkError(message, remedy=_FOUND, **intent.facts)
 
 
 def result_differs(intent: Intent, reason: str) -> FatalSinkError:

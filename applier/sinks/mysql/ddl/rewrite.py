@@ -12,6 +12,7 @@ from applier.ddl.clause_rewriting import in_words_of, without_ignored_clauses
 from applier.ddl.collation import with_tidb_collations
 from applier.ddl.comment import as_tidb_reads
 from applier.ddl.generated import Known, in_generated_words_of
+from applier.ddl.json_default import with_json_defaults
 from applier.ddl.latin1 import with_latin1_as_utf8
 from applier.ddl.target import UPSTREAM, Target
 from applier.model.events import DdlEvent
@@ -30,5 +31,6 @@ def sink_statement(ddl: DdlEvent, spelled: Spellings = NOTHING, target: Target =
         # A source that says what session a statement had has written out everything else in its text.
         statement = in_words_of(target, ddl.query)
     else:
-        statement = with_tidb_collations(with_latin1_as_utf8(without_ignored_clauses(as_tidb_reads(ddl.query), ddl.ddl_type, target)))
+        as_read = with_json_defaults(as_tidb_reads(ddl.query))
+        statement = with_tidb_collations(with_latin1_as_utf8(without_ignored_clauses(as_read, ddl.ddl_type, target)))
     return respelled(adapted(in_generated_words_of(target, statement, known), target), ddl, spelled)

@@ -99,3 +99,16 @@ def test_a_view_is_explained_by_the_last_statement_that_gave_its_name() -> None:
 def test_a_statement_that_cannot_be_parsed_counts_for_its_own_table() -> None:
     evidence = Evidence([ddl("CREATE BLURB UNIQUE KEY u (a)")])
     assert evidence.explains_unique_index(ORDERS, UniqueIndex("u", ("a",)))
+
+
+def test_a_column_is_upstreams_if_a_statement_before_has_made_it():
+    evidence = Evidence(
+        [
+            ddl("CREATE TABLE old (id INT PRIMARY KEY)", ts=5),
+            ddl("ALTER TABLE old ADD a INT", ts=6),
+            ddl("RENAME TABLE old TO orders", ts=7),
+            ddl("ALTER TABLE orders ADD b INT", ts=9),
+        ]
+    )
+    assert [evidence.has_column(ORDERS, name, Ts(9)) for name in ("ID", "a", "b")] == [True, True, False]
+    assert evidence.has_column(FoldedName("shop", "loaded"), "a", Ts(9)) is None
