@@ -14,7 +14,7 @@ from applier.cli.option import AsJson, ConfigPath, read_config, ts_text
 from applier.cli.output import print_entries, print_line
 from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
-from applier.model.events import DdlEvent, DdlIdentity
+from applier.model.events import DdlEvent, DdlIdentity, TableName
 from applier.model.position import Ts
 from applier.sinks.factory import open_sink
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
@@ -153,7 +153,8 @@ def _ledger(sink: Sink) -> Sequence[LedgerEntry]:
 
 def _skip_unread(sink: Sink, ts: Ts, table: str) -> None:
     """Record a DDL before it is read: whatever statement comes with this timestamp and table will not run."""
-    name = parse_table(table)
+    # A statement of a session without a schema, which could not be read, has no name at all.
+    name = TableName("", "") if table == "." else parse_table(table)
     ddl = DdlEvent(commit_ts=ts, schema=name.schema, table=name.table, query=SKIPPED_UNREAD, ddl_type=0)
     write_skipped(sink, ddl, DdlIdentity(ts, name.fold(), None))
     print_line(f"skipped: the DDL of {name} at ts {option_text(ts)} will not run")

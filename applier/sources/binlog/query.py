@@ -9,6 +9,7 @@ from applier.ddl.json_default import with_json_defaults
 from applier.ddl.own_values import OLD_TIMESTAMPS
 from applier.ddl.remedy import BY_HAND
 from applier.ddl.tokens import TOKEN, DdlSyntaxError
+from applier.ddl.tree import CreateViewStatement, Tree
 from applier.model.errors import ProtocolError
 from applier.model.events import DdlEvent, DdlRefusal, SkippedStatement, TableName
 from applier.model.position import Ts
@@ -119,23 +120,33 @@ def _read(ddl: DdlEvent, query: QueryEvent, *, is_mariadb: bool) -> DdlEvent | S
     text = completed(tree, defaults)
     full = replace(ddl, query=text if is_mariadb else with_json_defaults(text), ddl_type=ddl_type_of(tree), session=session)
     refusal = refusal_of(tree, query.error_code, query.session.sql_mode)
-    return replace(_with_own_name(full), refusal=refusal)
+    return replace(_with_own_name(full, tree), refusal=refusal)
 
 
-def _with_own_name(ddl: DdlEvent) -> DdlEvent:
+def _with_own_name(ddl: DdlEvent, tree: Tree) -> DdlEvent:
     """Return the DDL under the name of its own table; other names without a schema get that of the session."""
     found = read_ddl(ddl)
     if found is None:
-        return ddl
+        return _under_name_of_view(ddl, tree)
     statement, sites = found
     own = own_name(statement)
     if own.schema == ddl.schema:
         return replace(ddl, table=own.table)
     if statement.kind is DdlKind.CREATE_VIEW:
-        # The columns of its query may look like tables: the session's schema stays, and the text.
-        return ddl
+        return _under_name_of_view(ddl, tree)
     named = [site for site in sites if not _is_parent(ddl.query, site.table.start if site.table else 0)]
     return replace(ddl, schema=own.schema, table=own.table, query=qualified(ddl.query, named, ddl.schema))
+
+
+def _under_name_of_view(ddl: DdlEvent, tree: Tree) -> DdlEvent:
+    """Return the DDL under the name of its view, if its session had no schema: then all tables are named with theirs.
+
+    In any other one the session's schema stays, and the text: the columns of its query may be named with it.
+    """
+    if ddl.schema or not isinstance(tree.node, CreateViewStatement):
+        return ddl
+    own = tree.node.view.name("")
+    return replace(ddl, schema=own.schema, table=own.table)
 
 
 def _is_parent(text: str, start: int) -> bool:

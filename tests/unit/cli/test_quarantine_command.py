@@ -312,6 +312,15 @@ def test_a_timestamp_that_is_later_than_now_is_refused_unless_the_operator_says_
     assert deployment.run(command, *future, "--accept-future") == 0
 
 
+def test_a_ddl_without_a_name_is_skipped_before_it_is_read(deployment):
+    deployment.produce(*BEGINNING)
+    deployment.catch_up()
+    assert deployment.run("ddl skip", "--ts", 25, "--table", "") == CONFIG
+    assert deployment.run("ddl skip", "--ts", 25, "--table", ".") == 0
+    (entry,) = [entry for entry in deployment.replica.ledger() if entry.ddl.commit_ts == 25]
+    assert (entry.identity.name, entry.state) == (("", ""), DdlState.SKIPPED)
+
+
 def test_what_is_skipped_is_listed_with_who_said_so_and_can_be_undone_until_it_is_passed(deployment, capsys):
     deployment.produce(*BEGINNING)
     deployment.catch_up()

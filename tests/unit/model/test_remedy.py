@@ -2,6 +2,8 @@
 
 import pickle
 
+import pytest
+
 from applier.model.errors import NeedsOperator
 from applier.model.remedy import INSPECT_RECORD, SKIP_RECORD, filled_in
 
@@ -40,3 +42,8 @@ def test_a_command_about_a_record_names_a_place_of_the_binlog_where_the_source_i
         "`applier inspect --from binlog.000003:157 --limit 1`, `applier skip --position binlog.000003:157`, "
         "`applier ddl skip --ts binlog.000003:200`"
     )
+
+
+@pytest.mark.parametrize(("name", "option"), [("shop", "shop."), ("", "."), ("shop.orders", "shop.orders")])
+def test_a_schema_and_what_has_no_name_are_named_as_the_command_takes_them(name, option):
+    assert filled_in("`applier ddl skip --table …`", {"table": name}) == f"`applier ddl skip --table {option}`"

@@ -111,3 +111,23 @@ def test_an_event_that_is_cut_anywhere_is_refused_or_read_without_what_is_missin
     for size in range(len(event)):
         with suppress(ProtocolError):
             assert b"TRUNCATE TABLE t3".startswith(read_query_event(event[:size]).text)
+
+
+VIEW = (
+    "CREATE OR REPLACE ALGORITHM=MERGE DEFINER=`root`@`%` SQL SECURITY INVOKER VIEW `q_b`.`v1`(`x`, `y`) AS SELECT t1.id, t1.a FROM t1 "
+    "JOIN q_b.t1 AS o ON o.id = t1.id WITH CHECK OPTION"
+)
+
+
+@pytest.mark.parametrize("tables", [b"q_a.t1 JOIN q_b.t1 AS o", b"q_a.t1 JOIN q_b.t1 FOR SYSTEM_TIME ALL o"])
+@pytest.mark.parametrize("server", ["mariadb", "mysql"])
+def test_a_view_of_a_session_without_a_schema_has_the_views_name(server: str, tables: bytes) -> None:
+    event = bytearray(base64.b64decode(case_of(server, VIEW)["event"]).replace(b"t1 JOIN q_b.t1 AS o", tables))
+    schema, length_at = event.index(b"q_a\0CREATE"), 19 + 8
+    event[length_at] = 0
+    del event[schema : schema + 3]
+    (ddl,) = events_of_query(bytes(event), head(server))
+    assert isinstance(ddl, DdlEvent)
+    assert ddl.name == TableName("q_b", "v1")
+    # Where the query is not understood, the statement may touch everything, and is still skipped by its name.
+    assert (parse_ddl(ddl) is None) == (b"SYSTEM_TIME" in tables)
