@@ -40,6 +40,7 @@ class PlainValues(StrEnum):
     TIME_TEXT = "plain times"
     LABELS = "labels of the new type"
     UTF8 = "UTF-8"
+    IN_CHARSET = "texts of the new character set"
     AS_SENT = "text that is kept as it was sent"
     """JSON and VECTOR: upstream's own text of them is on the wire. A server that has stored the value prints it by its own rules."""
 
@@ -117,6 +118,8 @@ def capacity(column: ColumnType) -> int:
 
 
 def _within_text(old: ColumnType, new: ColumnType) -> ConversionRule:
+    if old.charset != new.charset and new.charset not in UTF8_CHARSETS:
+        return _plain(PlainValues.IN_CHARSET)
     if old.max_characters is not None and new.max_characters is not None:
         return EXACT if old.max_characters <= new.max_characters else _plain(PlainValues.SHORT)
     return EXACT if capacity(old) <= capacity(new) else _plain(PlainValues.SHORT)
@@ -151,6 +154,11 @@ def _text_as_bytes(old: ColumnType, new: ColumnType) -> ConversionRule:
     if old.charset not in UTF8_CHARSETS:
         return SERVER
     return EXACT if capacity(old) <= capacity(new) else _plain(PlainValues.SHORT)
+
+
+def _text_as_vector(old: ColumnType, _new: ColumnType) -> ConversionRule:
+    """A server without the type VECTOR has the text (``adaptation``), which stays."""
+    return EXACT if old.base == "longtext" else REFUSED
 
 
 def _bytes_as_text(_old: ColumnType, new: ColumnType) -> ConversionRule:
@@ -198,6 +206,7 @@ CONVERSIONS: Final[Mapping[tuple[TypeFamily, TypeFamily], _Entry]] = MappingProx
         (_F.CHARACTER, _F.DATETIME): _plain(PlainValues.DATETIME_TEXT),
         (_F.CHARACTER, _F.TIMESTAMP): _plain(PlainValues.DATETIME_TEXT),
         (_F.CHARACTER, _F.TIME): _plain(PlainValues.TIME_TEXT),
+        (_F.CHARACTER, _F.VECTOR): _text_as_vector,
         (_F.CHARACTER, _F.ENUM): _plain(PlainValues.LABELS),
         (_F.CHARACTER, _F.SET): _plain(PlainValues.LABELS),
         (_F.ENUM, _F.ENUM): _labels,

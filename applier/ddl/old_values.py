@@ -26,8 +26,9 @@ MARIADB, MYSQL, TIDB = "mariadb", "mysql", "tidb"
 
 _ALIKE_IN_LOGS: Final = frozenset(
     {
-        PlainValues.IN_RANGE, PlainValues.SHORT, PlainValues.LABELS, PlainValues.DECIMAL_TEXT, PlainValues.YEAR_TEXT,
-        PlainValues.WHOLE, PlainValues.MIDNIGHT, PlainValues.DATE_TEXT, PlainValues.DATETIME_TEXT, PlainValues.TIME_TEXT,
+        PlainValues.IN_RANGE, PlainValues.SHORT, PlainValues.LABELS, PlainValues.IN_CHARSET, PlainValues.DECIMAL_TEXT,
+        PlainValues.YEAR_TEXT, PlainValues.WHOLE, PlainValues.MIDNIGHT, PlainValues.DATE_TEXT, PlainValues.DATETIME_TEXT,
+        PlainValues.TIME_TEXT,
     }
 )  # fmt: skip
 """Where MySQL and MariaDB convert other values alike too, under the modes of upstream's session, which a log names (``query_session``)."""
@@ -58,13 +59,14 @@ class Question:
 
 
 def refuse_other_values(
-    ddl: DdlEvent, sink_kind: str, columns: Callable[[], Mapping[str, OldColumn]], matters: Callable[[Question], bool]
+    ddl: DdlEvent, sink_kind: Callable[[], str], columns: Callable[[], Mapping[str, OldColumn]], matters: Callable[[Question], bool]
 ) -> None:
-    """Raise NeedsOperator if the sink's server (of ``sink_kind``) may make other values of old rows than upstream's.
+    """Raise NeedsOperator if the sink's server may make other values of old rows than upstream's.
 
-    ``columns``: asks for the table's columns by casefolded name; ``matters``: asks the rows. Nothing is asked that does not matter.
+    ``sink_kind``: asks for its kind; ``columns``: for the table's columns by casefolded name; ``matters``: asks the rows. Nothing is asked
+    that does not matter.
     """
-    if kind_of_upstream(ddl) == sink_kind or not _may_change_rows(ddl.query):
+    if not _may_change_rows(ddl.query) or kind_of_upstream(ddl) == sink_kind():
         return
     for question in questions(ddl.query, columns()):
         if not (ddl.is_of_log and _is_alike_in_logs(question)) and matters(question):

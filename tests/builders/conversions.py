@@ -45,6 +45,8 @@ CONVERSIONS = [
     ("VARCHAR(9)", "VARCHAR(2)", "'abc'", STOP),
     ("VARCHAR(9)", "CHAR(2)", "'a   '", "a"),
     ("TEXT", "TINYTEXT", "REPEAT('é', 128)", STOP),
+    ("VARCHAR(9)", "VARCHAR(9) CHARACTER SET latin1", "'é'", "é"),
+    ("VARCHAR(9) CHARACTER SET latin1", "VARCHAR(9) CHARACTER SET utf8mb4", "'é'", "é"),
     ("VARBINARY(9)", "VARBINARY(1)", "'ab'", STOP),
     ("VARBINARY(9)", "VARCHAR(9)", "'ab'", "ab"),
     ("VARBINARY(9)", "VARCHAR(9)", "X'ff'", STOP),

@@ -38,6 +38,7 @@ def test_the_table_agrees_with_what_servers_do(old: str, new: str, value: str, e
         ("tinyint", "bigint"), ("int unsigned", "bigint"), ("decimal(5,2)", "decimal(7,2)"), ("bigint", "decimal(20,0)"), ("int", "double"),
         ("varchar(5)", "text"), ("char(5)", "varchar(5)"), ("binary(3)", "varbinary(9)"), ("varchar(5)", "varbinary(20)"),
         ("enum('a')", "enum('b','a')"), ("enum('a')", "varchar(9)"), ("datetime(3)", "datetime(6)"), ("date", "datetime"),
+        ("longtext", "vector(3)"),
         ("time", "time(3)"),
         ("float", "double"), ("json", "json"), ("timestamp", "datetime(3)"), ("bigint", "varchar(20)"), ("set('a','b')", "tinyint"),
     ],
@@ -107,9 +108,9 @@ LOG = (("sql_mode", ""), (SERVER_KIND, MYSQL))
 def test_a_server_of_upstreams_kind_converts_as_upstream_did(session: tuple[tuple[str, str | int], ...], sink: str, *, stops: bool) -> None:
     ddl = replace(ALTER, session=session)
     if not stops:
-        refuse_other_values(ddl, sink, lambda: COLUMNS, lambda _: True)
+        refuse_other_values(ddl, lambda: sink, lambda: COLUMNS, lambda _: True)
         return
     with pytest.raises(NeedsOperator, match="column a becomes int, was varchar") as raised:
-        refuse_other_values(ddl, sink, lambda: COLUMNS, lambda _: True)
+        refuse_other_values(ddl, lambda: sink, lambda: COLUMNS, lambda _: True)
     assert "drop" not in raised.value.remedy.casefold()
-    refuse_other_values(ddl, sink, lambda: COLUMNS, lambda _: False)
+    refuse_other_values(ddl, lambda: sink, lambda: COLUMNS, lambda _: False)

@@ -32,7 +32,7 @@ def refuse_other_conversions(connection: Connection, ddl: DdlEvent, old: OldTabl
             return old.holds(question.column)
         return old.has(question.column, f"{{column}} IS NOT NULL AND NOT COALESCE({certain}, FALSE)")
 
-    refuse_other_values(ddl, kind_of(connection), columns, matters)
+    refuse_other_values(ddl, lambda: kind_of(connection), columns, matters)
 
 
 def _certain(question: Question, zone: str) -> str | None:

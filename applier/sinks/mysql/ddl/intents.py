@@ -83,7 +83,7 @@ class Intents:
                 target = target_of(connection, self._collations)
                 refuse_inexpressible(ddl, target)
                 refuse_generated(connection, ddl, target)
-                old = OldTable.of(connection, ddl)
+                old = OldTable(connection, ddl)
                 zoned = in_its_zone(connection, ddl, old)
                 refuse_other_conversions(connection, zoned, old)
                 named = with_upstream_names(connection, self._ledger, zoned, target)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
 
 from sqlalchemy import Connection, exists, literal, quoted_name, select
 from sqlalchemy import column as sql_column
@@ -22,17 +21,17 @@ from applier.sinks.mysql.structure.reader import read_structures
 
 @dataclass
 class OldTable:
-    """The first table that a DDL needs; ``name`` None: it needs none, or the sink has none. What is not asked for costs no statement."""
+    """The first table that a DDL needs; ``name`` is None if there is none. What is not asked for costs no statement."""
 
     connection: Connection
-    name: TableName | None
+    ddl: DdlEvent
 
-    @classmethod
-    def of(cls, connection: Connection, ddl: DdlEvent) -> Self:
-        """Find the table. NeedsOperator: the server has several tables of one folded name."""
-        statement = parse_ddl(ddl)
+    @cached_property
+    def name(self) -> TableName | None:
+        """Its name as the server spells it. NeedsOperator: the server has several tables of one folded name."""
+        statement = parse_ddl(self.ddl)
         needs = () if statement is None else statement.needs[:1]
-        return cls(connection, spellings(connection, needs).get(needs[0].fold()) if needs else None)
+        return spellings(self.connection, needs).get(needs[0].fold()) if needs else None
 
     @cached_property
     def columns(self) -> dict[str, ColumnStructure]:

@@ -148,6 +148,14 @@ def _utf8(name: str, old: ColumnType, new: ColumnType) -> str:
     return f"(CAST({_text(name)} AS BINARY) = CAST({name} AS BINARY) AND {_short(name, old, new)})"
 
 
+def _in_charset(name: str, old: ColumnType, new: ColumnType) -> str:
+    if not new.charset.isidentifier():
+        return "FALSE"
+    # There and back again: what the character set lacks becomes a question mark.
+    back = f"CONVERT(CONVERT({name} USING {new.charset}) USING utf8mb4)"
+    return f"(CAST({back} AS BINARY) = CAST({_text(name)} AS BINARY) AND {_short(name, old, new)})"
+
+
 _CONDITIONS: Final[Mapping[PlainValues, _Condition]] = {
     PlainValues.IN_RANGE: _in_range,
     PlainValues.SHORT: _short,
@@ -161,5 +169,6 @@ _CONDITIONS: Final[Mapping[PlainValues, _Condition]] = {
     PlainValues.TIME_TEXT: _time_text,
     PlainValues.LABELS: _labels,
     PlainValues.UTF8: _utf8,
+    PlainValues.IN_CHARSET: _in_charset,
 }
 """Not AS_SENT: a server prints what it has stored."""
