@@ -95,14 +95,18 @@ def _open_parenthesis(part: Cursor) -> Cursor:
 def _drop(part: Cursor, span: Span) -> AlterClause:
     if part.accept("PRIMARY"):
         return AlterClause(span=span, kind=ClauseKind.DROP_PRIMARY_KEY, body=part.at)
-    if part.accept("FOREIGN"):
-        return AlterClause(span=span, kind=ClauseKind.DROP_FOREIGN_KEY, body=part.at)
+    if part.accept("FOREIGN", "KEY"):
+        return _drop_named(part, span, ClauseKind.DROP_FOREIGN_KEY)
     if part.accept_any("CHECK", "CONSTRAINT"):
-        return AlterClause(span=span, kind=ClauseKind.DROP_CONSTRAINT, body=part.at)
+        return _drop_named(part, span, ClauseKind.DROP_CONSTRAINT)
     if part.accept("PARTITION"):
         return AlterClause(span=span, kind=ClauseKind.DROP_PARTITION, condition=read_condition(part), body=part.at)
     kind = ClauseKind.DROP_INDEX if part.accept_any("INDEX", "KEY") else ClauseKind.DROP_COLUMN
     part.accept("COLUMN")
+    return _drop_named(part, span, kind)
+
+
+def _drop_named(part: Cursor, span: Span, kind: ClauseKind) -> AlterClause:
     condition = read_condition(part)
     name = part.name_token()
     return AlterClause(span=span, kind=kind, condition=condition, name=name, body=part.at)

@@ -12,7 +12,7 @@ from applier.ddl.clause_reader import ClauseReader
 from applier.ddl.column_parser import ParsedColumn, parse_column, parse_default
 from applier.ddl.cursor import Cursor
 from applier.ddl.table_draft import Position, TableDraft
-from applier.ddl.table_parser import add_column_keys, add_index_element, column_name
+from applier.ddl.table_parser import add_column_keys, add_index_element, column_name, read_index
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, Element, ElementKind, Tree
 from applier.ddl.type_parser import parse_charset
@@ -79,11 +79,20 @@ class _Alteration:
             if element.kind is ElementKind.COLUMN:
                 self._add_column(element, exists_allowed=(clause.condition or element.condition) is not None)
             else:
+                if (clause.condition or element.condition) is not None and self._finds(element):
+                    continue
                 index = add_index_element(self._draft, self._tree, element)
                 if index is not None:
                     self._draft.add_index(index)
         if not clause.is_list:
             cursor.skip_rest()
+
+    def _finds(self, element: Element) -> bool:
+        """Whether IF NOT EXISTS finds an index. Upstream has made that of a DDL of topics: another one of the name is not it."""
+        name = element.name or element.constraint
+        if element.kind is not ElementKind.INDEX or name is None or not self._draft.has_index(name.text):
+            return False
+        return self._is_of_mysql or self._draft.has_same_index(read_index(self._tree, element))
 
     def _add_column(self, element: Element, *, exists_allowed: bool) -> None:
         cursor = self._tree.part(element.body, element.span[1])
@@ -116,9 +125,7 @@ class _Alteration:
 
     def drop_constraint(self, clause: AlterClause, cursor: Cursor) -> None:
         """DROP CHECK and DROP CONSTRAINT."""
-        is_constraint = self._tree.part(*clause.span).sees("DROP", "CONSTRAINT")
-        cursor.accept("IF", "EXISTS")
-        name = cursor.name()
+        is_constraint, name = self._tree.part(*clause.span).sees("DROP", "CONSTRAINT"), _name(clause)
         if is_constraint and self._is_of_mysql and name.upper() == "PRIMARY":
             self._draft.drop_primary_key()
         elif is_constraint and self._is_of_mysql and self._draft.has_index(name):

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from applier.ddl.edit import Edit, edited, quoted_name
-from applier.ddl.element_parser import read_condition
 from applier.ddl.parser import parse
 from applier.ddl.tokens import DdlSyntaxError, Token
 from applier.ddl.tree import AlterTableStatement, ClauseKind, CreateTableStatement, Element, ElementKind, Tree
@@ -83,9 +82,5 @@ def _elements(tree: Tree) -> Iterator[Element]:
 
 def _dropped(tree: Tree) -> Iterator[Token]:
     for clause in tree.node.clauses if isinstance(tree.node, AlterTableStatement) else ():
-        if clause.kind is ClauseKind.DROP_FOREIGN_KEY:
-            cursor = tree.part(clause.body, clause.span[1])
-            cursor.accept("KEY")
-            read_condition(cursor)
-            if cursor.is_at_name():
-                yield cursor.name_token()
+        if clause.kind is ClauseKind.DROP_FOREIGN_KEY and clause.name is not None:
+            yield clause.name

@@ -145,6 +145,14 @@ class TableDraft:
         """Return whether there is an index of that name."""
         return self._index(name) is not None
 
+    def has_same_index(self, index: IndexDefinition) -> bool:
+        """Return whether there is an index of that name, with the same parts."""
+        found = self._index(index.name)
+        if found is None or found.unique != index.unique:
+            return False
+        wanted = self._draft_index(index).parts
+        return [(one.column, one.part) for one in found.parts] == [(one.column, one.part) for one in wanted]
+
     def add_index(self, index: IndexDefinition) -> None:
         """Add an index; without a name it gets the one that TiDB gives it."""
         self._indexes.append(self._draft_index(replace(index, name=index.name or self._anonymous_name(index.parts))))

@@ -91,6 +91,13 @@ def add_index_element(draft: TableDraft, tree: Tree, element: Element) -> IndexD
     return None
 
 
+def read_index(tree: Tree, element: Element) -> IndexDefinition:
+    """Read the index that an element declares, which has a name."""
+    name = element.name or element.constraint
+    parts = _parse_parts(tree.part(element.body, element.span[1]), element.index_kind)
+    return IndexDefinition("" if name is None else name.text, parts, unique=element.index_kind == "UNIQUE")
+
+
 def parse_index(tree: Tree, node: IndexStatement) -> IndexDefinition:
     """Read the index that a CREATE INDEX makes."""
     parts = _parse_parts(tree.part(node.parts[0] - 1), node.index_kind)

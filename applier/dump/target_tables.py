@@ -33,7 +33,7 @@ class TargetTables:
         if found:
             raise NeedsOperator(
                 "the sink has tables of the dump already",
-                remedy="Drop them, or load with --overwrite, which drops them",
+                remedy="Rename them if their rows matter, and load again. --overwrite loads over them: their own rows are lost",
                 tables=_named(found),
             )
 

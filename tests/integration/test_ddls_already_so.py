@@ -131,7 +131,6 @@ def test_a_table_without_a_collation_takes_that_of_its_schema(shop: Replica, url
     assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE]
 
 
-@pytest.mark.on_one_server("mariadb", reason="MySQL has no ADD COLUMN IF NOT EXISTS")
 def test_a_column_that_upstream_had_too_when_the_statement_made_another_is_left_alone(shop: Replica, url: str) -> None:
     run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY, c VARCHAR(3))", f"INSERT INTO {SHOP}.t VALUES (1, 'x')")
     shop.ddl("ALTER TABLE t ADD COLUMN IF NOT EXISTS c BIGINT, ADD COLUMN IF NOT EXISTS d INT DEFAULT 7", "t")
@@ -139,17 +138,43 @@ def test_a_column_that_upstream_had_too_when_the_statement_made_another_is_left_
     assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE]
 
 
-@pytest.mark.on_one_server("mariadb", reason="MySQL has no ADD COLUMN IF NOT EXISTS")
+CONDITIONS = {
+    "a column and an index": "ADD COLUMN IF NOT EXISTS c VARCHAR(3), ADD INDEX IF NOT EXISTS i (c), ADD COLUMN d INT",
+    "in parentheses": "ADD COLUMN IF NOT EXISTS (c VARCHAR(3), d INT)",
+    "what is gone": "DROP COLUMN IF EXISTS gone, DROP INDEX IF EXISTS gone, DROP FOREIGN KEY IF EXISTS gone, ADD COLUMN d INT",
+    "a change of what is not there": "MODIFY COLUMN IF EXISTS gone BIGINT, CHANGE COLUMN IF EXISTS gone other INT, ADD COLUMN d INT",
+}
+
+
+@pytest.mark.parametrize("what", CONDITIONS)
+def test_conditions_are_resolved_clause_by_clause(shop: Replica, url: str, what: str) -> None:
+    run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY, c VARCHAR(3), KEY i (c))", f"INSERT INTO {SHOP}.t VALUES (1, 'x')")
+    shop.ddl(f"ALTER TABLE t {CONDITIONS[what]}", "t")
+    assert read(url, f"SELECT * FROM {SHOP}.t") == [(1, "x", None)]
+    assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE]
+
+
+@pytest.mark.parametrize("what", ["a table with rows", "a column with values of its own", "an index that is not unique"])
+def test_the_remedy_of_a_ddl_whose_result_differs_drops_nothing_that_holds_rows(shop: Replica, url: str, what: str) -> None:
+    prepared, query, _ = DIFFERENT[what]
+    run(url, f"CREATE TABLE {SHOP}.model (id INT PRIMARY KEY)")
+    prepare(url, prepared)
+    with pytest.raises(FatalSinkError) as caught:
+        shop.ddl(query, "t")
+    words = {"a table with rows": "Or rename it", "a column with values of its own": "`applier verify`"}
+    assert words.get(what, "drop the index, which holds no rows") in caught.value.remedy
+    assert ("drop" in caught.value.remedy) == (what == "an index that is not unique")
+
+
 def test_a_column_that_an_if_not_exists_found_is_compared_too(shop: Replica, url: str) -> None:
     run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY, c VARCHAR(3))")
-    with pytest.raises(FatalSinkError, match="exists already: column c"):
+    with pytest.raises(FatalSinkError, match="column c"):
         shop.ddl("ALTER TABLE t ADD COLUMN IF NOT EXISTS c BIGINT", "t")
     run(url, f"ALTER TABLE {SHOP}.t MODIFY c BIGINT")
     shop.sink.settle(shop.sink.raise_epoch().fence)
     assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE]
 
 
-@pytest.mark.on_one_server("mariadb", reason="MySQL has no ADD COLUMN IF NOT EXISTS")
 @pytest.mark.parametrize(
     "columns", ["ADD COLUMN IF NOT EXISTS c INT DEFAULT 5, ADD d INT", "ADD COLUMN IF NOT EXISTS (c INT DEFAULT 5, d INT)"]
 )
@@ -163,7 +188,6 @@ def test_a_column_that_was_made_by_hand_is_compared_also_if_the_statement_makes_
     assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE, DdlState.DONE]
 
 
-@pytest.mark.on_one_server("mariadb", reason="MySQL has no ADD COLUMN IF NOT EXISTS")
 def test_a_column_that_upstream_had_too_keeps_its_values(shop: Replica, url: str) -> None:
     shop.ddl("CREATE TABLE t (id INT PRIMARY KEY)", "t")
     shop.ddl("ALTER TABLE t ADD c INT", "t")

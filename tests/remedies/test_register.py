@@ -1,6 +1,7 @@
 """The register of remedies equals the code, and names tests that are there."""
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -23,6 +24,16 @@ def test_every_remedy_of_the_code_is_in_the_register():
 
 def test_the_register_names_no_remedy_that_the_code_does_not_have():
     assert sorted(entry.remedy for entry in read_register() if entry.remedy not in remedies()) == []
+
+
+DROPPED = re.compile(r"\bdrop (?!the (?:index|view|check|foreign keys)|TRIGGER|INDEX)", re.IGNORECASE)
+"""Advice to drop something that is not named as one of the objects that hold no rows."""
+COMMANDS = re.compile(r"`[^`]*`")
+
+
+def test_no_remedy_advises_to_drop_a_table_or_a_column():
+    advised = {remedy.text for remedy in remedies()} | {entry.remedy.text for entry in read_register()}
+    assert sorted(text for text in advised if DROPPED.search(COMMANDS.sub("", text))) == []
 
 
 def test_every_test_that_the_register_names_is_there():

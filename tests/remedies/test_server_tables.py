@@ -24,17 +24,17 @@ REPAIRS = {
     "names of rows": (
         ["CREATE TABLE {s}.ORDERS (id INT)", "RENAME TABLE {s}.orders TO {s}.Orders"],
         None,
-        ["DROP TABLE {s}.ORDERS"],
+        ["RENAME TABLE {s}.ORDERS TO {s}.mine"],
     ),
     "names of a DDL": (
         ["CREATE TABLE {s}.ORDERS (id INT)"],
         ("ALTER TABLE orders COMMENT = 'x'", 5),
-        ["DROP TABLE {s}.ORDERS"],
+        ["RENAME TABLE {s}.ORDERS TO {s}.mine"],
     ),
     "an object in the way": (
         ["CREATE TABLE {s}.other (mine INT)"],
         ("CREATE TABLE other (id INT PRIMARY KEY)", 3),
-        ["DROP TABLE {s}.other"],
+        ["RENAME TABLE {s}.other TO {s}.others"],
     ),
     "a column that is missing": (
         ["ALTER TABLE {s}.orders DROP COLUMN note"],

@@ -116,7 +116,7 @@ def _not_a_table(table: SinkTable) -> Difference:
         DifferenceKind.VIEW,
         table.kind.casefold(),
         "writing to it would change other tables",
-        "Drop it and create the table as upstream has it, with its rows",
+        "Rename the view, and create the table as upstream has it, with its rows",
     )
 
 

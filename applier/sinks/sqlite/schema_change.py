@@ -178,7 +178,7 @@ class SchemaChange:
         elif tables_with_rows(self._connection, [name]):
             raise FatalSinkError(
                 "the sink already has this table, with rows in it",
-                remedy="Compare its rows with upstream's, and drop the table if they are not upstream's",
+                remedy="Compare its rows with upstream's. If they are not upstream's, rename the table, and start the applier again",
             )
 
     def _drop_tables(self, node: DropTablesStatement) -> None:

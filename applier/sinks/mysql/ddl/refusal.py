@@ -4,6 +4,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from applier.ddl import DdlKind, parse_ddl
 from applier.ddl.remedy import OTHER_ROWS
 from applier.model.errors import FatalSinkError, RetryableSinkError, SinkError
 from applier.sinks.mysql.ddl.intents import Intent
@@ -11,9 +12,21 @@ from applier.sinks.mysql.ddl.sessions import blockers
 from applier.sinks.mysql.errors import code_of, is_known, translate
 
 LOCK_WAIT_TIMEOUT, NO_TABLE, DUPLICATE_ENTRY = 1205, 1146, 1062
-_OTHER_RESULT: Final = (
-    "Give the object in the sink upstream's definition and rows, then run `applier ddl done --ts … --table …`. "
-    "Or drop it, and start the applier again"
+_OTHER_TABLE: Final = (
+    "Give the table in the sink upstream's definition and rows, then run `applier ddl done --ts … --table …`. "
+    "Or rename it, so that it keeps its rows, and start the applier again: it makes the table"
+)
+_OTHER_INDEX: Final = (
+    "Give the index in the sink upstream's definition, then run `applier ddl done --ts … --table …`. "
+    "Or drop the index, which holds no rows, and start the applier again"
+)
+_OTHER_VIEW: Final = (
+    "Give the view in the sink upstream's definition, then run `applier ddl done --ts … --table …`. "
+    "Or drop the view, which holds no rows, and start the applier again"
+)
+_OTHER_COLUMNS: Final = (
+    "Give the table in the sink what it has upstream behind this DDL, and old rows the values that they have there: `applier verify` shows "
+    "those that differ. Then run `applier ddl done --ts … --table …`"
 )
 _FOUND: Final = (
     "Give the column in the sink upstream's definition, and its rows upstream's values. Then run `applier ddl done --ts … --table …`"
@@ -32,13 +45,13 @@ def refused(connection: Connection, intent: Intent, error: BaseException, *, rea
         facts["blocked_by"] = blockers(connection, intent.ddl.schema) or "unknown (GRANT PROCESS shows it)"
     # The text of a DDL is in the message already, so the server's words about it give away nothing more.
     ours = translate(error, "running a DDL", shows_text=True, **facts)
-    # 1146 has its own remedy (create the table): "drop it" would be nonsense for a table that does not exist.
+    # 1146 has its own remedy: create the table.
     if code_of(error) == DUPLICATE_ENTRY:
         return FatalSinkError(ours.message, remedy=OTHER_ROWS, **ours.facts)
     if isinstance(ours, RetryableSinkError):
         remedy = _LOCKED if code_of(error) == LOCK_WAIT_TIMEOUT else ours.remedy
         return RetryableSinkError(ours.message, remedy=remedy, **ours.facts)
-    remedy = _OTHER_RESULT if reason and code_of(error) != NO_TABLE else ours.remedy if is_known(error) else _BY_HAND
+    remedy = _remedy_of_result(intent) if reason and code_of(error) != NO_TABLE else ours.remedy if is_known(error) else _BY_HAND
     return type(ours)(ours.message, remedy=remedy, **ours.facts)
 
 
@@ -51,4 +64,18 @@ def found_otherwise(intent: Intent, reason: str) -> FatalSinkError:
 def result_differs(intent: Intent, reason: str) -> FatalSinkError:
     """Return the error of a DDL that changed nothing (IF NOT EXISTS), and whose object is not what it makes."""
     message = f"the DDL changed nothing, because its object exists already: {reason}"
-    return FatalSinkError(message, remedy=_OTHER_RESULT, **intent.facts)
+    return FatalSinkError(message, remedy=_remedy_of_result(intent), **intent.facts)
+
+
+def _remedy_of_result(intent: Intent) -> str:
+    """Return what to do about an object that is not what the statement makes: what holds rows is never dropped."""
+    statement = parse_ddl(intent.ddl)
+    match None if statement is None else statement.kind:
+        case DdlKind.CREATE_TABLE | DdlKind.CREATE_TABLE_LIKE:
+            return _OTHER_TABLE
+        case DdlKind.CREATE_INDEX | DdlKind.DROP_INDEX:
+            return _OTHER_INDEX
+        case DdlKind.CREATE_VIEW | DdlKind.DROP_VIEW:
+            return _OTHER_VIEW
+        case _:
+            return _OTHER_COLUMNS

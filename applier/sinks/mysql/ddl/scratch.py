@@ -91,11 +91,12 @@ class Scratch:
         """Run upstream's statement on it. ScratchRefused."""
         there = as_in_sink(self.connection, ddl, self.collations, table=self.name)
         with _refusals():
-            send(self.connection, there, self._own(there.query))
+            if there.query:
+                send(self.connection, there, self._own(there.query))
 
     def as_sent(self, ddl: DdlEvent) -> str:
-        """Return the statement of a DDL as it is sent to the DDL's own table."""
-        return as_in_sink(self.connection, ddl, self.collations).query
+        """Return the statement of a DDL with all that it asks for, also where the DDL's own table has some of it."""
+        return as_in_sink(self.connection, ddl, self.collations, resolves=False).query
 
     def alter(self, clause: str) -> None:
         """Run an ALTER TABLE of our own on it. ScratchRefused."""

@@ -30,7 +30,7 @@ def spelled_in_sink(connection: Connection, ddl: DdlEvent) -> Spellings:
         if len(candidates) > 1:
             raise NeedsOperator(
                 "the sink has several names that differ only in case; upstream they are one name",
-                remedy="Drop or rename those that upstream does not have, then start the applier again",
+                remedy="Rename those that upstream does not have, then start the applier again",
                 found=", ".join(sorted(map(str, candidates))),
                 table=str(ddl.name),
                 commit_ts=ddl.commit_ts,

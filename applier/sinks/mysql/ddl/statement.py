@@ -12,6 +12,7 @@ from applier.ddl import DdlKind, DdlStatement, parse_ddl
 from applier.ddl.adaptation import indexes_by_name, left_out, without_missing_indexes
 from applier.ddl.comment import as_tidb_reads
 from applier.model.events import DdlEvent, FoldedName, TableName
+from applier.sinks.mysql.ddl.condition import without_satisfied
 from applier.sinks.mysql.ddl.generated import known_to
 from applier.sinks.mysql.ddl.rewrite import sink_statement
 from applier.sinks.mysql.ddl.schema_default import schema_as_upstreams
@@ -39,9 +40,10 @@ def run_statement(connection: Connection, ddl: DdlEvent, collations: Collations 
 
     Errors are SQLAlchemy's. If a lock wait timed out, the sessions that hold the lock are logged.
     """
-    there = as_in_sink(connection, ddl, collations)
-    note_left_out(connection, ddl, there)
-    warnings: list[int] = []
+    with transaction(connection):
+        asked, warnings = without_satisfied(connection, ddl)
+    there = as_in_sink(connection, asked, collations, resolves=False)
+    note_left_out(connection, asked, there)
     if not there.query:
         return warnings
     try:
@@ -49,7 +51,7 @@ def run_statement(connection: Connection, ddl: DdlEvent, collations: Collations 
         with schema_as_upstreams(connection, ddl, there.query):
             if replaced := _replaced_before(ddl, there):
                 send(connection, there, f"DROP TABLE IF EXISTS {quote_table(*replaced)}")
-            warnings = send(connection, there, there.query)
+            warnings = [*warnings, *send(connection, there, there.query)]
     except Exception as error:
         if meaning_of(error).verdict is ErrorVerdict.RETRY:
             facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "blocked_by": blockers(connection, ddl.schema)}
@@ -58,12 +60,19 @@ def run_statement(connection: Connection, ddl: DdlEvent, collations: Collations 
     return warnings
 
 
-def as_in_sink(connection: Connection, ddl: DdlEvent, collations: Collations = (), *, table: TableName | None = None) -> DdlEvent:
+def as_in_sink(
+    connection: Connection, ddl: DdlEvent, collations: Collations = (), *, table: TableName | None = None, resolves: bool = True
+) -> DdlEvent:
     """Return the DDL with the statement that the sink runs, and the names as the sink spells them.
 
-    ``table``: the table whose indexes the statement finds, where that is not its own.
+    ``table``: the table whose columns and indexes the statement finds, where that is not its own. ``resolves``: whether clauses whose IF
+    [NOT] EXISTS has nothing to do are taken out.
     """
     with transaction(connection):
+        if resolves:
+            ddl, _ = without_satisfied(connection, ddl, table)
+        if not ddl.query:
+            return ddl
         # Asked again for each attempt: a part of a list of RENAMEs or DROPs may have run.
         spelled = spelled_in_sink(connection, ddl)
         statement = sink_statement(ddl, spelled, target_of(connection, collations), known_to(connection, ddl))

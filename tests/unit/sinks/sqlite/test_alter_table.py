@@ -43,6 +43,15 @@ def test_an_index_that_is_there_already_must_be_the_one_of_the_statement(file):
         file.ddl("CREATE INDEX IF NOT EXISTS `ka` ON `t` (`b`)")
 
 
+def test_an_index_that_alter_table_finds_must_be_the_one_of_the_statement(file):
+    three_rows(file)
+    file.ddl("ALTER TABLE `t` ADD INDEX `ka2` (`a`)")
+    file.ddl("ALTER TABLE `t` ADD INDEX IF NOT EXISTS `ka2` (`a`), ADD COLUMN `c` INT DEFAULT 7")
+    assert [row[-1] for row in file.rows()] == [7, 7, 7]
+    with pytest.raises(NeedsOperator, match="same name"):
+        file.ddl("ALTER TABLE `t` ADD INDEX IF NOT EXISTS `ka2` (`b`)")
+
+
 def test_indexes_follow_renamed_and_dropped_columns(file):
     three_rows(file)
     file.ddl("ALTER TABLE `t` ADD INDEX `ab`(`a`,`b`)", "ALTER TABLE `t` RENAME COLUMN `a` TO `c`", "ALTER TABLE `t` DROP COLUMN `b`")
