@@ -75,9 +75,14 @@ def in_generated_words_of(target: Target, query: str, known: Known) -> str:
 
 def unportable_columns(known: Known) -> list[Unportable]:
     """List the generated columns of a table that the sink must not compute: STORED ones, and VIRTUAL ones in an index."""
-    types = _types(known)
-    found = ((name, column) for name, column in known.items() if column.expression and not _is_portable(name, types, known))
+    found = [(name, known[name]) for name in computed_otherwise(known)]
     return [Unportable(name, column.is_stored) for name, column in found if column.is_stored or column.is_indexed]
+
+
+def computed_otherwise(known: Known) -> list[str]:
+    """List the generated columns of which a table may compute other values than upstream, casefolded."""
+    types = _types(known)
+    return [name for name, column in known.items() if column.expression and not _is_portable(name, types, known)]
 
 
 def keyed_virtual(query: str, target: Target, known: Known) -> str:

@@ -15,6 +15,8 @@ class ColumnDescription:
     sql_type: str
     nullable: bool
     generated: bool = False
+    computes_otherwise: bool = False
+    """Of a generated column: whether the sink may compute other values than upstream."""
     has_default: bool = False
     default: str | None = None
     """What a REPLACE writes for the column's default; None: it has none, or none that can be written."""

@@ -15,7 +15,7 @@ from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError
 from applier.model.events import STRING_TYPES, ColumnShape, Flag, FoldedName, Shape
 from applier.model.position import Stream
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.table_check import extra_unique_index, unique_index_difference
+from applier.planner.table_check import extra_unique_index, generated_difference, unique_index_difference
 
 MAX_SHAPES: Final = 4096
 """Shapes whose key is kept."""
@@ -113,6 +113,16 @@ def check_unique_indexes(shape: Shape, description: TableDescription, facts: Map
     index = extra_unique_index(shape, description.unique_indexes)
     if index is not None:
         raise unique_index_difference(index.name).as_error(index=index.name, **facts)
+
+
+def check_generated(shape: Shape, description: TableDescription, facts: Mapping[str, Any]) -> None:
+    """Raise NeedsOperator if the sink computes what upstream has stored and sent, and may compute something else."""
+    sink = columns_of(description)
+    for column in shape.columns:
+        found = sink.get(column.name.casefold())
+        # Upstream's VIRTUAL columns stand in a binlog too, which has no such flag.
+        if column.flags & Flag.GENERATED and found is not None and found.computes_otherwise:
+            raise generated_difference(found.name).as_error(column=found.name, **facts)
 
 
 def is_partial(shape: Shape, description: TableDescription) -> bool:

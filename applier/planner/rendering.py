@@ -14,6 +14,7 @@ from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import (
     MatchedColumn,
     Origin,
+    check_generated,
     check_unique_indexes,
     key_names,
     match_columns,
@@ -70,6 +71,7 @@ class TableRenderer:
         if found is None:
             shape = with_binary_flags(origin.shape, self.description)
             check_unique_indexes(shape, self.description, facts)
+            check_generated(shape, self.description, facts)
             found = self._matched[origin.shape] = MatchedShape(shape, match_row(shape, self.description, facts))
         return found
 
@@ -96,6 +98,7 @@ class TableRenderer:
         """Return the function from the image of a row of this shape to the columns that it writes, with their literals."""
         shape = with_binary_flags(row.origin.shape, self.description)
         check_unique_indexes(shape, self.description, row.facts)
+        check_generated(shape, self.description, row.facts)
         columns = match_part(shape, self.description, row.facts)
         decode, take = self.decoder.image_decoder(shape), pick([column.index for column in columns])
         names, functions = [column.sink.name for column in columns], literals(columns, self.dialect)

@@ -97,7 +97,11 @@ class SinkTables:
         return None
 
     def _compared(self, folded: FoldedName, table: TableDescription) -> TableDescription:
-        return replace(table, unique_indexes=()) if self._guard.accepts_unique_indexes(folded) else table
+        if self._guard.accepts_unique_indexes(folded):
+            table = replace(table, unique_indexes=())
+        if self._guard.accepts_generated(folded):
+            table = replace(table, columns=tuple(replace(column, computes_otherwise=False) for column in table.columns))
+        return table
 
     def new_with_rows(self, tables: Sequence[TableRows], progress: Progress) -> frozenset[FoldedName]:
         """Check the tables of a segment, and return those that the replica has not touched before, to be recorded.

@@ -68,6 +68,10 @@ class TableGuard:
         self._note_accepted(table, str(DifferenceKind.UNIQUE_INDEX))
         return True
 
+    def accepts_generated(self, table: FoldedName) -> bool:
+        """Return whether the operator accepts that the sink computes columns of this table itself."""
+        return self._accept.accepts(table, DifferenceKind.GENERATED)
+
     def forget(self) -> None:
         """Forget upstream's statements: a reload may have settled one whose outcome was not known, and which was not learned."""
         self._evidence = None

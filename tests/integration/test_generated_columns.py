@@ -74,3 +74,16 @@ def test_a_difference_of_that_kind_can_be_accepted(url):
     source.advance(len(ROWS))
     replica.catch_up()
     assert read(url, "SELECT id, CAST(day AS CHAR) FROM shop.days ORDER BY id") == [(1, "2024-05-01"), (2, "2024-05-01")]
+
+
+def test_a_virtual_column_in_the_place_of_a_stored_one_stops_when_its_values_come(url):
+    replica, source = fed(url, beginning(), ROWS)
+    source.advance(len(beginning()))
+    replica.catch_up()
+    run(url, "ALTER TABLE shop.days DROP INDEX day", MADE_BY_HAND["stored"][0].replace("STORED", "VIRTUAL"))
+    source.advance(len(ROWS))
+    with pytest.raises(NeedsOperator, match="generated column day"):
+        replica.catch_up()
+    run(url, "ALTER TABLE shop.days RENAME COLUMN day TO computed, ADD COLUMN day DATE")
+    replica.catch_up()
+    assert read(url, "SELECT id, CAST(day AS CHAR) FROM shop.days ORDER BY id") == [(1, "2024-05-01"), (2, "2024-05-02")]

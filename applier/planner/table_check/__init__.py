@@ -14,6 +14,7 @@ from applier.planner.table_check.difference import (
     UniqueIndex,
     differences_of,
     extra_unique_index,
+    generated_difference,
     unique_index_difference,
 )
 from applier.planner.table_check.evidence import Evidence
@@ -29,5 +30,6 @@ __all__ = [
     "check_pattern",
     "differences_of",
     "extra_unique_index",
+    "generated_difference",
     "unique_index_difference",
 ]

@@ -174,15 +174,20 @@ def _no_pad(charset: str) -> str:
     return f"{mysql}{charset}_nopad_bin (MariaDB)"
 
 
+def generated_difference(column: str) -> Difference:
+    """Describe a column that is STORED upstream, and that the sink computes itself."""
+    return Difference(
+        DifferenceKind.GENERATED,
+        f"generated column {column}",
+        "the sink computes its values, and its expression may give others than upstream's, which come with the rows",
+        f"Make {column} a plain column of its type (ALTER TABLE … MODIFY COLUMN; in SQLite, build the table again; a VIRTUAL column: "
+        "give it another name, and add the plain one). Then give the rows upstream's values: `applier verify --fix-sql`",
+    )
+
+
 def _generated(column: Unportable) -> Difference:
     if column.is_stored:
-        return Difference(
-            DifferenceKind.GENERATED,
-            f"generated column {column.name}",
-            "the sink computes its values, and its expression may give others than upstream's, which come with the rows",
-            f"Make {column.name} a plain column of its type (ALTER TABLE … MODIFY COLUMN; in SQLite, build the table again). "
-            "Then give the rows upstream's values: `applier verify --fix-sql`",
-        )
+        return generated_difference(column.name)
     return Difference(
         DifferenceKind.GENERATED,
         f"index or key of the virtual column {column.name}",

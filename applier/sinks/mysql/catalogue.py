@@ -16,11 +16,12 @@ from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.table_check import UniqueIndex
 from applier.sinks.mysql.information_schema import FEW, CatalogueView, Row, read_view
 from applier.sinks.mysql.names import spellings, sql_name
+from applier.sinks.mysql.structure.generated import names_computed_otherwise
 
 _COLUMNS: Final = CatalogueView(
     "information_schema.COLUMNS",
     columns="TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION, COLUMN_NAME, COLUMN_TYPE, DATA_TYPE, IS_NULLABLE, COLUMN_DEFAULT, EXTRA,"
-    " GENERATION_EXPRESSION, CHARACTER_SET_NAME",
+    " GENERATION_EXPRESSION, CHARACTER_SET_NAME, COLLATION_NAME, COLUMN_COMMENT",
 )
 # All columns: EXPRESSION and IS_VISIBLE exist in MySQL 8 and TiDB, IGNORED in MariaDB.
 _UNIQUE_INDEXES: Final = CatalogueView("information_schema.STATISTICS", condition="NON_UNIQUE = 0")
@@ -57,7 +58,8 @@ def holds_row(connection: Connection, actual: TableName) -> bool:
 
 
 def _description(actual: TableName, columns: list[Row], index_parts: list[Row]) -> TableDescription:
-    described = tuple(_column(row) for row in sorted(columns, key=lambda row: int(row["ORDINAL_POSITION"])))
+    otherwise = names_computed_otherwise(columns)
+    described = tuple(_column(row, otherwise) for row in sorted(columns, key=lambda row: int(row["ORDINAL_POSITION"])))
     nullable = {column.name for column in described if column.nullable}
     keys: dict[str, tuple[str, ...]] = {}
     unique: list[UniqueIndex] = []
@@ -85,7 +87,7 @@ def _is_plain(part: Mapping[str, Any]) -> bool:
     return part["COLUMN_NAME"] is not None and part["SUB_PART"] is None and part.get("EXPRESSION") is None and not hidden
 
 
-def _column(row: Mapping[str, Any]) -> ColumnDescription:
+def _column(row: Mapping[str, Any], otherwise: Collection[str]) -> ColumnDescription:
     data_type, column_type = str(row["DATA_TYPE"]).casefold(), str(row["COLUMN_TYPE"])
     extra = str(row["EXTRA"]).upper()
     # MariaDB spells the default of a nullable column 'NULL'.
@@ -96,6 +98,7 @@ def _column(row: Mapping[str, Any]) -> ColumnDescription:
         nullable=row["IS_NULLABLE"] == "YES",
         # DEFAULT_GENERATED is MySQL 8's word for a default that is an expression: such a column is written.
         generated="VIRTUAL GENERATED" in extra or "STORED GENERATED" in extra or bool(row["GENERATION_EXPRESSION"]),
+        computes_otherwise=row["COLUMN_NAME"].casefold() in otherwise,
         has_default=has_default,
         default="DEFAULT" if has_default or row["IS_NULLABLE"] == "YES" else None,
         # TiDB names the charset of some binary columns; the other servers turn such columns into BINARY and BLOB types.

@@ -7,7 +7,7 @@ Names are compared without regard to case, as TiDB does; SQLite alone would do s
 import re
 import sqlite3
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from applier.ddl.column_parser import parse_mysql_definition, parse_mysql_parts
@@ -184,6 +184,8 @@ def _describe(connection: sqlite3.Connection, entry: StoredObject) -> TableDescr
     info = _table_info(connection, entry.stored)
     if definition is None:  # not created by the applier, or with a column that was added by hand
         columns = tuple(_foreign_column(column) for column in info)
+        # Nobody knows what upstream's expression would be.
+        columns = tuple(replace(column, computes_otherwise=column.generated) for column in columns)
     else:
         computed = {column.name for column in info if column.is_generated}
         columns = tuple(_column(column, is_computed=column.name in computed) for column in definition.columns)

@@ -6,11 +6,11 @@ from sqlalchemy import Connection
 
 from applier.ddl.column_type import ColumnType
 from applier.ddl.cursor import Cursor
-from applier.ddl.generated import Known, KnownColumn
+from applier.ddl.generated import Known, KnownColumn, computed_otherwise
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.type_parser import parse_type, with_charset
 from applier.model.events import FoldedName, TableName
-from applier.sinks.mysql.information_schema import CatalogueView, read_view
+from applier.sinks.mysql.information_schema import CatalogueView, Row, read_view
 from applier.sinks.mysql.structure.column import column_of
 from applier.sinks.mysql.structure.model import ColumnStructure, TableStructure
 
@@ -31,6 +31,14 @@ def known_of(structure: TableStructure) -> Known:
     """Return the columns of a table that was read."""
     indexed = {part.column.casefold() for index in structure.indexes for part in index.parts if part.column is not None}
     return known(structure.columns, indexed)
+
+
+def names_computed_otherwise(rows: Collection[Row]) -> list[str]:
+    """Return the generated columns of one table of which the sink may compute other values than upstream, casefolded."""
+    # Few tables have any, and the planner asks for thousands of tables.
+    if not any(row["GENERATION_EXPRESSION"] for row in rows):
+        return []
+    return computed_otherwise(known([column_of(row, ()) for row in rows], ()))
 
 
 def known(columns: Collection[ColumnStructure], indexed: Collection[str]) -> Known:
