@@ -23,7 +23,7 @@ def examine_everything(config: Config, *, wait_s: float) -> Iterator[CheckFindin
     shared = SharedFacts()
     groups = {
         name_of_source(config): lambda: examine_source(config, shared, patience_s=PATIENCE_S, wait_s=wait_s),
-        "sink": lambda: examine_sink(config, shared, patience_s=3 * PATIENCE_S),
+        "sink": lambda: examine_sink(config, shared, patience_s=wait_s + 3 * PATIENCE_S),
         "Spark": lambda: examine_spark(config),
         "machine": lambda: examine_machine(config, spark_properties(config)),
     }

@@ -26,6 +26,8 @@ class CheckFinding:
     detail: str
     remedy: str = ""
     error: ApplierError | None = field(default=None, compare=False, repr=False)
+    is_examined: bool = True
+    """False: nothing is known. ``applier check`` fails; a run begins, and finds out."""
 
     def as_object(self) -> dict[str, Any]:
         """Return the finding for programs."""
@@ -45,6 +47,11 @@ def warning(check: str, detail: str, remedy: str) -> CheckFinding:
 def problem(check: str, detail: str, remedy: str) -> CheckFinding:
     """Return a finding that stops a run."""
     return CheckFinding(check=check, level=Severity.ERROR, detail=detail, remedy=remedy)
+
+
+def not_examined(check: str, reason: str, remedy: str) -> CheckFinding:
+    """Return a finding that nothing is known: to call that a success, or a warning, would be wrong."""
+    return CheckFinding(check=check, level=Severity.ERROR, detail=f"not examined: {reason}", remedy=remedy, is_examined=False)
 
 
 def of_error(check: str, error: ApplierError, *, level: Severity = Severity.ERROR) -> CheckFinding:

@@ -45,7 +45,7 @@ def examine_kafka(
                 yield from _permissions(settings, listing)
                 yield from _settings(settings, listing)
                 if wait_s is not None:
-                    progress = shared.progress(patience_s)
+                    progress = shared.progress(2 * patience_s)
                     yield from position_findings(config, source, listing, progress, shared.start_ts)
                     yield from examine_events(config, source, shared, listing, progress, wait_s)
     finally:

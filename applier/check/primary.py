@@ -19,7 +19,7 @@ from applier.sinks.progress import Progress
 from applier.sources.binlog.catalogue import UpstreamCatalogue
 from applier.sources.binlog.position import BinlogPosition, file_name
 from applier.sources.binlog.requirements import lacks
-from applier.sources.binlog.server import LogEnd, LogFile, Server, address_of
+from applier.sources.binlog.server import IN_FILES, LogEnd, LogFile, Server, address_of
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.stored_timeline import read_state
 from applier.sources.binlog.system_schema import SYSTEM_SCHEMAS
@@ -66,12 +66,12 @@ def examine_primary(
             yield from missing or [ok(PRIVILEGES, f"{_user(server)} may read the binlog")]
             if missing:
                 return
-            yield from _log(server)
+            yield from log_findings(server)
             yield from _server_ids(server, settings, config.spark.buckets)
             if is_whole:
                 shared.set_tables(upstream_tables(server, config.source.selection()))
                 yield from foreign_key_findings(config, UpstreamCatalogue(server, config.source.selection()).silent_changes())
-                yield from place_findings(settings, server, shared.progress(patience_s), shared.start_ts)
+                yield from place_findings(settings, server, shared.progress(2 * patience_s), shared.start_ts)
     except SourceError as error:
         yield of_error(REACHED, error)
     finally:
@@ -119,13 +119,13 @@ def _hides_keys(server: Server, grants: Grants, selection: TableSelection) -> bo
     return any(not any(grants.allows(known, name) for known in SHOWS_KEYS) for name in _chosen_tables(server, selection))
 
 
-def _log(server: Server) -> Iterator[CheckFinding]:
-    end = server.end()
-    if end is None:
-        yield from (problem(BINLOG, lack.problem, lack.remedy) for lack in lacks(server))
+def log_findings(server: Server) -> Iterator[CheckFinding]:
+    """Examine what the binlog holds, where it ends, and how long the server keeps it."""
+    # First: of a binlog that is kept in another way, nothing else can be asked.
+    lacking = lacks(server)
+    yield from (problem(BINLOG, lack.problem, lack.remedy) for lack in lacking)
+    if any(lack.remedy == IN_FILES for lack in lacking) or (end := server.end()) is None:
         return
-    for lack in lacks(server):
-        yield problem(BINLOG, lack.problem, lack.remedy)
     files = server.files()
     yield ok(
         BINLOG,

@@ -1,4 +1,7 @@
-"""What one group of checks finds out and another one needs: they run at the same time."""
+"""What one group of checks finds out and another one needs: they run at the same time.
+
+To wait in vain is no answer: taken for one, a table or a position that nobody has looked at would pass.
+"""
 
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -7,6 +10,10 @@ from dataclasses import dataclass, field
 from applier.model.events import TableName
 from applier.model.position import NO_TS, Ts
 from applier.sinks.progress import Progress
+
+
+class FactNotKnownError(Exception):
+    """Another group has not found the facts out in time. Its text names them."""
 
 
 @dataclass(slots=True)
@@ -29,15 +36,15 @@ class SharedFacts:
             self._tables.set_result(tables)
 
     def progress(self, patience_s: float) -> Progress | None:
-        """Return the progress of the replica; None if there is none, or if it is not known in time."""
+        """Return the progress of the replica; None if there is none. FactNotKnownError: it is not known in time."""
         try:
             return self._progress.result(patience_s)
         except FutureTimeoutError:
-            return None
+            raise FactNotKnownError("the positions of the replica") from None
 
     def tables(self, patience_s: float) -> frozenset[TableName]:
-        """Return the tables that were seen in the topics, if they are known in time."""
+        """Return the tables that were seen in the topics. FactNotKnownError: they are not known in time."""
         try:
             return self._tables.result(patience_s)
         except FutureTimeoutError:
-            return frozenset()
+            raise FactNotKnownError("the tables of upstream") from None

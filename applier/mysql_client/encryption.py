@@ -5,11 +5,16 @@ A process has one context per choice of the operator: to load the system's certi
 
 import ssl
 from functools import cache
-from typing import Any
+from struct import error as StructError  # noqa: N812 - a class
+from typing import Any, Final
 
 import pymysql
+from pymysql.constants import CR
 
 from applier.mysql_client.tls import Tls, TlsMode
+
+NO_SUCH_PROTOCOL: Final = CR.CR_SERVER_HANDSHAKE_ERR
+"""The code of an error about a port on which something else answers."""
 
 
 def tls_arguments(tls: Tls) -> dict[str, Any]:
@@ -24,7 +29,44 @@ def tls_arguments(tls: Tls) -> dict[str, Any]:
 
 
 class DriverConnection(pymysql.Connection):  # type: ignore[misc]  # PyMySQL ships no types
-    """PyMySQL's connection, which takes TLS without certificates where the server offers it, without a new context each time."""
+    """PyMySQL's connection, which takes TLS without certificates where the server offers it, without a new context each time.
+
+    To connect takes ``connect_timeout`` at most for each answer, whatever statements may take later: a port may accept and say nothing.
+    """
+
+    _read_timeout: float | None
+    _write_timeout: float | None
+
+    def connect(self, sock: Any = None) -> None:
+        """Connect. OperationalError: what fails, by name if the port does not speak the protocol (``NO_SUCH_PROTOCOL``)."""
+        read, write = self._read_timeout, self._write_timeout
+        self._read_timeout, self._write_timeout = (min(limit or self.connect_timeout, self.connect_timeout) for limit in (read, write))
+        try:
+            super().connect(sock)
+        finally:
+            self._read_timeout, self._write_timeout = read, write
+
+    def _get_server_information(self) -> None:
+        try:
+            super()._get_server_information()
+        except pymysql.MySQLError as error:
+            code = error.args[0] if error.args else None
+            if code == CR.CR_SERVER_LOST:
+                message = f"{self._place} accepts connections, and sends no greeting of a MySQL server: {error.args[-1]}"
+                raise pymysql.OperationalError(code, message) from error
+            # A server that refuses says so with a number of its own. What has none was no packet of the protocol.
+            if not isinstance(code, int):
+                raise self._no_such_protocol() from error
+            raise
+        except (IndexError, LookupError, ValueError, StructError) as error:
+            raise self._no_such_protocol() from error
+
+    def _no_such_protocol(self) -> pymysql.OperationalError:
+        return pymysql.OperationalError(NO_SUCH_PROTOCOL, f"{self._place} does not speak the protocol of MySQL")
+
+    @property
+    def _place(self) -> str:
+        return self.unix_socket or f"{self.host}:{self.port}"
 
     def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
         return super()._create_ssl_ctx(sslp) if sslp else _unverified()

@@ -35,7 +35,7 @@ def refuse_wrong_setup(config: Config, *, within_s: float = WITHIN_S, command: s
 
 def stopping(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
     """Return the findings that stop a run: errors that a retry cannot help."""
-    errors = [finding for finding in findings if finding.level is Severity.ERROR]
+    errors = [finding for finding in findings if finding.level is Severity.ERROR and finding.is_examined]
     return [finding for finding in errors if finding.error is None or not is_transient(finding.error)]
 
 

@@ -40,6 +40,7 @@ _LOGIN = (
     "come from APPLIER_SINK__PASSWORD or password_file"
 )
 _REACH = "Check host and port of [sink] url, and whether the server runs"
+_PORT = "Check host and port of [sink] url: another program answers there"
 _TLS = (
     "Check tls_ca, tls_cert, tls_key and tls_mode of [sink], and the host's name in the server's certificate. The files must exist on "
     "every machine that writes"
@@ -158,6 +159,7 @@ MEANINGS: Final[dict[int, ErrorMeaning]] = {
     1370: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
     1410: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
     1698: ErrorMeaning(ErrorVerdict.FATAL, _LOGIN, shows_names=True),
+    2012: ErrorMeaning(ErrorVerdict.FATAL, _PORT, shows_names=True),  # the port speaks another protocol
     2026: ErrorMeaning(ErrorVerdict.FATAL, _TLS, shows_names=True),
     3159: ErrorMeaning(
         ErrorVerdict.FATAL, "Set tls_ca or tls_mode of [sink]: this server accepts connections with TLS only", shows_names=True

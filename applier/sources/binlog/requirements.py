@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from applier.model.errors import NeedsOperator
-from applier.sources.binlog.server import Server
+from applier.sources.binlog.server import IN_FILES, Server
 
 
 class Lack(NamedTuple):
@@ -23,6 +23,12 @@ class _Rule(NamedTuple):
 
 _RULES: Final = (
     _Rule("log_bin", "ON".__eq__, "the server writes no binlog", "Set log_bin and server_id in the server's configuration, and restart it"),
+    _Rule(
+        "binlog_storage_engine",
+        "".__eq__,
+        "binlog_storage_engine is set: MariaDB keeps the binlog in pages of a storage engine (.ibb files)",
+        IN_FILES,
+    ),
     _Rule(
         "binlog_format",
         "ROW".__eq__,
@@ -48,8 +54,8 @@ _RULES: Final = (
         "SET GLOBAL binlog_row_value_options = '', also in its configuration, and let sessions that are open connect again",
     ),
 )
-_MAY_BE_ABSENT: Final = frozenset({"binlog_format", "binlog_row_value_options"})
-"""MariaDB has no partial JSON, and a newer MySQL may have no other format than ROW."""
+_MAY_BE_ABSENT: Final = frozenset({"binlog_format", "binlog_row_value_options", "binlog_storage_engine"})
+"""MariaDB has no partial JSON, a newer MySQL may have no other format than ROW, and MariaDB has engines for the binlog from 12.3 on."""
 
 
 def lacks(server: Server) -> list[Lack]:

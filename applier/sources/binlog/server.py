@@ -6,8 +6,8 @@ import pymysql
 from pymysql.constants import CR, ER
 from sqlalchemy.engine import make_url
 
-from applier.model.errors import SourceError
-from applier.mysql_client.encryption import DriverConnection, tls_arguments
+from applier.model.errors import NeedsOperator, SourceError
+from applier.mysql_client.encryption import NO_SUCH_PROTOCOL, DriverConnection, tls_arguments
 from applier.sources.binlog.gtid_set import GtidSet, parse_gtid_set
 from applier.sources.binlog.position import split_file_name
 from applier.sources.binlog.settings import BinlogSettings
@@ -22,9 +22,14 @@ DENIED: Final = frozenset({ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.
 
 _REACH: Final = "Check source.url, the network, and that the server runs"
 
+_PORT = "Check host and port of source.url: another program answers there"
+
 _GRANT = "Check user and password of source.url. The user needs REPLICATION SLAVE and REPLICATION CLIENT: `applier check` names the GRANT"
 
 _TLS = "Set source.tls_mode and source.tls_ca as the server's certificate needs it: docs/security.md. The server must offer TLS"
+
+
+IN_FILES: Final = "Remove binlog_storage_engine from the server's configuration, and restart it: only binlogs in plain files can be read"
 
 
 class LogFile(NamedTuple):
@@ -75,6 +80,8 @@ def failed(settings: BinlogSettings, what: str, error: Exception) -> SourceError
         return SourceError(f"the server of the binlog does not answer: {what}", remedy=_REACH, kind="unreachable", **facts)
     if code in DENIED:
         return SourceError(f"the server of the binlog refuses the user: {what}", remedy=_GRANT, kind="refused", code=code, **facts)
+    if code == NO_SUCH_PROTOCOL:
+        return SourceError(f"no MySQL or MariaDB answers: {what}", remedy=_PORT, kind="refused", code=code, **facts)
     if code == CR.CR_SSL_CONNECTION_ERROR:
         return SourceError(f"no TLS to the server of the binlog: {what}", remedy=_TLS, kind="refused", code=code, **facts)
     remedy = "Look the error up in the manual of the server. `applier check` examines what the source needs"
@@ -137,7 +144,7 @@ class Server:
     def files(self) -> list[LogFile]:
         """Return the files that it holds, ascending."""
         rows = self.rows("list of binlog files", "SHOW BINARY LOGS")
-        return [LogFile(*split_file_name(str(row[0])), int(row[1])) for row in rows]
+        return [LogFile(*self._split(str(row[0])), int(row[1])) for row in rows]
 
     def end(self) -> LogEnd | None:
         """Return where it writes now; None: it writes no binlog."""
@@ -151,7 +158,19 @@ class Server:
         if not rows:
             return None
         name, position, *rest = rows[0]
-        return LogEnd(*split_file_name(str(name)), int(position), str(rest[2]).replace("\n", "") if len(rest) > 2 else "")
+        return LogEnd(*self._split(str(name)), int(position), str(rest[2]).replace("\n", "") if len(rest) > 2 else "")
+
+    def _split(self, name: str) -> tuple[str, int]:
+        """Split the name of a binlog file. NeedsOperator: it has no number at its end, as MariaDB's files in InnoDB."""
+        try:
+            return split_file_name(name)
+        except ValueError as error:
+            raise NeedsOperator(
+                f"the binlog of the server cannot be followed: {error}",
+                remedy=IN_FILES if name.endswith(".ibb") else "Let the server write its binlog into files that are numbered at their end",
+                kind="requirement",
+                address=self.address,
+            ) from error
 
     def _end_rows(self) -> list[tuple[Any, ...]]:
         return self.rows("end of the binlog", "SHOW MASTER STATUS" if self.is_mariadb else "SHOW BINARY LOG STATUS")

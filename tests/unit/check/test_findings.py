@@ -14,6 +14,7 @@ from applier.check.finding import Severity, of_error, ok
 from applier.check.machine import disk_findings, machine_memory, memory_finding, size_of
 from applier.check.mysql_server import version_finding
 from applier.check.privilege import BOOKKEEPING, LATER, MIGRATION, _of_schema
+from applier.check.shared_facts import SharedFacts
 from applier.check.spark import examine_spark, java_finding, python_finding, speculation_finding
 from applier.check.time_zone import zone_findings
 from applier.check.topic_events import resolved_findings
@@ -22,6 +23,7 @@ from applier.config import load_config
 from applier.model.errors import ConfigError, SinkError
 from applier.model.events import TableName
 from applier.model.position import Stream, Ts
+from applier.run.preflight import stopping
 from applier.selection import EVERYTHING
 from applier.sinks.mysql.grants import Grants
 from applier.sinks.mysql.shared_locks import server_without_shared_locks
@@ -55,15 +57,42 @@ def test_a_group_that_fails_is_a_finding_and_the_others_go_on():
     assert [(finding.check, finding.level) for finding in found] == [
         ("first", Severity.OK),
         ("one", Severity.ERROR),
-        ("two", Severity.WARNING),
+        ("two", Severity.ERROR),
         ("last", Severity.OK),
     ]
 
 
-def test_a_group_that_takes_too_long_is_a_warning():
+def test_a_group_that_takes_too_long_is_not_examined():
     began = time.monotonic()
-    assert levels(examine({"slow": lambda: time.sleep(5) or []}, within_s=0.1)) == [Severity.WARNING]
+    (found,) = examine({"slow": lambda: time.sleep(5) or []}, within_s=0.1)
+    assert (found.level, found.is_examined, found.detail) == (Severity.ERROR, False, "not examined: no answer in time")
     assert time.monotonic() - began < 3
+
+
+def test_what_is_not_examined_fails_the_check_and_does_not_keep_a_run_from_its_start():
+    def broken():
+        raise ZeroDivisionError
+
+    found = list(examine({"slow": lambda: time.sleep(5) or [], "broken": broken}, within_s=0.2))
+    assert levels(found) == [Severity.ERROR] * 2
+    assert all(finding.detail.startswith("not examined: ") for finding in found)
+    assert stopping(found) == []
+
+
+def test_a_group_that_waits_in_vain_for_another_one_is_not_examined():
+    def waiting():
+        yield ok("first", "well")
+        yield ok("tables", str(SharedFacts().tables(0)))
+
+    def asking():
+        yield ok("positions", str(SharedFacts().progress(0)))
+
+    found = list(examine({"sink": waiting, "Kafka": asking}, within_s=10))
+    assert [(finding.check, finding.detail) for finding in found] == [
+        ("first", "well"),
+        ("sink", "not examined: the tables of upstream are not known"),
+        ("Kafka", "not examined: the positions of the replica are not known"),
+    ]
 
 
 def test_a_finding_of_an_error_has_its_facts_and_its_remedy():
