@@ -3,6 +3,7 @@
 As with rows of a stream, no value is altered silently: a statement with a warning that is not known to be harmless is rolled back.
 """
 
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -11,9 +12,11 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.dump.statements import Piece
+from applier.dump.vectors import with_vectors
 from applier.model.errors import SinkError
 from applier.model.events import TableName
 from applier.planner.statement import Phase, Statement
+from applier.sinks.mysql.catalogue import describe
 from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.quoting import quote_identifier
 from applier.sinks.mysql.session import Purpose, discard, execute_text, open_session
@@ -32,6 +35,7 @@ class RowSession:
 
     def __init__(self, settings: SinkSettings, zone: str, **facts: Any) -> None:
         self._facts, self._waiting_bytes = facts, 0
+        self._described = dict[TableName, Mapping[str, str]]()
         self._connection: Connection = open_session(settings, Purpose.WRITE)
         self.set_zone(zone)
 
@@ -48,7 +52,10 @@ class RowSession:
         """Run a statement of rows on a table of the sink; return the number of rows."""
         verb = piece.text.lstrip().split(None, 1)[0].decode()
         head = f"{verb} INTO {quote_identifier(into.schema)}.{quote_identifier(into.table)}"
-        statement = head.encode(errors="surrogateescape") + piece.text[piece.end :]
+        columns = self._columns(into)
+        vectors = {name for name, sql_type in columns.items() if sql_type.startswith("vector")}
+        values = with_vectors(piece.text[piece.end :], list(columns), vectors) if vectors else piece.text[piece.end :]
+        statement = head.encode(errors="surrogateescape") + values
         try:
             rows, warnings = execute_text(self._connection, statement)
         except DATABASE_ERRORS as error:
@@ -68,6 +75,16 @@ class RowSession:
         except DATABASE_ERRORS as error:
             raise self._ours(error, "loading rows of a dump") from None
         self._waiting_bytes = 0
+
+    def _columns(self, table: TableName) -> Mapping[str, str]:
+        """Return the columns of a table of the sink with their types."""
+        if table not in self._described:
+            try:
+                found = describe(self._connection, [table])
+            except DATABASE_ERRORS as error:
+                raise self._ours(error, "reading the catalogue", table=str(table)) from None
+            self._described[table] = {column.name.casefold(): column.sql_type for one in found.values() for column in one.columns}
+        return self._described[table]
 
     def _set(self, statement: str, value: str) -> None:
         try:

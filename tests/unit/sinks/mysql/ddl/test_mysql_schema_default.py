@@ -14,7 +14,7 @@ from applier.sinks.mysql.ddl.schema_default import SchemaDefault, default_of
         (" COLLATE utf8mb4_general_ci", ("utf8mb4", "utf8mb4_general_ci")),
         (" CHARACTER SET = utf8mb4 COLLATE = `utf8mb4_unicode_ci`", ("utf8mb4", "utf8mb4_unicode_ci")),
         (" COLLATE utf8mb4_0900_ai_ci CHARACTER SET utf8mb4", ("utf8mb4", "utf8mb4_0900_ai_ci")),
-        (" CHARACTER SET gbk", ("gbk", "")),
+        (" CHARACTER SET gbk", ("gbk", "gbk_chinese_ci")),
         (" CHARACTER SET binary", ("binary", "")),
         (" /*!40100 DEFAULT CHARACTER SET utf8mb4 */", ("utf8mb4", "utf8mb4_bin")),
         (" /*T![placement] PLACEMENT POLICY=`p` */", ("utf8mb4", "utf8mb4_bin")),
