@@ -58,6 +58,17 @@ def conditional_columns(query: str) -> frozenset[str]:
     )
 
 
+def added_columns(query: str) -> list[str]:
+    """Return the casefolded names of the columns that an ALTER TABLE adds, whatever else it does."""
+    try:
+        node = parse(query).node
+    except DdlSyntaxError:
+        return []
+    clauses = node.clauses if isinstance(node, AlterTableStatement) else ()
+    elements = (element for clause in clauses for element in clause.elements if element.kind is ElementKind.COLUMN)
+    return [element.name.text.casefold() for element in elements if element.name is not None]
+
+
 def _of_clause(tree: Tree, clause: AlterClause) -> list[Postcondition]:
     """Return what one clause adds and drops. The catalogue does not show what a RENAME has renamed."""
     match clause.kind:

@@ -42,6 +42,8 @@ class TableDescription:
     unique_keys: tuple[tuple[str, ...], ...]
     primary_key: tuple[str, ...] = ()
     unique_indexes: tuple[UniqueIndex, ...] = ()
+    early_columns: frozenset[str] = frozenset()
+    """Casefolded names of columns that a DDL behind the rows adds: rows may carry them already, with the value that the DDL gives them."""
 
     @property
     def folded(self) -> FoldedName:

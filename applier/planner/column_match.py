@@ -22,9 +22,18 @@ MAX_SHAPES: Final = 4096
 
 _UNIQUE: Final = Flag.HANDLE_KEY | Flag.PRIMARY_KEY | Flag.UNIQUE_KEY
 
+LACKS_COLUMN: Final = "the sink's table lacks a column"
 ADD_COLUMN: Final = (
     "A DDL was skipped, or the table was altered by hand. Add the column as upstream has it, and fill it from upstream as of the sink's "
     "checkpoint: existing rows lack its values, and are not sent again. Or create the replica again from a dump (README)"
+)
+
+
+UNKNOWN_COLUMN: Final = (
+    "If an ADD COLUMN of it runs upstream and has not ended, TiCDC has sent the column too early (pingcap/tiflow issue 12760): start the "
+    "applier again when it has ended. Else: a DDL was skipped, or the table was altered by hand. Add the column as upstream has it, and "
+    "fill it from upstream as of the sink's checkpoint: existing rows lack its values, and are not sent again. Or create the replica "
+    "again from a dump (README)"
 )
 
 
@@ -156,10 +165,10 @@ def match_part(shape: Shape, description: TableDescription, facts: Mapping[str, 
 def _refuse_unknown_columns(shape: Shape, description: TableDescription, facts: Mapping[str, Any]) -> None:
     sink = columns_of(description)
     for column in shape.columns:
-        if column.name.casefold() not in sink:
+        if column.name.casefold() not in sink.keys() | description.early_columns:
             raise FatalSinkError(
-                "the sink's table lacks a column",
-                remedy=ADD_COLUMN,
+                LACKS_COLUMN,
+                remedy=UNKNOWN_COLUMN,
                 column=column.name,
                 **facts,
             )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import stamina
 
 from applier.coordinator.step import ApplyRows, ApplySegment, SegmentAhead
-from applier.model.errors import BulkRefused, InvariantViolation, NeedsOperator, RetryableSinkError, RowRefused
+from applier.model.errors import BulkRefused, FatalSinkError, InvariantViolation, NeedsOperator, RetryableSinkError, RowRefused
 from applier.model.events import TableName
 from applier.model.range_report import RangeId, TableRows
 from applier.model.segment import SegmentWindow
@@ -130,8 +130,11 @@ class SegmentWriter:
         if plan is None:
             return None
         other: PreparePlan | None = None
+        # A column that a later DDL adds: at most once per column.
+        if isinstance(error, FatalSinkError) and (expected := self._tables.with_early_columns(plan.tables)) is not None:
+            other = replace(plan, tables=expected)
         # At most once per unique index: each round takes one out of the plan's tables.
-        if isinstance(error, NeedsOperator) and (explained := self._tables.explained(error, plan.tables)) is not None:
+        elif isinstance(error, NeedsOperator) and (explained := self._tables.explained(error, plan.tables)) is not None:
             other = replace(plan, tables=explained)
         # The refused row is somewhere in the segment. Statements that carry their rows cost more, so they are made only now: to quarantine
         # the row, or to name it.

@@ -41,8 +41,24 @@ class SinkTables:
         self._sink, self._reserved = sink, sink.reserved
         self._guard = TableGuard(sink, accept or Acceptance(), note, upstream)
         self._catalogue: dict[FoldedName, TableDescription] = {}
+        self._early: dict[FoldedName, frozenset[str]] = {}
+        """The columns that rows carry before the DDLs that add them."""
         self.changes = 0
         """How many DDLs have run: what was described before may be another table since."""
+
+    def expect(self, folded: FoldedName, column: str) -> None:
+        """Let the rows of a table carry a column that a later DDL adds."""
+        self._early[folded] = self._early.get(folded, frozenset()) | {column}
+        self._catalogue = {name: self._expected(name, found) for name, found in self._catalogue.items()}
+
+    def with_early_columns(self, tables: Mapping[FoldedName, TableDescription]) -> Mapping[FoldedName, TableDescription] | None:
+        """Return ``tables`` with the columns that are expected by now; None if they know them all."""
+        expected = {folded: self._expected(folded, table) for folded, table in tables.items()}
+        return None if expected == tables else expected
+
+    def _expected(self, folded: FoldedName, table: TableDescription) -> TableDescription:
+        early = self._early.get(folded)
+        return table if early is None else replace(table, early_columns=early)
 
     def forget(self) -> None:
         """Forget all tables: state is reloaded from the sink."""
@@ -60,6 +76,7 @@ class SinkTables:
             return
         for folded in touched:
             self._catalogue.pop(folded, None)
+            self._early.pop(folded, None)
         if schemas := {name.schema for name in touched if not name.table}:
             self._catalogue = {folded: found for folded, found in self._catalogue.items() if folded.schema not in schemas}
 
@@ -78,7 +95,7 @@ class SinkTables:
                 [table.name for table in missing], {table.name.fold(): {"table": str(table.name), **_place(table)} for table in missing}
             )
             described = self._sink.describe([table.name for table in missing])
-            self._catalogue |= {folded: self._compared(folded, table) for folded, table in described.items()}
+            self._catalogue |= {folded: self._expected(folded, self._compared(folded, table)) for folded, table in described.items()}
         return {folded: self._catalogue[folded] for folded in names if folded in self._catalogue}
 
     def explained(

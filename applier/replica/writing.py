@@ -10,6 +10,7 @@ from applier.coordinator.step import ApplyRows, ApplySegment
 from applier.model.errors import ApplierError, InvariantViolation, ProtocolError, RetryableSinkError, SourceError
 from applier.model.segment import moves_checkpoint
 from applier.replica.context import RunContext
+from applier.replica.early_columns import early_column
 from applier.replica.lane import Lane
 from applier.replica.preparing import Preparing
 from applier.replica.recovery import unknown_write
@@ -146,6 +147,7 @@ class Writing:
         try:
             outcome = self.lane.result()
         except Exception as error:
+            self._expect_early_column(job, error)
             # The same segment in another way (row by row, without bulk loads …): nothing of it is durable.
             if (other := self._writer.after_error(job, error, self._state.progress.fence)) is None:
                 raise
@@ -167,6 +169,15 @@ class Writing:
             state.recovery.moved()
             watcher.worked(Side.REST)
         return None
+
+    def _expect_early_column(self, job: WriteJob, error: Exception) -> None:
+        """Let rows carry a column that a later DDL adds, if ``error`` is about one."""
+        names = () if job.plan is None else job.plan.tables
+        found = early_column(error, names, self._state.coordinator, self._run.components.source)
+        if found is not None:
+            self._state.tables.expect(*found)
+            self._run.watcher.tally.early_column()
+            self._run.watcher.note(LogEvent.EARLY_COLUMN, table=str(found[0]), column=found[1])
 
     def discard(self, end: Event) -> None:
         """Wait for the write, and forget it: the sink says whether it has happened."""

@@ -29,6 +29,11 @@ class LogEvent(StrEnum):
         logging.INFO,
         "everything up to `checkpoint_ts` is durable in the sink: one line every 10 seconds at most, and one at the end",
     )
+    EARLY_COLUMN = (
+        "early_column",
+        logging.WARNING,
+        "rows of `table` carry `column` before the DDL that adds it (pingcap/tiflow issue 12760): its early values are dropped",
+    )
     ROWS_WAIT = (
         "rows_wait",
         logging.WARNING,

@@ -210,6 +210,12 @@ COUNTERS: Final = (
         ("kind",),
         lambda state, _: (((kind,), float(count)) for kind, count in state.counts.skipped_statements),
     ),
+    Described(
+        "applier_early_columns",
+        "columns that rows carried before the DDL that adds them, and whose early values were dropped",
+        (),
+        _one(lambda state, _: state.counts.early_columns),
+    ),
     Described("applier_rebuilds", "reloads of the state from the checkpoint", (), _one(lambda state, _: state.counts.rebuilds)),
     Described(
         "applier_retries",

@@ -35,6 +35,8 @@ class Counts:
     """How often the state was reloaded from the checkpoint."""
     absent_rows: int = 0
     """Rows that upstream has deleted, and that the sink did not have."""
+    early_columns: int = 0
+    """Columns that rows carried before the DDLs that add them."""
     skipped_statements: tuple[tuple[str, int], ...] = ()
     """By kind: what a binlog holds that changes no table of the replica."""
 

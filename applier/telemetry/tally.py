@@ -103,6 +103,10 @@ class Tally:
         """Count a DDL that is done or skipped."""
         self.counts = replace(self.counts, ddls=self.counts.ddls + 1)
 
+    def early_column(self) -> None:
+        """Count a column that rows carry before its DDL."""
+        self.counts = replace(self.counts, early_columns=self.counts.early_columns + 1)
+
     def rebuilt(self) -> None:
         """Count a reload of the state."""
         self.counts = replace(self.counts, rebuilds=self.counts.rebuilds + 1)
