@@ -141,8 +141,8 @@ class ClauseReader:
             case Extent.REFERENCES:
                 end = self._references(at)
             case Extent.TTL:
-                # TTL = `c` + INTERVAL 1 DAY: four tokens after the column.
-                end = self._value(at) + len(("+", "INTERVAL", "number", "unit"))
+                # TTL = `c` + INTERVAL 1.5 DAY: + and INTERVAL after the column, and a unit after the number.
+                end = self._value(self._value(at) + 2) + 1
             case Extent.METHOD:
                 end = self._method(at)
             case Extent.KIND:

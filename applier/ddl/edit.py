@@ -113,10 +113,16 @@ def _mark_edit(text: str, tokens: Sequence[Token], mark: Mark, before: str = "",
             return Edit(start, end, mark.text)
         case Action.TIDB:
             # Token by token: a comment inside would end the one around it.
-            inside = " ".join(text[token.start : token.end] for token in tokens[mark.first : mark.last + 1])
+            inside = "".join(_spaced(text, tokens, at, is_first=at == mark.first) for at in range(mark.first, mark.last + 1))
             return Edit(start, end, f"{TIDB_ONLY[0]}{before}{inside}{after}{TIDB_ONLY[1]}")
         case Action.DROP:
             return Edit(start - 1 if text[start - 1 : start] in {" ", "\n", "\t"} else start, end, "")
+
+
+def _spaced(text: str, tokens: Sequence[Token], at: int, *, is_first: bool) -> str:
+    """Return a token with a blank before it, but none inside of a number: 0.5 is three tokens."""
+    is_inside = tokens[at].start == tokens[at - 1].end and "." in {tokens[at].kind, tokens[at - 1].kind}
+    return ("" if is_first or is_inside else " ") + text[tokens[at].start : tokens[at].end]
 
 
 TIDB_ONLY: Final = ("/*T! ", " */")
