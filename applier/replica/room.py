@@ -27,8 +27,10 @@ def with_room(ddl: DdlEvent, known: Collection[FoldedName], describe: Describe) 
     statement = parse_ddl(ddl) if leaving and not ddl.left_out else None
     if statement is None or not _only_renames(ddl, statement):
         return ddl
-    # Upstream's names; the sink's are those of the statement, in the same order.
+    # Upstream's names; the sink's are those of the statement, in the same order. A name that changes in case only is none that moves.
     moved = [move for move in ddl.moves if move.before != move.after]
+    if len(moved) != len(statement.renames):
+        return ddl
     taken = [
         new
         for move, (_, new) in zip(moved, statement.renames, strict=True)
