@@ -4,7 +4,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from applier.ddl import parse_ddl
+from applier.ddl import DdlKind, parse_ddl
 from applier.ddl.generated import Known, defines_generated, keyed_virtual, unknown_values
 from applier.ddl.remedy import PLAIN_COLUMN
 from applier.ddl.target import Target
@@ -17,6 +17,9 @@ from applier.sinks.mysql.structure.generated import known_columns
 NO_INDEX: Final = (
     "Make the same change in the sink by hand, without the index or key. Then skip the DDL with `applier ddl skip --ts … --table …`"
 )
+
+_ALTERS: Final = frozenset({DdlKind.ALTER_TABLE, DdlKind.CREATE_INDEX})
+"""Other statements define no column or index of an existing table, and need not wait for the catalogue (3 ms)."""
 
 
 def known_to(connection: Connection, ddl: DdlEvent) -> Known:
@@ -39,7 +42,7 @@ def refuse_generated(connection: Connection, ddl: DdlEvent, target: Target) -> N
 
 def _known(connection: Connection, ddl: DdlEvent) -> tuple[Known, TableName | None]:
     statement = parse_ddl(ddl)
-    if statement is None or not statement.needs:
+    if statement is None or statement.kind not in _ALTERS or not statement.needs:
         return {}, None
     name = statement.needs[0]
     actual = spellings(connection, [name]).get(name.fold())
