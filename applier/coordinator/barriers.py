@@ -7,7 +7,7 @@ not. The ledger's identities are never forgotten: a DDL below the checkpoint tha
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator
 from heapq import heappop, heappush
-from typing import Final
+from typing import Final, NamedTuple
 
 from applier.coordinator.ddl_order import Queue, find_order, groups_by_names, tables_to_ask
 from applier.coordinator.starting_point import FROM_DUMP_TO_REPLICA
@@ -25,6 +25,14 @@ ALWAYS_KEPT: Final = 1_000
 """Identities that are kept however few DDLs wait: copies on other partitions arrive after their DDL has run."""
 
 
+class _Arrival(NamedTuple):
+    """The place of one copy of a DDL; ``index``: among the events of its record."""
+
+    stream: Stream
+    offset: Offset
+    index: int  # type: ignore[assignment] # hides tuple.index, which nobody needs here
+
+
 class Barriers:
     """The pending DDLs of all streams. What a step costs does not depend on how many wait: a feed may begin with thousands."""
 
@@ -38,7 +46,9 @@ class Barriers:
         self._known: dict[tuple[Ts, FoldedName], list[DdlIdentity]] = defaultdict(list)
         for key in settled:
             self._known[key.ts, key.name].append(key)
-        self._arrivals: dict[Stream, dict[DdlIdentity, tuple[Offset, int]]] = defaultdict(dict)
+        # Of each topic's DDLs, where they arrived first in their lowest partition. A DDL is in all partitions: what is kept of it must not
+        # grow with them.
+        self._arrivals: dict[str, dict[DdlIdentity, _Arrival]] = defaultdict(dict)
         self._waiting: dict[Ts, set[DdlIdentity]] = defaultdict(set)
         # A heap of the keys of _waiting. A backlog may begin with thousands of DDLs: their minimum per step would be quadratic.
         self._times: list[Ts] = []
@@ -68,8 +78,8 @@ class Barriers:
             self._known[key.ts, key.name].append(key)
             self._await(key, arrival.ddl)
         # The least place, not the first report: ranges of one stream report in any order.
-        place = (arrival.offset, arrival.index)
-        self._arrivals[stream][key] = min(self._arrivals[stream].get(key, place), place)
+        place, arrivals = _Arrival(stream, arrival.offset, arrival.index), self._arrivals[stream.topic]
+        arrivals[key] = min(arrivals.get(key, place), place)
         return key
 
     def _identity(self, ddl: DdlEvent) -> DdlIdentity:
@@ -114,8 +124,8 @@ class Barriers:
 
     def place_of(self, key: DdlIdentity) -> Place:
         """Return the record of a pending DDL: its first arrival in its lowest stream."""
-        stream = min(stream for stream, arrivals in self._arrivals.items() if key in arrivals)
-        return Place(stream, self._arrivals[stream][key][0])
+        first = min(arrivals[key] for arrivals in self._arrivals.values() if key in arrivals)
+        return Place(first.stream, first.offset)
 
     @property
     def first_ts(self) -> Ts | None:
@@ -148,12 +158,10 @@ class Barriers:
         queues: dict[str, Queue] = {}
         taken: set[DdlIdentity] = set()
         # By offset and not by report: 193 of 3,000 simulated histories end wrong in the order of reports.
-        for stream in sorted(self._arrivals):
-            arrivals = self._arrivals[stream]
-            if stream.topic in queues or keys.isdisjoint(arrivals):
-                continue
-            here = sorted(keys & arrivals.keys(), key=lambda key: arrivals[key])
-            queues[stream.topic] = tuple(key for key in here if key not in taken)
+        for topic, arrivals in sorted(self._arrivals.items()):
+            found = sorted((arrivals[key], key) for key in keys & arrivals.keys())
+            here = [key for place, key in found if place.stream == found[0][0].stream]
+            queues[topic] = tuple(key for key in here if key not in taken)
             taken.update(here)
         return [queue for queue in queues.values() if queue]
 

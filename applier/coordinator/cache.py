@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from heapq import heappop, heappush
 
 from applier.coordinator.batch_bytes import BatchBytes
 from applier.coordinator.closed_bytes import ClosedBytes
+from applier.coordinator.range_heap import HeapEntry, RangeHeap
 from applier.coordinator.sweep import Sweep
 from applier.model.position import Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
@@ -38,8 +38,8 @@ class Cache:
         self._empty: dict[RangeId, None] = {}
         self._spent: dict[RangeId, None] = {}
         self._names: dict[Stream, set[RangeId]] = {}
-        # A heap of (last commit_ts, number, range). A range that was dropped is left in it until it comes up.
-        self._ends: list[tuple[Ts, int, RangeId]] = []
+        # By their last commit_ts.
+        self._ends = RangeHeap(self._is_here)
         self.at_checkpoint, self.ahead = Sweep(self._ranges), Sweep(self._ranges)
         self._pinned: Counter[RangeId] = Counter()
         self._batches = BatchBytes()
@@ -91,7 +91,7 @@ class Cache:
         self._ranges[report.range] = (number, report)
         for sweep in (self.at_checkpoint, self.ahead):
             sweep.add(number, report)
-        heappush(self._ends, (report.max_ts, number, report.range))
+        self._ends.add(report.max_ts, number, report.range)
         self._names.setdefault(report.range.stream, set()).add(report.range)
         self.bytes_of[report.range.stream] += report.bytes
         self.rows += report.rows
@@ -108,11 +108,12 @@ class Cache:
         self._names[name.stream].remove(name)
         for sweep in (self.at_checkpoint, self.ahead):
             sweep.drop(name)
+        self._ends.lost_one()
         self._spent.pop(name, None)
         return True
 
-    def _is_here(self, name: RangeId, number: int) -> bool:
-        return name in self._ranges and self._ranges[name][0] == number
+    def _is_here(self, entry: HeapEntry) -> bool:
+        return entry.name in self._ranges and self._ranges[entry.name][0] == entry.number
 
     def report_of(self, name: RangeId) -> RangeReport:
         """Return the report of a range with rows."""
@@ -168,10 +169,8 @@ class Cache:
 
     def spent(self, checkpoint_ts: Ts) -> tuple[RangeId, ...]:
         """Name the ranges that can be released: their rows are below the checkpoint, or they have none."""
-        while self._ends and is_spent(self._ends[0][0], checkpoint_ts):
-            _, number, name = heappop(self._ends)
-            if self._is_here(name, number):
-                self._spent[name] = None
+        while (end := self._ends.first) is not None and is_spent(end.ts, checkpoint_ts):
+            self._spent[self._ends.pop().name] = None
         return (*self._empty, *self._spent)
 
     def is_leaving(self, name: RangeId) -> bool:

@@ -169,11 +169,11 @@ class Coordinator:
         """Take in what a planned range held. NeedsOperator if something was missed: a DDL below A that is not known (``ddls_to_ask``)."""
         self._reading.end(report.range)
         if self.is_merge(report.range):
-            self._reading.merges.take(report)
+            self._reading.merges.take(report.kept())
             return
         begun_ts = self._begun_ts()
         self._streams.check(report, begun_ts)
-        ddls = self._admitted(report) if report.ddls else ()
+        ddls, report = self._admitted(report) if report.ddls else (), report.kept()
         if self._has_rows:
             self.rows_ahead.report(report, ddls)
         self._streams.take(report, ddls, begun_ts)

@@ -16,7 +16,7 @@ from applier.model.segment import ddl_holds_offset, first_holding
 
 _VALUE: Final = attrgetter("value")
 MAX_HELD: Final = 1000
-"""Ranges whose hold points are kept one by one; a stream that does not resolve for days has more."""
+"""Ranges whose hold points are kept one by one, and DDLs; a stream that does not resolve for days has more."""
 
 HoldPoints: TypeAlias = tuple[HoldPoint, ...]
 """Those of one range, as its report gives them; not empty."""
@@ -29,6 +29,13 @@ class PlacedDdl(NamedTuple):
     key: DdlIdentity
 
 
+class _HeldDdls(NamedTuple):
+    """Some DDLs, one behind the other. ``offset``: of the first."""
+
+    offset: Offset
+    keys: tuple[DdlIdentity, ...]
+
+
 class StoredOffset:
     """The rows, promises and DDLs of the contiguous prefix that hold the stored offset back."""
 
@@ -37,21 +44,21 @@ class StoredOffset:
     def __init__(self, start: Offset) -> None:
         self._passed = start
         self._held: deque[HoldPoints] = deque()
-        self._ddls: deque[PlacedDdl] = deque()
+        self._ddls: deque[_HeldDdls] = deque()
 
     def add(self, hold: HoldPoints, ddls: Collection[PlacedDdl]) -> None:
         """Take in the next range of the prefix."""
-        self._ddls.extend(ddls)
+        self._ddls.extend(_HeldDdls(ddl.offset, (ddl.key,)) for ddl in ddls)
         if hold:
             self._held.append(hold)
+        # Halved by joining neighbours, which is conservative: an earlier offset stands for a later value. By pairs, so that old and new
+        # entries are thinned alike. A restart then reads a few ranges more.
         if len(self._held) > MAX_HELD:
-            self._thin_out()
-
-    def _thin_out(self) -> None:
-        """Halve the number of entries by joining neighbours, which is conservative: an earlier offset stands for a later value."""
-        # By pairs, so that old and new ranges are thinned alike. A restart then reads a few ranges more.
-        held = list(self._held)
-        self._held = deque(_joined(held[i : i + 2]) for i in range(0, len(held), 2))
+            held = list(self._held)
+            self._held = deque(_joined(held[i : i + 2]) for i in range(0, len(held), 2))
+        while len(self._ddls) > MAX_HELD:
+            waiting = list(self._ddls)
+            self._ddls = deque(_joined_ddls(waiting[i : i + 2]) for i in range(0, len(waiting), 2))
 
     def first(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], done: DdlIdentity | None) -> tuple[Offset | None, Ts | None]:
         """Return the first record that a restart at ``checkpoint_ts`` must read, None if there is none.
@@ -78,10 +85,12 @@ class StoredOffset:
 
     def _first_ddl(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], done: DdlIdentity | None) -> Offset | None:
         """Return the first DDL that holds the stored offset. Those in front that are settled never will again: each is looked at once."""
-        while self._ddls and self._ddls[0].key not in pending:
+        while self._ddls and not any(key in pending for key in self._ddls[0].keys):
             self._ddls.popleft()
         holding = (
-            ddl.offset for ddl in self._ddls if ddl.key != done and ddl.key in pending and ddl_holds_offset(ddl.key.ts, checkpoint_ts)
+            ddls.offset
+            for ddls in self._ddls
+            if any(key != done and key in pending and ddl_holds_offset(key.ts, checkpoint_ts) for key in ddls.keys)
         )
         return next(holding, None)
 
@@ -99,3 +108,7 @@ def _first_held(hold: HoldPoints, checkpoint_ts: Ts) -> HoldPoint | None:
 
 def _joined(held: list[HoldPoints]) -> HoldPoints:
     return (HoldPoint(held[0][0].offset, max(point.value for hold in held for point in hold)),)
+
+
+def _joined_ddls(ddls: list[_HeldDdls]) -> _HeldDdls:
+    return _HeldDdls(ddls[0].offset, tuple(key for held in ddls for key in held.keys))

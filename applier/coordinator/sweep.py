@@ -7,10 +7,11 @@ that was handed out ahead of it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from applier.coordinator.open_range import OpenRange
+from applier.coordinator.range_heap import HeapEntry, RangeHeap
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
 from applier.model.range_report import RangeId, RangeReport, RowCount, TableRows
@@ -32,23 +33,26 @@ class Sweep:
 
     def __init__(self, ranges: Mapping[RangeId, tuple[int, RangeReport]]) -> None:
         self._ranges = ranges
-        # A heap of (first commit_ts, number, range). A range that was dropped is left in it until it comes up.
-        self._ahead: list[tuple[Ts, int, RangeId]] = []
+        # By their first commit_ts.
+        self._ahead = RangeHeap(self._is_there)
         self._open: dict[RangeId, OpenRange] = {}
 
     def add(self, number: int, report: RangeReport) -> None:
         """Take a range in, which may begin before the place where the sweep stands."""
-        heappush(self._ahead, (report.min_ts, number, report.range))
+        self._ahead.add(report.min_ts, number, report.range)
 
     def drop(self, name: RangeId) -> None:
         """Forget a range."""
-        self._open.pop(name, None)
+        if self._open.pop(name, None) is None:
+            self._ahead.lost_one()
+
+    def _is_there(self, entry: HeapEntry) -> bool:
+        return entry.name in self._ranges and self._ranges[entry.name][0] == entry.number
 
     def restart(self) -> None:
         """Begin again with all ranges that are cached."""
         self._open.clear()
-        self._ahead = [(report.min_ts, number, name) for name, (number, report) in self._ranges.items()]
-        heapify(self._ahead)
+        self._ahead.fill(HeapEntry(report.min_ts, number, name) for name, (number, report) in self._ranges.items())
 
     def has_row_at(self, ts: Ts, since: int, settled: frozenset[FoldedName]) -> bool:
         """Whether a range that was reported after number ``since`` may hold a row at ``ts`` that must be applied with its group."""
@@ -66,9 +70,9 @@ class Sweep:
         while True:
             if any(one.rows_between(after_ts, upto_ts) and _wanted(one, after_ts, upto_ts, None) for one in opened):
                 return True
-            if not self._ahead or is_beyond(self._ahead[0][0], upto_ts):
+            if (following := self._ahead.first) is None or is_beyond(following.ts, upto_ts):
                 return False
-            opened = self._reach(self._ahead[0][0])
+            opened = self._reach(following.ts)
 
     def select(self, after_ts: Ts, upto_ts: Ts, settled: frozenset[FoldedName] | None) -> Selection:
         """Choose what a segment needs; with ``settled`` (not None) the group at ``after_ts`` too, except for those tables."""
@@ -117,13 +121,16 @@ class Sweep:
         points: list[tuple[Ts, int, int, Iterator[RowCount]]] = []
         for opened in self._opened(after_ts, after_ts):
             _push(points, opened.number, opened.counts(after_ts))
-        while points or self._ahead:
-            reached_ts = points[0][0] if points else self._ahead[0][0]
+        while True:
+            following = self._ahead.first
+            if not points and following is None:
+                return
+            reached_ts = points[0][0] if following is None or points else following.ts
             if is_beyond(reached_ts, upto_ts):
                 return
             for opened in self._reach(reached_ts):
                 _push(points, opened.number, opened.counts(after_ts))
-            if not points:  # what came up was dropped since
+            if not points:  # none of them has rows behind ``after_ts``
                 continue
             ts, rows = points[0][0], 0
             while points and points[0][0] == ts:
@@ -135,11 +142,10 @@ class Sweep:
     def _reach(self, upto_ts: Ts) -> list[OpenRange]:
         """Open the ranges that begin at or before ``upto_ts``; return those that were not open."""
         reached = []
-        while self._ahead and not is_beyond(self._ahead[0][0], upto_ts):
-            _, number, name = heappop(self._ahead)
-            if name in self._ranges and self._ranges[name][0] == number:
-                self._open[name] = OpenRange(number, self._ranges[name][1])
-                reached.append(self._open[name])
+        while (first := self._ahead.first) is not None and not is_beyond(first.ts, upto_ts):
+            _, number, name = self._ahead.pop()
+            self._open[name] = OpenRange(number, self._ranges[name][1])
+            reached.append(self._open[name])
         return reached
 
     def _opened(self, after_ts: Ts, upto_ts: Ts) -> list[OpenRange]:

@@ -1,6 +1,6 @@
 """Reports: what a listener read in one offset range. Small, however much the range holds: reports go to the driver, rows do not."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from applier.model.events import DdlEvent, TableName
@@ -149,3 +149,7 @@ class RangeReport:
     """Of what it holds: every key, image, commit_ts and offset of its rows, its DDLs and its resolved timestamp."""
     repeats: tuple[RepeatPoint, ...] = ()
     """Of rows of tables without a key; empty where nobody needs to know."""
+
+    def kept(self) -> "RangeReport":
+        """Return what may be kept of it once its DDLs are taken in: a DDL is in the reports of all partitions."""
+        return replace(self, ddls=()) if self.ddls else self

@@ -13,7 +13,7 @@ from zlib import crc32
 
 from applier.model.chunk import Chunk, PackedChunk, pack
 from applier.model.errors import ApplierError, SourceError
-from applier.model.events import Shape
+from applier.model.events import DdlEvent, Shape
 from applier.model.position import Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.sources.port import Decoder, PlacedRows, RangeReader, Record
@@ -66,7 +66,8 @@ def listen(tasks: Sequence[ListenTask], reader: RangeReader, decoder: Decoder) -
     """
     gc.set_threshold(GC_THRESHOLD, 50, 50)
     chunks = _OpenChunks(max((task.buckets for task in tasks), default=0))
-    listeners = {task.range: _RangeListener(task, decoder, chunks) for task in tasks}
+    ddls: dict[DdlEvent, DdlEvent] = {}
+    listeners = {task.range: _RangeListener(task, decoder, chunks, ddls) for task in tasks}
     failed: dict[RangeId, ApplierError] = {}
     try:
         for range_id, records in reader.read([*listeners]):
@@ -196,12 +197,12 @@ def _bounds(offset: Sequence[int], index: Sequence[int], at_once: int) -> Iterat
 class _RangeListener:
     """Places the events of one range, and divides its rows into buckets."""
 
-    def __init__(self, task: ListenTask, decoder: Decoder, chunks: _OpenChunks) -> None:
+    def __init__(self, task: ListenTask, decoder: Decoder, chunks: _OpenChunks, ddls: dict[DdlEvent, DdlEvent]) -> None:
         self._chunks = chunks
         self._stream, tolerance = task.range.stream, task.tolerance
         self._watches_keys = task.watches_keys
         self._placer = decoder.placer(self._stream) if tolerance.is_strict else TolerantPlacer(self._stream, tolerance, decoder)
-        self.summary = RangeSummary(task.range, task.floor_ts, tolerance.stored, notes_repeats=task.notes_repeats)
+        self.summary = RangeSummary(task.range, task.floor_ts, tolerance.stored, ddls, notes_repeats=task.notes_repeats)
 
     def take(self, records: Sequence[Record]) -> Iterator[ApplierError | None]:
         """Place the events of some records, and put the rows into the open chunks. Yield after some rows, and last what ends the range."""

@@ -60,12 +60,21 @@ class RangeSummary:
 
     __slots__ = (
         "_bytes", "_changed_key", "_checksum", "_ddls", "_early", "_ends_announced", "_first_resolved_ts", "_floor_ts", "_has_keyless",
-        "_held", "_hold", "_left_out", "_partitions", "_range", "_rejected", "_repeats", "_replays", "_resolved_ts", "_skipped", "_stored",
-        "_tables", "_top", "_ts", "events", "records",
+        "_held", "_hold", "_left_out", "_partitions", "_range", "_rejected", "_repeats", "_replays", "_resolved_ts", "_shared_ddls",
+        "_skipped", "_stored", "_tables", "_top", "_ts", "events", "records",
     )  # fmt: skip
 
-    def __init__(self, range_id: RangeId, floor_ts: Ts, stored: Collection[tuple[int, int]], *, notes_repeats: bool = False) -> None:
-        """``stored``: the (offset, event) of rejected events that the quarantine has already."""
+    def __init__(
+        self,
+        range_id: RangeId,
+        floor_ts: Ts,
+        stored: Collection[tuple[int, int]],
+        ddls: dict[DdlEvent, DdlEvent],
+        *,
+        notes_repeats: bool = False,
+    ) -> None:
+        """``stored``: the (offset, event) of rejected events that the quarantine has already. ``ddls``: those of all ranges of the task."""
+        self._shared_ddls = ddls
         self._range, self._floor_ts, self._stored = range_id, floor_ts, stored
         self._tables: dict[int, TableSummary] = {}
         self._ts: list[int] = []
@@ -175,7 +184,8 @@ class RangeSummary:
             self._hold_rows([offset], [event.ts - 1])
         elif isinstance(event, DdlEvent):
             self._note_early(offset, event.commit_ts)
-            self._ddls.append(DdlArrival(Offset(offset), index, event))
+            # A DDL is in all partitions. Its copies are one here and, since they travel together, in the driver.
+            self._ddls.append(DdlArrival(Offset(offset), index, self._shared_ddls.setdefault(event, event)))
         elif isinstance(event, AdminEvent):
             self._partitions = event.partition
         elif isinstance(event, RejectedEvent):

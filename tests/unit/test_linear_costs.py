@@ -1,5 +1,7 @@
 """What a replica of many tables and DDLs costs grows as they do: twice as many cost twice as much, and not four times."""
 
+import gc
+import pickle
 from itertools import cycle, islice
 
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from applier.coordinator import Policy
 from applier.coordinator.ddl_order import groups_by_names
 from applier.ddl import identity
-from applier.model.events import ColumnShape, FoldedName, Shape, TableName
+from applier.model.events import ColumnShape, DdlEvent, FoldedName, Shape, TableName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, TableRows
 from applier.planner.catalogue import TableDescription
@@ -15,6 +17,7 @@ from applier.replica.sink_tables import rekeyed_tables
 from applier.sources.open_protocol import OPEN_PROTOCOL, matcher
 from applier.sources.open_protocol.compiled import ROWS_TO_REPLACE, CompiledShapes
 from applier.tasks.listen import ListenTask, listen
+from tests.builders.handwritten import ddl as wire_ddl
 from tests.builders.handwritten import log_of, row
 from tests.builders.wire import column
 from tests.rig.operations import growth
@@ -82,6 +85,31 @@ def test_taking_in_many_ddls_is_linear():
         return lambda: s.read(*ranges)
 
     assert growth(taking, 60) < AT_MOST
+
+
+def copies_kept(partitions, ddls=40):
+    """Read broadcast DDLs, each with a row behind it, and count what is kept of them until the watermark has passed."""
+    streams = [Stream("t", partition) for partition in range(partitions)]
+    s = Scenario(*streams, policy=Policy(first_plan_bytes=10**9))
+    for number in range(ddls):
+        text = f"CREATE TABLE `kept{number}` (`id` INT PRIMARY KEY)"
+        for stream in streams:
+            # As they arrive: each report has its own.
+            s.write(stream, ddl(10 * number + 1, text, f"kept{number}"), timeline_row(10 * number + 2, "t", 1))
+    s.list()
+    while ranges := s.coordinator.plan():
+        s.read(*ranges)
+        s.list()
+    coordinator = s.coordinator
+    del s
+    gc.collect()
+    kept = sum(type(one) is DdlEvent and one.query.startswith("CREATE TABLE `kept") for one in gc.get_objects())
+    places = sum(map(len, coordinator._barriers._arrivals.values()))
+    return kept, places
+
+
+def test_what_is_kept_of_a_ddl_does_not_grow_with_the_partitions_that_hold_a_copy():
+    assert copies_kept(2) == copies_kept(16) == (40, 40)
 
 
 def test_many_ddls_of_one_ts_are_ordered_once():
@@ -187,6 +215,25 @@ def test_a_report_names_each_shape_once_however_many_there_are(small_cache):
     assert (len(report.tables), report.rows) == (50, 200)
     assert {table.rows for table in report.tables} == {4}
     assert len(small_cache) == 10
+
+
+def test_the_copies_of_a_ddl_travel_once_with_the_reports_of_a_task():
+    def reported(partitions):
+        streams = [Stream("t", partition) for partition in range(partitions)]
+        text = f"CREATE TABLE `wide` (`id` INT PRIMARY KEY, `{'c' * 60}` INT) COMMENT '{'x' * 900}'"
+        log = {stream: log_of(*[(stream, wire_ddl(20 + number, text, f"t{number}")) for number in range(50)]) for stream in streams}
+
+        class Reader:
+            def read(self, ranges):
+                for one in ranges:
+                    yield one, [(Offset(offset), each.key, each.value) for offset, each in enumerate(log[one.stream])]
+
+        tasks = [ListenTask(range=RangeId(stream, Offset(0), Offset(50)), floor_ts=Ts(1), buckets=2) for stream in streams]
+        reports = tuple(listen(tasks, Reader(), OPEN_PROTOCOL))
+        assert [len(report.ddls) for report in reports] == [50] * partitions
+        return len(pickle.dumps(reports))
+
+    assert reported(8) < 1.6 * reported(1)
 
 
 def test_rows_of_many_tables_cost_the_same_each(small_cache):

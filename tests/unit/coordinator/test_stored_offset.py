@@ -49,6 +49,21 @@ def test_a_ddl_holds_it_until_the_ledger_has_settled_it():
     assert offset.first(Ts(5), (), None)[0] == 30
 
 
+def test_very_many_ddls_are_joined_and_each_is_read_again_until_it_is_settled(monkeypatch):
+    monkeypatch.setattr(stored_offset, "MAX_HELD", 8)
+    keys = [DdlIdentity(Ts(ts), FoldedName("s", "a"), None) for ts in range(5, 105)]
+    offset = stored(ddls=[(10 * number, key) for number, key in enumerate(keys)])
+    pending, found = set(keys), []
+    for number, key in enumerate(keys):
+        before, after = offset.first(key.ts, pending, None)[0], offset.first(key.ts, pending, key)[0]
+        assert before <= 10 * number
+        assert after is None if number == len(keys) - 1 else before <= after <= 10 * (number + 1)
+        found.append(before)
+        pending.remove(key)
+    assert (found == sorted(found), 4 <= len(set(found)) <= 8) == (True, True)
+    assert offset.first(Ts(200), pending, None)[0] is None
+
+
 def test_what_is_spent_is_forgotten_and_the_offset_never_steps_back():
     offset = stored((10, 5))
     offset.add((HoldPoint(Offset(20), Ts(9)),), ())
