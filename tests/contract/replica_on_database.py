@@ -45,6 +45,8 @@ class DatabaseReplica:
     url: str
     root_url: str
     fence: Fence = field(default_factory=lambda: Fence(0, 0))
+    ddl_session: tuple[tuple[str, str | int], ...] = ()
+    """The variables of the session in which upstream ran its DDLs, as far as they are known."""
 
     @property
     def is_file(self) -> bool:
@@ -60,7 +62,8 @@ class DatabaseReplica:
         return open_sink(settings(self.url, **changes))
 
     def ddl(self, query: str, ts: int, table: str = "t") -> tuple[Any, DdlEvent]:
-        event = DdlEvent(commit_ts=Ts(ts), schema=SHOP, table=table, query=query, ddl_type=0)
+        session = self.ddl_session
+        event = DdlEvent(commit_ts=Ts(ts), schema=SHOP, table=table, query=query, ddl_type=0, session=session)
         return identity(event), event
 
     def run_ddl(self, query: str, ts: int, table: str = "t", known: frozenset[FoldedName] = frozenset()) -> Fence:
