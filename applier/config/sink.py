@@ -17,6 +17,7 @@ from applier.config.value import (
     refuse,
 )
 from applier.mysql_client.tls import Tls, TlsMode
+from applier.planner.keyless import EqualRows
 from applier.planner.table_check import DifferenceKind, check_pattern
 from applier.sinks.settings import SCHEMA, BulkLoad
 
@@ -44,6 +45,8 @@ class SinkConfig(Section):
     max_transaction_rows: Annotated[Whole, Field(ge=1)] = 100_000
     bulk_load: BulkLoad = BulkLoad.AUTO
     keyless: Keyless = Keyless.STOP
+    equal_rows: EqualRows = EqualRows.STOP
+    """Equal rows of one transaction in several records, in tables without a key: they may be real, or sent again."""
     on_rejected_row: OnRejectedEvent = OnRejectedEvent.STOP
     """A row that the sink rejects stops the run, or is stored in quarantine."""
     # Not named schema: a pydantic model has a method of that name.

@@ -5,8 +5,11 @@ and takes away the same image in one segment cancels out, so each image is eithe
 
 Equal rows of one commit_ts may be real, or one row that the producer has sent again. Nothing on the wire says which. A producer that goes
 back sends everything again from there, in the same order (open_protocol.md 3.8). So rows are counted per run, which is what a producer has
-sent between two points where it went back, and the greatest count holds: a run may have been cut short, and none has too many. Equal rows
-are in one partition whatever the dispatcher is, unless the number of partitions changes between two runs; so streams count as runs.
+sent between two points where it went back, and the greatest count holds: a run may have been cut short, and none has too many.
+
+What is counted are events, an update with both of its rows. Equal events are in one partition whatever the dispatcher is, unless the number
+of partitions changes between two runs; so streams count as runs. The halves of updates are not: under the dispatcher ``columns`` two equal
+rows that become different ones are sent to two partitions.
 
 A run of one stream ends
 
@@ -15,15 +18,21 @@ A run of one stream ends
 * at a row that was there before and is older than the one before it: what one node sends of one table is in the order of commit_ts.
   A row that is merely older proves nothing: physical partitions of a table are not ordered among one another.
 
-A producer that repeats exactly one transaction, before any promise, cannot be told from a transaction with equal rows.
+A producer that repeats exactly one transaction of a partition, before any promise, cannot be told from a transaction with equal rows; under
+``columns`` that is nothing rare, since a partition has few rows of a table. Events of one record were sent by one run, so equal ones there
+are real. More of them, in other records of the run, stop the applier before anything is written, unless the operator says which it is.
 """
 
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, NamedTuple, TypeAlias
 
 from applier.model.chunk import Chunk
+from applier.model.errors import NeedsOperator
+from applier.model.events import RowKind
 from applier.model.position import Stream, Ts
 from applier.model.range_report import RepeatPoint
 from applier.model.segment import is_behind_promise, may_follow, repeats_from
@@ -36,6 +45,24 @@ Image: TypeAlias = tuple[str, ...]
 """The literals of a whole row. As texts, 0.0 and -0.0 differ, and rows of two producers that differ in the order of columns do not."""
 Event: TypeAlias = tuple[int, int, Image]
 """commit_ts, kind and image: rows that agree in all three are equal."""
+Change: TypeAlias = tuple[int, Image | None, Image | None]
+"""commit_ts, and the row before and after an event: events that agree in all three are equal."""
+
+EQUAL_REMEDY: Final = (
+    'Set sink.equal_rows: "all" if upstream\'s transaction has so many equal rows, "once" if the producer has sent them again. '
+    'If you cannot tell, set "once", run `applier catchup --until-ts` up to just beyond commit_ts, '
+    "and write the table again as of the checkpoint: docs/tables.md"
+)
+
+
+class EqualRows(StrEnum):
+    """What happens to equal rows of one transaction in several records, which may be one row that was sent again."""
+
+    STOP = "stop"
+    ONCE = "once"
+    """They were sent again: those of one record count."""
+    ALL = "all"
+    """They are real."""
 
 
 class KeylessRows:
@@ -57,56 +84,111 @@ class KeylessRows:
         return self._rows
 
 
-def counted_rows(final: FinalRows, origins: Sequence[Origin], images: Mapping[int, Image], repeats: Repeats) -> dict[Event, list[int]]:
-    """Return, of each kind of equal rows, those of the run that has the most of them, in the order of their offsets."""
-    most: dict[Event, list[int]] = {}
-    by_stream: dict[Stream, list[int]] = defaultdict(list)
-    for row in images:
-        by_stream[origins[final.origin[row]].stream].append(row)
-    for stream, numbers in sorted(by_stream.items()):
-        # An update is two rows of one event: of equal place, the delete comes first.
-        numbers.sort(key=lambda row: (final.offset[row], final.index[row], final.kind[row]))
+class _Sent(NamedTuple):
+    """One event, with its rows: that before it and that after it, as far as it has them."""
+
+    offset: int
+    change: Change
+    rows: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Run:
+    """Equal events of one run. ``state``: how often the producer went back before the last one, and what it had promised."""
+
+    state: tuple[int, int]
+    events: list[_Sent] = field(default_factory=list)
+
+    @property
+    def certain(self) -> int:
+        """How many of them are certainly real: those of one record."""
+        return max(Counter(event.offset for event in self.events).values())
+
+
+def counted_rows(
+    final: FinalRows,
+    origins: Sequence[Origin],
+    images: Mapping[int, Image],
+    repeats: Repeats,
+    equal_rows: EqualRows = EqualRows.ALL,
+) -> dict[Event, list[int]]:
+    """Return the rows that count, of each kind of equal ones together. NeedsOperator where that cannot be told (``EqualRows.STOP``)."""
+    by_change: dict[Change, list[_Run]] = defaultdict(list)
+    for stream, sent in _sent(final, origins, images).items():
         runs = _Runs(repeats.get(stream, ()))
-        place = None
-        for row in numbers:
-            # A range that was read again is in the cache twice until its first copy is released.
-            if place == (place := (final.offset[row], final.index[row], final.kind[row])):
-                continue
-            event = (final.commit_ts[row], final.kind[row], images[row])
-            run = runs.add(event, row, final.offset[row])
-            if len(run) > len(most.get(event, ())):
-                most[event] = run
-    return most
+        for event in sent:
+            runs.add(event)
+        for change, found in runs.of_change.items():
+            by_change[change] += found
+    counted: dict[Event, list[int]] = defaultdict(list)
+    for found in by_change.values():
+        events = max(found, key=lambda run: len(run.events)).events
+        if equal_rows is not EqualRows.ALL and len(events) > (certain := max(run.certain for run in found)):
+            if equal_rows is EqualRows.STOP:
+                raise _ambiguous(final, origins, events)
+            events = events[:certain]
+        for row in (row for event in events for row in event.rows):
+            counted[final.commit_ts[row], final.kind[row], images[row]].append(row)
+    return counted
+
+
+def _sent(final: FinalRows, origins: Sequence[Origin], images: Mapping[int, Image]) -> dict[Stream, list[_Sent]]:
+    """Return the events of each stream in the order of their offsets."""
+    places: dict[tuple[Stream, int, int], dict[int, int]] = defaultdict(dict)
+    for row in images:
+        # A range that was read again is in the cache twice until its first copy is released.
+        places[origins[final.origin[row]].stream, final.offset[row], final.index[row]].setdefault(final.kind[row], row)
+    by_stream: dict[Stream, list[_Sent]] = defaultdict(list)
+    for (stream, offset, _), kinds in sorted(places.items()):
+        rows = tuple(row for _, row in sorted(kinds.items()))
+        before, after = (images[kinds[kind]] if kind in kinds else None for kind in RowKind)
+        by_stream[stream].append(_Sent(offset, (final.commit_ts[rows[0]], before, after), rows))
+    return by_stream
+
+
+def _ambiguous(final: FinalRows, origins: Sequence[Origin], events: Sequence[_Sent]) -> NeedsOperator:
+    return NeedsOperator(
+        "equal rows of one transaction came in several records: they are real, or the producer has sent them again",
+        remedy=EQUAL_REMEDY,
+        kind="equal_rows",
+        rows=len(events),
+        first_offset=events[0].offset,
+        **final.place(events[-1].rows[0], origins).facts,
+    )
 
 
 class _Runs:
-    """The runs of one stream, and how many equal rows the last run of each kind has."""
+    """The runs of one stream. ``of_change``: those of each kind of equal events."""
 
     def __init__(self, points: Sequence[RepeatPoint]) -> None:
         self._points = points
         self._passed = self._returns = 0
         self._promised = self._latest = -1
-        self._runs: dict[Event, tuple[int, int, list[int]]] = {}
-        """Event -> times that the producer went back, and what it promised, before its last row; the rows of its last run."""
+        self.of_change: dict[Change, list[_Run]] = {}
 
-    def add(self, event: Event, row: int, offset: int) -> list[int]:
-        """Take the next row, and return the rows of its run that are equal to it; none if it does not count."""
-        commit_ts = event[0]
-        self._pass_points(offset)
+    def add(self, event: _Sent) -> None:
+        """Take the next event, if it counts."""
+        commit_ts = event.change[0]
+        self._pass_points(event.offset)
         is_repeated = is_behind_promise(Ts(commit_ts), Ts(self._promised))
-        returns, promised, run = self._runs.get(event, (self._returns, self._promised, []))
-        if (run or is_repeated) and not may_follow(commit_ts, self._latest):
-            self._returns += 1
-            self._latest = -1
+        if (event.change in self.of_change or is_repeated) and not may_follow(commit_ts, self._latest):
+            self._go_back()
         self._latest = max(self._latest, commit_ts)
         if is_repeated:
-            return []
-        is_promised_since = repeats_from(self._promised, commit_ts) and not repeats_from(promised, commit_ts)
-        if returns != self._returns or is_promised_since:
-            run = []
-        run.append(row)
-        self._runs[event] = (self._returns, self._promised, run)
-        return run
+            return
+        runs = self.of_change.setdefault(event.change, [])
+        if not runs or self._is_over(runs[-1], commit_ts):
+            runs.append(_Run((self._returns, self._promised)))
+        runs[-1].state = self._returns, self._promised
+        runs[-1].events.append(event)
+
+    def _is_over(self, run: _Run, commit_ts: int) -> bool:
+        returns, promised = run.state
+        return returns != self._returns or (repeats_from(self._promised, commit_ts) and not repeats_from(promised, commit_ts))
+
+    def _go_back(self) -> None:
+        self._returns += 1
+        self._latest = -1
 
     def _pass_points(self, offset: int) -> None:
         while self._passed < len(self._points) and self._points[self._passed].offset <= offset:
@@ -114,8 +196,7 @@ class _Runs:
             self._passed += 1
             self._promised = max(self._promised, point.ts)
             if point.is_return:
-                self._returns += 1
-                self._latest = -1
+                self._go_back()
 
 
 def net_rows(counted: Mapping[Event, Sequence[int]]) -> tuple[list[int], list[int]]:

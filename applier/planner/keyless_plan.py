@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from applier.model.errors import ApplierError, FatalSinkError
 from applier.model.events import MARKER_IMAGE
-from applier.planner.keyless import Image, Repeats, counted_rows, net_rows
+from applier.planner.keyless import EqualRows, Image, Repeats, counted_rows, net_rows
 from applier.planner.port import WritingDialect
 from applier.planner.rejected_rows import PlannedRows
 from applier.planner.rendering import TableRenderer
@@ -19,10 +19,10 @@ class KeylessPlan:
         self._renderer, self._columns, self._rows = renderer, columns, rows
         self._dialect: WritingDialect = renderer.dialect.whole_rows()
 
-    def statements(self, repeats: Repeats) -> Iterator[Statement]:
+    def statements(self, repeats: Repeats, equal_rows: EqualRows) -> Iterator[Statement]:
         """Yield DELETEs of one row each, then INSERTs. Errors as ``plan_segments``."""
         images = self._images()
-        deleted, inserted = net_rows(counted_rows(self._rows.final, self._rows.origins, images, repeats))
+        deleted, inserted = net_rows(counted_rows(self._rows.final, self._rows.origins, images, repeats, equal_rows))
         yield from self._rendered(Phase.DELETE, deleted, images)
         yield from self._rendered(Phase.REPLACE, inserted, images)
 

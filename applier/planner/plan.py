@@ -20,7 +20,7 @@ from applier.planner.column_match import key_names
 from applier.planner.compaction import Compaction
 from applier.planner.division import by_window
 from applier.planner.group_rendering import Renderers, TableRenderers
-from applier.planner.keyless import Repeats
+from applier.planner.keyless import EqualRows, Repeats
 from applier.planner.keyless_plan import KeylessPlan
 from applier.planner.partial_plan import PartialPlan
 from applier.planner.partial_rows import PartialRows
@@ -50,6 +50,8 @@ class PlanTarget(NamedTuple):
     rekeyed: Mapping[FoldedName, tuple[str, ...]]
     dialect: Dialect
     repeats: Repeats | None = None
+    equal_rows: EqualRows = EqualRows.ALL
+    """What happens to equal rows of such tables that may be one row."""
 
 
 Planned: TypeAlias = Statement | RejectedEvent | TransactionSet
@@ -128,7 +130,10 @@ def _planned(compaction: Compaction, rejected_rows: RejectedRows, tables: _Table
             raise _missing(rows, chosen)
         # All rows of a table that is not rekeyed agree on its key.
         if rows.key is None and partial is None and not key_names(rows.origin(chosen[0]).shape):
-            yield from KeylessPlan(renderers.exact, renderers.columns, rows).statements(_repeats(tables.target, rows, chosen))
+            plan = KeylessPlan(renderers.exact, renderers.columns, rows)
+            # A source that keeps the order sends each row once.
+            equal_rows = EqualRows.ALL if tables.decoder.keeps_order else tables.target.equal_rows
+            yield from plan.statements(_repeats(tables.target, rows, chosen), equal_rows)
         elif waiting := placeholders_of(rows, chosen):
             whole = look_up(rows, waiting, tables.decoder, window)
             plain = sorted({*chosen}.difference(waiting))

@@ -24,6 +24,7 @@ class Lanes:
             attempts=settings.apply_attempts,
             policy=settings.quarantined,
             repeats=state.repeats if settings.writes_keyless else None,
+            equal_rows=settings.equal_rows,
             writers=settings.writers,
         )
         writer = SegmentWriter(run.components.sink, run.components.runner, state.tables, rules, BulkLoads(run.components.sink, run.watcher))

@@ -14,6 +14,7 @@ from applier.model.events import TableName
 from applier.model.range_report import RangeId, TableRows
 from applier.model.segment import SegmentWindow
 from applier.planner import QuarantinePolicy
+from applier.planner.keyless import EqualRows
 from applier.replica.bulk_loads import BulkLoads
 from applier.replica.repeats import RepeatLog
 from applier.replica.rows_phases import RowsInPhases
@@ -47,6 +48,8 @@ class WriteRules:
     policy: QuarantinePolicy
     repeats: RepeatLog | None = None
     """What is known of repeated rows; None: tables without a key are refused."""
+    equal_rows: EqualRows = EqualRows.ALL
+    """What happens to equal rows that may be one row, in tables without a key."""
     writers: int = 1
 
 
@@ -193,6 +196,7 @@ class SegmentWriter:
             dialect=self._sink.dialect,
             policy=self._rules.policy,
             repeats=repeats,
+            equal_rows=self._rules.equal_rows,
             bulk=self._loads.are_used,
         )
 

@@ -58,7 +58,7 @@ def reroute(plan: PreparePlan, bucket: int, elements: Iterable[PackedChunk | Ran
 
 def render(plan: PreparePlan, reducer: int, chunks: Iterable[bytes], decoder: Decoder) -> Iterator[Planned]:
     """Compact the chunks of one reducer (rows of one key are together); yield the statements of each segment, and what they are."""
-    target = PlanTarget(plan.tables, plan.rekeyed, plan.dialect, plan.repeats)
+    target = PlanTarget(plan.tables, plan.rekeyed, plan.dialect, plan.repeats, plan.equal_rows)
     if plan.writers:
         yield from _render_rows(plan, reducer, plan_segments(chunks, plan.windows, target, decoder, plan.policy, bulk=plan.bulk))
         return

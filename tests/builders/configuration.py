@@ -37,6 +37,7 @@ password = "pa:ss/word"
 consistency = "transaction"
 max_transaction_rows = 7
 keyless = "stop"
+equal_rows = "once"
 on_rejected_row = "stop"
 schema = "books"
 [sink.accept]

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from applier.model.errors import FatalSinkError, NeedsOperator
+from applier.planner.keyless import EqualRows
 from tests.builders.handwritten import CREATE_SCHEMA, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, rows_of
 from tests.builders.wire import column, head
 from tests.rig.fake_source import FakeSource
@@ -36,7 +37,7 @@ def changed(ts, old, new):
 
 
 def replica_of(tmp_path, *events, **options):
-    return sqlite_replica(tmp_path, FakeSource(log_of(*BEGIN, *events)), writes_keyless=True, **options)
+    return sqlite_replica(tmp_path, FakeSource(log_of(*BEGIN, *events)), writes_keyless=True, equal_rows=EqualRows.ALL, **options)
 
 
 def numbers(tmp_path):

@@ -8,6 +8,7 @@ from applier.coordinator import Policy
 from applier.coordinator.policy import RowPolicy
 from applier.model.position import NO_TS, Ts
 from applier.planner import QuarantinePolicy
+from applier.planner.keyless import EqualRows
 from applier.planner.table_check import Acceptance, DifferenceKind
 from applier.replica.context import Components, EngineSettings
 from applier.replica.shutdown import Shutdown
@@ -52,6 +53,7 @@ class Replica:
     background: bool = False
     """``[ddl] background``."""
     writes_keyless: bool = False
+    equal_rows: EqualRows = EqualRows.STOP
     rows: RowPolicy | None = None
     """``consistency = "row"``."""
     new_runner: type[LocalRunner] = LocalRunner
@@ -69,6 +71,7 @@ class Replica:
             quarantined=QuarantinePolicy(unreadable="unreadable" in self.quarantines, refused="rejected" in self.quarantines),
             accept=Acceptance(self.accept, self.new_collations, self.collations),
             writes_keyless=self.writes_keyless,
+            equal_rows=self.equal_rows,
             selects=not getattr(self.source, "selection", EVERYTHING).is_everything,
         )
 

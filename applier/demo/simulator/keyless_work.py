@@ -14,7 +14,7 @@ _TWIN_SHARE = 0.3
 
 @dataclass(frozen=True, slots=True)
 class KeylessWork:
-    """Inserts, updates and deletes. A commit changes a row once; ``twins``: it may insert or delete two equal rows."""
+    """Inserts, updates and deletes. A commit changes a row once; ``twins``: it may insert, change or delete two equal rows."""
 
     rng: random.Random
     live_rows: int
@@ -40,10 +40,13 @@ class KeylessWork:
             self._put(work, state, (None, copied), most=2)
 
     def _update(self, work: Transaction, state: TableState, row: Row) -> None:
-        column = self.rng.choice(state.table.columns)
-        after = with_values(state, row, {column.name: random_value(self.rng, column)})
-        if after != row and work.is_untouched(state, after):
-            work.put(state, row, after)
+        # Two equal rows may become different ones: the dispatcher ``columns`` sends these two updates to two partitions.
+        again = self.twins and state.copies(row) > 1 and self.rng.random() < _TWIN_SHARE
+        for _ in range(1 + again):
+            column = self.rng.choice(state.table.columns)
+            after = with_values(state, row, {column.name: random_value(self.rng, column)})
+            if after != row and work.is_untouched(state, after):
+                work.put(state, row, after)
 
     def _put(self, work: Transaction, state: TableState, pair: tuple[Row | None, Row | None], *, most: int) -> None:
         """Make a change once, or, as a twin, twice."""

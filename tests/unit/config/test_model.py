@@ -10,6 +10,7 @@ from applier.config.cores import usable_cores
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
 from applier.model.topic_name import PartitionLimits
+from applier.planner.keyless import EqualRows
 from applier.planner.table_check import DifferenceKind
 from applier.run.assembly import engine_settings
 from tests.builders.configuration import WHOLE, load, refusal, with_key
@@ -207,3 +208,5 @@ def test_tables_without_a_key_are_written_where_the_file_says_so(tmp_path):
     config = load(tmp_path, with_key("sink", 'keyless = "best_effort"'))
     assert engine_settings(config).writes_keyless
     assert not engine_settings(load(tmp_path)).writes_keyless
+    assert engine_settings(config).equal_rows is EqualRows.STOP
+    assert engine_settings(load(tmp_path, with_key("sink", 'equal_rows = "once"'))).equal_rows is EqualRows.ONCE

@@ -5,11 +5,14 @@ import json
 import pytest
 
 from applier.model.errors import FatalSinkError, InvariantViolation, NeedsOperator, RowRefused
+from applier.model.position import Offset, Stream, Ts
+from applier.model.range_report import RepeatPoint
 from applier.model.rejected_event import RejectedEvent
 from applier.planner import PlanTarget, QuarantinePolicy, plan_bucket
+from applier.planner.keyless import EqualRows
 from applier.planner.statement import Phase, Statement
 from applier.sources.open_protocol import OPEN_PROTOCOL
-from tests.builders.planning import INT, ORDERS_TABLE, TEXT, PlainDialect, between, gone, packed, put, shape, sink_table
+from tests.builders.planning import INT, ORDERS_TABLE, STREAM, TEXT, PlainDialect, between, gone, packed, put, shape, sink_table
 
 UNKEYED = shape(("id", INT, 1), ("name", TEXT, 64))
 TABLE = sink_table("id", "name", primary=())
@@ -29,8 +32,8 @@ class Refusing(PlainDialect):
             raise RowRefused(error.message, **error.facts) from error
 
 
-def planned(*rows, policy=None, repeats=None, dialect=None, table=TABLE):
-    target = PlanTarget({table.folded: table}, {}, dialect or PlainDialect(), {} if repeats is None else repeats)
+def planned(*rows, policy=None, repeats=None, dialect=None, table=TABLE, equal_rows=EqualRows.ALL):
+    target = PlanTarget({table.folded: table}, {}, dialect or PlainDialect(), {} if repeats is None else repeats, equal_rows)
     return list(plan_bucket([packed(*rows)], between(), target, OPEN_PROTOCOL, policy or QuarantinePolicy()))
 
 
@@ -46,6 +49,38 @@ def test_deletes_are_single_and_exact_and_come_first():
 
 def test_what_comes_and_goes_within_a_segment_is_not_written():
     assert statements(put(5, 1, "a", shape=UNKEYED), gone(6, 1, "a", shape=UNKEYED, offset=1)) == []
+
+
+def test_equal_rows_in_several_records_stop_by_their_name_unless_the_operator_says_what_they_are():
+    rows = [put(5, 1, "a", shape=UNKEYED, offset=offset) for offset in (3, 4)]
+    with pytest.raises(NeedsOperator, match="real, or the producer has sent them again") as stopped:
+        planned(*rows, equal_rows=EqualRows.STOP)
+    facts = stopped.value.facts
+    assert (facts["kind"], facts["rows"], facts["first_offset"], facts["offset"], facts["commit_ts"]) == ("equal_rows", 2, 3, 4, 5)
+    assert statements(*rows, equal_rows=EqualRows.ONCE) == [(Phase.REPLACE, "insert", [[1, "a"]])]
+    assert statements(*rows, equal_rows=EqualRows.ALL) == [(Phase.REPLACE, "insert", [[1, "a"]])] * 2
+
+
+@pytest.mark.parametrize("equal_rows", EqualRows)
+def test_equal_rows_of_one_record_are_real(equal_rows):
+    rows = [put(5, 1, "a", shape=UNKEYED, offset=3, index=index) for index in (0, 1)]
+    assert statements(*rows, equal_rows=equal_rows) == [(Phase.REPLACE, "insert", [[1, "a"]])] * 2
+    # Sent again behind a point where the producer went back, in two records.
+    again = [put(5, 1, "a", shape=UNKEYED, offset=offset) for offset in (7, 8)]
+    back = {STREAM: [RepeatPoint(Offset(5), Ts(0), is_return=True)]}
+    assert statements(*rows, *again, repeats=back, equal_rows=equal_rows) == [(Phase.REPLACE, "insert", [[1, "a"]])] * 2
+
+
+@pytest.mark.parametrize("equal_rows", EqualRows)
+def test_two_equal_rows_that_become_different_ones_in_two_partitions_both_change(equal_rows):
+    """The dispatcher ``columns`` sends each update to the partition of its new row."""
+    chunks = [
+        packed(gone(5, 9, "z", shape=UNKEYED), put(5, number, "z", shape=UNKEYED), stream=Stream(STREAM.topic, number)) for number in (0, 1)
+    ]
+    target = PlanTarget({TABLE.folded: TABLE}, {}, PlainDialect(), {}, equal_rows)
+    found = [one for one in plan_bucket(chunks, between(), target, OPEN_PROTOCOL, QuarantinePolicy()) if isinstance(one, Statement)]
+    assert [json.loads(one.text)[3] for one in found if one.phase is Phase.DELETE] == [[[9, "z"]]] * 2
+    assert sorted(row for one in found if one.phase is Phase.REPLACE for row in json.loads(one.text)[3]) == [[0, "z"], [1, "z"]]
 
 
 def test_without_best_effort_they_need_the_operator():

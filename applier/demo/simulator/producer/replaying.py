@@ -75,6 +75,8 @@ def _move_table(state: ProducerState) -> None:
     pending = {id(item) for item in state.owner.queues.items()}
     sent = [item for item in state.upstream.rows() if id(item) not in pending]
     if sent:
+        # Another node: none of its rows is in a record of the last one.
+        state.moved.clear()
         name, since = state.rng.choice(sent).name, state.rng.choice(sent).ts
         state.moved.extend([item for item in sent if item.name == name and item.ts > since][: state.rng.choice((1, 5, 99))])
         state.writer.count("table move")
