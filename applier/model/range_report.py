@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from applier.model.events import DdlEvent, TableName
+from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import RejectedEvent
 
@@ -26,12 +26,13 @@ class HoldPoint(NamedTuple):
 class RepeatPoint(NamedTuple):
     """What shows which rows of tables without a key are repeated: a promise, or that the producer went back (``is_return``).
 
-    ``ts`` is that of the promise; 0: none.
+    ``ts`` is that of the promise; 0: none. ``table``: the only one that it is about (tables keep no order among one another); None: all.
     """
 
     offset: Offset
     ts: Ts
     is_return: bool = False
+    table: FoldedName | None = None
 
 
 class DdlArrival(NamedTuple):

@@ -84,7 +84,7 @@ class KeylessRows:
         return self._rows
 
 
-class _Sent(NamedTuple):
+class _SentChange(NamedTuple):
     """One event, with its rows: that before it and that after it, as far as it has them."""
 
     offset: int
@@ -93,11 +93,11 @@ class _Sent(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Run:
+class _EqualChanges:
     """Equal events of one run. ``state``: how often the producer went back before the last one, and what it had promised."""
 
     state: tuple[int, int]
-    events: list[_Sent] = field(default_factory=list)
+    events: list[_SentChange] = field(default_factory=list)
 
     @property
     def certain(self) -> int:
@@ -113,9 +113,10 @@ def counted_rows(
     equal_rows: EqualRows = EqualRows.ALL,
 ) -> dict[Event, list[int]]:
     """Return the rows that count, of each kind of equal ones together. NeedsOperator where that cannot be told (``EqualRows.STOP``)."""
-    by_change: dict[Change, list[_Run]] = defaultdict(list)
+    by_change: dict[Change, list[_EqualChanges]] = defaultdict(list)
+    table = origins[final.origin[next(iter(images))]].shape.name.fold() if images else None
     for stream, sent in _sent(final, origins, images).items():
-        runs = _Runs(repeats.get(stream, ()))
+        runs = _TableRuns([point for point in repeats.get(stream, ()) if point.table in {None, table}])
         for event in sent:
             runs.add(event)
         for change, found in runs.of_change.items():
@@ -132,21 +133,21 @@ def counted_rows(
     return counted
 
 
-def _sent(final: FinalRows, origins: Sequence[Origin], images: Mapping[int, Image]) -> dict[Stream, list[_Sent]]:
+def _sent(final: FinalRows, origins: Sequence[Origin], images: Mapping[int, Image]) -> dict[Stream, list[_SentChange]]:
     """Return the events of each stream in the order of their offsets."""
     places: dict[tuple[Stream, int, int], dict[int, int]] = defaultdict(dict)
     for row in images:
         # A range that was read again is in the cache twice until its first copy is released.
         places[origins[final.origin[row]].stream, final.offset[row], final.index[row]].setdefault(final.kind[row], row)
-    by_stream: dict[Stream, list[_Sent]] = defaultdict(list)
+    by_stream: dict[Stream, list[_SentChange]] = defaultdict(list)
     for (stream, offset, _), kinds in sorted(places.items()):
         rows = tuple(row for _, row in sorted(kinds.items()))
         before, after = (images[kinds[kind]] if kind in kinds else None for kind in RowKind)
-        by_stream[stream].append(_Sent(offset, (final.commit_ts[rows[0]], before, after), rows))
+        by_stream[stream].append(_SentChange(offset, (final.commit_ts[rows[0]], before, after), rows))
     return by_stream
 
 
-def _ambiguous(final: FinalRows, origins: Sequence[Origin], events: Sequence[_Sent]) -> NeedsOperator:
+def _ambiguous(final: FinalRows, origins: Sequence[Origin], events: Sequence[_SentChange]) -> NeedsOperator:
     return NeedsOperator(
         "equal rows of one transaction came in several records: they are real, or the producer has sent them again",
         remedy=EQUAL_REMEDY,
@@ -157,16 +158,16 @@ def _ambiguous(final: FinalRows, origins: Sequence[Origin], events: Sequence[_Se
     )
 
 
-class _Runs:
+class _TableRuns:
     """The runs of one stream. ``of_change``: those of each kind of equal events."""
 
     def __init__(self, points: Sequence[RepeatPoint]) -> None:
         self._points = points
         self._passed = self._returns = 0
         self._promised = self._latest = -1
-        self.of_change: dict[Change, list[_Run]] = {}
+        self.of_change: dict[Change, list[_EqualChanges]] = {}
 
-    def add(self, event: _Sent) -> None:
+    def add(self, event: _SentChange) -> None:
         """Take the next event, if it counts."""
         commit_ts = event.change[0]
         self._pass_points(event.offset)
@@ -178,11 +179,11 @@ class _Runs:
             return
         runs = self.of_change.setdefault(event.change, [])
         if not runs or self._is_over(runs[-1], commit_ts):
-            runs.append(_Run((self._returns, self._promised)))
+            runs.append(_EqualChanges((self._returns, self._promised)))
         runs[-1].state = self._returns, self._promised
         runs[-1].events.append(event)
 
-    def _is_over(self, run: _Run, commit_ts: int) -> bool:
+    def _is_over(self, run: _EqualChanges, commit_ts: int) -> bool:
         returns, promised = run.state
         return returns != self._returns or (repeats_from(self._promised, commit_ts) and not repeats_from(promised, commit_ts))
 

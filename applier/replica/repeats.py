@@ -45,7 +45,7 @@ def _open_points(points: list[RepeatPoint], checkpoint_ts: Ts) -> list[RepeatPoi
     """Return the points that concern rows above a checkpoint, and the last one, by which the next one is judged."""
     found: list[RepeatPoint] = []
     last = Ts(0)
-    for point in sorted(points):
+    for point in sorted(points, key=lambda point: point[:3]):
         # A range knows only its own promises: whether its first one steps back shows here.
         steps_back = point.ts != NO_TS and is_behind_promise(point.ts, last)
         found.append(point._replace(is_return=True) if steps_back else point)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from applier.model.events import FoldedName
 from applier.model.position import Offset, Ts
 from applier.model.range_report import RepeatPoint
 from applier.model.segment import is_behind_promise
@@ -11,15 +12,15 @@ from applier.sources.port import PlacedRows
 class RepeatPoints:
     """Collects the points of one range: few between two rows of tables without a key."""
 
-    __slots__ = ("_last", "_may_return", "_open", "_points")
+    __slots__ = ("_last", "_open", "_points", "_returned")
 
     def __init__(self) -> None:
         """Begin before the first event."""
         self._points: list[RepeatPoint] = []
         self._open: list[RepeatPoint] = []
         self._last = Ts(0)
-        self._may_return = True
-        """Whether such a row has come since the last return: of several returns without one between them, the first says all."""
+        self._returned: set[FoldedName] = set()
+        """The tables of which no row has come since their last return: of several returns without one between them, the first says all."""
 
     def promise(self, offset: int, ts: Ts) -> None:
         """Take in a resolved event."""
@@ -35,20 +36,21 @@ class RepeatPoints:
         """Take in that rows of tables without a key have come."""
         self._points += self._open
         self._open.clear()
-        self._may_return = True
+        self._returned.clear()
 
     def replays(self, rows: PlacedRows, kept: Iterable[bool]) -> None:
         """Take in rows of which some are below the floor. Those were sent and applied before: their table is sent again from there on."""
-        keyless = [not shape.handle_key for shape in rows.shapes]
+        tables = [None if shape.handle_key else shape.name.fold() for shape in rows.shapes]
         for offset, shape, is_kept in zip(rows.offset, rows.shape, kept, strict=True):
-            if not keyless[shape]:
+            if (table := tables[shape]) is None:
                 continue
             if is_kept:
-                self._may_return = True
-            elif self._may_return:
-                self.rows()
-                self._points.append(RepeatPoint(Offset(offset), Ts(0), is_return=True))
-                self._may_return = False
+                self._returned.discard(table)
+            elif table not in self._returned:
+                self._points += self._open
+                self._open.clear()
+                self._points.append(RepeatPoint(Offset(offset), Ts(0), is_return=True, table=table))
+                self._returned.add(table)
 
     def found(self) -> tuple[RepeatPoint, ...]:
         """Return the points."""

@@ -7,10 +7,12 @@ from applier.tasks.repeat_points import RepeatPoints
 
 KEYLESS, KEYED = Shape("s", "t", (ColumnShape("n", 3, 65),)), Shape("s", "k", (ColumnShape("n", 3, 11),))
 
+OTHER, TABLE = Shape("s", "other", (ColumnShape("n", 3, 65),)), KEYLESS.name.fold()
+
 
 def placed(*rows):
     """Rows from (offset, shape)."""
-    shapes = [KEYLESS, KEYED]
+    shapes = [KEYLESS, KEYED, OTHER]
     offsets, numbers = [offset for offset, _ in rows], [shapes.index(shape) for _, shape in rows]
     return PlacedRows(shapes, numbers, [5] * len(rows), [1] * len(rows), offsets, [0] * len(rows), [b""] * len(rows), [b"{}"] * len(rows))
 
@@ -36,7 +38,7 @@ def test_rows_below_the_floor_show_a_return_where_they_begin():
     points = RepeatPoints()
     rows = placed((1, KEYLESS), (2, KEYED), (3, KEYLESS), (4, KEYLESS), (5, KEYLESS), (6, KEYLESS))
     points.replays(rows, [True, False, False, False, True, False])
-    assert points.found() == (RepeatPoint(3, 0, is_return=True), RepeatPoint(6, 0, is_return=True))
+    assert points.found() == (RepeatPoint(3, 0, is_return=True, table=TABLE), RepeatPoint(6, 0, is_return=True, table=TABLE))
 
 
 def test_rows_below_the_floor_are_one_return_until_another_row_comes():
@@ -48,4 +50,15 @@ def test_rows_below_the_floor_are_one_return_until_another_row_comes():
     points.replays(placed((5, KEYLESS)), [False])
     points.rows()
     points.replays(placed((7, KEYLESS)), [False])
-    assert points.found() == (RepeatPoint(1, 0, is_return=True), RepeatPoint(4, 3), RepeatPoint(7, 0, is_return=True))
+    assert points.found() == (
+        RepeatPoint(1, 0, is_return=True, table=TABLE),
+        RepeatPoint(4, 3),
+        RepeatPoint(7, 0, is_return=True, table=TABLE),
+    )
+
+
+def test_a_row_below_the_floor_says_nothing_of_another_table():
+    """Tables keep no order among one another: between two equal rows of one, a late row of another one is no return."""
+    points = RepeatPoints()
+    points.replays(placed((1, KEYLESS), (2, OTHER), (3, KEYLESS)), [True, False, True])
+    assert points.found() == (RepeatPoint(2, 0, is_return=True, table=OTHER.name.fold()),)
