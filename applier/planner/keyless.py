@@ -122,7 +122,8 @@ def counted_rows(
         for change, found in runs.of_change.items():
             by_change[change] += found
     counted: dict[Event, list[int]] = defaultdict(list)
-    for found in by_change.values():
+    # The earliest is named: what follows it may be counted once it is settled.
+    for _, found in sorted(by_change.items(), key=_commit_ts):
         events = max(found, key=lambda run: len(run.events)).events
         if equal_rows is not EqualRows.ALL and len(events) > (certain := max(run.certain for run in found)):
             if equal_rows is EqualRows.STOP:
@@ -131,6 +132,10 @@ def counted_rows(
         for row in (row for event in events for row in event.rows):
             counted[final.commit_ts[row], final.kind[row], images[row]].append(row)
     return counted
+
+
+def _commit_ts(item: tuple[Change, object]) -> int:
+    return item[0][0]
 
 
 def _sent(final: FinalRows, origins: Sequence[Origin], images: Mapping[int, Image]) -> dict[Stream, list[_SentChange]]:

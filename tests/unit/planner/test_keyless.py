@@ -61,6 +61,17 @@ def test_equal_rows_in_several_records_stop_by_their_name_unless_the_operator_sa
     assert statements(*rows, equal_rows=EqualRows.ALL) == [(Phase.REPLACE, "insert", [[1, "a"]])] * 2
 
 
+def test_of_several_commits_with_equal_rows_the_earliest_is_named():
+    chunks = [
+        packed(*(put(ts, 1, "a", shape=UNKEYED, offset=offset) for offset in (1, 2)), stream=Stream(STREAM.topic, number))
+        for number, ts in enumerate((7, 6))
+    ]
+    target = PlanTarget({TABLE.folded: TABLE}, {}, PlainDialect(), {}, EqualRows.STOP)
+    with pytest.raises(NeedsOperator) as stopped:
+        list(plan_bucket(chunks, between(), target, OPEN_PROTOCOL, QuarantinePolicy()))
+    assert stopped.value.facts["commit_ts"] == 6
+
+
 @pytest.mark.parametrize("equal_rows", EqualRows)
 def test_equal_rows_of_one_record_are_real(equal_rows):
     rows = [put(5, 1, "a", shape=UNKEYED, offset=3, index=index) for index in (0, 1)]
