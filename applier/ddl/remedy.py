@@ -7,7 +7,8 @@ OTHER_ROWS: Final = (
     "runs the DDL again. If the sink can do without it: `applier ddl skip --ts … --table …`"
 )
 PLAIN_COLUMN: Final = (
-    "Make the same change in the sink by hand, with a plain column (no GENERATED). Then skip the DDL with "
+    "Make the same change in the sink by hand, with a plain column (no GENERATED) whose comment keeps upstream's expression, as "
+    "/*: GENERATED ALWAYS AS (…) STORED */. Then skip the DDL with "
     "`applier ddl skip --ts … --table …`, and give the old rows upstream's values with `applier verify --fix-sql`"
 )
 BY_HAND: Final = "Make the same change in the sink by hand (schema and rows). Then skip the DDL with `applier ddl skip --ts … --table …`"

@@ -40,7 +40,7 @@ MADE_BY_HAND = {
     "stored": (
         "ALTER TABLE shop.days DROP COLUMN day, ADD COLUMN day DATE AS (DATE(at)) STORED",
         "generated column day",
-        "ALTER TABLE shop.days MODIFY COLUMN day DATE",
+        "ALTER TABLE shop.days MODIFY COLUMN day DATE COMMENT '/*: GENERATED ALWAYS AS (DATE(at)) STORED */'",
     ),
     "virtual": (
         "ALTER TABLE shop.portable ADD COLUMN v VARCHAR(9) AS (UPPER(a)) VIRTUAL, ADD UNIQUE KEY by_hand (v)",

@@ -4,7 +4,9 @@ import pytest
 
 from applier.ddl.column_type import ColumnType
 from applier.ddl.generated import KnownColumn, Unportable, in_generated_words_of, keyed_virtual, unknown_values, unportable_columns
+from applier.ddl.remedy import PLAIN_COLUMN
 from applier.ddl.target import Target
+from applier.planner.table_check import generated_difference
 
 MYSQL, MARIADB = Target(), Target(has_generated_keys=False)
 INT, FLOAT, TEXT = ColumnType(base="int"), ColumnType(base="float"), ColumnType(base="varchar", arguments=(40,))
@@ -153,3 +155,10 @@ def test_a_table_shows_what_it_must_not_compute():
         Unportable("indexed", is_stored=False),
         Unportable("unknown", is_stored=True),
     ]
+
+
+@pytest.mark.parametrize("remedy", [PLAIN_COLUMN, generated_difference("s").remedy], ids=["skipped", "made by hand"])
+def test_a_column_that_a_remedy_makes_plain_is_known_to_later_ddls(remedy):
+    comment = remedy[remedy.index("/*:") : remedy.index("*/") + 2].replace("…", "CONCAT(f)")
+    table = TABLE | {"s": KnownColumn(TEXT, comment=comment)}
+    assert unknown_values("ALTER TABLE t MODIFY f DOUBLE", MYSQL, table) == "s"
