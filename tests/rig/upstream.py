@@ -5,11 +5,12 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from applier.demo.comparison import durable_state, steps_until
+from applier.demo.simulator.catalogue_oracle import CatalogueOracle
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.kafka_log import create_topic, produce_log
 from applier.demo.simulator.mysql_oracle import DEFAULT_PREFIX, MysqlOracle, connect, read_schemas
 from applier.demo.simulator.operation import UpstreamStep
-from applier.demo.simulator.oracle import Oracle, compare, open_oracle
+from applier.demo.simulator.oracle import Oracle, compare, open_oracle, read_facts
 from applier.demo.simulator.producer import LogRecord, Producer, ProducerOptions
 from applier.model.errors import FatalSinkError
 from applier.model.events import TableName
@@ -89,10 +90,14 @@ def fresh_oracle(url: str) -> Iterator[Oracle]:
 
 
 def differences(steps: Iterable[UpstreamStep], url: str, *, upto_ts: Ts | None = None) -> list[str]:
-    """Execute the upstream's steps in an oracle and list what differs in the sink."""
+    """List what differs in the sink: from upstream itself, and from a database of the sink's kind that has executed upstream's steps."""
+    steps = list(steps)
+    upstream_itself = CatalogueOracle()
+    upstream_itself.apply(steps, upto_ts)
+    found = [f"not as upstream: {line}" for line in upstream_itself.differences_from(read_facts(url))]
     with fresh_oracle(url) as oracle:
         oracle.apply(steps, upto_ts)
-        found = compare(oracle, url)
+        found += compare(oracle, url)
         if isinstance(oracle, MysqlOracle):
             found += wrong_by_verify(oracle, url)
         return found

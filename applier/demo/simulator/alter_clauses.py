@@ -24,6 +24,8 @@ from applier.demo.simulator.random_value import random_value
 from applier.demo.simulator.schema import Table, UpstreamColumn, UpstreamIndex, index
 from applier.demo.simulator.table_factory import EXTRA_PREFIX, TYPES_WITHOUT_DEFAULT, TableFactory
 
+_UNNAMED_SHARE = 0.3
+
 
 @dataclass(frozen=True, slots=True)
 class AlterClauses:
@@ -110,13 +112,14 @@ class AlterClauses:
         free = [found for found in free if found.type.size <= 120 or found.type.kind not in (TypeClass.STRING, TypeClass.BINARY)]
         if not free:
             return None
-        serial = self.factory.serial()
-        chosen = self.factory.rng.sample(free, min(len(free), self.factory.rng.choice((1, 1, 2))))
-        used.update(found.name for found in chosen)
-        return AddIndex(index(f"ix_{serial}", *(found.name for found in chosen)), create=self.factory.rng.random() < 0.4)
+        chosen = [found.name for found in self.factory.rng.sample(free, min(len(free), self.factory.rng.choice((1, 1, 2))))]
+        used.update(chosen)
+        if self.factory.rng.random() < _UNNAMED_SHARE:
+            return AddIndex(UpstreamIndex(name=free_index_name(table, chosen[0]), columns=tuple(chosen), named=False))
+        return AddIndex(index(f"ix_{self.factory.serial()}", *chosen), create=self.factory.rng.random() < 0.4)
 
     def _plain_indexes(self, table: Table, used: set[str]) -> list[UpstreamIndex]:
-        return [found for found in table.indexes if found.name.startswith("ix_") and found.name not in used]
+        return [found for found in table.indexes if not found.unique and found.name not in used and _is_added(found)]
 
     def _drop_index(self, table: Table, used: set[str]) -> Clause | None:
         free = self._plain_indexes(table, used)
@@ -139,9 +142,23 @@ class AlterClauses:
         return SetComment(f"it's \\ version {self.factory.rng.randint(1, 99)}")
 
 
-def _widened(kind: UpstreamType) -> UpstreamType | None:
+def _is_added(found: UpstreamIndex) -> bool:
+    """Return whether a DDL has added the index: those that tables begin with stay."""
+    return found.name.startswith("ix_") or not found.named
+
+
+def free_index_name(table: Table, column: str) -> str:
+    """Return the name that TiDB gives to an unnamed index: that of its first column, with a number if it is taken."""
+    taken = {found.name.casefold() for found in table.indexes}
+    names = (column, *(f"{column}_{number}" for number in range(2, len(taken) + 3)))
+    return next(name for name in names if name.casefold() not in taken)
+
+
+def _widened(kind: UpstreamType) -> UpstreamType | None:  # noqa: PLR0911 - one case per kind of type
     """Return a type that holds every value of ``kind``."""
     match kind.kind:
+        case TypeClass.TIMESTAMP:
+            return of.datetime(kind.size)
         case TypeClass.INTEGER if kind.size < 64:
             return of.integer("BIGINT")
         case TypeClass.INTEGER if kind.sql == "BIGINT":

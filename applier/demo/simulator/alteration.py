@@ -9,7 +9,10 @@ from applier.demo.simulator.conversion import converted
 from applier.demo.simulator.operation import (
     AddColumn,
     AddIndex,
+    AlterTable,
     Clause,
+    CreateTable,
+    Ddl,
     DropColumn,
     DropIndex,
     ModifyColumn,
@@ -67,6 +70,23 @@ def altered(table: Table, clauses: Sequence[Clause]) -> tuple[Table, list[str | 
     return replace(table, columns=tuple(column for column, _ in origin)), [source for _, source in origin]
 
 
+def explicit(ddl: Ddl) -> Ddl:
+    """Return a DDL that leaves nothing to the server: indexes have the names, and generated columns the values, of upstream."""
+    match ddl:
+        case CreateTable(table, batch):
+            columns = tuple(replace(column, generation=None) for column in table.columns)
+            indexes = tuple(replace(index, named=True) for index in table.indexes)
+            return CreateTable(replace(table, columns=columns, indexes=indexes), batch)
+        case AlterTable(before, clauses):
+            return AlterTable(before, tuple(_explicit_clause(clause) for clause in clauses))
+        case _:
+            return ddl
+
+
+def _explicit_clause(clause: Clause) -> Clause:
+    return replace(clause, index=replace(clause.index, named=True)) if isinstance(clause, AddIndex) else clause
+
+
 _Origin = list[tuple[UpstreamColumn, str | None]]
 
 
@@ -100,7 +120,7 @@ def _alter_one(table: Table, origin: _Origin, clause: Clause) -> tuple[Table, _O
 
 
 def _renamed_index(index: UpstreamIndex, old: str, new: str) -> UpstreamIndex:
-    return replace(index, name=new) if index.name == old else index
+    return replace(index, name=new, named=True) if index.name == old else index
 
 
 def _placed(origin: _Origin, pair: tuple[UpstreamColumn, str | None], after: str | None) -> _Origin:

@@ -31,7 +31,7 @@ def _selected(selector: ColumnSelector, table: Table) -> tuple[int, ...]:
     return tuple(
         place
         for place, column in enumerate(table.columns)
-        if column.name in kept or not _can_be_left_out(table, column, kept) or not _is_drawn(selector, table, column)
+        if column.is_sent and (column.name in kept or not _can_be_left_out(table, column, kept) or not _is_drawn(selector, table, column))
     )
 
 

@@ -67,7 +67,7 @@ class ItemEncoder:
         return self._encoder.row_value(after=after, previous=_write(writer, item.before, places))
 
     def _places(self, table: Table, *, only_key: bool) -> Sequence[int]:
-        sent = range(len(table.columns)) if self._images.selector is None else self._images.selector.places(table)
+        sent = table.sent_places if self._images.selector is None else self._images.selector.places(table)
         return [place for place in table.handle_places if place in sent] if only_key and table.handle_places else sent
 
 

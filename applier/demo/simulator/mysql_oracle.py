@@ -11,11 +11,13 @@ from typing import Any, Self
 import pymysql
 from sqlalchemy import make_url
 
+from applier.demo.simulator.alteration import explicit
 from applier.demo.simulator.catalogue import Catalogue
 from applier.demo.simulator.compare import ColumnFacts, DatabaseFacts, IndexFacts, TableFacts
 from applier.demo.simulator.mysql_text import DdlWriter, DmlWriter, SchemaMap, quote_name
 from applier.demo.simulator.operation import CreateSchema, DropSchema, UpstreamStep, event_name
 from applier.demo.simulator.schema import Table
+from applier.demo.simulator.session_zone import SESSION_ZONE
 from applier.demo.simulator.table_family import ACCOUNTS, WALLETS
 from applier.model.events import TableName
 from applier.model.position import Ts
@@ -30,7 +32,7 @@ _SYSTEM_SCHEMAS = frozenset({"mysql", "information_schema", "performance_schema"
 
 
 def connect(url: str) -> "pymysql.connections.Connection[Any]":
-    """Open a session in UTC; ``url`` is an SQLAlchemy URL, its database is ignored."""
+    """Open a session in UTC, in which rows are written; ``url`` is an SQLAlchemy URL, its database is ignored."""
     where = make_url(url)
     return pymysql.connect(
         host=where.host or "127.0.0.1",
@@ -84,11 +86,15 @@ class MysqlOracle:
         for statement in self._dml.write(step.rows):
             self._run(statement)
         self._connection.commit()
+        if step.ddls:
+            self._run(f"SET SESSION time_zone = '{SESSION_ZONE}'")
         for ddl in step.ddls:
             if not isinstance(ddl, CreateSchema | DropSchema):
                 self._connection.select_db(self._map(event_name(ddl).schema))
-            self._run(self._ddl.write(ddl))
+            self._run(self._ddl.write(explicit(ddl)))
             self._catalogue.execute(ddl)
+        if step.ddls:
+            self._run("SET SESSION time_zone = '+00:00'")
 
     def _run(self, statement: str) -> None:
         with self._connection.cursor() as cursor:

@@ -4,6 +4,7 @@ Schema names can be mapped, so that an oracle lives beside the sink on one serve
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from applier.demo.simulator.column_type import CHARACTER_CLASSES, NUMBER_CLASSES, TypeClass
 from applier.demo.simulator.json_text import Flavour
@@ -32,6 +33,7 @@ from applier.demo.simulator.operation import (
     TruncateTable,
 )
 from applier.demo.simulator.schema import Table, UpstreamColumn, UpstreamIndex
+from applier.demo.simulator.session_zone import in_session
 from applier.model.events import TableName, Value
 
 SchemaMap = Callable[[str], str]
@@ -79,6 +81,8 @@ def default_text(column: UpstreamColumn) -> str:
         return str(value)
     if isinstance(value, bytes):
         return f"X'{value.hex()}'"
+    if kind is TypeClass.TIMESTAMP:
+        return quote_text(in_session(str(value)))
     return ("_UTF8MB4" if kind in CHARACTER_CLASSES else "") + quote_text(str(value))
 
 
@@ -93,6 +97,9 @@ def label_text(column: UpstreamColumn, value: int) -> str:
 def column_text(column: UpstreamColumn, auto_increment: str = "") -> str:
     """Write a column definition."""
     words = [quote_name(column.name), column.type.sql]
+    if column.generation is not None:
+        words.append(f"GENERATED ALWAYS AS ({column.generation.expression(quote_name(column.generation.source))})")
+        words.append("STORED" if column.generation.stored else "VIRTUAL")
     if not column.nullable:
         words.append("NOT NULL")
     elif column.type.kind is TypeClass.TIMESTAMP:
@@ -114,7 +121,11 @@ def index_text(index: UpstreamIndex) -> str:
     columns = f"({names_text(index.columns)})"
     if index.primary:
         return f"PRIMARY KEY{columns} /*T![clustered_index] NONCLUSTERED */"
-    return f"{'UNIQUE' if index.unique else 'INDEX'} {quote_name(index.name)}{columns}"
+    return f"{'UNIQUE' if index.unique else 'INDEX'} {_index_name(index)}{columns}"
+
+
+def _index_name(index: UpstreamIndex) -> str:
+    return quote_name(index.name) if index.named else ""
 
 
 def create_table_text(table: Table, spelled: str) -> str:
@@ -188,18 +199,14 @@ def _clause(before: Table, clause: Clause) -> str:  # noqa: C901, PLR0911 - one 
         case RenameColumn(old, new, change):
             if not change:
                 return f"RENAME COLUMN {quote_name(old)} TO {quote_name(new)}"
-            column = before.column(old)
-            renamed = UpstreamColumn(
-                name=new, type=column.type, nullable=column.nullable, default=column.default, has_default=column.has_default
-            )
-            return f"CHANGE COLUMN {quote_name(old)} {column_text(renamed)}"
+            return f"CHANGE COLUMN {quote_name(old)} {column_text(replace(before.column(old), name=new))}"
         case ModifyColumn(column, after):
             return f"MODIFY COLUMN {column_text(column)}{_place(after)}"
         case SetDefault(column):
             verb = f"SET DEFAULT {default_text(column)}" if column.has_default else "DROP DEFAULT"
             return f"ALTER COLUMN {quote_name(column.name)} {verb}"
         case AddIndex(index, _):
-            return f"ADD {'UNIQUE ' if index.unique else ''}INDEX {quote_name(index.name)}({names_text(index.columns)})"
+            return f"ADD {'UNIQUE ' if index.unique else ''}INDEX {_index_name(index)}({names_text(index.columns)})"
         case DropIndex(name):
             return f"DROP INDEX {quote_name(name)}"
         case RenameIndex(old, new):

@@ -56,7 +56,10 @@ def _is_deleted_first(change: RowChange, images: ImageOptions) -> bool:
 def _laid_over(table: Table, images: ImageOptions, after: Row, kept: Row | None) -> Row:
     listed = frozenset(images.selector.places(table) if images.selector else range(len(table.columns)))
     rest = kept if kept is not None else tuple(fill_of(column) for column in table.columns)
-    return tuple(after[place] if place in listed else rest[place] for place in range(len(table.columns)))
+    # A VIRTUAL column is the sink's to compute, of the values that its row has.
+    return table.completed(
+        tuple(after[place] if place in listed else rest[place] for place in range(len(table.columns))), virtual_only=True
+    )
 
 
 def unlisted_columns(tables: Iterable[Table], images: ImageOptions) -> dict[TableName, tuple[str, ...]]:
@@ -64,5 +67,5 @@ def unlisted_columns(tables: Iterable[Table], images: ImageOptions) -> dict[Tabl
     found = {}
     for table in tables:
         listed = frozenset(images.selector.places(table) if images.selector else range(len(table.columns)))
-        found[table.name] = tuple(column.name for place, column in enumerate(table.columns) if place not in listed)
+        found[table.name] = tuple(column.name for place, column in enumerate(table.columns) if column.is_sent and place not in listed)
     return found

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from applier.demo.simulator.column_type import UpstreamType
+from applier.demo.simulator.generated_column import Generation
 from applier.model.events import Flag, TableName, Value
 
 PRIMARY = "PRIMARY"
@@ -18,15 +19,22 @@ class UpstreamColumn:
     nullable: bool = True
     default: Value = None
     has_default: bool = False
+    generation: Generation | None = None
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether rows carry it on the wire: VIRTUAL columns never do."""
+        return self.generation is None or self.generation.stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamIndex:
-    """An index; the primary key is unique and named PRIMARY."""
+    """An index; the primary key is unique and named PRIMARY. ``named`` False: the statement gives no name, and upstream chose this one."""
 
     name: str
     columns: tuple[str, ...]
     unique: bool = False
+    named: bool = True
 
     @property
     def primary(self) -> bool:
@@ -77,18 +85,37 @@ class Table:
         return tuple(self.position[name] for name in self.handle.columns) if self.handle else ()
 
     @cached_property
+    def sent_places(self) -> tuple[int, ...]:
+        """Places of the columns that rows carry on the wire."""
+        return tuple(place for place, column in enumerate(self.columns) if column.is_sent)
+
+    @cached_property
+    def _generated(self) -> tuple[tuple[int, int, Generation], ...]:
+        found = [(place, column.generation) for place, column in enumerate(self.columns)]
+        return tuple((place, self.position[made.source], made) for place, made in found if made is not None)
+
+    def completed(self, row: tuple[Value, ...], *, virtual_only: bool = False) -> tuple[Value, ...]:
+        """Return ``row`` with the values that its generated columns have."""
+        made = {place: rule.value(row[source]) for place, source, rule in self._generated if not (virtual_only and rule.stored)}
+        return tuple(made.get(place, value) for place, value in enumerate(row)) if made else row
+
+    @cached_property
     def flags(self) -> tuple[int, ...]:
         """The wire's flags of each column (open_protocol.md 2.5)."""
         return tuple(self._flags(column) for column in self.columns)
 
     def _flags(self, column: UpstreamColumn) -> int:
-        bits = column.type.flags | (Flag.NULLABLE if column.nullable else 0)
+        bits = column.type.flags | (Flag.NULLABLE if column.nullable else 0) | (Flag.GENERATED if column.generation else 0)
         if self.handle and column.name in self.handle.columns:
             bits |= Flag.HANDLE_KEY
         for index in self.indexes:
             if column.name in index.columns:
                 bits |= Flag.PRIMARY_KEY if index.primary else Flag.UNIQUE_KEY if index.unique else Flag.MULTIPLE_KEY
         return int(bits)
+
+    def is_generated(self, index: UpstreamIndex) -> bool:
+        """Return whether the values of an index are upstream's to compute, and no statement can choose them."""
+        return any(self.column(name).generation for name in index.columns)
 
     def column(self, name: str) -> UpstreamColumn:
         """Return the column ``name``; KeyError if there is none."""
@@ -121,6 +148,11 @@ def index(name: str, *columns: str) -> UpstreamIndex:
 def column(name: str, kind: UpstreamType, *, null: bool = True) -> UpstreamColumn:
     """A column without a default."""
     return UpstreamColumn(name=name, type=kind, nullable=null)
+
+
+def generated(name: str, kind: UpstreamType, generation: Generation) -> UpstreamColumn:
+    """A generated column."""
+    return UpstreamColumn(name=name, type=kind, generation=generation)
 
 
 def column_with_default(name: str, kind: UpstreamType, default: Value, *, null: bool = True) -> UpstreamColumn:

@@ -49,7 +49,7 @@ def read_file_facts(path: Path | str) -> DatabaseFacts:
 
 
 def _table_facts(connection: sqlite3.Connection, name: str) -> TableFacts:
-    described = connection.execute('SELECT name, "notnull", pk FROM pragma_table_info(?) ORDER BY cid', (name,)).fetchall()
+    described = connection.execute('SELECT name, "notnull", pk FROM pragma_table_xinfo(?) ORDER BY cid', (name,)).fetchall()
     columns = tuple(ColumnFacts(name=column, nullable=not notnull and not pk) for column, notnull, pk in described)
     listed = ",".join(quote(column.name) for column in columns)
     rows = connection.execute(f"SELECT {listed} FROM {quote(name)}").fetchall()

@@ -5,17 +5,28 @@ from dataclasses import dataclass
 
 from applier.demo.simulator import column_type as of
 from applier.demo.simulator.column_type import TypeClass, UpstreamType
+from applier.demo.simulator.generated_column import GeneratedRule, Generation
 from applier.demo.simulator.random_value import random_value
-from applier.demo.simulator.schema import Table, UpstreamColumn, UpstreamIndex, column, column_with_default, primary, unique
+from applier.demo.simulator.schema import Table, UpstreamColumn, UpstreamIndex, column, column_with_default, generated, primary, unique
 from applier.model.events import TableName
 
 EXTRA_PREFIX = "extra_"
+_GENERATED_SHARE = 0.4
+_GENERATED_TYPES = {
+    GeneratedRule.SESSION_DAY: (of.timestamp(), of.date()),
+    GeneratedRule.FLOAT_TEXT: (of.real("FLOAT"), of.varchar(40)),
+    GeneratedRule.LETTER: (of.integer("INT", unsigned=True), of.integer("INT")),
+    GeneratedRule.SUCCESSOR: (of.integer("INT"), of.integer("BIGINT")),
+}
+_DISTINCT_RULES = (GeneratedRule.SESSION_DAY, GeneratedRule.FLOAT_TEXT)
+"""Rules of STORED columns whose values differ often enough for a unique index."""
 _EXTRA_TYPES: tuple[UpstreamType, ...] = (
     of.integer("INT"),
     of.integer("BIGINT", unsigned=True),
     of.varchar(30),
     of.decimal(12, 3),
     of.datetime(),
+    of.timestamp(),
     of.enum("x", "y", "z"),
     of.set_of("p", "q", "r"),
     of.real("DOUBLE"),
@@ -51,8 +62,26 @@ class TableFactory:
         indexes: list[UpstreamIndex] = [primary(*(key.name for key in keys))]
         if self.rng.random() < 0.4:
             columns.append(column("tag", of.integer("INT")))
-            indexes.append(unique("one_tag", "tag"))
+            # TiDB names an index after its first column if the statement does not.
+            indexes.append(
+                self.rng.choice((unique("one_tag", "tag"), UpstreamIndex(name="tag", columns=("tag",), unique=True, named=False)))
+            )
+        if self.rng.random() < _GENERATED_SHARE:
+            made, index = self._generated()
+            columns += made
+            indexes += index
         return Table(name=name, columns=tuple(columns), indexes=tuple(indexes))
+
+    def _generated(self) -> tuple[list[UpstreamColumn], list[UpstreamIndex]]:
+        """Return a generated column with its source, and perhaps a unique index over it. Later DDLs leave both as they are."""
+        rule = self.rng.choice(list(GeneratedRule))
+        source, kind = _GENERATED_TYPES[rule]
+        columns = [
+            column("source", source),
+            generated("made", kind, Generation(rule=rule, source="source", stored=rule is not GeneratedRule.SUCCESSOR)),
+        ]
+        is_unique = rule in _DISTINCT_RULES and self.rng.random() < 0.6
+        return columns, [unique("one_made", "made")] if is_unique else []
 
     def extra_column(self) -> UpstreamColumn:
         """Return a column of any kind that later DDLs may change or drop."""

@@ -47,12 +47,13 @@ class Transaction:
 
 def row_of(rng: random.Random, state: TableState, known: dict[str, Value]) -> Row:
     """Make a row: ``known`` columns as given, the others at random."""
-    return tuple(known[column.name] if column.name in known else random_value(rng, column) for column in state.table.columns)
+    drawn = tuple(known[column.name] if column.name in known else random_value(rng, column) for column in state.table.columns)
+    return state.table.completed(drawn)
 
 
 def with_values(state: TableState, row: Row, changed: dict[str, Value]) -> Row:
     """Return ``row`` with some columns changed."""
-    return tuple(changed.get(column.name, value) for column, value in zip(state.table.columns, row, strict=True))
+    return state.table.completed(tuple(changed.get(column.name, value) for column, value in zip(state.table.columns, row, strict=True)))
 
 
 def value_in(state: TableState, row: Row, name: str) -> Value:
@@ -130,7 +131,7 @@ class FreeWork:
 
     def _swap(self, work: Transaction, state: TableState) -> None:
         """Rotate the columns of one unique index among two or three rows: keys too."""
-        index = self.rng.choice(state.table.unique_indexes)
+        index = self.rng.choice([index for index in state.table.unique_indexes if not state.table.is_generated(index)])
         rows: list[Row] = []
         for _ in range(self.rng.choice((2, 2, 3))):
             row = self._pick(work, state)
@@ -140,7 +141,7 @@ class FreeWork:
             return
         places = [state.table.position[name] for name in index.columns]
         after = [
-            tuple(other[place] if place in places else value for place, value in enumerate(row))
+            state.table.completed(tuple(other[place] if place in places else value for place, value in enumerate(row)))
             for row, other in zip(rows, rows[1:] + rows[:1], strict=True)
         ]
         if len({state.key_of(row) for row in after}) == len(rows) and all(state.is_free(row, rows) for row in after):

@@ -186,7 +186,8 @@ def test_snapshots_answer_with_the_row_as_it_was():
     for step in HISTORY:
         for table, before, after in step.rows:
             for row, ts in ((before, step.ts - 1), (after, step.ts)):
-                if row is not None and table.handle_places:
+                # A DDL at this ts may have dropped or altered the table.
+                if row is not None and table.handle_places and not (step.ddls and ts == step.ts):
                     names = [column.name for column in table.columns]
                     key = {names[place]: row[place] for place in table.handle_places}
                     asked += 1
