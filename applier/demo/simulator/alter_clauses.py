@@ -7,12 +7,15 @@ from applier.demo.simulator import column_type as of
 from applier.demo.simulator.alteration import convert
 from applier.demo.simulator.column_type import TypeClass, UpstreamType
 from applier.demo.simulator.conversion import converting_types
+from applier.demo.simulator.mysql_text import quote_name
 from applier.demo.simulator.operation import (
     AddColumn,
+    AddForeignKey,
     AddIndex,
     AlterTable,
     Clause,
     DropColumn,
+    DropForeignKey,
     DropIndex,
     ModifyColumn,
     RenameColumn,
@@ -22,7 +25,7 @@ from applier.demo.simulator.operation import (
 )
 from applier.demo.simulator.random_value import random_value
 from applier.demo.simulator.schema import Table, UpstreamColumn, UpstreamIndex, index
-from applier.demo.simulator.table_factory import EXTRA_PREFIX, TYPES_WITHOUT_DEFAULT, TableFactory
+from applier.demo.simulator.table_factory import EXTRA_PREFIX, PARENT, TYPES_WITHOUT_DEFAULT, TableFactory
 
 _UNNAMED_SHARE = 0.3
 
@@ -44,6 +47,29 @@ class AlterClauses:
         if len(clauses) > 1:  # CREATE INDEX is a separate statement
             clauses = [replace(clause, create=False) if isinstance(clause, AddIndex) else clause for clause in clauses]
         return AlterTable(table, tuple(clauses)) if clauses else None
+
+    def foreign_key(self, table: Table) -> list[AlterTable]:
+        """Return an ADD FOREIGN KEY to the table's own key, or the DROP of the one that is there; [] where there is no column for it."""
+        if table.foreign_keys:
+            return [AlterTable(table, (DropForeignKey(table.foreign_keys[0]),))]
+        if PARENT not in table.position or table.handle is None:
+            return []
+        name = f"fk_{table.last_foreign_key + 1}"
+        return [AlterTable(table, (AddForeignKey(name, PARENT, table.handle.columns[0]),))]
+
+    def expression_index(self, table: Table) -> list[AlterTable]:
+        """Return an ADD INDEX of an expression, or the DROP of the one that is there; [] where there is no column for it."""
+        present = [found.name for found in table.indexes if found.expression]
+        if present and self.factory.rng.random() < 0.6:
+            return [AlterTable(table, (DropIndex(self.factory.rng.choice(present)),))]
+        numbers = [found.name for found in table.columns if found.type.kind is TypeClass.INTEGER and found.generation is None]
+        if not numbers:
+            return []
+        column = self.factory.rng.choice(numbers)
+        made = UpstreamIndex(
+            name=free_index_name(table, "expression_index"), columns=(column,), named=False, expression=f"{quote_name(column)} % 7"
+        )
+        return [AlterTable(table, (AddIndex(made),))]
 
     def _clause(self, table: Table, used: set[str]) -> Clause | None:
         """Return a clause that touches no column or index of the same statement twice."""
@@ -119,7 +145,9 @@ class AlterClauses:
         return AddIndex(index(f"ix_{self.factory.serial()}", *chosen), create=self.factory.rng.random() < 0.4)
 
     def _plain_indexes(self, table: Table, used: set[str]) -> list[UpstreamIndex]:
-        return [found for found in table.indexes if not found.unique and found.name not in used and _is_added(found)]
+        return [
+            found for found in table.indexes if not found.unique and found.name not in used and _is_added(found) and not found.expression
+        ]
 
     def _drop_index(self, table: Table, used: set[str]) -> Clause | None:
         free = self._plain_indexes(table, used)

@@ -8,12 +8,14 @@ from applier.demo.simulator.column_type import TypeClass, UpstreamType
 from applier.demo.simulator.conversion import converted
 from applier.demo.simulator.operation import (
     AddColumn,
+    AddForeignKey,
     AddIndex,
     AlterTable,
     Clause,
     CreateTable,
     Ddl,
     DropColumn,
+    DropForeignKey,
     DropIndex,
     ModifyColumn,
     RenameColumn,
@@ -83,14 +85,35 @@ def explicit(ddl: Ddl) -> Ddl:
             return ddl
 
 
+def concerns_expression(ddl: Ddl) -> bool:
+    """Return whether a DDL makes or drops an index of an expression, which not every database has."""
+    return isinstance(ddl, AlterTable) and any(_is_of_expression(ddl.before, clause) for clause in ddl.clauses)
+
+
+def _is_of_expression(before: Table, clause: Clause) -> bool:
+    match clause:
+        case AddIndex(index, _):
+            return bool(index.expression)
+        case DropIndex(name):
+            return any(index.name == name and index.expression for index in before.indexes)
+        case _:
+            return False
+
+
 def _explicit_clause(clause: Clause) -> Clause:
-    return replace(clause, index=replace(clause.index, named=True)) if isinstance(clause, AddIndex) else clause
+    match clause:
+        case AddIndex(index, _):
+            return replace(clause, index=replace(index, named=True))
+        case AddForeignKey():
+            return replace(clause, named=True)
+        case _:
+            return clause
 
 
 _Origin = list[tuple[UpstreamColumn, str | None]]
 
 
-def _alter_one(table: Table, origin: _Origin, clause: Clause) -> tuple[Table, _Origin]:  # noqa: C901 - one case per kind of clause
+def _alter_one(table: Table, origin: _Origin, clause: Clause) -> tuple[Table, _Origin]:  # noqa: C901, PLR0912 - one case per kind of clause
     match clause:
         case AddColumn(column, after):
             origin = _placed(origin, (column, None), after)
@@ -114,6 +137,11 @@ def _alter_one(table: Table, origin: _Origin, clause: Clause) -> tuple[Table, _O
             table = replace(table, indexes=tuple(index for index in table.indexes if index.name != name))
         case RenameIndex(old, new):
             table = replace(table, indexes=tuple(_renamed_index(index, old, new) for index in table.indexes))
+        case AddForeignKey(name, _, _):
+            number = table.last_foreign_key + 1
+            table = replace(table, foreign_keys=(*table.foreign_keys, name), last_foreign_key=number)
+        case DropForeignKey(name):
+            table = replace(table, foreign_keys=tuple(key for key in table.foreign_keys if key != name))
         case SetComment(comment):
             table = replace(table, comment=comment)
     return table, origin

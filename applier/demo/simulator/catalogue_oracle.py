@@ -56,7 +56,9 @@ def _table_facts(state: TableState) -> TableFacts:
     table = state.table
     keys = frozenset(name for index in table.indexes if index.primary for name in index.columns)
     columns = tuple(ColumnFacts(name=column.name, nullable=column.nullable and column.name not in keys) for column in table.columns)
-    indexes = frozenset(IndexFacts(name=i.name, columns=i.columns, unique=i.unique, primary=i.name == PRIMARY) for i in table.indexes)
+    # Not every database has indexes of expressions.
+    kept = [index for index in table.indexes if not index.expression]
+    indexes = frozenset(IndexFacts(name=i.name, columns=i.columns, unique=i.unique, primary=i.name == PRIMARY) for i in kept)
     return TableFacts(columns=columns, indexes=indexes, rows=list(state.rows.values()))
 
 

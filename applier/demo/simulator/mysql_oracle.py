@@ -11,7 +11,7 @@ from typing import Any, Self
 import pymysql
 from sqlalchemy import make_url
 
-from applier.demo.simulator.alteration import explicit
+from applier.demo.simulator.alteration import concerns_expression, explicit
 from applier.demo.simulator.catalogue import Catalogue
 from applier.demo.simulator.compare import ColumnFacts, DatabaseFacts, IndexFacts, TableFacts
 from applier.demo.simulator.mysql_text import DdlWriter, DmlWriter, SchemaMap, quote_name
@@ -91,7 +91,8 @@ class MysqlOracle:
         for ddl in step.ddls:
             if not isinstance(ddl, CreateSchema | DropSchema):
                 self._connection.select_db(self._map(event_name(ddl).schema))
-            self._run(self._ddl.write(explicit(ddl)))
+            if not concerns_expression(ddl):
+                self._run(self._ddl.write(explicit(ddl)))
             self._catalogue.execute(ddl)
         if step.ddls:
             self._run("SET SESSION time_zone = '+00:00'")
@@ -198,7 +199,8 @@ def _index_facts(connection: "pymysql.connections.Connection[Any]", schema: str,
     for index, non_unique, column in _rows(
         connection,
         "SELECT index_name, non_unique, column_name FROM information_schema.statistics"
-        " WHERE table_schema = %s AND table_name = %s ORDER BY index_name, seq_in_index",
+        # Indexes of expressions have no column: not every server has them.
+        " WHERE table_schema = %s AND table_name = %s AND column_name IS NOT NULL ORDER BY index_name, seq_in_index",
         (schema, name),
     ):
         found.setdefault((index, non_unique), []).append(column)

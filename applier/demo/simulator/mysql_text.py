@@ -10,6 +10,7 @@ from applier.demo.simulator.column_type import CHARACTER_CLASSES, NUMBER_CLASSES
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.operation import (
     AddColumn,
+    AddForeignKey,
     AddIndex,
     AlterTable,
     Clause,
@@ -19,6 +20,7 @@ from applier.demo.simulator.operation import (
     CreateView,
     Ddl,
     DropColumn,
+    DropForeignKey,
     DropIndex,
     DropSchema,
     DropTable,
@@ -118,10 +120,14 @@ def names_text(names: Sequence[str]) -> str:
 
 def index_text(index: UpstreamIndex) -> str:
     """Write an index inside CREATE TABLE."""
-    columns = f"({names_text(index.columns)})"
+    columns = f"({_parts(index)})"
     if index.primary:
         return f"PRIMARY KEY{columns} /*T![clustered_index] NONCLUSTERED */"
     return f"{'UNIQUE' if index.unique else 'INDEX'} {_index_name(index)}{columns}"
+
+
+def _parts(index: UpstreamIndex) -> str:
+    return f"({index.expression})" if index.expression else names_text(index.columns)
 
 
 def _index_name(index: UpstreamIndex) -> str:
@@ -206,11 +212,17 @@ def _clause(before: Table, clause: Clause) -> str:  # noqa: C901, PLR0911 - one 
             verb = f"SET DEFAULT {default_text(column)}" if column.has_default else "DROP DEFAULT"
             return f"ALTER COLUMN {quote_name(column.name)} {verb}"
         case AddIndex(index, _):
-            return f"ADD {'UNIQUE ' if index.unique else ''}INDEX {_index_name(index)}({names_text(index.columns)})"
+            return f"ADD {'UNIQUE ' if index.unique else ''}INDEX {_index_name(index)}({_parts(index)})"
         case DropIndex(name):
             return f"DROP INDEX {quote_name(name)}"
         case RenameIndex(old, new):
             return f"RENAME INDEX {quote_name(old)} TO {quote_name(new)}"
+        case AddForeignKey(name, column_name, target, named):
+            constraint = f"CONSTRAINT {quote_name(name)} " if named else ""
+            key = f"FOREIGN KEY ({quote_name(column_name)}) REFERENCES {quote_name(before.name.table)} ({quote_name(target)})"
+            return f"ADD {constraint}{key}"
+        case DropForeignKey(name):
+            return f"DROP FOREIGN KEY {quote_name(name)}"
         case SetComment(comment):
             return f"COMMENT = {quote_text(comment)}"
 

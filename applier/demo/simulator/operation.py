@@ -22,6 +22,8 @@ class ActionType(IntEnum):
     DROP_COLUMN = 6
     ADD_INDEX = 7
     DROP_INDEX = 8
+    ADD_FOREIGN_KEY = 9
+    DROP_FOREIGN_KEY = 10
     TRUNCATE_TABLE = 11
     MODIFY_COLUMN = 12
     RENAME_TABLE = 14
@@ -173,13 +175,42 @@ class RenameIndex:
 
 
 @dataclass(frozen=True, slots=True)
+class AddForeignKey:
+    """ADD FOREIGN KEY to a column of the same table, which upstream's sessions do not check. ``named`` False: upstream chose ``name``."""
+
+    name: str
+    column: str
+    target: str
+    named: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropForeignKey:
+    """DROP FOREIGN KEY."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class SetComment:
     """A table comment: changes nothing that is compared."""
 
     comment: str
 
 
-Clause: TypeAlias = AddColumn | DropColumn | RenameColumn | ModifyColumn | SetDefault | AddIndex | DropIndex | RenameIndex | SetComment
+Clause: TypeAlias = (
+    AddColumn
+    | DropColumn
+    | RenameColumn
+    | ModifyColumn
+    | SetDefault
+    | AddIndex
+    | DropIndex
+    | RenameIndex
+    | AddForeignKey
+    | DropForeignKey
+    | SetComment
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +276,8 @@ _CLAUSE_TYPES: dict[type, ActionType] = {
     AddIndex: ActionType.ADD_INDEX,
     DropIndex: ActionType.DROP_INDEX,
     RenameIndex: ActionType.RENAME_INDEX,
+    AddForeignKey: ActionType.ADD_FOREIGN_KEY,
+    DropForeignKey: ActionType.DROP_FOREIGN_KEY,
     SetComment: ActionType.MODIFY_COMMENT,
 }
 _STATEMENT_TYPES: dict[type, ActionType] = {

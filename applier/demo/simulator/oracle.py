@@ -117,9 +117,13 @@ def _load_sqlite(history: History, at_ts: Ts, connection: sqlite3.Connection) ->
     connection.execute("BEGIN")
     for state in catalogue:
         run_translated(connection, CreateTable(state.table), at_ts)
-        name, marks = sqlite_facts.quote(str(state.table.name)), ",".join("?" * len(state.table.columns))
-        rows = [bound_row(state.table, row) for row in state.rows.values()]
-        connection.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
+        places = state.table.sent_places
+        name, columns = (
+            sqlite_facts.quote(str(state.table.name)),
+            [sqlite_facts.quote(state.table.columns[place].name) for place in places],
+        )
+        rows = [[values[place] for place in places] for values in (bound_row(state.table, row) for row in state.rows.values())]
+        connection.executemany(f"INSERT INTO {name} ({','.join(columns)}) VALUES ({','.join('?' * len(places))})", rows)
     for view in catalogue.views.values():
         run_translated(connection, CreateView(view.name, view.source, view.columns), at_ts)
     connection.execute("COMMIT")

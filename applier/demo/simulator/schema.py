@@ -35,6 +35,8 @@ class UpstreamIndex:
     columns: tuple[str, ...]
     unique: bool = False
     named: bool = True
+    expression: str = ""
+    """Of an index of an expression over ``columns``; "" for one of the columns themselves."""
 
     @property
     def primary(self) -> bool:
@@ -50,6 +52,9 @@ class Table:
     columns: tuple[UpstreamColumn, ...]
     indexes: tuple[UpstreamIndex, ...]
     auto_increment: str = ""
+    foreign_keys: tuple[str, ...] = ()
+    last_foreign_key: int = 0
+    """Number in the name that an unnamed foreign key got last: TiDB uses none twice."""
     comment: str = field(default="", compare=False)
 
     def __hash__(self) -> int:
@@ -109,7 +114,7 @@ class Table:
         if self.handle and column.name in self.handle.columns:
             bits |= Flag.HANDLE_KEY
         for index in self.indexes:
-            if column.name in index.columns:
+            if column.name in index.columns and not index.expression:
                 bits |= Flag.PRIMARY_KEY if index.primary else Flag.UNIQUE_KEY if index.unique else Flag.MULTIPLE_KEY
         return int(bits)
 

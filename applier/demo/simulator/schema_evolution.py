@@ -47,6 +47,10 @@ class SimulatedDdlKind(StrEnum):
     SCHEMA = "schema"
     VIEW = "view"
     ALTER = "alter"
+    FOREIGN_KEY = "foreign_key"
+    """ADD FOREIGN KEY without a name, and DROP FOREIGN KEY by the name that upstream gave."""
+    EXPRESSION_INDEX = "expression_index"
+    """An index of an expression without a name, and DROP INDEX by the name that upstream gave."""
     ALTER_MANY = "alter_many"
     """Several clauses in one statement: a multi-schema change."""
 
@@ -85,6 +89,8 @@ class SchemaEvolution:
             SimulatedDdlKind.MOVE_TABLE: self._move,
             SimulatedDdlKind.SCHEMA: self._schema,
             SimulatedDdlKind.VIEW: self._view,
+            SimulatedDdlKind.FOREIGN_KEY: self._foreign_key,
+            SimulatedDdlKind.EXPRESSION_INDEX: self._expression_index,
             SimulatedDdlKind.ALTER: self._alter,
             SimulatedDdlKind.ALTER_MANY: self._alter_many,
         }
@@ -167,6 +173,18 @@ class SchemaEvolution:
             return [DropView(self._rng.choice(sorted(catalogue.views)))]
         name = TableName("shop", f"open_orders_{self._factory.serial()}")
         return [CreateView(name, ORDERS, ("id", "status"))] if ORDERS in catalogue.tables else []
+
+    # What upstream names itself
+
+    def _foreign_key(self, catalogue: Catalogue) -> list[Ddl]:
+        tables = [state.table for state in self._lab(catalogue)]
+        self._rng.shuffle(tables)
+        return [statement for table in tables[:1] for statement in self._clauses.foreign_key(table)]
+
+    def _expression_index(self, catalogue: Catalogue) -> list[Ddl]:
+        tables = [state.table for state in self._lab(catalogue)]
+        self._rng.shuffle(tables)
+        return [statement for table in tables[:1] for statement in self._clauses.expression_index(table)]
 
     # Alterations
 

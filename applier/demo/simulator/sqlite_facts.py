@@ -63,6 +63,8 @@ def _index_facts(connection: sqlite3.Connection, name: str, keys: tuple[str, ...
         if origin == "pk":
             continue
         columns = tuple(row[0] for row in connection.execute("SELECT name FROM pragma_index_info(?) ORDER BY seqno", (index,)))
+        if None in columns:  # an index of an expression: not every database has one
+            continue
         short = "" if index.startswith("sqlite_autoindex_") else unquote(index.removeprefix(name + "."))
         facts.add(IndexFacts(name=short, columns=columns, unique=bool(is_unique), primary=False))
     return frozenset(facts)

@@ -171,7 +171,7 @@ class SqliteOracle:
         parts += [f"PRIMARY KEY ({','.join(map(quote, index.columns))})" for index in table.indexes if index.primary]
         self._connection.execute(f"CREATE TABLE {stored_name(table.name)} ({','.join(parts)})")
         for index in table.indexes:
-            if not index.primary:
+            if not index.primary and not index.expression:
                 name = quote(f"{table.name.schema}.{table.name.table}.{index.name}")
                 columns = ",".join(map(quote, index.columns))
                 self._connection.execute(f"CREATE {'UNIQUE ' if index.unique else ''}INDEX {name} ON {stored_name(table.name)} ({columns})")

@@ -7,10 +7,23 @@ from applier.demo.simulator import column_type as of
 from applier.demo.simulator.column_type import TypeClass, UpstreamType
 from applier.demo.simulator.generated_column import GeneratedRule, Generation
 from applier.demo.simulator.random_value import random_value
-from applier.demo.simulator.schema import Table, UpstreamColumn, UpstreamIndex, column, column_with_default, generated, primary, unique
+from applier.demo.simulator.schema import (
+    Table,
+    UpstreamColumn,
+    UpstreamIndex,
+    column,
+    column_with_default,
+    generated,
+    index,
+    primary,
+    unique,
+)
 from applier.model.events import TableName
 
 EXTRA_PREFIX = "extra_"
+PARENT = "parent"
+"""A column that may refer to the key of its own table."""
+_PARENT_SHARE = 0.3
 _GENERATED_SHARE = 0.4
 _GENERATED_TYPES = {
     GeneratedRule.SESSION_DAY: (of.timestamp(), of.date()),
@@ -66,10 +79,13 @@ class TableFactory:
             indexes.append(
                 self.rng.choice((unique("one_tag", "tag"), UpstreamIndex(name="tag", columns=("tag",), unique=True, named=False)))
             )
+        if len(keys) == 1 and self.rng.random() < _PARENT_SHARE:
+            columns.append(column(PARENT, keys[0].type))
+            indexes.append(index("by_parent", PARENT))
         if self.rng.random() < _GENERATED_SHARE:
-            made, index = self._generated()
+            made, made_indexes = self._generated()
             columns += made
-            indexes += index
+            indexes += made_indexes
         return Table(name=name, columns=tuple(columns), indexes=tuple(indexes))
 
     def _generated(self) -> tuple[list[UpstreamColumn], list[UpstreamIndex]]:
