@@ -52,7 +52,7 @@ class AlterClauses:
         """Return an ADD FOREIGN KEY to the table's own key, or the DROP of the one that is there; [] where there is no column for it."""
         if table.foreign_keys:
             return [AlterTable(table, (DropForeignKey(table.foreign_keys[0]),))]
-        if PARENT not in table.position or table.handle is None:
+        if PARENT not in table.position or table.handle is None or len(table.handle.columns) > 1:
             return []
         name = f"fk_{table.last_foreign_key + 1}"
         return [AlterTable(table, (AddForeignKey(name, PARENT, table.handle.columns[0]),))]

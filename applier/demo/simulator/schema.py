@@ -155,9 +155,9 @@ def column(name: str, kind: UpstreamType, *, null: bool = True) -> UpstreamColum
     return UpstreamColumn(name=name, type=kind, nullable=null)
 
 
-def generated(name: str, kind: UpstreamType, generation: Generation) -> UpstreamColumn:
+def generated(name: str, kind: UpstreamType, generation: Generation, *, null: bool = True) -> UpstreamColumn:
     """A generated column."""
-    return UpstreamColumn(name=name, type=kind, generation=generation)
+    return UpstreamColumn(name=name, type=kind, generation=generation, nullable=null)
 
 
 def column_with_default(name: str, kind: UpstreamType, default: Value, *, null: bool = True) -> UpstreamColumn:

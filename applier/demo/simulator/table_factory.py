@@ -25,6 +25,7 @@ PARENT = "parent"
 """A column that may refer to the key of its own table."""
 _PARENT_SHARE = 0.3
 _GENERATED_SHARE = 0.4
+_GENERATED_KEY_SHARE = 0.1
 _GENERATED_TYPES = {
     GeneratedRule.SESSION_DAY: (of.timestamp(), of.date()),
     GeneratedRule.FLOAT_TEXT: (of.real("FLOAT"), of.varchar(40)),
@@ -69,6 +70,9 @@ class TableFactory:
         if self.rng.random() < 0.3:
             keys.append(column("part", of.integer("SMALLINT"), null=False))
         others = [self.extra_column() for _ in range(self.rng.randint(1, 4))]
+        if self.rng.random() < _GENERATED_KEY_SHARE:
+            others.append(column("at", of.timestamp(), null=False))
+            keys.insert(0, generated("day", of.date(), Generation(rule=GeneratedRule.SESSION_DAY, source="at"), null=False))
         columns = [*keys, *others]
         if self.rng.random() < 0.3:
             self.rng.shuffle(columns)

@@ -131,7 +131,10 @@ class FreeWork:
 
     def _swap(self, work: Transaction, state: TableState) -> None:
         """Rotate the columns of one unique index among two or three rows: keys too."""
-        index = self.rng.choice([index for index in state.table.unique_indexes if not state.table.is_generated(index)])
+        free = [index for index in state.table.unique_indexes if not state.table.is_generated(index)]
+        if not free:
+            return
+        index = self.rng.choice(free)
         rows: list[Row] = []
         for _ in range(self.rng.choice((2, 2, 3))):
             row = self._pick(work, state)
