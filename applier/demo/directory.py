@@ -22,6 +22,7 @@ name = "demo"
 bootstrap_servers = "{servers}"
 ddl_time_zone = "UTC"
 topics = ["{topic}"]
+ddl_time_zone = "+08:00"    # the simulated upstream's sessions are there
 
 [sink]
 url = "sqlite:///{replica}"

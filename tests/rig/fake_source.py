@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from applier.demo.simulator.producer import LogRecord
+from applier.demo.simulator.session_zone import SESSION_ZONE
 from applier.model.errors import SourceError
 from applier.model.events import DdlEvent
 from applier.model.listing import Listing, PartitionExtent
@@ -85,7 +86,7 @@ class FakeSource:
         self.shown_offsets: dict[Stream, Offset] = {}
         self.selection = EVERYTHING
         self.whole_rows = REFUSED
-        self.ddl_time_zone = "UTC"
+        self.ddl_time_zone = SESSION_ZONE
         self._records = _by_stream(self._log)
         if not hidden:
             self.advance(len(self._log))

@@ -29,6 +29,7 @@ name = "e2e"
 bootstrap_servers = "{servers}"
 ddl_time_zone = "UTC"
 topics = {topics}
+ddl_time_zone = "+08:00"
 [sink]
 url = "{url}"
 max_transaction_rows = {rows}

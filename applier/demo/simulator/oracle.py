@@ -18,6 +18,7 @@ from applier.demo.simulator.mysql_oracle import DEFAULT_PREFIX, MysqlOracle
 from applier.demo.simulator.mysql_text import DdlWriter
 from applier.demo.simulator.operation import CreateTable, CreateView, Ddl, UpstreamStep, action_type, event_name
 from applier.demo.simulator.schema import Table
+from applier.demo.simulator.session_zone import SESSION_ZONE
 from applier.demo.simulator.sqlite_oracle import SqliteOracle, bound_row
 from applier.model.events import DdlEvent, TableName
 from applier.model.position import Ts
@@ -132,5 +133,7 @@ def _load_sqlite(history: History, at_ts: Ts, connection: sqlite3.Connection) ->
 def run_translated(connection: sqlite3.Connection, ddl: Ddl, at_ts: Ts) -> None:
     """Run a DDL through the SQLite sink's translator, from the text that a producer sends."""
     name = event_name(ddl)
-    event = DdlEvent(commit_ts=at_ts, schema=name.schema, table=name.table, query=DdlWriter().write(ddl), ddl_type=action_type(ddl))
+    session = (("time_zone", SESSION_ZONE),)
+    query = DdlWriter().write(ddl)
+    event = DdlEvent(commit_ts=at_ts, schema=name.schema, table=name.table, query=query, ddl_type=action_type(ddl), session=session)
     apply_ddl(connection, event, "UTC")
