@@ -171,8 +171,9 @@ def _rows(connection: "pymysql.connections.Connection[Any]", query: str, values:
 def _table_facts(connection: "pymysql.connections.Connection[Any]", schema: str, name: str) -> TableFacts:
     described = _rows(
         connection,
-        # MariaDB shows binary defaults as they are, which is no text.
-        "SELECT column_name, is_nullable, column_type, collation_name, CAST(column_default AS BINARY), data_type"
+        # MariaDB shows binary defaults as they are, which is no text. MySQL shows that of a TIMESTAMP in the zone of the last ALTER.
+        "SELECT column_name, is_nullable, column_type, collation_name,"
+        " IF(data_type = 'timestamp' AND VERSION() NOT LIKE '%%MariaDB%%', 'not shown', CAST(column_default AS BINARY)), data_type"
         " FROM information_schema.columns"
         " WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
         (schema, name),
