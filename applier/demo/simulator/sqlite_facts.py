@@ -59,11 +59,12 @@ def _table_facts(connection: sqlite3.Connection, name: str) -> TableFacts:
 
 def _index_facts(connection: sqlite3.Connection, name: str, keys: tuple[str, ...]) -> frozenset[IndexFacts]:
     facts = {IndexFacts(name="PRIMARY", columns=keys, unique=True, primary=True)} if keys else set()
-    for index, is_unique, origin in connection.execute('SELECT name, "unique", origin FROM pragma_index_list(?)', (name,)).fetchall():
+    listed = connection.execute('SELECT name, "unique", origin, partial FROM pragma_index_list(?)', (name,)).fetchall()
+    for index, is_unique, origin, partial in listed:
         if origin == "pk":
             continue
         columns = tuple(row[0] for row in connection.execute("SELECT name FROM pragma_index_info(?) ORDER BY seqno", (index,)))
-        if None in columns:  # an index of an expression: not every database has one
+        if partial or None in columns:  # an index of an expression, or the name of one: not every database has it
             continue
         short = "" if index.startswith("sqlite_autoindex_") else unquote(index.removeprefix(name + "."))
         facts.add(IndexFacts(name=short, columns=columns, unique=bool(is_unique), primary=False))
