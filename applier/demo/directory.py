@@ -20,7 +20,6 @@ name = "demo"
 
 [source]
 bootstrap_servers = "{servers}"
-ddl_time_zone = "UTC"
 topics = ["{topic}"]
 ddl_time_zone = "+08:00"    # the simulated upstream's sessions are there
 

@@ -37,7 +37,7 @@ CONFIG = """\
 name = "{name}"
 [source]
 bootstrap_servers = "{kafka}"
-ddl_time_zone = "UTC"
+ddl_time_zone = "+08:00"
 topics = ["{topic}"]
 [sink]
 url = "{url}"

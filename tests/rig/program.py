@@ -27,7 +27,6 @@ CONFIG = """\
 name = "e2e"
 [source]
 bootstrap_servers = "{servers}"
-ddl_time_zone = "UTC"
 topics = {topics}
 ddl_time_zone = "+08:00"
 [sink]

@@ -182,11 +182,9 @@ def free_index_name(table: Table, column: str) -> str:
     return next(name for name in names if name.casefold() not in taken)
 
 
-def _widened(kind: UpstreamType) -> UpstreamType | None:  # noqa: PLR0911 - one case per kind of type
+def _widened(kind: UpstreamType) -> UpstreamType | None:
     """Return a type that holds every value of ``kind``."""
     match kind.kind:
-        case TypeClass.TIMESTAMP:
-            return of.datetime(kind.size)
         case TypeClass.INTEGER if kind.size < 64:
             return of.integer("BIGINT")
         case TypeClass.INTEGER if kind.sql == "BIGINT":

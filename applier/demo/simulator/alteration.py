@@ -85,13 +85,19 @@ def explicit(ddl: Ddl) -> Ddl:
             return ddl
 
 
-def concerns_expression(ddl: Ddl) -> bool:
-    """Return whether a DDL makes or drops an index of an expression, which not every database has."""
-    return isinstance(ddl, AlterTable) and any(_is_of_expression(ddl.before, clause) for clause in ddl.clauses)
+def is_compared(ddl: Ddl) -> bool:
+    """Return whether a DDL changes what is compared.
+
+    Indexes of expressions are not, because not every database has them; nor are foreign keys: their names are upstream's in each table,
+    and another server's in each schema.
+    """
+    return not (isinstance(ddl, AlterTable) and any(_is_of_some_servers(ddl.before, clause) for clause in ddl.clauses))
 
 
-def _is_of_expression(before: Table, clause: Clause) -> bool:
+def _is_of_some_servers(before: Table, clause: Clause) -> bool:
     match clause:
+        case AddForeignKey() | DropForeignKey():
+            return True
         case AddIndex(index, _):
             return bool(index.expression)
         case DropIndex(name):
@@ -104,8 +110,6 @@ def _explicit_clause(clause: Clause) -> Clause:
     match clause:
         case AddIndex(index, _):
             return replace(clause, index=replace(index, named=True))
-        case AddForeignKey():
-            return replace(clause, named=True)
         case _:
             return clause
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from applier.demo.simulator import column_type as of
 from applier.demo.simulator.column_type import TypeClass, UpstreamType
+from applier.demo.simulator.session_zone import in_session
 from applier.model.events import Value
 
 _DIGITS: Final = Context(prec=70, rounding=ROUND_HALF_UP)
@@ -32,6 +33,8 @@ def converting_types(kind: UpstreamType) -> tuple[UpstreamType, ...]:  # noqa: P
             return (of.datetime(), of.varchar(30))
         case TypeClass.DATETIME:
             return (of.varchar(30),)
+        case TypeClass.TIMESTAMP:
+            return (of.datetime(kind.size), of.varchar(30))
         case TypeClass.STRING if kind.sql == "VARCHAR(30)":
             return (of.varbinary(120),)
         case _:
@@ -75,6 +78,10 @@ def _midnight(value: Value, _old: UpstreamType, _new: UpstreamType) -> str:
     return str(value) + " 00:00:00"
 
 
+def _in_session(value: Value, _old: UpstreamType, _new: UpstreamType) -> str:
+    return in_session(str(value))
+
+
 _RULES: Final[dict[tuple[TypeClass, TypeClass], _Convert]] = {
     (TypeClass.DECIMAL, TypeClass.DECIMAL): _rounded,
     (TypeClass.INTEGER, TypeClass.DECIMAL): _rounded,
@@ -83,5 +90,7 @@ _RULES: Final[dict[tuple[TypeClass, TypeClass], _Convert]] = {
     (TypeClass.SET, TypeClass.STRING): _label_list,
     (TypeClass.STRING, TypeClass.BINARY): _encoded,
     (TypeClass.DATE, TypeClass.DATETIME): _midnight,
+    (TypeClass.TIMESTAMP, TypeClass.DATETIME): _in_session,
+    (TypeClass.TIMESTAMP, TypeClass.STRING): _in_session,
     (TypeClass.INTEGER, TypeClass.STRING): lambda value, *_: str(value),
 }

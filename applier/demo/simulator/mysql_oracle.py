@@ -11,7 +11,7 @@ from typing import Any, Self
 import pymysql
 from sqlalchemy import make_url
 
-from applier.demo.simulator.alteration import concerns_expression, explicit
+from applier.demo.simulator.alteration import explicit, is_compared
 from applier.demo.simulator.catalogue import Catalogue
 from applier.demo.simulator.compare import ColumnFacts, DatabaseFacts, IndexFacts, TableFacts
 from applier.demo.simulator.mysql_text import DdlWriter, DmlWriter, SchemaMap, quote_name
@@ -91,7 +91,7 @@ class MysqlOracle:
         for ddl in step.ddls:
             if not isinstance(ddl, CreateSchema | DropSchema):
                 self._connection.select_db(self._map(event_name(ddl).schema))
-            if not concerns_expression(ddl):
+            if is_compared(ddl):
                 self._run(self._ddl.write(explicit(ddl)))
             self._catalogue.execute(ddl)
         if step.ddls:

@@ -217,10 +217,8 @@ def _clause(before: Table, clause: Clause) -> str:  # noqa: C901, PLR0911 - one 
             return f"DROP INDEX {quote_name(name)}"
         case RenameIndex(old, new):
             return f"RENAME INDEX {quote_name(old)} TO {quote_name(new)}"
-        case AddForeignKey(name, column_name, target, named):
-            constraint = f"CONSTRAINT {quote_name(name)} " if named else ""
-            key = f"FOREIGN KEY ({quote_name(column_name)}) REFERENCES {quote_name(before.name.table)} ({quote_name(target)})"
-            return f"ADD {constraint}{key}"
+        case AddForeignKey(_, column_name, target):
+            return f"ADD FOREIGN KEY ({quote_name(column_name)}) REFERENCES {quote_name(before.name.table)} ({quote_name(target)})"
         case DropForeignKey(name):
             return f"DROP FOREIGN KEY {quote_name(name)}"
         case SetComment(comment):

@@ -176,12 +176,11 @@ class RenameIndex:
 
 @dataclass(frozen=True, slots=True)
 class AddForeignKey:
-    """ADD FOREIGN KEY to a column of the same table, which upstream's sessions do not check. ``named`` False: upstream chose ``name``."""
+    """ADD FOREIGN KEY to a column of the same table, without a name. Upstream chose ``name``; its sessions do not check the key."""
 
     name: str
     column: str
     target: str
-    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)

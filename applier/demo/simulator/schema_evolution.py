@@ -4,7 +4,7 @@ Tables of the lab may change in any way; the others keep their meaning and only 
 """
 
 import random
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from enum import StrEnum
 
 from applier.demo.simulator.alter_clauses import AlterClauses
@@ -56,7 +56,13 @@ class SimulatedDdlKind(StrEnum):
 
 
 # Alterations are the everyday DDLs; what they leave behind (indexes, extra columns) is the material of the next ones.
-_WEIGHTS = {SimulatedDdlKind.ALTER: 5, SimulatedDdlKind.ALTER_MANY: 2}
+_WEIGHTS = {
+    SimulatedDdlKind.ALTER: 8,
+    SimulatedDdlKind.ALTER_MANY: 3,
+    SimulatedDdlKind.FOREIGN_KEY: 2,
+}
+_LAB_SHARE = 0.7
+"""How often an ALTER is of a table of the lab, whose columns later DDLs may change."""
 
 
 class SchemaEvolution:
@@ -177,14 +183,16 @@ class SchemaEvolution:
     # What upstream names itself
 
     def _foreign_key(self, catalogue: Catalogue) -> list[Ddl]:
-        tables = [state.table for state in self._lab(catalogue)]
-        self._rng.shuffle(tables)
-        return [statement for table in tables[:1] for statement in self._clauses.foreign_key(table)]
+        return self._first(catalogue, self._clauses.foreign_key)
 
     def _expression_index(self, catalogue: Catalogue) -> list[Ddl]:
+        return self._first(catalogue, self._clauses.expression_index)
+
+    def _first(self, catalogue: Catalogue, make: Callable[[Table], Sequence[Ddl]]) -> list[Ddl]:
+        """Return what can be made for some table of the lab."""
         tables = [state.table for state in self._lab(catalogue)]
         self._rng.shuffle(tables)
-        return [statement for table in tables[:1] for statement in self._clauses.expression_index(table)]
+        return list(next(filter(None, map(make, tables)), []))
 
     # Alterations
 
@@ -198,5 +206,6 @@ class SchemaEvolution:
         states = list(catalogue)
         if not states:
             return []
-        statement = self._clauses.alter(self._rng.choice(states).table, count)
+        lab = self._lab(catalogue)
+        statement = self._clauses.alter(self._rng.choice(lab if lab and self._rng.random() < _LAB_SHARE else states).table, count)
         return [] if statement is None else [statement]

@@ -23,7 +23,7 @@ from applier.model.events import TableName
 EXTRA_PREFIX = "extra_"
 PARENT = "parent"
 """A column that may refer to the key of its own table."""
-_PARENT_SHARE = 0.3
+_PARENT_SHARE = 0.5
 _GENERATED_SHARE = 0.4
 _GENERATED_KEY_SHARE = 0.1
 _GENERATED_TYPES = {
