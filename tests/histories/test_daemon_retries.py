@@ -103,7 +103,7 @@ def saving_always(monkeypatch):
 
 def follow_without_rows(tmp_path, outcome, *, retry_for_s, limit):
     """Follow a log that outlasts the test into a sink that takes no rows; return how it ended, and what was noted."""
-    _, _, log = world(529, transactions=300)
+    _, _, log = world(532, transactions=300)
     shutdown, saved = Shutdown(), []
 
     class Saves(WithoutRows):

@@ -26,7 +26,7 @@ ALIKE = [
     pytest.param(point, marks=pytest.mark.soak(reason="the transaction has not begun, or it is lost as after the statement"))
     for point in ("ddl.before_intent", "ddl.before_done")
 ]
-HISTORY = History(89, HistoryOptions(transactions=100, ddl_share=0.7))
+HISTORY = History(98, HistoryOptions(transactions=100, ddl_share=0.7))
 
 
 class Deaths:

@@ -40,7 +40,7 @@ def test_a_history_ends_identical_under_row_consistency(seed, tmp_path):
 def test_what_a_selector_leaves_out_stays_as_it_was_loaded_from_a_dump(seed, tmp_path):
     world = world_of(seed, tmp_path / "objects", transactions=60, forms=frozenset({Form.SELECTED}), growth=0, replays=0)
     steps = list(world.history)
-    start_ts = steps[len(steps) * 2 // 3].ts
+    start_ts = steps[len(steps) // 2].ts
     replica = sqlite_replica(tmp_path, world.source())
     load_dump(world.history, start_ts, replica.url)
     assert replica.catch_up(start_ts=start_ts, accept_gap=True).checkpoint_ts == world.final_ts

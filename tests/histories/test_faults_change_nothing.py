@@ -141,7 +141,7 @@ def test_a_ddl_that_policy_stops_is_named_with_its_statement_and_not_in_the_ledg
 
 
 def test_ddls_that_policy_skips_are_in_the_ledger_as_skipped_and_the_rest_continues(tmp_path):
-    history, producer, log = world(41)
+    history, producer, log = world(43)
     replica = sqlite_replica(tmp_path, FakeSource(log), ddl_policy={"create_view": "skip", "drop_view": "skip"})
     replica.catch_up()
     skipped = {entry.ddl.ddl_type for entry in replica.ledger() if entry.state is DdlState.SKIPPED}

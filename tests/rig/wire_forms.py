@@ -21,6 +21,7 @@ from applier.demo.simulator.producer import LogRecord, Producer, ProducerOptions
 from applier.demo.simulator.projection import seen_by_sink
 from applier.demo.simulator.table_family import USUAL_FAMILIES, TableFamily
 from applier.model.position import Ts
+from applier.planner.keyless import EqualRows
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.claim_check.store import FsspecStore
@@ -147,7 +148,7 @@ def world_of(
     if Form.KEYLESS in forms:
         # What is sent again must show, or equal rows cannot be told from repeated ones (docs/tables.md).
         options = replace(options, announced_restarts=True, growth=0)
-        families, settings = frozenset(TableFamily), {"writes_keyless": True}
+        families, settings = frozenset(TableFamily), {"writes_keyless": True, "equal_rows": EqualRows.ALL}
     options = replace(options, images=replace(options.images, **(images or {})), **changes)
     history = History(seed, HistoryOptions(transactions=transactions, families=families, keyless_twins=True))
     producer = Producer(history, options)

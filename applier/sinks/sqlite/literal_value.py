@@ -1,6 +1,7 @@
 """Values of MySQL literals and of implicit defaults, as the file stores them."""
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
@@ -40,16 +41,9 @@ def fill_value(column: ColumnDefinition, ddl_time: DdlTime) -> Stored:
     match column.default.kind:
         case DefaultKind.LITERAL:
             try:
-                value = literal_default(column.type, column.default.text)
-                return ddl_time.in_wire_zone(value) if column.type.family is TypeFamily.TIMESTAMP and isinstance(value, str) else value
+                return literal_default(column.type, column.default.text)
             except Inexact as error:
-                raise NeedsOperator(
-                    "the default of a new column cannot be converted exactly",
-                    remedy=BY_HAND,
-                    column=column.name,
-                    default=column.default.text,
-                    reason=str(error),
-                ) from error
+                raise _not_exact(column, error) from error
         case DefaultKind.NOW:
             return _now(column.type, ddl_time)
         case DefaultKind.EXPRESSION:
@@ -59,6 +53,31 @@ def fill_value(column: ColumnDefinition, ddl_time: DdlTime) -> Stored:
                 column=column.name,
                 default=column.default.text,
             )
+
+
+def _not_exact(column: ColumnDefinition, error: Inexact) -> NeedsOperator:
+    return NeedsOperator(
+        "the default of a new column cannot be converted exactly",
+        remedy=BY_HAND,
+        column=column.name,
+        default="" if column.default is None else column.default.text,
+        reason=str(error),
+    )
+
+
+def with_default_of_wire(column: ColumnDefinition, ddl_time: DdlTime) -> ColumnDefinition:
+    """Return a column of a statement as the file keeps it: the literal default of a TIMESTAMP is in the zone of the wire, as rows are.
+
+    NeedsOperator: it is no certain point in time in the session's zone.
+    """
+    if column.type.family is not TypeFamily.TIMESTAMP or column.default is None or column.default.kind is not DefaultKind.LITERAL:
+        return column
+    try:
+        value = literal_default(column.type, column.default.text)
+        text = ddl_time.in_wire_zone(value) if isinstance(value, str) else ""
+    except Inexact as error:
+        raise _not_exact(column, error) from error
+    return column if text in {value, ""} else replace(column, default=replace(column.default, text=f"'{text}'"))
 
 
 def literal_default(column: ColumnType, text: str) -> Stored:

@@ -68,3 +68,31 @@ def test_a_wire_in_another_zone_than_utc_is_counted_in(tmp_path) -> None:
     file.ddl("ALTER TABLE t MODIFY ts DATETIME, MODIFY dt TIMESTAMP NULL")
     assert (value(file, "ts"), value(file, "dt")) == ("2020-01-02 02:00:00", "2020-01-01 22:00:00")
     file.close()
+
+
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        ["ADD COLUMN c TIMESTAMP NULL DEFAULT '2020-01-02 04:00:00'"],
+        ["ADD COLUMN c TIMESTAMP NOT NULL DEFAULT '2020-01-02 04:00:00'"],
+        ["ADD COLUMN c TIMESTAMP NULL", "ALTER COLUMN c SET DEFAULT '2020-01-02 04:00:00'"],
+        ["ADD COLUMN b TIMESTAMP NULL", "CHANGE b c TIMESTAMP NULL DEFAULT '2020-01-02 04:00:00'"],
+        ["ADD COLUMN b TIMESTAMP NULL DEFAULT '2020-01-02 04:00:00'", "ADD COLUMN d INT", "RENAME COLUMN b TO c", "DROP COLUMN d"],
+    ],
+)
+def test_a_later_row_without_the_column_gets_the_default_that_upstream_means(table: SqliteFile, clauses: list[str]) -> None:
+    for clause in clauses:
+        table.ddl(f"ALTER TABLE t {clause}")
+    assert "DEFAULT '2020-01-01 20:00:00'" in definition(table)
+    assert "04:00:00" not in definition(table)
+
+
+def test_a_table_is_made_with_the_defaults_that_upstream_means_and_again_is_the_same_table(table: SqliteFile) -> None:
+    query = "CREATE TABLE u (id INT PRIMARY KEY, c TIMESTAMP NULL DEFAULT '2020-01-02 04:00:00')"
+    table.ddl(query)
+    table.ddl(query)
+    assert "DEFAULT '2020-01-01 20:00:00'" in definition(table, "u")
+
+
+def definition(file: SqliteFile, table: str = "t") -> str:
+    return file.connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (f"shop.{table}",)).fetchone()[0]
