@@ -78,7 +78,7 @@ image: ## build the applier's own image, applier:local, from Debian's and the pa
 wheelhouse: env ## every package that the image consists of, for builds without a package index (build/wheelhouse)
 	@rm -rf build/wheelhouse
 	@$(PY) -m pip wheel -q -w build/wheelhouse . "hatchling>=1.25"
-	@rm build/wheelhouse/applier-*.whl
+	@rm build/wheelhouse/cdc_applier-*.whl
 
 images: ## build the test images where no registry is reachable (root, Docker, debootstrap, mvn)
 	@docker/images/build

@@ -28,7 +28,7 @@ def register(spark: SparkSession) -> None:
     if find_spec("pyarrow") is None:
         raise ConfigError(
             "the formats ticdc and binlog need pyarrow",
-            remedy='Install it on the driver and the executors: pip install "applier[dataframe]"',
+            remedy='Install it on the driver and the executors: pip install "cdc-applier[dataframe]"',
         )
     # A session of Spark Connect has no context here: its server has the Python.
     context = getattr(spark, "sparkContext", None)

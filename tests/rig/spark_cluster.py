@@ -82,7 +82,7 @@ def make_submission(directory: Path) -> Submission:
     """Build the zip (the wheel is one) and the interpreter."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(directory)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=DEADLINE_S)
-    (wheel,) = directory.glob("applier-*.whl")
+    (wheel,) = directory.glob("cdc_applier-*.whl")
     script = Path(shutil.copy(ROOT / "applier" / "submit.py", directory / "submit.py"))
     made = Submission(directory, wheel.rename(directory / "applier.zip"), script, _python_without_applier(directory))
     assert subprocess.run([made.python, "-c", "import pyspark"], check=False, cwd=directory).returncode == 0

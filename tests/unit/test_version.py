@@ -19,7 +19,7 @@ def test_the_version_is_a_release_without_a_local_part() -> None:
 
 
 def test_the_installed_package_has_the_version_of_the_source() -> None:
-    assert version("applier") == applier.__version__
+    assert version("cdc-applier") == applier.__version__
 
 
 def test_the_changelog_begins_with_what_is_unreleased_and_its_versions_fall() -> None:

@@ -165,7 +165,7 @@ def _filesystem(settings: ClaimCheckSettings) -> Any:
         kind = fsspec.get_filesystem_class(protocol)
     except ImportError as error:
         extra = EXTRAS.get(protocol)
-        install = f'Install it: pip install "applier[{extra}]"' if extra else "Install the package that fsspec names"
+        install = f'Install it: pip install "cdc-applier[{extra}]"' if extra else "Install the package that fsspec names"
         message = f"the package that reads {protocol}:// is not installed"
         remedy = f"{install}. On the executors, too"
         raise ConfigError(message, remedy=remedy, key="source.claim_check.storage", cause=error) from error

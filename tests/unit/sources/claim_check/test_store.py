@@ -178,7 +178,7 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch):
     monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
     with pytest.raises(ConfigError) as raised:
         stored("s3://bucket/large").check()
-    assert 'pip install "applier[s3]"' in raised.value.remedy
+    assert 'pip install "cdc-applier[s3]"' in raised.value.remedy
     assert raised.value.facts["key"] == "source.claim_check.storage"
 
 
