@@ -296,6 +296,4 @@ def action_type(ddl: Ddl) -> ActionType:
     """Return TiDB's code of ``ddl``."""
     if isinstance(ddl, AlterTable):
         return _CLAUSE_TYPES[type(ddl.clauses[0])] if len(ddl.clauses) == 1 else ActionType.MULTI_SCHEMA_CHANGE
-    if isinstance(ddl, CreateTable) and ddl.batch:
-        return ActionType.CREATE_TABLES
-    return _STATEMENT_TYPES[type(ddl)]
+    return ActionType.CREATE_TABLES if isinstance(ddl, CreateTable) and ddl.batch else _STATEMENT_TYPES[type(ddl)]

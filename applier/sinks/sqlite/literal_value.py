@@ -8,7 +8,8 @@ from typing import Final
 from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.ddl.cursor import Cursor
 from applier.ddl.remedy import BY_HAND, CONVERTED
-from applier.ddl.table import ColumnDefinition, DefaultKind
+from applier.ddl.table import ColumnDefinition, DefaultKind, TableDefinition
+from applier.ddl.table_draft import DraftColumn
 from applier.model.errors import NeedsOperator
 from applier.sinks.sqlite.conversion import conversion
 from applier.sinks.sqlite.ddl_time import DdlTime
@@ -65,8 +66,21 @@ def _not_exact(column: ColumnDefinition, error: Inexact) -> NeedsOperator:
     )
 
 
-def with_default_of_wire(column: ColumnDefinition, ddl_time: DdlTime) -> ColumnDefinition:
-    """Return a column of a statement as the file keeps it: the literal default of a TIMESTAMP is in the zone of the wire, as rows are.
+def table_of_wire(table: TableDefinition, ddl_time: DdlTime) -> TableDefinition:
+    """Return a table that a statement creates, as the file keeps it."""
+    return replace(table, columns=tuple(_of_wire(column, ddl_time) for column in table.columns))
+
+
+def bring_to_wire(old: TableDefinition, columns: list[DraftColumn], ddl_time: DdlTime) -> None:
+    """Make the columns of an ALTER what the file keeps. A default that the statement does not speak of is so already."""
+    kept = {id(column.default) for column in old.columns}
+    for column in columns:
+        if id(column.definition.default) not in kept:
+            column.definition = _of_wire(column.definition, ddl_time)
+
+
+def _of_wire(column: ColumnDefinition, ddl_time: DdlTime) -> ColumnDefinition:
+    """Return a column with the literal default of a TIMESTAMP in the zone of the wire, as rows have it.
 
     NeedsOperator: it is no certain point in time in the session's zone.
     """

@@ -5,7 +5,6 @@ satisfies (the table to drop is absent, the very same table exists) is done; wha
 """
 
 import sqlite3
-from dataclasses import replace
 from typing import Any, Final, assert_never
 
 from applier.ddl.alteration import alter, changes_partitioned_rows, emptied_partitions
@@ -34,7 +33,7 @@ from applier.model.events import DdlEvent, TableName
 from applier.sinks.sqlite.catalogue import StoredObject, find_objects, read_definition, tables_with_rows
 from applier.sinks.sqlite.create_statement import create_index, create_indexes, create_table, stored_indexes
 from applier.sinks.sqlite.ddl_time import DdlTime
-from applier.sinks.sqlite.literal_value import with_default_of_wire
+from applier.sinks.sqlite.literal_value import bring_to_wire, table_of_wire
 from applier.sinks.sqlite.names import Sql, compose, index_name, quote, stored_name
 from applier.sinks.sqlite.rebuild import change_columns
 from applier.sinks.sqlite.session_zone import in_its_zone
@@ -161,7 +160,7 @@ class SchemaChange:
         if node.is_temporary:
             raise self._tree.part(0).unexpected("a table that keeps its rows")
         like = None if node.like is None else self._definition(self._name(node.like))
-        new = self._of_wire(parse_table(self._tree, node, name)) if like is None else like.renamed(name)
+        new = table_of_wire(parse_table(self._tree, node, name), self._ddl_time) if like is None else like.renamed(name)
         # IF NOT EXISTS does not count: upstream has made a table, or there would be no event.
         present = find_objects(self._connection).get(name.fold())
         if present is not None and self._is_of_log and (node.if_not_exists or node.or_replace):
@@ -283,15 +282,8 @@ class SchemaChange:
 
     # Changes of a table
 
-    def _of_wire(self, table: TableDefinition) -> TableDefinition:
-        return replace(table, columns=tuple(with_default_of_wire(column, self._ddl_time) for column in table.columns))
-
     def _change(self, old: TableDefinition, draft: TableDraft) -> None:
-        kept = {id(column.default) for column in old.columns}
-        for column in draft.columns:
-            # A default that the statement does not speak of is in the zone of the wire already.
-            if id(column.definition.default) not in kept:
-                column.definition = with_default_of_wire(column.definition, self._ddl_time)
+        bring_to_wire(old, draft.columns, self._ddl_time)
         new = draft.freeze()
         if not change_columns(self._connection, old, new, draft.columns, self._ddl_time):
             self._change_indexes(old, new)
