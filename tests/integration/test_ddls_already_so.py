@@ -33,7 +33,7 @@ EXISTING = {
     "a table if not exists": (["CREATE TABLE t (id INT PRIMARY KEY)"], "CREATE TABLE IF NOT EXISTS t (id INT PRIMARY KEY)"),
     "a qualified table": (["CREATE TABLE t (id INT PRIMARY KEY)"], f"CREATE TABLE `{SHOP}`.`t` (id INT PRIMARY KEY)"),
     "a table with a foreign key": (
-        ["CREATE TABLE t (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id))"],
+        ["CREATE TABLE t (id INT PRIMARY KEY, p INT, KEY fk_1 (p), CONSTRAINT fk_1 FOREIGN KEY (p) REFERENCES t (id))"],
         "CREATE TABLE t (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id))",
     ),
     "a column": (["CREATE TABLE t (id INT PRIMARY KEY, c INT DEFAULT 7)"], "ALTER TABLE t ADD COLUMN c INT DEFAULT 7"),

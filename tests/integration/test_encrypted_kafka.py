@@ -65,7 +65,7 @@ def test_settings_that_the_user_may_not_see_are_named_as_not_examined(encrypted_
     assert found is not None
     assert (list(found.known), list(found.unexamined)) == ([], [topic])
     (finding,) = list(_settings(reader, Listing({Stream(topic, 0): PartitionExtent(Offset(0), Offset(0))})))
-    assert (finding.level, "not examined" in finding.detail, "DESCRIBE_CONFIGS" in finding.remedy) == (Severity.WARNING, True, True)
+    assert (finding.level, finding.is_examined, "DESCRIBE_CONFIGS" in finding.remedy) == (Severity.ERROR, False, True)
 
 
 def test_reading_is_the_only_privilege_that_is_needed_and_its_lack_is_reported(encrypted_kafka: Kafka, topic: str) -> None:
