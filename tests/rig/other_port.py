@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Thread
 
 SILENT = None
@@ -32,18 +32,20 @@ def other_port(first: bytes | None) -> Iterator[int]:
             while True:
                 try:
                     client, _ = listening.accept()
-                    if first:
-                        client.sendall(first)
-                    if first == CLOSING:
-                        client.close()
                 except OSError:
                     return
                 kept.append(client)
+                with suppress(OSError):  # the client may have gone
+                    client.sendall(first or b"")
+                    if first == CLOSING:
+                        client.close()
 
-        Thread(target=serve, daemon=True).start()
+        serving = Thread(target=serve, daemon=True)
+        serving.start()
         try:
             yield listening.getsockname()[1]
         finally:
             listening.shutdown(socket.SHUT_RDWR)
+            serving.join()
             for client in kept:
                 client.close()
