@@ -216,6 +216,17 @@ def test_definitions_are_rewritten_as_ddls_of_the_stream_and_explain_the_tables(
         guard.check([TableName(schema, "orders")], {})
 
 
+def test_foreign_keys_of_two_tables_may_have_one_name_as_in_tidb(load, tmp_path, mysql_url, schema):
+    directory = dumpling(tmp_path / "dump", schema)
+    for table in ("a", "b"):
+        key = "CONSTRAINT `fk_1` FOREIGN KEY (`up`) REFERENCES `orders` (`id`)"
+        definition = f"CREATE TABLE `{table}` (`id` bigint NOT NULL, `up` bigint, PRIMARY KEY (`id`), KEY `fk_1` (`up`), {key});\n"
+        (directory / f"{schema}.{table}-schema.sql").write_text(definition)
+    assert load(directory)[0] == 0
+    asked = f"SELECT table_name FROM information_schema.referential_constraints WHERE constraint_schema = '{schema}' ORDER BY 1"
+    assert execute(mysql_url, asked) == [("a",), ("b",)]
+
+
 @ON_ONE
 def test_rows_are_committed_now_and_then(load, tmp_path, mysql_url, schema, monkeypatch):
     monkeypatch.setattr("applier.dump.row_session.COMMIT_BYTES", 100)

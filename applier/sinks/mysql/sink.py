@@ -21,6 +21,8 @@ from applier.sinks.mysql import catalogue
 from applier.sinks.mysql.bulk_session import takes_loads
 from applier.sinks.mysql.ddl.loaded import run_loaded
 from applier.sinks.mysql.ddl.runner import DdlRunner
+from applier.sinks.mysql.ddl.server import target_of
+from applier.sinks.mysql.ddl.upstream_names import with_upstream_names
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.owner_transaction import commit_owned
@@ -148,8 +150,9 @@ class MysqlSink(SqlSink):
         self.reserved.refuse_ddl(ddl)
 
         def work(connection: Connection) -> None:
-            run_loaded(connection, ddl, self._settings.collations)
-            self._ledger.settled(connection, identity, ddl, DdlState.DONE)
+            named = with_upstream_names(connection, self._ledger, ddl, target_of(connection, self._settings.collations))
+            run_loaded(connection, named, self._settings.collations)
+            self._ledger.settled(connection, identity, named, DdlState.DONE)
 
         self._change(work, "making what a dump defines", table=str(ddl.name))
 
