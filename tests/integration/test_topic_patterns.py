@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 
 from applier.demo.simulator.kafka_log import produce_log
+from applier.demo.simulator.session_zone import SESSION_ZONE
 from applier.model.errors import ApplierError, NeedsOperator
 from applier.model.position import Stream
 from applier.replica.shutdown import Shutdown
@@ -43,7 +44,10 @@ class Topics:
 
     def source(self):
         pattern = f"^{self.prefix}.*"
-        return KafkaSource(KafkaSettings(bootstrap_servers=self._kafka.bootstrap_servers, topics=(pattern,), group_id="patterns"))
+        return KafkaSource(
+            KafkaSettings(bootstrap_servers=self._kafka.bootstrap_servers, topics=(pattern,), group_id="patterns"),
+            zone_of_sessions=lambda: SESSION_ZONE,
+        )
 
 
 @pytest.fixture

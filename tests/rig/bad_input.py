@@ -9,6 +9,7 @@ from uuid import uuid4
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.kafka_log import produce_log
 from applier.demo.simulator.producer import LogRecord, ProducerOptions
+from applier.demo.simulator.session_zone import SESSION_ZONE
 from applier.sinks.factory import open_sink
 from applier.sinks.progress import Progress
 from applier.sinks.settings import SinkSettings
@@ -37,7 +38,7 @@ class Stage:
     def catch_up_in_process(self) -> None:
         """Bring the replica to the end of what was played."""
         settings = KafkaSettings(bootstrap_servers=self.servers, topics=(self.topic,), group_id=NAME)
-        with KafkaSource(settings) as source:
+        with KafkaSource(settings, zone_of_sessions=lambda: SESSION_ZONE) as source:
             Replica(self.url, source, name=NAME).catch_up()
 
     def produce(self, records: Sequence[LogRecord]) -> None:

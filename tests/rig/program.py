@@ -80,7 +80,7 @@ def write_config(
 def write_binlog_config(directory: Path, *, primary: str, start: str, **more: Any) -> Path:
     """Write ``applier.toml`` of a replica that follows the binlog of the server at ``primary``; ``more`` as ``write_config`` takes it."""
     path = write_config(directory, servers="", **more)
-    kafka = 'bootstrap_servers = ""\ntopics = ["changefeed"]\n'
+    kafka = 'bootstrap_servers = ""\ntopics = ["changefeed"]\nddl_time_zone = "+08:00"\n'
     text = path.read_text(encoding="utf-8")
     assert kafka in text
     path.write_text(text.replace(kafka, f'kind = "binlog"\nurl = "{primary}"\nstart = "{start}"\n'), encoding="utf-8")

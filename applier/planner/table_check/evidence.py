@@ -15,6 +15,7 @@ from applier.ddl.tree import CreateTableStatement, Tree
 from applier.ddl.unique_key import unique_keys_of
 from applier.model.events import DdlEvent, FoldedName
 from applier.model.position import Ts
+from applier.model.segment import may_follow
 from applier.planner.table_check.difference import UniqueIndex
 
 
@@ -47,7 +48,7 @@ class Evidence:
 
     def has_column(self, table: FoldedName, column: str, before_ts: Ts) -> bool | None:
         """Return whether an earlier statement gave the table this column; None: the statement that made the table is not known."""
-        earlier = [ddl for ddl in self._about(table, with_schema=False) if ddl.commit_ts < before_ts]
+        earlier = [ddl for ddl in self._about(table, with_schema=False) if not may_follow(ddl.commit_ts, before_ts)]
         trees = [tree for ddl in earlier if (tree := _tree_of(ddl)) is not None]
         if any(defined.name.casefold() == column.casefold() for tree in trees for defined in defined_columns(tree)):
             return True

@@ -12,7 +12,7 @@ FIRST_MS: Final = 1_420_070_400_000
 """2015-01-01: no cluster has an older TSO."""
 AHEAD_MS: Final = 3_600_000
 """Margin for a machine whose clock is behind upstream's."""
-_UNIX_TIMES: Final = (("seconds", 10**9, 10**11), ("milliseconds", 10**12, 10**14), ("microseconds", 10**15, 10**17))
+_UNIX_TIMES: Final = (("seconds", range(10**9, 10**11)), ("milliseconds", range(10**12, 10**14)), ("microseconds", range(10**15, 10**17)))
 
 
 def physical_ms(ts: Ts) -> int:
@@ -45,8 +45,8 @@ def implausible(ts: int, now_ms: int) -> str | None:
         return f"is in the future ({datetime_of(Ts(ts)):%Y-%m-%d %H:%M:%S} UTC)"
     if time_ms >= FIRST_MS:
         return None
-    for unit, first, last in _UNIX_TIMES:
-        if first <= ts <= last:
+    for unit, values in _UNIX_TIMES:
+        if ts in values:
             return f"is a Unix time in {unit}"
     return "is before 2015, when there was no TiDB"
 
