@@ -200,6 +200,11 @@ ELEMENT_DECISIONS: Final = (
         "else it is left out; a unique one stops the applier",
     ),
     ElementDecision(
+        "UNIQUE of an index of an expression",
+        "keep where every database computes the same number",
+        "else the index is a plain one of the same name: the sink's session may compute one value for two rows of upstream",
+    ),
+    ElementDecision(
         "generated column",
         "keep where every database computes its values alike",
         "else a STORED one is a plain column, whose values come with the rows; an index or key of a VIRTUAL one stops the applier",

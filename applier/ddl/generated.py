@@ -18,7 +18,7 @@ from applier.ddl.definition_reader import DefinedColumn, defined_columns, indexe
 from applier.ddl.edit import Action, Edit, Mark, edited, list_edits
 from applier.ddl.literal import quote_text, unescape
 from applier.ddl.parser import parse
-from applier.ddl.portable_expression import named_columns, portable
+from applier.ddl.portable_expression import Kind, named_columns, portable
 from applier.ddl.target import Target
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, Tree
@@ -95,6 +95,23 @@ def unknown_values(query: str, target: Target, known: Known) -> str:
     """Return the STORED column of which the statement changes values in old rows, which only upstream knows; '' if there is none."""
     tree = _parsed(query)
     return "" if tree is None else _Table(tree, target, known).unknown_values()
+
+
+def after_statement(tree: Tree, known: Known) -> Known:
+    """Return the columns of a table after a statement; names that it takes away are among them."""
+    after = dict(known)
+    for clause in tree.node.clauses if isinstance(tree.node, AlterTableStatement) else ():
+        if clause.kind is ClauseKind.RENAME_COLUMN and clause.name and clause.new_name and clause.name.text.casefold() in known:
+            after[clause.new_name.text.casefold()] = known[clause.name.text.casefold()]
+    defined = defined_columns(tree)
+    return after | {column.name.casefold(): KnownColumn(column.type, column.expression, column.is_stored) for column in defined}
+
+
+def computes_number(expression: str, columns: Known) -> bool:
+    """Return whether an expression is a number that every sink computes as upstream does."""
+    types = _types(columns)
+    found = portable(expression, types)
+    return found is not None and found.kind is Kind.NUMBER and _uses_portable(expression, types, columns)
 
 
 def _parsed(query: str) -> Tree | None:
@@ -185,13 +202,8 @@ class _Table:
         return {name.casefold() for name in indexed_columns(self._tree)}
 
     @cached_property
-    def _after(self) -> dict[str, KnownColumn]:
-        after = dict(self._known)
-        for clause in self._clauses:
-            if clause.kind is ClauseKind.RENAME_COLUMN and clause.name and clause.new_name and clause.name.text.casefold() in self._known:
-                after[clause.new_name.text.casefold()] = self._known[clause.name.text.casefold()]
-        after |= {column.name.casefold(): KnownColumn(column.type, column.expression, column.is_stored) for column in self.defined}
-        return after
+    def _after(self) -> Known:
+        return after_statement(self._tree, self._known)
 
     @cached_property
     def _types(self) -> dict[str, ColumnType]:
@@ -224,6 +236,10 @@ def _is_portable(name: str, types: Mapping[str, ColumnType], columns: Known) -> 
     column = columns[name]
     if column.type is None or portable(column.expression, types, column.type) is None:
         return False
+    return _uses_portable(column.expression, types, columns, name)
+
+
+def _uses_portable(expression: str, types: Mapping[str, ColumnType], columns: Known, name: str = "") -> bool:
     # A VIRTUAL column that another one names is computed too; the values of a STORED one are upstream's.
-    used = ((other, columns[other]) for other in named_columns(column.expression) or () if other in columns and other != name)
+    used = ((other, columns[other]) for other in named_columns(expression) or () if other in columns and other != name)
     return all(_is_portable(other, types, columns) for other, found in used if found.expression and not found.is_stored)

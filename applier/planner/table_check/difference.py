@@ -71,6 +71,8 @@ class SinkTable:
     """Columns whose collation treats texts as equal that differ in trailing spaces only (PAD SPACE)."""
     unportable: tuple[Unportable, ...] = ()
     """Generated columns of which the sink computes other values than upstream."""
+    unportable_indexes: tuple[str, ...] = ()
+    """Unique indexes of expressions of which it computes other values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ def differences_of(table: SinkTable, *, new_collations: bool = True) -> tuple[Di
         found.append(_hidden_triggers(table))
     found += [_collation(column) for column in table.folding]
     found += [_generated(column) for column in table.unportable]
+    found += [_of_expression(index) for index in table.unportable_indexes]
     found += [] if new_collations else [_padding(column) for column in table.padding]
     return tuple(found)
 
@@ -194,6 +197,16 @@ def _generated(column: Unportable) -> Difference:
         f"index or key of the virtual column {column.name}",
         "the sink computes its values, and its expression may give others than upstream's, so one row would replace another",
         f"Drop the indexes of {column.name}, or make it a plain column if it is STORED upstream",
+    )
+
+
+def _of_expression(index: str) -> Difference:
+    return Difference(
+        DifferenceKind.GENERATED,
+        f"unique index {index} of an expression",
+        "the sink computes the expression, which may give other values than upstream's, so one row would replace another",
+        f"Make it an index of the same name and parts without UNIQUE: ALTER TABLE … DROP INDEX {index}, ADD INDEX {index} (…). "
+        "Then give back the rows that it has removed: `applier verify --fix-sql`",
     )
 
 

@@ -5,6 +5,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from applier.ddl import DdlKind, parse_ddl
+from applier.ddl.expression_index import makes_unique_of_expression
 from applier.ddl.generated import Known, defines_generated, keyed_virtual, unknown_values
 from applier.ddl.remedy import PLAIN_COLUMN
 from applier.ddl.target import Target
@@ -24,7 +25,8 @@ _ALTERS: Final = frozenset({DdlKind.ALTER_TABLE, DdlKind.CREATE_INDEX})
 
 def known_to(connection: Connection, ddl: DdlEvent) -> Known:
     """Return the columns of the DDL's table, if the statement's text depends on them."""
-    return _known(connection, ddl)[0] if defines_generated(ddl.query) else {}
+    depends = defines_generated(ddl.query) or makes_unique_of_expression(ddl.query)
+    return _known(connection, ddl)[0] if depends else {}
 
 
 def refuse_generated(connection: Connection, ddl: DdlEvent, target: Target) -> None:

@@ -11,6 +11,7 @@ from applier.ddl.adaptation import adapted
 from applier.ddl.clause_rewriting import in_words_of, without_ignored_clauses
 from applier.ddl.collation import with_tidb_collations
 from applier.ddl.comment import as_tidb_reads
+from applier.ddl.expression_index import without_unportable_uniqueness
 from applier.ddl.generated import Known, in_generated_words_of
 from applier.ddl.json_default import with_json_defaults
 from applier.ddl.latin1 import with_latin1_as_utf8
@@ -25,7 +26,8 @@ def sink_statement(ddl: DdlEvent, spelled: Spellings = NOTHING, target: Target =
     """Return the statement that the sink runs; '' if it runs none, because it does without what the statement makes.
 
     ``spelled``: its names as the sink spells them, as far as they exist. ``target``: what the server has.
-    ``known``: the columns of an existing table of which the statement changes generated ones.
+    ``known``: the columns of an existing table of which the statement changes generated ones, or which it gives a unique index of an
+    expression.
     """
     if ddl.is_of_log:
         # A source that says what session a statement had has written out everything else in its text.
@@ -33,4 +35,6 @@ def sink_statement(ddl: DdlEvent, spelled: Spellings = NOTHING, target: Target =
     else:
         as_read = with_json_defaults(as_tidb_reads(ddl.query))
         statement = with_tidb_collations(with_latin1_as_utf8(without_ignored_clauses(as_read, ddl.ddl_type, target)))
-    return respelled(adapted(in_generated_words_of(target, statement, known), target), ddl, spelled)
+    # A STORED column that is a plain one by now has upstream's values, so an index of it may be unique.
+    statement = without_unportable_uniqueness(in_generated_words_of(target, statement, known), known)
+    return respelled(adapted(statement, target), ddl, spelled)

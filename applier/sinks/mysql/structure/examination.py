@@ -12,7 +12,7 @@ from applier.ddl.generated import unportable_columns
 from applier.model.events import FoldedName, TableName
 from applier.planner.table_check import FoldingColumn, SinkTable
 from applier.sinks.mysql.grants import TriggerVisibility
-from applier.sinks.mysql.structure.generated import known_of
+from applier.sinks.mysql.structure.generated import known_of, unportable_unique_indexes
 from applier.sinks.mysql.structure.model import TableStructure
 from applier.sinks.mysql.structure.reader import read_structures
 
@@ -53,6 +53,7 @@ def _examined(name: TableName, structure: TableStructure, engines: frozenset[str
         shows_triggers=shows_triggers,
         folding=tuple(key for key in keys if _folds(key.collation)),
         unportable=tuple(unportable_columns(known_of(structure))),
+        unportable_indexes=tuple(unportable_unique_indexes(structure)),
         padding=tuple(key for key in keys if not _folds(key.collation) and _pads(key.collation)),
     )
 

@@ -6,7 +6,8 @@ from sqlalchemy import Connection
 
 from applier.ddl.column_type import ColumnType
 from applier.ddl.cursor import Cursor
-from applier.ddl.generated import Known, KnownColumn, computed_otherwise
+from applier.ddl.generated import Known, KnownColumn, computed_otherwise, computes_number
+from applier.ddl.table import PRIMARY
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.type_parser import parse_type, with_charset
 from applier.model.events import FoldedName, TableName
@@ -31,6 +32,21 @@ def known_of(structure: TableStructure) -> Known:
     """Return the columns of a table that was read."""
     indexed = {part.column.casefold() for index in structure.indexes for part in index.parts if part.column is not None}
     return known(structure.columns, indexed)
+
+
+def unportable_unique_indexes(structure: TableStructure) -> list[str]:
+    """List the unique indexes of expressions that the table may compute otherwise than upstream."""
+    unique = [index for index in structure.indexes if index.unique and any(part.expression for part in index.parts)]
+    # Few tables have any, and the check asks for thousands of tables.
+    columns = known_of(structure) if unique else {}
+    primary = {part.column for index in structure.indexes if index.name == PRIMARY for part in index.parts}
+    return [
+        index.name
+        for index in unique
+        # Two rows that differ in the primary key differ in such an index too.
+        if not (primary and primary <= {part.column for part in index.parts if part.prefix is None})
+        if not all(computes_number(_plain(part.expression.text), columns) for part in index.parts if part.expression is not None)
+    ]
 
 
 def names_computed_otherwise(rows: Collection[Row]) -> list[str]:

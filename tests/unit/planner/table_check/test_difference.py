@@ -72,6 +72,12 @@ def test_no_remedy_changes_the_character_set_of_a_column() -> None:
     assert ("gbk_nopad_bin" in padding.remedy, "utf8mb4" in padding.remedy) == (True, False)
 
 
+def test_a_unique_index_of_an_expression_that_the_sink_computes_otherwise_keeps_its_name_without_unique() -> None:
+    (difference,) = differences_of(SinkTable(name=ORDERS, unportable_indexes=("low",)))
+    assert (difference.kind, difference.what) == (DifferenceKind.GENERATED, "unique index low of an expression")
+    assert "DROP INDEX low, ADD INDEX low (…)" in difference.remedy
+
+
 def test_all_differences_of_a_table_are_listed() -> None:
     table = SinkTable(name=ORDERS, engine="MyISAM", has_transactions=False, triggers=("a", "b"))
     assert [found.what for found in differences_of(table)] == ["engine MyISAM", "trigger a", "trigger b"]
