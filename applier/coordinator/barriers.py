@@ -4,9 +4,9 @@ Broadcast copies, replays and the other wording of an upgraded producer collapse
 not. The ledger's identities are never forgotten: a DDL below the checkpoint that the ledger does not know was missed.
 """
 
+from bisect import insort
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator
-from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
 from applier.coordinator.ddl_order import Queue, find_order, groups_by_names, tables_to_ask
@@ -21,6 +21,8 @@ from applier.model.segment import is_due, is_in_dump, is_past
 
 MAX_SPELLINGS: Final = 3
 """Texts of one DDL whose identity is kept: an upgraded producer writes some differently."""
+MOST_BEHIND: Final = 100
+"""DDLs behind the next one that segments know of: as many slices are written, one file each, by each task that divides rows."""
 ALWAYS_KEPT: Final = 1_000
 """Identities that are kept however few DDLs wait: copies on other partitions arrive after their DDL has run."""
 
@@ -50,7 +52,7 @@ class Barriers:
         # grow with them.
         self._arrivals: dict[str, dict[DdlIdentity, _Arrival]] = defaultdict(dict)
         self._waiting: dict[Ts, set[DdlIdentity]] = defaultdict(set)
-        # A heap of the keys of _waiting. A backlog may begin with thousands of DDLs: their minimum per step would be quadratic.
+        # The keys of _waiting, sorted. A backlog may begin with thousands of DDLs: their minimum per step would be quadratic.
         self._times: list[Ts] = []
         self._parsed: dict[DdlEvent, DdlIdentity] = {}
         # The order of the DDLs of one ts; cleared when a further one is admitted.
@@ -94,7 +96,7 @@ class Barriers:
     def _await(self, key: DdlIdentity, ddl: DdlEvent) -> None:
         self.pending[key] = ddl
         if key.ts not in self._waiting:
-            heappush(self._times, key.ts)
+            insort(self._times, key.ts)
         self._waiting[key.ts].add(key)
         if self._order and self._order[0].ts == key.ts:
             self._order.clear()
@@ -136,6 +138,12 @@ class Barriers:
         """Return the ts of the next DDL that may run."""
         return self._times[0] if self._times and is_due(self._times[0], watermark) else None
 
+    def behind(self, ts: Ts, watermark: Ts) -> tuple[Ts, ...]:
+        """Return the ts of the next DDLs that may run behind one at ``ts``, at most ``MOST_BEHIND``; () if none waits at ``ts``."""
+        if not self._times or self._times[0] != ts:
+            return ()
+        return tuple(later for later in self._times[1 : 1 + MOST_BEHIND] if is_due(later, watermark))
+
     def first_at(self, ts: Ts) -> DdlIdentity | NeedNames:
         """Return the DDL of ``ts`` that runs first, or ask for names. NeedsOperator if the order is not certain."""
         if not (self._order and self._order[0].ts == ts):
@@ -174,7 +182,7 @@ class Barriers:
         del self.pending[key]
         self._waiting[key.ts].remove(key)
         while self._times and not self._waiting[self._times[0]]:
-            del self._waiting[heappop(self._times)]
+            del self._waiting[self._times.pop(0)]
         if self._order and self._order[0] == key:
             self._order.popleft()
         else:

@@ -77,8 +77,11 @@ class Segments:
         self._cache.pin(ranges)
         return segment
 
-    def make(self, after_ts: Ts, upto_ts: Ts, *, again: bool) -> ApplySegment:
-        """Make the step of the first segment that was cut, or of one that begins at ``after_ts`` and ends at ``upto_ts`` or before."""
+    def make(self, after_ts: Ts, upto_ts: Ts, *, again: bool, later: tuple[Ts, ...] = ()) -> ApplySegment:
+        """Make the step of the first segment that was cut, or of one that begins at ``after_ts`` and ends at ``upto_ts`` or before.
+
+        ``later``: where those behind ``upto_ts`` end.
+        """
         if not self._ahead:
             self._cut(after_ts, upto_ts)
         segment, self._reports = self._ahead[0].segment, self._ahead[0].reports
@@ -97,6 +100,7 @@ class Segments:
             tables=tables,
             positions=self._streams.positions(segment.upto_ts),
             rows=rows,
+            later=later if segment.upto_ts == upto_ts else (),
         )
 
     def applied(self, *, moves: bool) -> None:

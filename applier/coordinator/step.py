@@ -46,6 +46,8 @@ class ApplySegment:
     """Rows of the segment at most, before compaction."""
     written: RowsWritten | None = None
     """Rows that were written ahead, and are left out."""
+    later: tuple[Ts, ...] = ()
+    """The commit_ts of the next DDLs behind the one at ``upto_ts``, as far as they are known: segments will end there."""
 
 
 KeyAnswer: TypeAlias = tuple[str, ...] | None

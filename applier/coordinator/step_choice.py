@@ -51,7 +51,7 @@ class StepChoice:
         # A DDL without rows before it needs no segment: thousands of DDLs are not as many empty transactions.
         if barrier is not None and not self._segments.has_rows(after, upto):
             return self._execute(barrier)
-        return self._segments.make(after, upto, again=False)
+        return self._segments.make(after, upto, again=False, later=self._barriers.behind(upto, self._window.watermark))
 
     def save_progress(self) -> SaveProgress:
         """Return the step that writes the present positions without moving the checkpoint.

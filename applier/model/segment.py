@@ -277,5 +277,21 @@ def windows_of(windows: Sequence[SegmentWindow], commit_ts: Iterable[int]) -> li
 
     A row at or before the beginning of the first window gets 0: that window decides (``inside``).
     """
-    # bisect_left: a row at the bound between two windows belongs to the first of them, as `upto_ts` is inclusive.
-    return list(map(partial(bisect_left, [window.upto_ts for window in windows]), commit_ts))
+    return slices_of([window.upto_ts for window in windows], commit_ts)
+
+
+def slices_of(bounds: Sequence[Ts], commit_ts: Iterable[int]) -> list[int]:
+    """Return for each row the number of its slice: slice n has the rows above bound n - 1 and up to bound n.
+
+    Rows up to the first bound get 0, and those beyond the last one ``len(bounds)``.
+    """
+    # bisect_left: a row at the bound between two slices belongs to the first of them, as `upto_ts` is inclusive.
+    return list(map(partial(bisect_left, bounds), commit_ts))
+
+
+def slice_holding(bounds: Sequence[Ts], window: SegmentWindow) -> int | None:
+    """Return the number of the slice that holds every row of a window; None: there is none."""
+    number = bisect_left(bounds, window.upto_ts)
+    # The group that is applied again may lie at the bound, and so in the slice before.
+    is_inside = 0 < number < len(bounds) and bounds[number - 1] <= window.after_ts and not window.again
+    return number if is_inside else None

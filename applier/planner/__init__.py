@@ -10,6 +10,7 @@ from applier.planner.column_match import bytes_key_names, key_names, unique_name
 from applier.planner.plan import NO_KEY, NO_KEY_REMEDY, Planned, PlanTarget, plan_bucket, plan_segments
 from applier.planner.rejected_rows import STOP, QuarantinePolicy
 from applier.planner.sink_key import route, sink_key_of
+from applier.planner.time_slices import sliced
 from applier.planner.transactions import TransactionSet, count_transactions
 
 __all__ = [
@@ -28,5 +29,6 @@ __all__ = [
     "plan_segments",
     "route",
     "sink_key_of",
+    "sliced",
     "unique_names",
 ]

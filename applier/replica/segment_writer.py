@@ -102,6 +102,7 @@ class SegmentWriter:
             after_ts=step.after_ts, upto_ts=step.upto_ts, again=step.again, settled_tables=step.settled_tables, written=step.written
         )
         plan = self._plan((window,), step.tables, {range_id: contents[range_id] for range_id in step.ranges}, step.rows)
+        plan = replace(plan, later=step.later)
         write_plan = WritePlan(writer=self._sink.writer, fence=fence, commit=commit, takes_refused=plan.policy.refused)
         if prepared is None:
             return self._applying(WriteJob(step, commit, plan, lambda: self._runner.apply(plan, write_plan)))

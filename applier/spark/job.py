@@ -6,6 +6,7 @@ What goes with a task's code and what it returns is sealed here, on both sides; 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from applier.model.position import Ts
 from applier.model.seal import seal, unseal
 from applier.sinks.failpoint import reach
 from applier.sinks.write_outcome import WriteOutcome
@@ -18,6 +19,7 @@ from applier.tasks.listen import ListenTask
 from applier.tasks.plan import PreparePlan, WritePlan
 from applier.tasks.prepare import Planned, Routed, render, reroute, selected_chunks
 from applier.tasks.prepared import PreparedSegment, Rendered
+from applier.tasks.slicing import Sliced, divide
 from applier.tasks.write import apply_small, write
 from applier.tasks.write_rows import apply_small_rows, write_part
 
@@ -72,6 +74,17 @@ def rendering_routed(plan_of: PlanGetter, decoder: Decoder) -> Callable[[int, It
         prepare_worker("prepare")
         plan = plan_of()
         return render(plan, reducer, routed_chunks(elements, plan.buckets), decoder)
+
+    return run
+
+
+def dividing(bounds: Sequence[Ts]) -> Callable[[Iterable[Any]], Iterator[Sliced]]:
+    """Return the task that divides the rows of a batch by time."""
+    sealed = seal(tuple(bounds))
+
+    def run(elements: Iterable[Any]) -> Iterator[Sliced]:
+        prepare_worker("prepare")
+        return divide(unseal(sealed), (element for element in elements if type(element) is not tuple))
 
     return run
 

@@ -22,13 +22,14 @@ from applier.model.seal import seal
 from applier.sinks.write_outcome import WriteOutcome
 from applier.sources.port import Decoder, RangeReader
 from applier.spark import job
-from applier.spark.batch import Batches
+from applier.spark.batch import Batch, Batches
 from applier.spark.failing_range import FailedJob, FailingRanges
 from applier.spark.failure import EXECUTORS_REMEDY, is_unanswered, job_failed, named_task, ranges_lost, segments_lost
 from applier.spark.jvm import mute_jvm
 from applier.spark.plan_broadcast import PlanBroadcast
 from applier.spark.session import end_context
 from applier.spark.shuffle import Shuffle, united
+from applier.spark.slices import Slices
 from applier.tasks.deal import REPORTS, partition_of
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.tasks.plan import PreparePlan, WritePlan
@@ -71,7 +72,7 @@ class SparkRunner:
     def __init__(self, context: SparkContext, reader_of: Callable[[], RangeReader], decoder: Decoder) -> None:
         self._context = context
         self._reader_of, self._decoder = reader_of, decoder
-        self._batches = Batches()
+        self._batches, self._slices = Batches(), Slices()
         self._prepared: set[_Handle] = set()
         self._failing = FailingRanges(self._listen, listening_tasks(context))
 
@@ -96,13 +97,13 @@ class SparkRunner:
             return FailedJob(job_failed(error), named_task(error))
         found = {outcome.range: outcome for outcomes in reported for outcome in outcomes}
         outcomes = [found.get(task.range) or _unreported(task.range) for task in tasks]
-        self._batches.add(shuffle, [outcome.range for outcome in outcomes if not isinstance(outcome, RangeFailure)])
+        self._batches.add(shuffle, [outcome for outcome in outcomes if not isinstance(outcome, RangeFailure)])
         return outcomes
 
     def prepare(self, plan: PreparePlan) -> Prepared | ApplierError:
         """Render several segments, one task per bucket; their statements stay in the files of a shuffle by segment."""
         with self._batches.reading(plan.ranges) as batches:
-            return ranges_lost() if batches is None else self._prepare(plan, batches)
+            return ranges_lost() if batches is None else self._prepare(plan, [batch.shuffle for batch in batches])
 
     def _prepare(self, plan: PreparePlan, batches: Sequence[Shuffle]) -> Prepared | ApplierError:
         handle: _Handle | None = None
@@ -169,7 +170,7 @@ class SparkRunner:
         with self._batches.reading(plan.ranges) as batches:
             return not_written(ranges_lost()) if batches is None else self._apply_from(batches, plan, write_plan)
 
-    def _apply_from(self, batches: Sequence[Shuffle], plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
+    def _apply_from(self, batches: Sequence[Batch], plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
         def run() -> list[bytes]:
             broadcast = PlanBroadcast(self._context, plan)
             try:
@@ -177,11 +178,20 @@ class SparkRunner:
                     applying = job.applying_rows(broadcast.getter, write_plan, self._decoder)
                 else:
                     applying = job.applying(broadcast.getter, write_plan, self._reader_of(), self._decoder)
-                return self._context.runJob(united(batches).coalesce(1), applying)
+                elements, partition = self._one_partition(batches, plan)
+                return self._context.runJob(elements, applying, [partition])
             finally:
                 broadcast.destroy()
 
         return self._written(run)
+
+    def _one_partition(self, batches: Sequence[Batch], plan: PreparePlan) -> tuple[RDD[Any], int]:
+        """Return elements, and the number of the partition that has all rows of a small segment."""
+        slices = self._slices.of(batches, plan)
+        if slices is None:
+            return united([batch.shuffle for batch in batches]).coalesce(1), 0
+        shuffles, number = slices
+        return united(shuffles), number
 
     def _written(self, run: Callable[[], list[bytes]], tasks: int = 1) -> WriteOutcome:
         """Run a writing job and return its outcome. If that does not arrive whole, only the sink knows what was written."""

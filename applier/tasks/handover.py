@@ -6,10 +6,10 @@ with all of its elements. Before the markers existed, 39,914 and 9,960 of 60,000
 segment applied already.
 
 A listening task sends each bucket, as its last element, what it has sent it, and what each of its ranges holds (``RangesEnd``): who
-prepares must get every range of the plan exactly once, with the content that was reported to the coordinator. A task that changes the
-buckets of rows ends with ``RoutedEnd``. Who prepares ends each segment with ``Rendered``, which goes to the writer and to the driver: the
-writer does not COMMIT before it has got exactly what all of them announce. Markers count in sums, so that the order in which Spark
-delivers blocks does not matter.
+prepares must get every range of the plan exactly once, with the content that was reported to the coordinator. A task that divides a batch
+by time ends each slice in the same way. A task that changes the buckets of rows ends with ``RoutedEnd``. Who prepares ends each segment
+with ``Rendered``, which goes to the writer and to the driver: the writer does not COMMIT before it has got exactly what all of them
+announce. Markers count in sums, so that the order in which Spark delivers blocks does not matter.
 
 Counts say nothing of content: a runner seals each element (``model/seal``), so that a changed byte is found where the element is read.
 """
@@ -52,7 +52,10 @@ class Failure(NamedTuple):
 
 
 class RangesEnd(NamedTuple):
-    """The last element that a listening task sends to one bucket: its ranges, those that failed, and what this bucket has got."""
+    """The last element that a listening task sends to one bucket: its ranges, those that failed, and what this bucket has got.
+
+    Or that a dividing task sends to one slice: all ranges of its batch once for each bucket, and what the slice has got.
+    """
 
     contents: tuple[tuple[RangeId, RangeContent], ...]
     failures: tuple[RangeFailure, ...]
@@ -90,13 +93,14 @@ class Sent:
 
 
 def chunks_of_ranges(
-    elements: Iterable[PackedChunk | RangesEnd], expected: Mapping[RangeId, RangeContent], buckets: int
+    elements: Iterable[PackedChunk | RangesEnd | Failure], expected: Mapping[RangeId, RangeContent], buckets: int
 ) -> Iterator[PackedChunk]:
     """Yield the chunks of ``buckets`` buckets; raise at their end unless each expected range is there whole.
 
     IncompleteInput: something did not arrive. RangeChanged: a range was read again and has other content than at first. JobAborted: the
     second reading has failed. The chunks hold rows of other ranges too: the batch of a range is read whole. A range whose first reading
-    has failed is in a later batch. What the first one has left in its own are the same rows, and a row may come twice.
+    has failed is in a later batch. What the first one has left in its own are the same rows, and a row may come twice. The error of a task
+    that could not divide a batch is raised.
     """
     found: Counter[RangeId] = Counter()
     failed: dict[RangeId, RangeFailure] = {}
@@ -105,6 +109,8 @@ def chunks_of_ranges(
         if isinstance(element, PackedChunk):
             chunks, size = chunks + 1, size + len(element.data)
             yield element
+        elif isinstance(element, Failure):
+            raise element.error
         else:
             announced, announced_size = announced + element.chunks, announced_size + element.bytes
             failed |= {failure.range: failure for failure in element.failures}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from applier.model.events import FoldedName
+from applier.model.position import Ts
 from applier.model.range_report import RangeId
 from applier.model.segment import SegmentWindow
 from applier.planner import STOP, QuarantinePolicy
@@ -45,6 +46,8 @@ class PreparePlan:
     equal_rows: EqualRows = EqualRows.ALL
     bulk: bool = False
     """Whether tables may be loaded in bulk, where the dialect can."""
+    later: tuple[Ts, ...] = ()
+    """Where segments behind the first one will end, as far as DDLs are known. A batch with rows of many is divided once (``slicing``)."""
     writers: int = 0
     """Rows ahead of W: how many tasks write them at once. 0: each window is one segment, in one transaction."""
 

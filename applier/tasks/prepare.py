@@ -27,12 +27,12 @@ ANNOUNCED: Final = 0
 """Where the announcements of all segments go, to be read by the driver; segment number n goes to n + 1."""
 
 
-def selected_chunks(plan: PreparePlan, elements: Iterable[PackedChunk | RangesEnd], buckets: int) -> Iterator[bytes]:
+def selected_chunks(plan: PreparePlan, elements: Iterable[PackedChunk | RangesEnd | Failure], buckets: int) -> Iterator[bytes]:
     """Return the bytes of the chunks that may hold rows of the segments. Raises as ``chunks_of_ranges``."""
     return (packed.data for packed in _selected(plan, elements, buckets))
 
 
-def _selected(plan: PreparePlan, elements: Iterable[PackedChunk | RangesEnd], buckets: int) -> Iterator[PackedChunk]:
+def _selected(plan: PreparePlan, elements: Iterable[PackedChunk | RangesEnd | Failure], buckets: int) -> Iterator[PackedChunk]:
     span = plan.span
     for packed in chunks_of_ranges(elements, plan.ranges, buckets):
         if span.may_select(packed.min_ts, packed.max_ts):

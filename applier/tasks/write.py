@@ -12,7 +12,7 @@ from applier.planner import count_transactions
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.port import Decoder, RangeReader
-from applier.tasks.handover import RangesEnd
+from applier.tasks.handover import Failure, RangesEnd
 from applier.tasks.plan import PreparePlan, WritePlan
 from applier.tasks.prepare import ANNOUNCED, render, selected_chunks
 from applier.tasks.prepared import Arrival, Element, PreparedSegment, Rendered
@@ -33,9 +33,9 @@ def write(plan: WritePlan, segment: PreparedSegment, elements: Iterable[Element]
 
 
 def apply_small(
-    plan: PreparePlan, write_plan: WritePlan, elements: Iterable[PackedChunk | RangesEnd], reader: RangeReader, decoder: Decoder
+    plan: PreparePlan, write_plan: WritePlan, elements: Iterable[PackedChunk | RangesEnd | Failure], reader: RangeReader, decoder: Decoder
 ) -> WriteOutcome:
-    """Prepare and write the one segment of ``plan`` from the elements of all buckets."""
+    """Prepare and write the one segment of ``plan`` from the elements of all buckets: of whole batches, or of its slice of them."""
     planned = list(render(plan, 0, selected_chunks(plan, elements, plan.buckets), decoder))
     parts = tuple(item for at, item in planned if at == ANNOUNCED and isinstance(item, Rendered))
     return write(write_plan, PreparedSegment(parts), (item for at, item in planned if at != ANNOUNCED), reader)

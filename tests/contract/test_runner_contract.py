@@ -3,12 +3,13 @@
 import os
 import sqlite3
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 import pytest
 from pyspark import SparkContext
@@ -26,6 +27,7 @@ from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.factory import decoder_of
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Decoder, RangeReader
+from applier.spark import job, slices
 from applier.spark.runner import SparkRunner
 from applier.spark.session import end_context, start_context
 from applier.tasks.handover import RangeContent
@@ -416,3 +418,79 @@ def test_large_rows_are_found_wherever_the_tasks_run(make_runner: MakeRunner, st
     with closing(sqlite3.connect(stage.path)) as connection:
         found = dict(connection.execute('SELECT id, name FROM "shop.orders"').fetchall())
     assert found == {1: "claimed"} | {number: f"of upstream {number}" for number in range(2, 40)}
+
+
+# --- segments between DDLs ---------------------------------------------------------------------------------------------
+
+DDLS = (FIRST_TS + 3, FIRST_TS + 7, FIRST_TS + 8, FIRST_TS + 15)
+"""Where segments end; the rows behind the last of them wait."""
+
+
+@pytest.fixture
+def divisions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Batches are divided however little it saves. Each division notes how many slices it makes."""
+    made: list[int] = []
+
+    def noted(bounds: Sequence[Ts]) -> object:
+        made.append(len(bounds) - 1)
+        return dividing(bounds)
+
+    dividing = job.dividing
+    monkeypatch.setattr(job, "dividing", noted)
+    monkeypatch.setattr(slices, "COST_OF_A_JOB", -(10**9))
+    return made
+
+
+def between_ddls(stage: Stage, outcomes: list[ListenOutcome], number: int, **changed: object) -> Plans:
+    """How the small segment before a DDL is applied, of which those behind it are known."""
+    after = DDLS[number - 1] if number else 0
+    plan, write_plan = stage.plan(outcomes, after, DDLS[number])
+    return replace(plan, **{"later": tuple(map(Ts, DDLS[number + 1 :]))} | changed), write_plan
+
+
+def test_segments_between_ddls_are_applied_from_a_batch_that_is_divided_once(
+    make_runner: MakeRunner, stage: Stage, divisions: list[int]
+) -> None:
+    reader = NumberedRows(ROWS)
+    runner = make_runner(reader)
+    outcomes = listen(runner, reader)
+    for number, upto in enumerate(DDLS):
+        outcome = runner.apply(*between_ddls(stage, outcomes, number))
+        found = (outcome.state, stage.ids(), stage.checkpoint_ts())
+        assert found == (WriteState.COMMITTED, numbers(0, upto - FIRST_TS), upto)
+        assert outcome.transactions == upto - max(DDLS[number - 1] if number else 0, FIRST_TS - 1)
+    assert divisions == [len(DDLS)] if isinstance(runner, SparkRunner) else cast("LocalRunner", runner).sliced == len(DDLS)
+    # The last segment ends at a watermark, in no slice.
+    assert runner.apply(*stage.plan(outcomes, DDLS[-1], END)).state is WriteState.COMMITTED
+    assert stage.ids() == numbers(0, ROWS - 1)
+
+
+def test_ranges_that_were_read_after_a_division_are_not_missed(make_runner: MakeRunner, stage: Stage, divisions: list[int]) -> None:
+    reader = NumberedRows(ROWS)
+    runner = make_runner(reader)
+    first, *others = reader.tasks(PARTITIONS, BUCKETS)
+    outcomes = list(runner.listen([first]))
+    assert runner.apply(*between_ddls(stage, outcomes, 0)).rows == DDLS[0] - FIRST_TS + 1
+    outcomes += runner.listen(others)
+    assert runner.apply(*between_ddls(stage, outcomes, 1)).rows == PARTITIONS * (DDLS[1] - DDLS[0])
+    again = replace(between(after=DDLS[1], upto=DDLS[2]), again=True)
+    plan, write_plan = between_ddls(stage, outcomes, 2, windows=(again,))
+    assert runner.apply(plan, write_plan).rows == PARTITIONS * (DDLS[2] - DDLS[1] + 1)
+    assert (divisions or [len(DDLS)] * 2) == [len(DDLS)] * 2
+
+
+def test_nothing_is_written_from_slices_of_ranges_that_are_released_or_differ_from_their_reports(
+    make_runner: MakeRunner, stage: Stage, divisions: list[int]
+) -> None:
+    reader = NumberedRows(ROWS)
+    runner = make_runner(reader)
+    outcomes = listen(runner, reader)
+    plan, write_plan = between_ddls(stage, outcomes, 0)
+    other = plan.ranges[outcomes[1].range]._replace(checksum=1)
+    refused = runner.apply(replace(plan, ranges=plan.ranges | {outcomes[1].range: other}), write_plan)
+    assert (refused.state, type(refused.error), stage.is_untouched()) == (WriteState.RELOAD, RangeChanged, True)
+    assert runner.apply(plan, write_plan).state is WriteState.COMMITTED
+    runner.release([outcomes[0].range])
+    lost = runner.apply(*between_ddls(stage, outcomes, 1))
+    assert (lost.state, type(lost.error), stage.checkpoint_ts()) == (WriteState.RELOAD, JobAborted, DDLS[0])
+    assert len(divisions) == isinstance(runner, SparkRunner)

@@ -9,7 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any
 
 from applier.model.errors import ApplierError, JobAborted
+from applier.model.position import Ts
 from applier.model.range_report import RangeId
+from applier.model.segment import slice_holding
 from applier.sinks.write_outcome import WriteOutcome
 from applier.sources.port import Decoder, RangeReader
 from applier.spark.job import by_segment
@@ -19,6 +21,7 @@ from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.tasks.plan import PreparePlan, WritePlan
 from applier.tasks.port import Prepared
 from applier.tasks.prepare import ANNOUNCED, render, reroute, selected_chunks
+from applier.tasks.slicing import divide
 from applier.tasks.write import apply_small, not_written, write
 from applier.tasks.write_rows import apply_small_rows, joined, write_part
 
@@ -32,6 +35,11 @@ class LocalRunner:
         self._reader_of, self._decoder = reader_of, pickle.dumps(decoder)
         self._cached: dict[RangeId, Partitions] = {}
         self._prepared: list[Partitions] = []
+        self._bounds: tuple[Ts, ...] = ()
+        self._divided: dict[int, tuple[Partitions, Partitions]] = {}
+        """Each batch with its slices."""
+        self.sliced = 0
+        """How many segments were applied from slices."""
 
     @property
     def _reader(self) -> bytes:
@@ -84,9 +92,26 @@ class LocalRunner:
         if not self._cached.keys() >= plan.ranges.keys():
             return not_written(JobAborted("a range of the plan is not cached"))
         there, writing, reader, decoder = map(pickle.loads, (*map(pickle.dumps, (plan, write_plan)), self._reader, self._decoder))
-        batches = self._batches(plan)
-        elements = (element for batch in batches for bucket in range(plan.buckets) for element in _read(batch, partition_of(bucket)))
+        elements = (element for partitions, number in self._small_input(plan) for element in _read(partitions, number))
         return apply_small(there, writing, elements, reader, decoder)
+
+    def _small_input(self, plan: PreparePlan) -> list[tuple[Partitions, int]]:
+        """The partitions that a small segment reads: slices whenever there is more than one, however little that saves."""
+        window, batches = plan.windows[0], self._batches(plan)
+        if slice_holding(self._bounds, window) is None:
+            self._bounds, self._divided = (window.after_ts, window.upto_ts, *plan.later) if plan.later else (), {}
+        number = slice_holding(self._bounds, window)
+        if number is None:
+            return [(batch, partition_of(bucket)) for batch in batches for bucket in range(plan.buckets)]
+        self.sliced += 1
+        return [(self._slices_of(batch, plan.buckets), number) for batch in batches]
+
+    def _slices_of(self, batch: Partitions, buckets: int) -> Partitions:
+        if id(batch) not in self._divided:
+            bounds = pickle.loads(pickle.dumps(self._bounds))  # noqa: S301
+            elements = (element for bucket in range(buckets) for element in _read(batch, partition_of(bucket)))
+            self._divided[id(batch)] = batch, _shuffled(divide(bounds, elements))
+        return self._divided[id(batch)][1]
 
     def apply_rows(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
         if not self._cached.keys() >= plan.ranges.keys():
@@ -113,6 +138,7 @@ class LocalRunner:
     def release_all(self) -> None:
         self._cached.clear()
         self._prepared.clear()
+        self._divided.clear()
 
     def close(self) -> None:
         self.release_all()

@@ -36,6 +36,7 @@ from applier.sinks.progress import ProgressCommit
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.open_protocol import OPEN_PROTOCOL
+from applier.spark import slices
 from applier.spark.runner import SparkRunner
 from applier.spark.session import start_context
 from applier.spark.worker import prepare_worker
@@ -71,9 +72,11 @@ DAMAGES = [
     ("cut", "listened", 10_000),
     ("cut", "prepared", 10_000),
     ("deleted", "prepared", 10_000),
+    ("cut", "divided", 1),
+    ("deleted", "divided", 1),
 ]
-FLIPS = [("flipped", "listened", 1), ("flipped", "listened", 10_000), ("flipped", "prepared", 10_000)]
-"""How files are damaged, after which job, and the rows that the plan names."""
+FLIPS = [("flipped", "listened", 1), ("flipped", "listened", 10_000), ("flipped", "prepared", 10_000), ("flipped", "divided", 1)]
+"""How files are damaged, after which job, and the rows that the plan names. Divided: two small segments are, between DDLs."""
 EMPTY: Mapping[str, str] = MappingProxyType({})
 NAME = re.compile(rb"\d{10}")
 """The text of a row in the files of a shuffle, as an image and in a statement."""
@@ -300,7 +303,9 @@ def _with_damage(stage: Stage, number: int, how: str, when: str, rows: int) -> l
         cached = set(stage.shuffle_files())
         if is_first and when == "listened":
             _damage(how, cached)
-        if rows == 1:
+        if when == "divided":
+            attempts.append(_between_ddls(stage, reports, after, how if is_first else None))
+        elif rows == 1:
             attempts.append(stage.apply(stage.plan(reports, after, after + 2, rows=rows)))
         else:
             plan = stage.plan(reports, after, after + 1, after + 2, rows=rows)
@@ -310,6 +315,18 @@ def _with_damage(stage: Stage, number: int, how: str, when: str, rows: int) -> l
             attempts.append(_written(stage, plan, prepared))
         attempts[-1]["rows_now"] = stage.rows()
     return attempts
+
+
+def _between_ddls(stage: Stage, reports: list[ListenOutcome], after: int, how: str | None) -> dict[str, Any]:
+    """Apply two small segments from slices of what is cached, whose files are damaged between the two."""
+    slices.COST_OF_A_JOB = -(10**9)  # type: ignore[misc] # divided however little it saves
+    cached = set(stage.shuffle_files())
+    outcome = stage.apply(replace(stage.plan(reports, after, after + 1, rows=1), later=(Ts(after + 2),)))
+    if outcome["state"] != WriteState.COMMITTED:
+        return outcome
+    if how is not None:
+        _damage(how, set(stage.shuffle_files()) - cached)
+    return stage.apply(stage.plan(reports, after + 1, after + 2, rows=1))
 
 
 def _written(stage: Stage, plan: PreparePlan, prepared: Prepared | ApplierError) -> dict[str, Any]:

@@ -54,6 +54,18 @@ def test_ddls_run_by_ts_and_only_when_the_watermark_is_past_them():
     assert (found.next_ts(5), found.next_ts(6)) == (None, 5)
 
 
+def test_segments_know_of_the_ddls_behind_the_next_one_as_far_as_these_may_run(monkeypatch):
+    found = waiting(*((P0, ts, ddl(ts, "DROP TABLE `a`")) for ts in (9, 3, 7, 5)))
+    assert found.behind(3, 10) == (5, 7, 9)
+    assert found.behind(3, 7) == (5,), "a DDL at the watermark may have rows of other streams before it"
+    assert found.behind(4, 10) == (), "no DDL waits there"
+    assert waiting().behind(3, 10) == ()
+    monkeypatch.setattr(barriers, "MOST_BEHIND", 2)
+    assert found.behind(3, 10) == (5, 7)
+    found.settle(identity(ddl(3, "DROP TABLE `a`")))
+    assert found.behind(5, 10) == (7, 9)
+
+
 def test_a_further_ddl_of_the_ts_has_the_order_found_again():
     other = ddl(3, "DROP TABLE `b`", "b")
     found = waiting((P0, 9, other))

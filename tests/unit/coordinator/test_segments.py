@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from applier.coordinator import Policy
+from applier.coordinator.step import ApplySegment
 from tests.timeline.report import report_of
-from tests.timeline.scenario import P0, P1, Scenario, resolved, row
+from tests.timeline.scenario import P0, P1, Scenario, ddl, resolved, row
 
 
 def test_a_segment_is_cut_near_the_row_limit_and_never_inside_a_commit_ts():
@@ -37,6 +38,21 @@ def test_a_segment_without_a_known_count_inside_is_not_cut():
 def test_a_row_beyond_the_watermark_does_not_count_in_a_segment():
     s = Scenario(policy=Policy(segment_rows=1)).write(P0, row(1), row(2), row(8), resolved(5))
     assert s.turn() == [("apply", 0, 1, 1), ("apply", 1, 5, 1)]
+
+
+def test_a_segment_before_a_ddl_says_where_those_behind_it_will_end():
+    s = Scenario(policy=Policy(segment_rows=2))
+    s.write(P0, row(1), row(2), ddl(3, "DROP TABLE `x`", "x"), row(4), row(5), row(6), ddl(7, "DROP TABLE `y`", "y"), row(8), resolved(9))
+    s.list()
+    s.read()
+    s.list()
+    found = []
+    while (step := s.coordinator.next_step()) is not None:
+        s.confirm(step)
+        if isinstance(step, ApplySegment):
+            found.append((step.after_ts, step.upto_ts, step.later))
+    # The one that was cut by its rows ends before the next DDL.
+    assert found == [(0, 3, (7,)), (3, 5, ()), (5, 7, ()), (7, 9, ())]
 
 
 def test_a_segment_names_its_tables_once_with_all_their_keys():

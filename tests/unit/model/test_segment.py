@@ -91,6 +91,26 @@ def test_windows_that_are_planned_together_leave_no_gap_and_repeat_only_the_firs
     assert not segment.are_contiguous([between(5, 10), between(10, 20, again=True)])
 
 
+SLICES = (Ts(10), Ts(20), Ts(30))
+
+
+def test_a_row_at_a_bound_is_in_the_slice_that_ends_there() -> None:
+    assert segment.slices_of(SLICES, [9, 10, 11, 20, 21, 30, 31]) == [0, 0, 1, 1, 2, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("after", "upto", "number"),
+    [(10, 20, 1), (20, 30, 2), (12, 15, 1), (20, 20, 1), (9, 20, None), (10, 21, None), (20, 31, None), (1, 10, None), (30, 40, None)],
+)
+def test_a_slice_holds_a_window_that_lies_in_it_and_no_other(after: int, upto: int, number: int | None) -> None:
+    assert segment.slice_holding(SLICES, between(after, upto)) == number
+
+
+def test_no_slice_holds_a_group_that_is_applied_again_or_where_there_are_no_slices() -> None:
+    assert segment.slice_holding(SLICES, between(10, 20, again=True)) is None
+    assert segment.slice_holding((), between(10, 20)) is None
+
+
 def test_within_one_commit_ts_the_delete_comes_before_the_upsert() -> None:
     assert segment.is_later_version((10, RowKind.UPSERT), (10, RowKind.DELETE))
     assert not segment.is_later_version((10, RowKind.DELETE), (10, RowKind.DELETE))

@@ -36,6 +36,7 @@ from applier.tasks.listen import ListenTask, RangeFailure
 from applier.tasks.plan import SMALL_SEGMENT_ROWS, PreparePlan, WritePlan
 from applier.tasks.prepare import ANNOUNCED, render, reroute, selected_chunks
 from applier.tasks.prepared import PreparedSegment, Rendered
+from applier.tasks.slicing import divide
 from applier.tasks.write import apply_small, write
 from tests.builders.planning import between
 
@@ -598,6 +599,91 @@ def test_every_reducer_gets_the_error_of_a_routing_task(rerouted, cached):
     for prepared in rerouted:
         for feed in routed(prepared, buckets_of(cached[:-1])):
             assert [type(element.error) for element in feed if isinstance(element, Failure)] == [IncompleteInput] * BUCKETS
+
+
+# --- from the listeners to those who divide, and on to one task --------------------------------------------------------
+
+SLICES = (0, 10, 11, 12, 1000)
+"""Segments between DDLs: one row of each partition is in the first two of them and in the third, and the last row is in the last."""
+
+
+def divided(feeds):
+    """What the tasks that divide the buckets send to each slice."""
+    found = by_address(item for feed in feeds for item in divide(SLICES, feed))
+    return {number: found[number] for number in range(1, len(SLICES))}
+
+
+def applied(plan, target, number, elements):
+    """Write the segment of one slice."""
+    bounds = SLICES[number - 1 : number + 1]
+    return apply_small(plan(SMALL, bounds=bounds), target(bounds[1]), elements, Written(), OPEN_PROTOCOL)
+
+
+def test_each_segment_is_written_from_its_slice_and_there_is_nothing_else_in_it(plan, target, cached, path, sink):
+    slices = divided(buckets_of(cached))
+    assert sorted(slices) == [1, 2, 3, 4]
+    for number, elements in slices.items():
+        chunks = [element for element in elements if not isinstance(element, RangesEnd)]
+        assert all(SLICES[number - 1] < chunk.min_ts <= chunk.max_ts <= SLICES[number] for chunk in chunks)
+        outcome = applied(plan, target, number, elements)
+        assert (outcome.state, outcome.rows) == (WriteState.COMMITTED, PARTITIONS)
+        assert (rows_of(path), sink.load().checkpoint_ts) == (PARTITIONS * number, SLICES[number])
+
+
+def error_of(made, elements):
+    """What whoever reads a slice finds wrong with it; None: it is whole."""
+    try:
+        list(selected_chunks(made, elements, BUCKETS))
+    except JobAborted as error:
+        return error
+    return None
+
+
+def test_a_slice_is_whole_or_nothing_is_written(plan, target, cached, path):
+    elements, made = divided(buckets_of(cached))[1], plan(SMALL, bounds=SLICES[:2])
+    assert error_of(made, elements) is None
+    for size, cut in enumerate(cuts(elements)):
+        assert isinstance(error_of(made, cut), IncompleteInput), size
+    for number, element in enumerate(elements):
+        for other in (without(elements, number), [*elements, element]):
+            assert is_refused(applied(plan, target, 1, other))
+    length_of_last = len(sent(elements[:-1]))
+    for at, changed in enumerate(changes(elements)):
+        # Where that length says more, the element is read to the end of the stream, and is whole.
+        if at not in range(length_of_last, length_of_last + 4):
+            assert isinstance(error_of(made, changed), DAMAGED), at
+    assert rows_of(path) == 0
+
+
+def test_a_bucket_that_is_divided_is_whole_or_no_slice_is(plan, cached):
+    feeds = buckets_of(cached)
+    others, made = divided(feeds[1:]), plan(SMALL, bounds=[0, 1000])
+    for spoiled, kinds in ((cuts(feeds[0]), IncompleteInput), (changes(feeds[0]), DAMAGED)):
+        for at, feed in enumerate(spoiled):
+            found = by_address(divide(SLICES, feed))
+            for number, other in others.items():
+                assert isinstance(error_of(made, [*found[number], *other]), kinds), at
+
+
+def test_what_a_listening_task_has_sent_is_missed_in_each_slice_if_one_bucket_lacks_it_or_has_it_twice(plan, target, cached, path):
+    for victim in range(TASKS):
+        for bucket in range(BUCKETS):
+            for times in (0, 2):
+                feeds = buckets_of(cached)
+                own = [task[partition_of(bucket)] * (times if number == victim else 1) for number, task in enumerate(cached)]
+                slices = divided(instead(feeds, bucket, [element for feed in own for element in feed]))
+                assert all(is_refused(applied(plan, target, number, elements)) for number, elements in slices.items())
+    assert rows_of(path) == 0
+
+
+@pytest.mark.parametrize("victim", range(TASKS))
+def test_a_range_of_a_slice_must_have_the_content_of_its_report_and_its_failure_is_not_its_content(plan, target, cached, path, victim):
+    for change, error in ((with_other_content, RangeChanged), (failed_again, JobAborted)):
+        slices = divided(buckets_of(read_again(cached, victim, change)))
+        for number, elements in slices.items():
+            outcome = applied(plan, target, number, elements)
+            assert (outcome.state, type(outcome.error)) == (WriteState.RELOAD, error)
+    assert rows_of(path) == 0
 
 
 # --- from those who prepare to the driver and to the writer ------------------------------------------------------------
