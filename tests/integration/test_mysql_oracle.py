@@ -35,7 +35,8 @@ def test_a_real_server_ends_in_the_state_that_the_generator_believes_in(seed, or
         believed = sorted(tuple(map(canonical, kinds, row)) for row in state.rows.values())
         assert sorted(tuple(map(canonical, kinds, row)) for row in facts.tables[name].rows) == believed, name
         indexes = {(index.columns, index.unique) for index in facts.tables[name].indexes}
-        assert indexes == {(index.columns, index.unique) for index in state.table.indexes}, name
+        # Not every server has indexes of expressions.
+        assert indexes == {(index.columns, index.unique) for index in state.table.indexes if not index.expression}, name
 
 
 def test_two_oracles_on_one_server_are_compared_and_a_difference_is_found(oracle, mysql_url):

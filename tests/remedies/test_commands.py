@@ -23,7 +23,7 @@ def alone(newcomer):
 @pytest.mark.parametrize(
     ("wrong", "right"),
     [
-        ("catchup --until-ts 25 --until-time 2025-06-01T12:00:00Z", "catchup --until-ts 25"),
+        ("catchup --until-ts 458173202432000001 --until-time 2025-06-01T12:00:00Z", "catchup --until-ts 458173202432000001"),
         ("catchup --until-time noon", "catchup --until-time 2025-06-01T12:00:00Z"),
         ("skip", "skip --ts 25"),
         ("skip --ts 25 --table orders", "skip --ts 25 --table shop.orders"),

@@ -111,6 +111,8 @@ class SchemaEvolution:
         return [state for state in catalogue if state.table.name.schema.startswith(LAB_SCHEMA)]
 
     def _free_names(self, catalogue: Catalogue, schema: str = LAB_SCHEMA) -> list[TableName]:
+        if schema not in catalogue.schemas:  # without the lab's family there is no lab
+            return []
         # Tables and views share one namespace, and TiDB ignores the case of both.
         taken = {(name.schema, name.table.casefold()) for name in [*catalogue.tables, *catalogue.views]}
         return [TableName(schema, name) for name in LAB_NAMES if (schema, name.casefold()) not in taken]

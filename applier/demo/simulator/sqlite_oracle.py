@@ -57,19 +57,21 @@ def stored_name(name: TableName) -> str:
     return quote(f"{name.schema}.{name.table}")
 
 
-def write_rows(connection: sqlite3.Connection, changes: Sequence[RowChange]) -> None:
+def write_rows(connection: sqlite3.Connection, changes: Sequence[RowChange], *, with_virtual: bool = True) -> None:
     """Write the row changes of one commit: what leaves goes first, so that no unique index is violated on the way.
 
-    ValueError if a row that leaves is not there.
+    ``with_virtual`` False: the database computes VIRTUAL columns. ValueError if a row that leaves is not there.
     """
     for change in changes:
         if change.before is not None:
             _delete(connection, change.table, change.before)
     for change in changes:
         if change.after is not None:
-            marks = ",".join("?" * len(change.after))
-            values = bound_row(change.table, change.after)
-            connection.execute(f"INSERT INTO {stored_name(change.table.name)} VALUES ({marks})", values)
+            places = range(len(change.after)) if with_virtual else change.table.sent_places
+            bound_values = bound_row(change.table, change.after)
+            names = ",".join(quote(change.table.columns[place].name) for place in places)
+            statement = f"INSERT INTO {stored_name(change.table.name)} ({names}) VALUES ({','.join('?' * len(places))})"
+            connection.execute(statement, [bound_values[place] for place in places])
 
 
 def _delete(connection: sqlite3.Connection, table: Table, row: Row) -> None:

@@ -64,7 +64,7 @@ def test_the_table_for_people_names_positions(inspected, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--ts", "5"], "--ts is for topics"),
+        (["--ts", "458173202432000001"], "--ts is for topics"),
         (["--position", "42"], "is not a place in a binlog"),
         (["--gtid", "0-1"], "is not the GTID of one transaction"),
     ],
