@@ -10,11 +10,12 @@ MOST = 4
 
 
 class LateCopies(LocalRunner):
-    """Repeats each write of rows ahead of W when the next ones have ended. ``ended``: how the copies ended."""
+    """Repeats each write of rows ahead of W when the next ones have ended. ``ended``: how the copies ended; ``rows_again``: what they wrote."""
 
     def __init__(self, reader_of, decoder) -> None:
         super().__init__(reader_of, decoder)
         self.ended: list[WriteState] = []
+        self.rows_again = 0
         self._copies: list[Callable[[], WriteOutcome]] = []
 
     def apply_rows(self, plan, write_plan) -> WriteOutcome:
@@ -36,6 +37,8 @@ class LateCopies(LocalRunner):
 
     def _with_copies(self, write) -> WriteOutcome:
         outcome = write()
-        self.ended += [copy().state for copy in self._copies]
+        copies = [copy() for copy in self._copies]
+        self.ended += [copy.state for copy in copies]
+        self.rows_again += sum(copy.rows for copy in copies)
         self._copies = [*self._copies, write][-MOST:]
         return outcome
