@@ -10,7 +10,10 @@ MOST = 4
 
 
 class LateCopies(LocalRunner):
-    """Repeats each write of rows ahead of W when the next ones have ended. ``ended``: how the copies ended; ``rows_again``: what they wrote."""
+    """Repeats each write of rows ahead of W when the next ones have ended.
+
+    ``ended``: how the copies ended; ``rows_again``: how many rows they wrote.
+    """
 
     def __init__(self, reader_of, decoder) -> None:
         super().__init__(reader_of, decoder)
