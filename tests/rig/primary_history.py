@@ -11,6 +11,7 @@ from threading import Event, Thread
 
 import pymysql
 
+from applier.demo.simulator.alteration import is_compared
 from applier.demo.simulator.compare import DatabaseFacts, differences
 from applier.demo.simulator.history import History
 from applier.demo.simulator.mysql_oracle import MysqlOracle, connect
@@ -33,10 +34,10 @@ class Piece:
 
 
 def pieces_of(step: UpstreamStep) -> Iterator[UpstreamStep]:
-    """Divide a step: its transaction, then each DDL."""
+    """Divide a step: its transaction, then each DDL that the primary executes."""
     if step.rows:
         yield step._replace(ddls=())
-    for ddl in step.ddls:
+    for ddl in filter(is_compared, step.ddls):
         yield step._replace(rows=(), ddls=(ddl,))
 
 
