@@ -122,21 +122,10 @@ def _impossible(query: str, target: Target) -> Iterator[tuple[str, bool]]:
         if is_left_out(tree, tree.node, target):
             yield tree.node.name.text, tree.node.index_kind == "UNIQUE"
         return
-    for element in _elements(tree):
+    for element in tree.elements:
         if is_impossible(tree, element, target):
             name = element.name or element.constraint
             yield "" if name is None else name.text, element.index_kind == "UNIQUE"
-
-
-def _elements(tree: Tree) -> Iterator[Element]:
-    match tree.node:
-        case CreateTableStatement(elements=elements):
-            yield from elements
-        case AlterTableStatement(clauses=clauses):
-            for clause in clauses:
-                yield from clause.elements
-        case _:
-            return
 
 
 def _is_impossible(tree: Tree, index_kind: str, body: Span, target: Target) -> bool:
@@ -208,7 +197,7 @@ def _vectors(tree: Tree, target: Target) -> Iterator[Edit]:
 
 def _types(tree: Tree) -> Iterator[Span]:
     """Yield where the type of each column stands, and where the column ends."""
-    for element in _elements(tree):
+    for element in tree.elements:
         if element.kind is ElementKind.COLUMN and element.body <= element.span[1]:
             yield element.body, element.span[1]
     if isinstance(tree.node, AlterTableStatement):

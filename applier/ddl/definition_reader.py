@@ -69,15 +69,9 @@ def defined_columns(tree: Tree) -> Iterator[DefinedColumn]:
 
 def indexed_columns(tree: Tree) -> Iterator[str]:
     """Yield the columns of each index and key that the statement makes apart from the columns' own definitions."""
-    match tree.node:
-        case CreateTableStatement(elements=elements):
-            yield from (found for element in elements for found in _of_key(tree, element))
-        case AlterTableStatement(clauses=clauses):
-            yield from (found for clause in clauses for element in clause.elements for found in _of_key(tree, element))
-        case IndexStatement(is_create=True, parts=(first, last)):
-            yield from (token.text for token in tree.part(first, last).rest if token.is_name)
-        case _:
-            return
+    yield from (found for element in tree.elements for found in _of_key(tree, element))
+    if isinstance(tree.node, IndexStatement) and tree.node.is_create:
+        yield from (token.text for token in tree.part(*tree.node.parts).rest if token.is_name)
 
 
 def _charset(tree: Tree, options: Span) -> str:

@@ -6,7 +6,7 @@ that is not portable has upstream's name and no UNIQUE: upstream has refused the
 where no column gives its collation the session does.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from applier.ddl.cursor import Cursor
@@ -14,7 +14,7 @@ from applier.ddl.edit import Edit, edited, quoted_name
 from applier.ddl.generated import Known, after_statement, computes_number
 from applier.ddl.parser import parse
 from applier.ddl.tokens import DdlSyntaxError
-from applier.ddl.tree import AlterTableStatement, CreateTableStatement, Element, ElementKind, IndexStatement, Tree
+from applier.ddl.tree import Element, ElementKind, IndexStatement, Tree
 
 _UNIQUE: Final = "UNIQUE"
 
@@ -58,16 +58,12 @@ def _unique_indexes(tree: Tree) -> Iterator[tuple[IndexStatement | Element, Curs
     match tree.node:
         case IndexStatement(is_create=True, index_kind="UNIQUE") as node:
             yield node, tree.part(*node.parts)
-        case CreateTableStatement(elements=elements):
-            yield from _unique_elements(tree, elements)
-        case AlterTableStatement(clauses=clauses):
-            yield from _unique_elements(tree, [element for clause in clauses for element in clause.elements])
         case _:
-            return
+            yield from _unique_elements(tree)
 
 
-def _unique_elements(tree: Tree, elements: Sequence[Element]) -> Iterator[tuple[Element, Cursor]]:
-    for element in elements:
+def _unique_elements(tree: Tree) -> Iterator[tuple[Element, Cursor]]:
+    for element in tree.elements:
         if element.kind is ElementKind.INDEX and element.index_kind == _UNIQUE:
             cursor = tree.part(element.body, element.span[1])
             if cursor.accept_any("USING", "TYPE"):

@@ -12,7 +12,7 @@ from typing import Final
 from applier.ddl.edit import Edit, edited, quoted_name
 from applier.ddl.parser import parse
 from applier.ddl.tokens import DdlSyntaxError, Token
-from applier.ddl.tree import AlterTableStatement, ClauseKind, CreateTableStatement, Element, ElementKind, Tree
+from applier.ddl.tree import AlterTableStatement, ClauseKind, ElementKind, Tree
 
 _NUMBERED: Final = re.compile(r"(?P<name>.*)#\d+", re.DOTALL)
 _OF_TABLE: Final = re.compile(r".*(?P<number>_ibfk_\d+)", re.DOTALL)
@@ -66,18 +66,9 @@ def _renamed(token: Token, name: str) -> Edit:
 
 
 def _made(tree: Tree) -> Iterator[Token]:
-    for element in _elements(tree):
+    for element in tree.elements:
         if element.kind is ElementKind.FOREIGN_KEY and element.constraint is not None:
             yield element.constraint
-
-
-def _elements(tree: Tree) -> Iterator[Element]:
-    match tree.node:
-        case CreateTableStatement(elements=elements):
-            yield from elements
-        case AlterTableStatement(clauses=clauses):
-            for clause in clauses:
-                yield from clause.elements
 
 
 def _dropped(tree: Tree) -> Iterator[Token]:

@@ -7,7 +7,7 @@ options the next version brings, and who needs the inside reads it as strictly a
 Places are indexes of tokens; a ``Span`` is the first and the last of them, and empty if the last is before the first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
@@ -217,3 +217,15 @@ class Tree:
     def part(self, first: int, last: int | None = None) -> Cursor:
         """Return a cursor over the tokens from ``first`` to ``last``, or to the end."""
         return Cursor(self.text, self.tokens, first, last)
+
+    @property
+    def elements(self) -> Iterator[Element]:
+        """Columns, indexes and constraints that CREATE TABLE lists, or that ALTER TABLE adds."""
+        match self.node:
+            case CreateTableStatement(elements=elements):
+                yield from elements
+            case AlterTableStatement(clauses=clauses):
+                for clause in clauses:
+                    yield from clause.elements
+            case _:
+                return
