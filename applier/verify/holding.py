@@ -83,7 +83,7 @@ def _of_integer(kind: ColumnType, number: Decimal) -> str:
 
 def _of_decimal(kind: ColumnType, value: str) -> str:
     number, behind = Decimal(value), value.partition(".")[2].rstrip("0")
-    if len(behind) > kind.scale or abs(number) >= Decimal(10) ** (kind.precision - kind.scale):
+    if len(behind) > kind.scale or number.copy_abs() >= Decimal(10) ** (kind.precision - kind.scale):
         return f"it stores {kind.precision} digits, {kind.scale} of them after the decimal point"
     return "it is UNSIGNED" if kind.unsigned and number < 0 else ""
 

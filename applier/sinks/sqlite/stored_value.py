@@ -38,7 +38,8 @@ def decimal_text(number: Decimal, new: ColumnType) -> str:
     rounded = rounded_decimal(number, new.scale)
     if rounded.is_signed() and (new.unsigned and rounded):
         raise Inexact(f"out of range for {new}")
-    if abs(rounded) >= Decimal(10) ** (new.precision - new.scale):
+    # ``abs()`` would round to the 28 digits of the context.
+    if rounded.copy_abs() >= Decimal(10) ** (new.precision - new.scale):
         raise Inexact(f"out of range for {new}")
     return f"{rounded or abs(rounded):f}"
 

@@ -13,6 +13,8 @@ EXACT = [
     ("VARCHAR(9)", "DOUBLE", "0.1", 0.1), ("VARCHAR(9)", "TEXT", "é", "é"), ("TEXT", "VARCHAR(2)", "é😀", "é😀"),
     ("VARCHAR(9)", "CHAR(3)", "a  ", "a"), ("VARCHAR(9)", "VARBINARY(9)", "é", "é".encode()), ("VARCHAR(9)", "BINARY(4)", "a", b"a\0\0\0"),
     ("VARBINARY(9)", "VARCHAR(9)", "é".encode(), "é"), ("BLOB", "VARBINARY(2)", b"ab", b"ab"),
+    ("DECIMAL(65,0)", "DECIMAL(65,10)", "9" * 55, "9" * 55 + "." + "0" * 10),
+    ("DECIMAL(40,0)", "DECIMAL(40,0) UNSIGNED", "9" * 40, "9" * 40),
     ("DECIMAL(5,2)", "DECIMAL(9,4)", "1.50", "1.5000"), ("DECIMAL(5,2)", "DECIMAL(5,1)", "-1.25", "-1.3"),
     ("DECIMAL(5,2)", "DECIMAL(5,0)", "-0.40", "0"), ("DECIMAL(5,2)", "INT", "2.50", 3), ("DECIMAL(5,2)", "VARCHAR(9)", "2.50", "2.50"),
     ("DECIMAL(5,2)", "DOUBLE", "2.50", 2.5), ("FLOAT", "DOUBLE", 1.1, 1.100000023841858), ("DOUBLE", "FLOAT", 0.1234567890123, 0.12345679),
