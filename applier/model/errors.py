@@ -74,11 +74,15 @@ _SKIP_OR_QUARANTINE = (
     'source.on_unreadable = "quarantine" quarantines all such records'
 )
 _UNREADABLE = f"{_SKIP_OR_QUARANTINE}. If only the changefeed writes to the topic, report a defect"
-_OTHER_PROTOCOL = (
-    f"{_SKIP_OR_QUARANTINE}. If no record of the topic can be read, the changefeed has another protocol: set protocol=open-protocol in its "
-    "sink URI, use a new topic, and create the replica again from a dump (README)"
+OTHER_PROTOCOL = (
+    "Set protocol=open-protocol in the changefeed's sink URI, use a new topic, and create the replica again from a dump. If others write to the "
+    f"topic too: {_SKIP_OR_QUARANTINE}"
 )
-_UNREADABLE_BY_KIND = {"version": _OTHER_PROTOCOL}
+_NO_PROTOCOL = (
+    f"{_SKIP_OR_QUARANTINE}. If no record of the topic can be read, it is not a changefeed's: source.topics or source.brokers names another "
+    "one, or its records need protocol=open-protocol in the changefeed's sink URI"
+)
+_UNREADABLE_BY_KIND = {"version": _NO_PROTOCOL}
 
 
 class ProtocolError(SourceError):

@@ -6,6 +6,7 @@ Source: open_protocol.md 2.1. Lengths are not trusted: nothing is sliced before 
 from struct import Struct, error
 
 from applier.model.errors import ProtocolError
+from applier.sources.open_protocol.foreign_record import refuse_foreign
 
 VERSION = (1).to_bytes(8, "big")
 
@@ -16,8 +17,16 @@ def split_record(key: bytes | None, value: bytes | None) -> list[tuple[bytes, by
     """Return (event key, event body) of each event, in order; [] for an empty batch.
 
     A body is None where the record has no value at all: legal for resolved events only, which the reader of events checks.
-    ProtocolError (version, framing, count_mismatch) if the bytes do not add up.
+    ProtocolError (version, framing, count_mismatch) if the bytes do not add up; it names the protocol that the record has instead.
     """
+    try:
+        return _split_record(key, value)
+    except ProtocolError as error:
+        # Maxwell's records have the key of an empty batch: any fault may be another protocol.
+        raise refuse_foreign(key, value) or error from None
+
+
+def _split_record(key: bytes | None, value: bytes | None) -> list[tuple[bytes, bytes | None]]:
     if key is None or key[:8] != VERSION:
         raise ProtocolError.at(None, "version", "the record's key does not begin with protocol version 1")
     if not value:
