@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from applier.ddl.edit import Action, Edit, Mark, edited, list_edits
-from applier.ddl.parser import parse
+from applier.ddl.parser import parse, parse_or_none
 from applier.ddl.remedy import BY_HAND
 from applier.ddl.target import Target
 from applier.ddl.tokens import DdlSyntaxError, Token, scan
@@ -81,19 +81,18 @@ def refuse_inexpressible(ddl: DdlEvent, target: Target) -> None:
 
 def indexes_by_name(query: str) -> list[str]:
     """Return the indexes that an ALTER TABLE drops, renames or hides; a statement that does nothing else fails by itself."""
-    try:
-        node = parse(query).node
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return []
+    node = tree.node
     clauses = node.clauses if isinstance(node, AlterTableStatement) else ()
     return [clause.name.text for clause in clauses if clause.kind in _BY_INDEX_NAME and clause.name is not None]
 
 
 def without_missing_indexes(query: str, present: Collection[str]) -> str:
     """Return an ALTER TABLE without the clauses about indexes that are not ``present`` (casefolded), under the old name or the new one."""
-    try:
-        tree = parse(query)
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return query
     if not isinstance(tree.node, AlterTableStatement):
         return query
@@ -114,9 +113,8 @@ def _is_about_missing(clause: AlterClause, present: Collection[str]) -> bool:
 
 def _impossible(query: str, target: Target) -> Iterator[tuple[str, bool]]:
     """Yield name and uniqueness of each index that the server cannot have."""
-    try:
-        tree = parse(query)
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return
     if isinstance(tree.node, IndexStatement):
         if is_left_out(tree, tree.node, target):
@@ -145,9 +143,8 @@ def _has_expression(words: list[str]) -> bool:
 
 
 def _is_of_interval(query: str) -> bool:
-    try:
-        tree = parse(query)
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return False
     match tree.node:
         case CreateTableStatement(partitioning=partitioning):

@@ -7,8 +7,7 @@ row, and a unique index decides which rows a REPLACE meets.
 from typing import Final
 
 from applier.ddl.edit import Edit, edited
-from applier.ddl.parser import parse
-from applier.ddl.tokens import DdlSyntaxError
+from applier.ddl.parser import parse, parse_or_none
 from applier.ddl.tree import AlterTableStatement, ClauseKind, Element, ElementKind, IndexStatement
 
 ONLINE: Final = {True: ", ALGORITHM=INPLACE, LOCK=NONE", False: " ALGORITHM=INPLACE LOCK=NONE"}
@@ -17,11 +16,10 @@ ONLINE: Final = {True: ", ALGORITHM=INPLACE, LOCK=NONE", False: " ALGORITHM=INPL
 
 def runs_beside(query: str) -> bool:
     """Return whether the statement makes non-unique indexes, and does nothing else."""
-    try:
-        node = parse(query).node
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return False
-    match node:
+    match tree.node:
         case IndexStatement(is_create=True, index_kind=""):
             return True
         case AlterTableStatement(clauses=clauses, is_understood=True, ignore=None) if clauses:

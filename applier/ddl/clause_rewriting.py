@@ -11,9 +11,8 @@ from applier.ddl.adaptation import is_impossible, is_left_out
 from applier.ddl.clause import KEPT_OF_MYSQL, ClausePlace
 from applier.ddl.clause_reader import ClauseReader
 from applier.ddl.edit import Action, Edit, Mark, edited, list_edits
-from applier.ddl.parser import parse
+from applier.ddl.parser import parse_or_none
 from applier.ddl.target import UPSTREAM, Target
-from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import (
     AlterClause,
     AlterTableStatement,
@@ -37,9 +36,8 @@ def without_ignored_clauses(query: str, ddl_type: int = 0, target: Target = UPST
 
     Indexes that the server cannot have are left out; '' if nothing else is in the statement.
     """
-    try:
-        tree = parse(query)
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return query
     if isinstance(tree.node, IndexStatement) and is_left_out(tree, tree.node, target):
         return ""
@@ -51,9 +49,8 @@ def in_words_of(target: Target, query: str) -> str:
 
     Unlike TiDB, upstream acts on its checks, FULLTEXT indexes and subpartitions, so they stay. How tables are stored is the sink's.
     """
-    try:
-        tree = parse(query)
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return query
     if isinstance(tree.node, IndexStatement) and is_left_out(tree, tree.node, target):
         return ""

@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Final
 
 from applier.ddl.edit import Edit, edited
-from applier.ddl.parser import parse
-from applier.ddl.tokens import DdlSyntaxError, Token
+from applier.ddl.parser import parse_or_none
+from applier.ddl.tokens import Token
 from applier.ddl.tree import AlterTableStatement, CreateTableStatement, SchemaStatement, Span, Tree
 
 # binary is not here: it has one collation only.
@@ -30,9 +30,8 @@ out, they show in the statement, which explains them to the table check, and ``[
 
 def with_tidb_collations(query: str) -> str:
     """Return the statement with ``COLLATE`` after each charset that has none in its column's definition, or among its options."""
-    try:
-        tree = parse(query)
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return query
     return edited(query, collation_edits(tree, TIDB_DEFAULTS))
 

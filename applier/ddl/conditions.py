@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple, TypeAlias
 
 from applier.ddl.edit import Action, Mark, edited, list_edits
-from applier.ddl.parser import parse
-from applier.ddl.tokens import DdlSyntaxError, Token
+from applier.ddl.parser import parse_or_none
+from applier.ddl.tokens import Token
 from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, Element, ElementKind, IndexStatement
 
 _OF_COLUMN: Final = frozenset(
@@ -45,24 +45,22 @@ class Resolved(NamedTuple):
 
 def has_conditions(query: str) -> bool:
     """Return whether a clause of an ALTER TABLE, or a statement about an index, has a condition."""
-    try:
-        node = parse(query).node
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return False
-    match node:
-        case IndexStatement():
-            return node.condition is not None
-        case AlterTableStatement():
-            return any(clause.condition or any(element.condition for element in clause.elements) for clause in node.clauses)
+    match tree.node:
+        case IndexStatement(condition=condition):
+            return condition is not None
+        case AlterTableStatement(clauses=clauses):
+            return any(clause.condition or any(element.condition for element in clause.elements) for clause in clauses)
         case _:
             return False
 
 
 def resolved(query: str, present: Present) -> Resolved:
     """Take the clauses out of a statement whose conditions say that they have nothing to do."""
-    try:
-        tree = parse(query)
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return Resolved(query)
     node = tree.node
     if isinstance(node, IndexStatement):

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from applier.ddl.edit import Edit, edited, quoted_name
-from applier.ddl.parser import parse
-from applier.ddl.tokens import DdlSyntaxError, Token
+from applier.ddl.parser import parse, parse_or_none
+from applier.ddl.tokens import Token
 from applier.ddl.tree import AlterTableStatement, ClauseKind, ElementKind, Tree
 
 _NUMBERED: Final = re.compile(r"(?P<name>.*)#\d+", re.DOTALL)
@@ -20,9 +20,8 @@ _OF_TABLE: Final = re.compile(r".*(?P<number>_ibfk_\d+)", re.DOTALL)
 
 def has_foreign_keys(query: str) -> bool:
     """Return whether the statement makes or drops foreign keys."""
-    try:
-        tree = parse(query)
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return False
     return any(True for _ in _made(tree)) or any(True for _ in _dropped(tree))
 

@@ -17,10 +17,9 @@ from applier.ddl.column_type import ColumnType
 from applier.ddl.definition_reader import DefinedColumn, defined_columns, indexed_columns
 from applier.ddl.edit import Action, Edit, Mark, edited, list_edits
 from applier.ddl.literal import quote_text, unescape
-from applier.ddl.parser import parse
+from applier.ddl.parser import parse_or_none
 from applier.ddl.portable_expression import Kind, named_columns, portable
 from applier.ddl.target import Target
-from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, Tree
 
 MAX_COMMENT: Final = 1024
@@ -59,13 +58,13 @@ class Unportable(NamedTuple):
 
 def defines_generated(query: str) -> bool:
     """Return whether a statement adds or redefines a generated column."""
-    tree = _parsed(query)
+    tree = parse_or_none(query)
     return tree is not None and any(column.generation is not None for column in defined_columns(tree))
 
 
 def in_generated_words_of(target: Target, query: str, known: Known) -> str:
     """Return the statement with plain columns in the place of STORED ones that the sink must not compute."""
-    tree = _parsed(query)
+    tree = parse_or_none(query)
     if tree is None:
         return query
     table = _Table(tree, target, known)
@@ -87,13 +86,13 @@ def computed_otherwise(known: Known) -> list[str]:
 
 def keyed_virtual(query: str, target: Target, known: Known) -> str:
     """Return the VIRTUAL column that the sink must not compute and that the statement puts into an index or key; '' if there is none."""
-    tree = _parsed(query)
+    tree = parse_or_none(query)
     return "" if tree is None else _Table(tree, target, known).keyed_virtual()
 
 
 def unknown_values(query: str, target: Target, known: Known) -> str:
     """Return the STORED column of which the statement changes values in old rows, which only upstream knows; '' if there is none."""
-    tree = _parsed(query)
+    tree = parse_or_none(query)
     return "" if tree is None else _Table(tree, target, known).unknown_values()
 
 
@@ -112,13 +111,6 @@ def computes_number(expression: str, columns: Known) -> bool:
     types = _types(columns)
     found = portable(expression, types)
     return found is not None and found.kind is Kind.NUMBER and _uses_portable(expression, types, columns)
-
-
-def _parsed(query: str) -> Tree | None:
-    try:
-        return parse(query)
-    except DdlSyntaxError:
-        return None
 
 
 class _Table:

@@ -1,7 +1,6 @@
 """The indexes and keys that a statement is about by name, and whether it names some that it must find. Pure."""
 
-from applier.ddl.parser import parse
-from applier.ddl.tokens import DdlSyntaxError
+from applier.ddl.parser import parse_or_none
 from applier.ddl.tree import AlterTableStatement, ClauseKind, ElementKind, IndexStatement
 
 _BY_NAME = frozenset({ClauseKind.DROP_INDEX, ClauseKind.RENAME_INDEX, ClauseKind.ALTER_INDEX})
@@ -13,12 +12,11 @@ def found_by_name(query: str, *, is_of_log: bool = False) -> list[str]:
 
     ``is_of_log``: it comes from a binlog, where a statement stands that has not found what its IF EXISTS asks about.
     """
-    try:
-        node = parse(query).node
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return []
-    match node:
-        case IndexStatement(is_create=False):
+    match tree.node:
+        case IndexStatement(is_create=False) as node:
             return [] if is_of_log and node.condition is not None else [node.name.text]
         case AlterTableStatement(clauses=clauses):
             # Of several clauses, one that changes nothing may be among others that do.
@@ -34,11 +32,10 @@ def found_by_name(query: str, *, is_of_log: bool = False) -> list[str]:
 
 def depends_on_names(query: str) -> bool:
     """Return whether the statement adds indexes or foreign keys to a table, or is about some by name."""
-    try:
-        node = parse(query).node
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return False
-    match node:
+    match tree.node:
         case IndexStatement(is_create=False):
             return True
         case AlterTableStatement(clauses=clauses):

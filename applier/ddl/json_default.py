@@ -9,8 +9,7 @@ from typing import Final
 from applier.ddl.column_type import TypeFamily
 from applier.ddl.definition_reader import defined_columns
 from applier.ddl.edit import Edit, edited
-from applier.ddl.parser import parse
-from applier.ddl.tokens import DdlSyntaxError
+from applier.ddl.parser import parse_or_none
 from applier.ddl.tree import AlterTableStatement
 
 _DEFAULT: Final = " /*M! DEFAULT 'null' */"
@@ -19,9 +18,8 @@ _DEFAULT: Final = " /*M! DEFAULT 'null' */"
 
 def with_json_defaults(query: str) -> str:
     """Return an ALTER TABLE of a MySQL or TiDB with that default of each new JSON column that is NOT NULL; other statements unchanged."""
-    try:
-        tree = parse(query)
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return query
     if not isinstance(tree.node, AlterTableStatement):
         return query

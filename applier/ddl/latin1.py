@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from applier.ddl.collation import charset_names
 from applier.ddl.cursor import Cursor
 from applier.ddl.edit import Edit, edited
-from applier.ddl.parser import parse
+from applier.ddl.parser import parse_or_none
 from applier.ddl.tokens import DdlSyntaxError, Token, scan
 from applier.ddl.tree import AlterTableStatement, ClauseKind, CreateTableStatement, Element, ElementKind, Tree
 
@@ -79,9 +79,8 @@ class _TooLong:
 
     def __init__(self, query: str) -> None:
         self.kept, self.edits = list[tuple[int, int]](), list[Edit]()
-        try:
-            tree = parse(query)
-        except DdlSyntaxError:
+        tree = parse_or_none(query)
+        if tree is None:
             return
         elements = list(_elements(tree))
         columns = dict(_columns(tree, elements))

@@ -11,7 +11,7 @@ from typing import Final
 from applier.ddl.column_parser import ParsedColumn, parse_column
 from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.ddl.conversion_rule import EXACT, SERVER, Certainty, ConversionRule, PlainValues, conversion_rule
-from applier.ddl.parser import parse
+from applier.ddl.parser import parse, parse_or_none
 from applier.ddl.remedy import CONVERTED
 from applier.ddl.table import DefaultKind
 from applier.ddl.tokens import DdlSyntaxError
@@ -90,10 +90,10 @@ def _is_alike_in_logs(question: Question) -> bool:
 
 
 def _may_change_rows(query: str) -> bool:
-    try:
-        node = parse(query).node
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return False
+    node = tree.node
     return isinstance(node, AlterTableStatement) and any(clause.kind in _KINDS for clause in node.clauses)
 
 

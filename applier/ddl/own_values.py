@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from applier.ddl.parser import parse
-from applier.ddl.tokens import DdlSyntaxError
+from applier.ddl.parser import parse_or_none
 from applier.ddl.tree import AlterTableStatement, ElementKind, Tree
 
 OWN_VALUES: Final = "the DDL numbers existing rows, or gives them random values: they would differ from upstream's"
@@ -20,9 +19,8 @@ _RANDOM: Final = frozenset({"UUID", "UUID_SHORT", "RAND", "RANDOM_BYTES", "SYS_G
 
 def own_values(query: str) -> str:
     """Return which column gets such values; '' if none does."""
-    try:
-        tree = parse(query)
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return ""
     return next(_columns(tree), "")
 

@@ -15,6 +15,7 @@ expressions and views, which have no identity (``sinks/sqlite/expression.py``, `
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final
 
 from applier.ddl.alter_parser import read_clauses, read_table_name
@@ -46,6 +47,12 @@ _SCHEMA_OPTIONS: Final = frozenset({"DEFAULT", "CHARACTER", "CHAR", "CHARSET", "
 _CONDITIONS: Final = {"CREATE": ("IF", "NOT", "EXISTS"), "DROP": ("IF", "EXISTS"), "ALTER": ()}
 
 
+KEPT_TREES: Final = 8
+"""The texts of one DDL: upstream's, with its names, as the sink runs it. Some twenty questions are asked about them. No more, because
+the tree of a table with thousands of columns takes megabytes."""
+
+
+@lru_cache(KEPT_TREES)
 def parse(text: str) -> Tree:
     """Read a statement; DdlSyntaxError if it is none of those that are known, or does not begin as it must."""
     cursor = Cursor(text)
@@ -53,7 +60,16 @@ def parse(text: str) -> Tree:
     if read is None:
         raise cursor.unexpected("a DDL statement")
     cursor.next()
-    return Tree(text, cursor.tokens, read(cursor))
+    # A tuple: whoever asks again gets the same tree.
+    return Tree(text, tuple(cursor.tokens), read(cursor))
+
+
+def parse_or_none(text: str) -> Tree | None:
+    """Read a statement as ``parse`` does; None if that fails."""
+    try:
+        return parse(text)
+    except DdlSyntaxError:
+        return None
 
 
 def _create(cursor: Cursor) -> Node:

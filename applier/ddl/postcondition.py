@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from applier.ddl.parser import parse
+from applier.ddl.parser import parse, parse_or_none
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, Element, ElementKind, IndexStatement, Tree
 
@@ -45,10 +45,10 @@ def postconditions_of(query: str) -> list[Postcondition] | None:
 
 def conditional_columns(query: str) -> frozenset[str]:
     """Return the casefolded names of the columns that an ALTER TABLE adds IF NOT EXISTS."""
-    try:
-        node = parse(query).node
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return frozenset()
+    node = tree.node
     clauses = node.clauses if isinstance(node, AlterTableStatement) else ()
     elements = [(clause, element) for clause in clauses for element in clause.elements if element.kind is ElementKind.COLUMN]
     return frozenset(
@@ -60,10 +60,10 @@ def conditional_columns(query: str) -> frozenset[str]:
 
 def added_columns(query: str) -> list[str]:
     """Return the casefolded names of the columns that an ALTER TABLE adds, whatever else it does."""
-    try:
-        node = parse(query).node
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return []
+    node = tree.node
     clauses = node.clauses if isinstance(node, AlterTableStatement) else ()
     elements = (element for clause in clauses for element in clause.elements if element.kind is ElementKind.COLUMN)
     return [element.name.text.casefold() for element in elements if element.name is not None]

@@ -12,10 +12,9 @@ from applier.ddl.adaptation import is_impossible, is_left_out
 from applier.ddl.clause_rewriting import ADD_FULLTEXT_INDEX
 from applier.ddl.generated_name import TIDB, Naming, TableNames, with_generated_names
 from applier.ddl.names import parse_ddl
-from applier.ddl.parser import parse
+from applier.ddl.parser import parse_or_none
 from applier.ddl.statement import DdlKind, DdlStatement
 from applier.ddl.target import Target
-from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import AlterTableStatement, ClauseKind, CreateTableStatement, Element, ElementKind, IndexStatement, Tree
 from applier.model.events import DdlEvent, FoldedName
 
@@ -74,9 +73,8 @@ def _ends(statement: DdlStatement, name: FoldedName) -> bool:
 
 def _apply(history: TableHistory, past: PastDdl, target: Target, naming: Naming) -> None:
     names = TableNames(dict.fromkeys(history.indexes, ()), history.foreign_keys)
-    try:
-        tree = parse(with_generated_names(past.ddl.query, names, naming))
-    except DdlSyntaxError:
+    tree = parse_or_none(with_generated_names(past.ddl.query, names, naming))
+    if tree is None:
         return
     for name, is_out in _added(tree, past, target):
         history.indexes.add(name)

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from applier.ddl.column_parser import parse_column
 from applier.ddl.column_type import ColumnType, TypeFamily
-from applier.ddl.parser import parse
+from applier.ddl.parser import parse_or_none
 from applier.ddl.table import ColumnDefinition, Default, DefaultKind
 from applier.ddl.tokens import DdlSyntaxError, Token, scan
 from applier.ddl.tree import (
@@ -99,9 +99,8 @@ class ZoneUse(NamedTuple):
 
 def zone_uses(query: str, types: Types = None) -> list[ZoneUse]:
     """Return what of a DDL depends on the zone of its session. ``types``: those of its table's columns; without them, what may depend."""
-    try:
-        tree = parse(query)
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return [ZoneUse("a statement that the applier does not understand")] if _speaks_of_time(query) else []
     match tree.node:
         case CreateTableStatement():

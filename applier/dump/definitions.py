@@ -10,7 +10,7 @@ from typing import Final
 
 from applier.ddl import identity, policy
 from applier.ddl.cursor import Cursor
-from applier.ddl.parser import parse
+from applier.ddl.parser import parse_or_none
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import CreateTableStatement, ElementKind
 from applier.dump.statements import Piece, PieceKind
@@ -145,9 +145,8 @@ class Definitions:
 
 
 def _stored_columns(query: str) -> set[str]:
-    try:
-        tree = parse(query)
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return set()
     if not isinstance(tree.node, CreateTableStatement):
         return set()

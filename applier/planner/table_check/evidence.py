@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator
 from applier.ddl import DdlKind, DdlStatement, parse_ddl, touches
 from applier.ddl.collation import with_tidb_collations
 from applier.ddl.definition_reader import defined_columns
-from applier.ddl.parser import parse
-from applier.ddl.tokens import DdlSyntaxError
-from applier.ddl.tree import CreateTableStatement, Tree
+from applier.ddl.parser import parse_or_none
+from applier.ddl.tree import CreateTableStatement
 from applier.ddl.unique_key import unique_keys_of
 from applier.model.events import DdlEvent, FoldedName
 from applier.model.position import Ts
@@ -49,7 +48,7 @@ class Evidence:
     def has_column(self, table: FoldedName, column: str, before_ts: Ts) -> bool | None:
         """Return whether an earlier statement gave the table this column; None: the statement that made the table is not known."""
         earlier = [ddl for ddl in self._about(table, with_schema=False) if not may_follow(ddl.commit_ts, before_ts)]
-        trees = [tree for ddl in earlier if (tree := _tree_of(ddl)) is not None]
+        trees = [tree for ddl in earlier if (tree := parse_or_none(ddl.query)) is not None]
         if any(defined.name.casefold() == column.casefold() for tree in trees for defined in defined_columns(tree)):
             return True
         # CREATE TABLE … LIKE and … SELECT do not show their columns.
@@ -77,13 +76,6 @@ class Evidence:
 def _with_defaults(ddl: DdlEvent) -> str:
     """Return the statement with the collations that its charsets stand for; a source that sends its session has written them out."""
     return ddl.query if ddl.is_of_log else with_tidb_collations(ddl.query)
-
-
-def _tree_of(ddl: DdlEvent) -> Tree | None:
-    try:
-        return parse(ddl.query)
-    except DdlSyntaxError:
-        return None
 
 
 def _given(statement: DdlStatement) -> set[FoldedName]:

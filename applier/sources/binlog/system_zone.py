@@ -10,9 +10,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from applier.ddl.parser import parse
+from applier.ddl.parser import parse_or_none
 from applier.ddl.remedy import BY_HAND
-from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import AlterTableStatement, ClauseKind
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
@@ -59,9 +58,8 @@ def _spelled(offset_s: int) -> str:
 
 def _needs_rules(query: str) -> bool:
     """Return whether a statement may convert other times than its own: a column changes its type, or a TIMESTAMP has a literal."""
-    try:
-        tree = parse(query)
-    except DdlSyntaxError:
+    tree = parse_or_none(query)
+    if tree is None:
         return True
     words = [token.keyword for token in tree.tokens]
     if isinstance(tree.node, AlterTableStatement) and any(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applier.ddl.parser import parse
+from applier.ddl.parser import KEPT_TREES, parse, parse_or_none
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import AlterTableStatement, ClauseKind, CreateTableStatement, IndexStatement, Span, Tree
 
@@ -91,3 +91,21 @@ def test_any_text_gives_a_tree_or_the_one_error(text: str) -> None:
         return
     spans = [clause.span for clause in tree.node.clauses] if isinstance(tree.node, AlterTableStatement) else []
     assert spans == sorted(spans)
+
+
+def test_the_texts_of_one_ddl_are_read_once_and_those_of_ten_thousand_are_not_kept() -> None:
+    texts = [f"ALTER TABLE t ADD COLUMN kept{number} INT" for number in range(KEPT_TREES + 1)]
+    first = parse(texts[0])
+    assert parse_or_none(texts[0]) is first
+    assert isinstance(first.tokens, tuple)
+    for text in texts:
+        parse(text)
+    assert parse(texts[0]) is not first
+    assert parse(texts[0]) == first
+
+
+@pytest.mark.parametrize("text", ["", "SELECT 1", "ALTER TABLE", "CREATE TABLE t (a INT COMMENT 'open"])
+def test_a_text_that_is_not_understood_has_no_tree(text: str) -> None:
+    assert parse_or_none(text) is None
+    with pytest.raises(DdlSyntaxError):
+        parse(text)

@@ -3,8 +3,7 @@
 from typing import Final
 
 from applier.ddl.edit import Edit, edited
-from applier.ddl.parser import parse
-from applier.ddl.tokens import DdlSyntaxError
+from applier.ddl.parser import parse, parse_or_none
 from applier.ddl.tree import AlterTableStatement, CreateTableStatement, IndexStatement, NamePlace
 from applier.model.events import TableName
 from applier.sinks.mysql.quoting import quote_table
@@ -14,11 +13,10 @@ _CHARSET_WORDS: Final = frozenset({"CHARSET", "CHARACTER", "CHAR", "COLLATE"})
 
 def retargeted(statement: str, name: TableName) -> str | None:
     """Replace the table of a CREATE TABLE, ALTER TABLE, CREATE INDEX or DROP INDEX by ``name``; None for another statement."""
-    try:
-        node = parse(statement).node
-    except DdlSyntaxError:
+    tree = parse_or_none(statement)
+    if tree is None:
         return None
-    match node:
+    match tree.node:
         case (
             CreateTableStatement(table=NamePlace(schema=schema, table=table))
             | AlterTableStatement(table=NamePlace(schema=schema, table=table))
