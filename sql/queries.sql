@@ -96,7 +96,7 @@ SELECT ddl_ts, schema_name, table_name, touches, state FROM applier.ddl_ledger W
 SELECT ddl_ts, schema_name, table_name, touches, state FROM applier.ddl_ledger WHERE name = :name AND ddl_ts IN :times;
 
 -- ledger_statements: the texts of upstream's DDLs (what a skipped one made, upstream has too)
-SELECT ddl_ts, schema_name, table_name, ddl_type, query, time_ms, session FROM applier.ddl_ledger
+SELECT ddl_ts, schema_name, table_name, ddl_type, query, state, began_at, time_ms, session FROM applier.ddl_ledger
 WHERE name = :name AND state <> 'intent';
 
 -- ledger_history: the same with the tables that they touch, and whether the sink has run them

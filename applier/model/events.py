@@ -195,10 +195,14 @@ class SkippedStatement(NamedTuple):
 
 
 class DdlRefusal(NamedTuple):
-    """Why a DDL cannot be applied with the configured filter and routes, and what an operator does about it."""
+    """Why a DDL cannot be applied with the configured filter and routes, and what an operator does about it.
+
+    ``kept``: upstream's name of the table that is left out; if the sink has it unchanged, the DDL, with the sink's names, is applied.
+    """
 
     why: str
     remedy: str
+    kept: TableName | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,8 +65,17 @@ class SinkTables:
         self._catalogue.clear()
         self._guard.forget()
 
+    def unless_kept(self, ddl: DdlEvent) -> DdlEvent:
+        """Return a DDL without its refusal, if that holds only where the sink lacks a table that is left out, and the sink has it."""
+        kept = None if ddl.refusal is None else ddl.refusal.kept
+        statement = None if kept is None else parse_ddl(ddl)
+        if kept is None or statement is None:
+            return ddl
+        has_left = all(self._guard.has_left(kept.fold(), source.fold()) for source in statement.sources)
+        return replace(ddl, refusal=None) if has_left else ddl
+
     def executed(self, ddl: DdlEvent) -> None:
-        """Forget the tables that a DDL has changed; they are described again when they are needed."""
+        """Forget the tables that a DDL has changed; they are described again when they are needed. ``left_out``: it was skipped."""
         self._guard.learn(ddl)
         self.changes += 1
         # Every name that the statement touches, not only the event's: a RENAME event carries the new name alone (DESIGN.md 3).

@@ -13,6 +13,7 @@ from applier.replica.room import with_room
 from applier.replica.row_keys import row_keys
 from applier.replica.segment_writer import SegmentWriter
 from applier.replica.state import ReplicaState
+from applier.sinks.ledger_entry import DdlState
 from applier.sinks.progress import ProgressCommit
 from applier.telemetry.activity import DDL, WRITING
 from applier.telemetry.failing import Side
@@ -74,7 +75,7 @@ class StepRunner:
         return None
 
     def _execute(self, step: ExecuteDdl) -> Exception | None:
-        state, watcher, ddl = self._state, self._run.watcher, self._dated(step.ddl)
+        state, watcher, ddl = self._state, self._run.watcher, self._state.tables.unless_kept(self._dated(step.ddl))
         sink, fence = self._run.components.sink, state.progress.fence
         after = ProgressCommit(
             checkpoint_ts=ddl.commit_ts,
@@ -105,7 +106,7 @@ class StepRunner:
         state.progress = state.load(commit := after if is_skipped else after.including(before))
         state.locations.stored(commit.locations)
         # What the next segments are rendered from must be the catalogue as it is after this DDL (DESIGN.md 4, Align).
-        state.tables.executed(ddl)
+        state.tables.executed(replace(ddl, left_out=ddl.left_out or DdlState.SKIPPED) if is_skipped else ddl)
         watcher.tally.settled_ddl()
         event = LogEvent.DDL_SKIPPED if is_skipped else LogEvent.DDL_APPLIED
         watcher.note(event, commit_ts=ddl.commit_ts, table=str(ddl.name), query=ddl.query)

@@ -72,6 +72,10 @@ class TableGuard:
         """Return whether the operator accepts that the sink computes columns of this table itself."""
         return self._accept.accepts(table, DifferenceKind.GENERATED)
 
+    def has_left(self, table: FoldedName, there: FoldedName) -> bool:
+        """Return whether the sink's table ``there`` has still the definition of upstream's ``table``, which is left out."""
+        return self._statements().has_left(table, there)
+
     def forget(self) -> None:
         """Forget upstream's statements: a reload may have settled one whose outcome was not known, and which was not learned."""
         self._evidence = None

@@ -26,8 +26,13 @@ _OUT_TOO: Final = (
     "Let source.tables leave this object out too, or change it in the sink by hand and skip the DDL: `applier ddl skip --ts … --table …`"
 )
 _NEW_TABLE: Final = (
-    "Load the table's rows into the sink as of this commit_ts under the new name, then skip the DDL: `applier ddl skip --ts … --table …`. "
-    "Or leave the new name out by source.tables"
+    "Make the table in the sink under the new name, with the rows that upstream's had as of this commit_ts (none, if upstream rotates a "
+    "log), then skip the DDL: `applier ddl skip --ts … --table …`. Or leave the new name out by source.tables"
+)
+_SWAPPED: Final = (
+    "In the sink, rename the table that has the new name to one that upstream does not use. Make this one under its new name, with the "
+    "rows that upstream's had as of this commit_ts (none, if upstream rotates a log). "
+    "Then skip the DDL: `applier ddl skip --ts … --table …`. Later ones are applied if source.tables takes the table in under both names"
 )
 _OTHER_ROUTES: Final = 'Give each table a name of its own: use {schema} and {table} in the "to" of source.route'
 
@@ -88,10 +93,26 @@ def _of_tables(ddl: DdlEvent, statement: DdlStatement, selection: TableSelection
     if not any(is_in):
         return _refused(ddl, "a table that source.tables leaves out gets a name that it takes in: its rows were never read", _NEW_TABLE)
     if not all(is_in):
-        return _refused(ddl, f"source.tables leaves out some of its tables: {_listed(changed, selection)}", _BY_HAND)
-    if read := [table for table in read_tables(statement) if not selection.has(table)]:
-        return _refused(ddl, f"it reads a table that source.tables leaves out: {read[0]}", _OUT_TOO)
-    return _with_sink_names(ddl, selection, [*changed, *taken])
+        return _of_both_kinds(ddl, statement, changed, selection)
+    routed = _with_sink_names(ddl, selection, [*changed, *taken])
+    left_out = [table for table in read_tables(statement) if not selection.has(table)]
+    return _unless_kept(routed, ddl, statement.kind, left_out[0]) if left_out else routed
+
+
+def _of_both_kinds(ddl: DdlEvent, statement: DdlStatement, changed: Iterable[TableName], selection: TableSelection) -> DdlEvent:
+    entering = [(old, new) for old, new in statement.renames if not selection.has(old) and selection.has(new)]
+    if entering:
+        old, new = entering[0]
+        return _refused(ddl, f"source.tables leaves out {old}, which becomes {new}: its rows were never read", _SWAPPED)
+    return _refused(ddl, f"source.tables leaves out some of its tables: {_listed(changed, selection)}", _BY_HAND)
+
+
+def _unless_kept(routed: DdlEvent, ddl: DdlEvent, kind: DdlKind, source: TableName) -> DdlEvent:
+    """Refuse a statement that reads a table that is left out. LIKE is applied if the sink has it: it has left by RENAME."""
+    refused = _refused(ddl, f"it reads a table that source.tables leaves out: {source}", _OUT_TOO)
+    if kind is not DdlKind.CREATE_TABLE_LIKE or routed.refusal is not None or refused.refusal is None:
+        return refused
+    return replace(routed, refusal=refused.refusal._replace(kept=source))
 
 
 def changed_tables(statement: DdlStatement) -> list[TableName]:

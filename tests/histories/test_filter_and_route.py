@@ -162,6 +162,36 @@ def test_a_log_that_rotates_out_of_the_filter_keeps_every_row_under_a_name_of_it
     assert kept == [[(1, 20)], [(2, 30)], [(3, 40)]]
 
 
+def like_rotation(ts, key, *between):
+    return [
+        (ONE, numbered(ts, key)),
+        *everywhere(ddl(ts + 1, "DROP TABLE IF EXISTS log_orders", table="log_orders", t=4)),
+        *everywhere(ddl(ts + 2, "RENAME TABLE orders TO log_orders", table="log_orders", t=14)),
+        *(event for query in between for event in everywhere(ddl(ts + 3, query, table="log_orders", t=5))),
+        *everywhere(ddl(ts + 4, "CREATE TABLE orders LIKE log_orders")),
+    ]
+
+
+@pytest.mark.parametrize("routes", [(), [("shop.*", "archive.{table}_2026")]])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_new_log_like_the_one_that_was_rotated_out_is_made(tmp_path, program, routes):
+    replica = replica_of(tmp_path, *like_rotation(20, 1), *everywhere(resolved(28)), tables=RULES, routes=routes)
+    program(replica)
+    # The next run reads from the ledger which table has left.
+    program(again(replica, *like_rotation(30, 2), (ONE, numbered(40, 3)), *everywhere(resolved(50)), tables=RULES, routes=routes))
+    names = ["log_orders_32", "log_orders", "orders"] if not routes else ["log_orders_2026_32", "log_orders_2026", "orders_2026"]
+    schema = "archive" if routes else "shop"
+    assert [rows_of(tmp_path, f"{schema}.{name}") for name in names] == [[(1, 20)], [(2, 30)], [(3, 40)]]
+
+
+@pytest.mark.parametrize("query", ["ALTER TABLE log_orders ADD x INT", "DROP TABLE log_orders", "RENAME TABLE log_x TO log_orders"])
+def test_a_new_log_like_one_that_has_changed_where_nobody_looked_stops(tmp_path, query):
+    replica = replica_of(tmp_path, *like_rotation(20, 1, query), *everywhere(resolved(28)), tables=RULES)
+    for _ in range(2):
+        with pytest.raises(NeedsOperator, match=r"reads a table that source\.tables leaves out"):
+            replica.catch_up()
+
+
 def test_a_table_that_the_replica_has_not_made_stops_a_rename_out_of_the_filter(tmp_path):
     replica = replica_of(tmp_path, *rotation(20, 1), *everywhere(resolved(60)), tables=RULES)
     with closing(sqlite3.connect(tmp_path / "replica.db")) as connection:

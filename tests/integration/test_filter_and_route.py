@@ -95,19 +95,25 @@ def test_a_schema_that_lies_apart_is_dropped_under_its_name(url: str) -> None:
     assert read(url, f"SELECT schema_name FROM information_schema.schemata WHERE schema_name = '{ARCHIVE}'") == []
 
 
-def rotated(ts: int, rename: str) -> list:
+def rotated(ts: int, rename: str, made: str = "(`id` INT PRIMARY KEY,`n` INT)") -> list:
     return [
         (ONE, numbered(ts, ts)),
         *everywhere(ddl(ts + 1, "DROP TABLE IF EXISTS `log_orders`", table="log_orders", t=4)),
         *everywhere(ddl(ts + 2, rename, table="log_orders", t=14)),
-        *everywhere(ddl(ts + 3, "CREATE TABLE `orders` (`id` INT PRIMARY KEY,`n` INT)")),
+        *everywhere(ddl(ts + 3, f"CREATE TABLE `orders` {made}")),
     ]
 
 
 def test_a_log_that_rotates_out_of_the_filter_keeps_every_row(url: str) -> None:
     both = ["RENAME TABLE `shop`.`orders` TO `shop`.`log_orders`", "ALTER TABLE `orders` RENAME TO `log_orders`"]
     source = FakeSource(
-        log_of(*HISTORY[:4], *rotated(20, both[0]), *rotated(30, both[1]), *rotated(40, both[0]), *everywhere(resolved(50)))
+        log_of(
+            *HISTORY[:4],
+            *rotated(20, both[0]),
+            *rotated(30, both[1], "LIKE `log_orders`"),
+            *rotated(40, both[0]),
+            *everywhere(resolved(50)),
+        )
     )
     source.selection = SELECTED
     Replica(url, source, name="rotated").catch_up()

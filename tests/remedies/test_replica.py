@@ -1,6 +1,8 @@
 """What stops a replica as a whole: its file, its bookkeeping, its start, its quarantine, its selection."""
 
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,31 @@ def test_a_ddl_that_the_filter_cannot_follow_is_done_by_hand(newcomer, feed):
     newcomer.follow(newcomer.fails("catchup", 6, "commit_ts: 23"), only="ddl skip")
     newcomer.succeeds("catchup")
     assert newcomer.rows() == [(1, "new")]
+
+
+def test_a_log_that_is_swapped_with_a_table_that_is_left_out_is_swapped_by_hand_and_then_chosen_under_both_names(newcomer, feed):
+    swap = "RENAME TABLE orders TO log_orders, log_new TO orders"
+    newcomer.change({"source.tables": ["*.*", "!shop.log_*"]})
+    feed.write(order(21, 1))
+    feed.everywhere(ddl(22, "CREATE TABLE log_new LIKE orders", table="log_new"), ddl(23, swap, t=47))
+    feed.write(order(24, 2))
+    feed.everywhere(resolved(30))
+    said = newcomer.fails("catchup", 6, "shop.log_new, which becomes shop.orders")
+    with closing(sqlite3.connect("replica.db")) as connection:
+        ((made,),) = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'shop.orders'")
+    newcomer.sql('ALTER TABLE "shop.orders" RENAME TO "shop.orders_until_now"', made)
+    newcomer.follow(said, only="ddl skip")
+    newcomer.change({"source.tables": ["*.*", "!shop.log_*", "shop.log_new"]})
+    newcomer.succeeds("catchup")
+    assert newcomer.rows() == [(2, "new")]
+    for ts in (31, 41):
+        dropped = ddl(ts + 1, "DROP TABLE log_orders", table="log_orders", t=4)
+        feed.everywhere(ddl(ts, "CREATE TABLE log_new LIKE orders", table="log_new"), dropped, ddl(ts + 2, swap, t=47))
+        feed.write(order(ts + 3, ts))
+        feed.everywhere(resolved(ts + 4))
+    newcomer.succeeds("catchup")
+    assert newcomer.rows() == [(41, "new")]
+    assert newcomer.rows("shop.log_orders_43") == [(2, "new")]
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ A flag of the wire may be stale (open_protocol.md 2.5), and collations are not o
 replica, the statements that the sink has run for upstream are asked: what one of them names is upstream's own.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl, touches
 from applier.ddl.collation import with_tidb_collations
@@ -23,11 +23,14 @@ class Evidence:
 
     def __init__(self, ddls: Iterable[DdlEvent]) -> None:
         self._by_name: dict[FoldedName, list[DdlEvent]] = {}
+        self._numbers: dict[int, int] = {}
+        """Of each statement, by its object: in which order they ran."""
         for ddl in ddls:
             self.add(ddl)
 
     def add(self, ddl: DdlEvent) -> None:
-        """Take a statement that the sink has run."""
+        """Take a statement that upstream has run; ``left_out``: the sink has not."""
+        self._numbers[id(ddl)] = len(self._numbers)
         for name in {ddl.name.fold(), *(touches(ddl) or ())}:
             self._by_name.setdefault(name, []).append(ddl)
 
@@ -58,6 +61,17 @@ class Evidence:
         """Return whether the last statement that gave something this name made a view."""
         made = [statement.kind for ddl in self._by_name.get(table, ()) if (statement := parse_ddl(ddl)) and table in _given(statement)]
         return made[-1:] == [DdlKind.CREATE_VIEW]
+
+    def has_left(self, table: FoldedName, there: FoldedName) -> bool:
+        """Return whether the sink's table ``there`` has still the definition of upstream's ``table``, which is left out.
+
+        So it is after a RENAME out of the selection, until a statement about either name, of the one or the other kind.
+        """
+        names = {table, there}
+        about = {id(ddl): ddl for name in names for one in (name, name.schema_name) for ddl in self._by_name.get(one, ())}
+        changing = [ddl for ddl in about.values() if _may_change(ddl, names)]
+        last = max(changing, key=lambda ddl: self._numbers[id(ddl)], default=None)
+        return last is not None and not last.left_out and _is_renamed_to(last, there)
 
     def _about(self, table: FoldedName, *, with_schema: bool) -> Iterator[DdlEvent]:
         """Yield the statements about the table, under the names that it had before too."""
@@ -92,3 +106,22 @@ def _earlier_names(ddl: DdlEvent, name: FoldedName) -> set[FoldedName]:
     if statement.kind in {DdlKind.CREATE_TABLE_LIKE, DdlKind.EXCHANGE_PARTITION}:
         taken |= {source.fold() for source in statement.sources}
     return taken
+
+
+def _may_change(ddl: DdlEvent, names: Collection[FoldedName]) -> bool:
+    """Return whether the statement may change the definition of one of these tables."""
+    statement = parse_ddl(ddl)
+    if statement is None:
+        return ddl.name.fold() in names
+    if statement.kind is DdlKind.DROP_SCHEMA:
+        return statement.schema.casefold() in {name.schema for name in names}
+    needs = () if statement.kind is DdlKind.CREATE_TABLE_LIKE else statement.needs
+    changed = (*needs, *statement.creates, *statement.drops, *(name for pair in statement.renames for name in pair))
+    return any(table.fold() in names for table in changed)
+
+
+def _is_renamed_to(ddl: DdlEvent, name: FoldedName) -> bool:
+    """Return whether a table has this name by the statement, and keeps it."""
+    statement = parse_ddl(ddl)
+    steps = () if statement is None else statement.renames
+    return [old.fold() != name for old, new in steps if name in {old.fold(), new.fold()}][-1:] == [True]

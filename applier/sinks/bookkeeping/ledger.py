@@ -6,7 +6,7 @@ pieces of a RENAME chain are several (DESIGN.md section 3). Statements inside th
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final
 
@@ -34,9 +34,10 @@ class Ledger:
         return self._entries(connection, "ledger_read")
 
     def statements(self, connection: Connection) -> list[DdlEvent]:
-        """Return upstream's statements, skipped ones too, by ts."""
+        """Return upstream's statements in the order in which they ran; skipped ones too, marked as left out."""
         rows = connection.execute(self.bookkeeping.query("ledger_statements"), {"name": self.bookkeeping.name})
-        return sorted(map(_ddl, rows), key=lambda ddl: ddl.commit_ts)
+        ordered = sorted(rows, key=lambda row: (int(row.ddl_ts), as_datetime(row.began_at)))
+        return [replace(_ddl(row), left_out=row.state) if row.state == DdlState.SKIPPED else _ddl(row) for row in ordered]
 
     def history(self, connection: Connection) -> list[PastDdl]:
         """Return upstream's statements with the tables that they touch, in the order in which they ran."""

@@ -4,7 +4,7 @@ import pytest
 
 from applier.ddl import policy
 from applier.model.errors import NeedsOperator
-from applier.model.events import DdlEvent
+from applier.model.events import DdlEvent, TableName
 from applier.model.position import Ts
 from applier.selection import EventFilter, Route, TableFilter, TableSelection, select_ddl
 
@@ -50,8 +50,8 @@ def routed(event, routes=ROUTES, tables=()):
         (ddl("ALTER TABLE a EXCHANGE PARTITION p WITH TABLE b", ddl_type=42), "applied"),
         (ddl("ALTER TABLE a EXCHANGE PARTITION p WITH TABLE log_b", ddl_type=42), "refused"),
         (ddl("CREATE TABLE a LIKE b"), "applied"),
-        (ddl("CREATE TABLE a LIKE log_b"), "refused"),
-        (ddl("CREATE TABLE a LIKE crm.b"), "refused"),
+        (ddl("CREATE TABLE a LIKE log_b"), "refused unless kept"),
+        (ddl("CREATE TABLE a LIKE crm.b"), "refused unless kept"),
         (ddl("CREATE TABLE log_a LIKE b", "log_a"), "left out"),
         (ddl("CREATE TABLE a (b INT, FOREIGN KEY (b) REFERENCES log_b (id))"), "applied"),
         (ddl("CREATE VIEW v AS SELECT id FROM a", "v", ddl_type=21), "applied"),
@@ -73,7 +73,8 @@ def routed(event, routes=ROUTES, tables=()):
 )
 def test_a_filter_decides_by_the_tables_that_a_statement_changes(event, outcome):
     found = filtered(event)
-    assert outcome == ("left out" if found.left_out else "refused" if found.refusal else "applied")
+    refused = "" if found.refusal is None else "refused" if found.refusal.kept is None else "refused unless kept"
+    assert outcome == ("left out" if found.left_out else refused or "applied")
     # What is applied stays as it came; what is not keeps upstream's names.
     assert (found.name, found.query) == (event.name, event.query)
 
@@ -149,6 +150,19 @@ def test_what_routes_cannot_do_is_refused(event, routes, why):
     assert found.refusal is not None
     assert why in found.refusal.why
     assert found.query == event.query
+
+
+def test_a_table_like_one_that_is_left_out_has_the_sinks_names_in_case_the_sink_has_it():
+    found = routed(ddl("CREATE TABLE a LIKE log_a"), tables=FILTER)
+    assert (found.query, found.table) == ("CREATE TABLE `a_v2` LIKE `log_a_v2`", "a_v2")
+    assert found.refusal is not None
+    assert found.refusal.kept == TableName("shop", "log_a")
+
+
+def test_a_swap_with_a_table_that_is_left_out_names_it():
+    found = filtered(ddl("RENAME TABLE a TO log_a, log_n TO a", ddl_type=47))
+    assert found.refusal is not None
+    assert found.refusal.why == "source.tables leaves out shop.log_n, which becomes shop.a: its rows were never read"
 
 
 def test_an_event_filter_leaves_ddls_of_some_tables_out():
