@@ -75,12 +75,12 @@ _SKIP_OR_QUARANTINE = (
 )
 _UNREADABLE = f"{_SKIP_OR_QUARANTINE}. If only the changefeed writes to the topic, report a defect"
 OTHER_PROTOCOL = (
-    "Set protocol=open-protocol in the changefeed's sink URI, use a new topic, and create the replica again from a dump. If others write to the "
-    f"topic too: {_SKIP_OR_QUARANTINE}"
+    "Set protocol=open-protocol in the changefeed's sink URI, use a new topic, and create the replica again from a dump. If others write "
+    f"to the topic too: {_SKIP_OR_QUARANTINE}"
 )
 _NO_PROTOCOL = (
-    f"{_SKIP_OR_QUARANTINE}. If no record of the topic can be read, it is not a changefeed's: source.topics or source.brokers names another "
-    "one, or its records need protocol=open-protocol in the changefeed's sink URI"
+    f"{_SKIP_OR_QUARANTINE}. If no record of the topic can be read, it is not a changefeed's: source.topics or source.brokers names "
+    "another one, or its records need protocol=open-protocol in the changefeed's sink URI"
 )
 _UNREADABLE_BY_KIND = {"version": _NO_PROTOCOL}
 
