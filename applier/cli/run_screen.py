@@ -72,6 +72,8 @@ def _doing(state: RunState, unix_s: float) -> str:
 
 def _failing(failing: Failing, unix_s: float) -> str:
     text = f"for {duration(max(0.0, unix_s - failing.since_s))}, attempt {failing.attempt}"
+    if failing.next_attempt_at_s is not None and failing.next_attempt_at_s > unix_s:
+        text += f", the next one in {duration(failing.next_attempt_at_s - unix_s)}"
     if failing.gives_up_at_s is None:
         return text
     left = duration(max(0.0, failing.gives_up_at_s - unix_s))

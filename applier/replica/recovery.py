@@ -24,7 +24,7 @@ from applier.sinks.write_outcome import WriteOutcome, WriteState
 MAX_RELOADS: Final = 20
 """Unknown outcomes in a row after which a catch-up stops, and a daemon counts the time: something breaks every write."""
 
-MAX_WAIT_S: Final = 10.0
+MAX_WAIT_S: Final = 5.0
 REMEDY: Final = "See the logs of the database and of Spark's executors"
 
 MOVED: Final = frozenset({"other_server", "other_log", "purged"})

@@ -28,7 +28,7 @@ from applier.tasks.plan import PreparePlan, WritePlan
 from applier.tasks.port import Prepared, Runner
 
 QUARANTINE_REMEDY = 'or set sink.on_rejected_row = "quarantine": such rows are quarantined, and everything else is applied'
-MAX_WAIT_S = 20.0
+MAX_WAIT_S = 5.0
 ROWS_PER_TASK = 100_000
 BYTES_PER_TASK = 64 << 20
 """A bucket is compacted in memory, at some 700 bytes a row. A segment is far larger only if one upstream transaction is."""

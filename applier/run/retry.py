@@ -18,7 +18,8 @@ from applier.telemetry.retries import failure_facts
 
 FIRST_WAIT_S: Final = 0.25
 JITTER_S: Final = 0.25
-LONGEST_WAIT_S: Final = 15.0
+LONGEST_WAIT_S: Final = 5.0
+"""What is back is used again after this time at the latest."""
 
 
 def retrying(shutdown: Shutdown, retry_for_s: float, notes: Notes) -> Retrying:

@@ -59,12 +59,13 @@ def run_document(state: RunState, *, unix_s: float, is_alive: bool) -> dict[str,
 def _failing(state: RunState) -> dict[str, Any]:
     failing = state.failing
     if failing is None:
-        return dict.fromkeys(("failing_since", "error", "error_class", "attempt", "gives_up_at"))
+        return dict.fromkeys(("failing_since", "error", "error_class", "attempt", "next_attempt_at", "gives_up_at"))
     return {
         "failing_since": iso_of(failing.since_s),
         "error": failing.error,
         "error_class": failing.error_class,
         "attempt": failing.attempt,
+        "next_attempt_at": iso_of(failing.next_attempt_at_s),
         "gives_up_at": iso_of(failing.gives_up_at_s),
     }
 

@@ -34,13 +34,15 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failing:
-    """Why a run does not get on. ``since_s`` and ``gives_up_at_s`` are Unix times; None: a number of attempts ends it."""
+    """Why a run does not get on. All times are Unix times; ``gives_up_at_s`` is None if a number of attempts ends it."""
 
     since_s: float
     error: str
     """One sentence."""
     error_class: str
     attempt: int
+    next_attempt_at_s: float | None = None
+    """When something is tried again, be it a part of the attempt; None: at once."""
     gives_up_at_s: float | None = None
 
 
@@ -52,6 +54,8 @@ class Failed:
     error_class: str
     side: Side = Side.REST
     is_inner: bool = False
+    wait_s: float = 0.0
+    """How long until the next attempt."""
     gives_up_in_s: float | None = None
     """How long after its beginning a failure ends the run; None: its attempts are counted elsewhere."""
 
@@ -92,6 +96,7 @@ class FailureLog:
             error=attempt.error,
             error_class=attempt.error_class,
             attempt=max(1, (before.attempt if before else 0) + (not attempt.is_inner)),
+            next_attempt_at_s=unix_s + attempt.wait_s if attempt.wait_s else None,
             gives_up_at_s=None if attempt.gives_up_in_s is None else since_s + attempt.gives_up_in_s,
         )
         self._is_shown |= not attempt.is_inner or unix_s - since_s >= SHOWN_AFTER_S

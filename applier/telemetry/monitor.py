@@ -143,14 +143,14 @@ class Monitor:
     def _count_failure(self, facts: dict[str, Any]) -> bool:
         """Count a failure, and add what is known of it to its facts; return whether it is logged."""
         settings, unix_s = self._settings, self._clock.unix_s()
-        # Of one of several nested waits: it says nothing about the next attempt that a person would count.
-        facts.pop("wait_s", None)
         failed = Failed(
             error=sentence(facts),
             error_class=str(facts.get("error")),
             side=Side.of(str(facts.get("error"))),
             # Where a number of attempts counts and not a time, each of them is one that a person would count.
             is_inner=bool(facts.pop("is_inner", False)) and settings.retry_for_s is not None,
+            # Of one of several nested waits: the log counts attempts as a person does, and would name another one.
+            wait_s=float(facts.pop("wait_s", 0.0)),
             gives_up_in_s=settings.retry_for_s,
         )
         with self._updating:

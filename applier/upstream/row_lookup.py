@@ -24,7 +24,7 @@ from applier.upstream.table_columns import UpstreamTable
 T = TypeVar("T")
 
 ATTEMPTS: Final = 5
-MAX_WAIT_S: Final = 10.0
+MAX_WAIT_S: Final = 5.0
 FIRST_KEYS: Final = 16
 """Keys of the first statement: nothing is known of the rows yet."""
 PART_BYTES: Final = 32 << 20

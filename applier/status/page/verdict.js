@@ -64,13 +64,14 @@ function failing(status, seen, now) {
   if (!status.failing_since) return null;
   const lasts = duration(secondsSince(status.failing_since, now));
   const gives = status.gives_up_at;
+  const next = status.next_attempt_at && -secondsSince(status.next_attempt_at, now);
   return {
     level: "bad", title: `Failing for ${lasts}`, announce: `Failing since ${clock(status.failing_since)}: ${status.error}`,
     detail: "The run tries again by itself. Nothing is lost, and nothing is applied meanwhile.",
     text: status.error || "",
     facts: facts(
       ["Since", moment(status.failing_since, now)],
-      ["Attempt", status.attempt],
+      ["Attempt", next > 0 ? `${status.attempt}, the next one in ${duration(next)}` : status.attempt],
       ["Gives up", gives && `${moment(gives, now)}, in ${duration(Math.max(0, -secondsSince(gives, now)))}`],
     ),
     advice: gives

@@ -67,11 +67,12 @@ def test_a_failure_is_shown_with_its_cause_its_attempt_and_its_end_on_a_narrow_t
         error="the database failed while renewing the heartbeat: Can't connect to MySQL server on 'db.example' (Connection refused)",
         error_class="RetryableSinkError",
         attempt=12,
+        next_attempt_at_s=NOON_S + 7,
         gives_up_at_s=NOON_S + 507,
     )
     lines = screen(replace(STATE, phase="failing", failing=failing), width)
     assert max(map(len, lines)) <= width
-    assert "failing for 96 s, attempt 12; gives up at 22:21:47Z, in 8 min 24 s" in words(lines)
+    assert "failing for 96 s, attempt 12, the next one in 3.9 s; gives up at 22:21:47Z, in 8 min 24 s" in words(lines)
     assert "Can't connect to MySQL server on 'db.example' (Connection refused)" in words(lines)
 
 

@@ -26,6 +26,7 @@ FAILING = LIVE | {
     "failing_since": "2023-11-14T22:11:51.000+00:00",
     "error": "the database failed while reading the progress: Can't connect to MySQL server on 'db' ([Errno 111] Connection refused)",
     "attempt": 12,
+    "next_attempt_at": "2023-11-14T22:13:25.000+00:00",
     "gives_up_at": "2023-11-14T22:21:51.000+00:00",
     "stall": None,
     "watermark": NOON_MS << 18,
@@ -90,7 +91,9 @@ def test_a_sink_that_is_away_is_shown_with_what_the_run_says_and_until_when_it_t
     text = " ".join(" ".join(lines).split())
     assert max(map(len, lines)) <= width
     assert lines[0] == "health      failing: something fails and is retried"
-    assert "failing for 93 s, since 2023-11-14 22:11:51Z; attempt 12, gives up at 2023-11-14 22:21:51Z" in text
+    assert (
+        "failing for 93 s, since 2023-11-14 22:11:51Z; attempt 12, the next one at 2023-11-14 22:13:25Z, gives up at 2023-" in text
+    )
     assert "Connection refused" in text
     assert "orders-changefeed/12" in text
 

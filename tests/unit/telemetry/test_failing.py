@@ -1,5 +1,7 @@
 """One failure, one count: lines at growing intervals, and no recovery that nothing proves."""
 
+from dataclasses import replace
+
 from applier.telemetry.failing import LONGEST_LINE_S, SHOWN_AFTER_S, Failed, FailureLog, Side
 
 AWAY = Failed(error="the database is away", error_class="RetryableSinkError", gives_up_in_s=600)
@@ -21,6 +23,16 @@ def test_attempts_inside_of_an_attempt_are_the_same_failure_with_one_count_and_o
     for at in range(6):
         log.failed(INNER if at % 3 else AWAY, 100.0 + at)
     assert (log.shown.attempt, log.shown.since_s, log.shown.gives_up_at_s) == (2, 100.0, 700.0)
+
+
+def test_the_next_attempt_is_the_one_that_the_last_failure_waits_for():
+    log = FailureLog()
+    log.failed(replace(AWAY, wait_s=5.0), 100.0)
+    assert log.shown.next_attempt_at_s == 105.0
+    log.failed(replace(INNER, wait_s=0.2), 105.0)
+    assert log.shown.next_attempt_at_s == 105.2
+    log.failed(AWAY, 106.0)
+    assert log.shown.next_attempt_at_s is None
 
 
 def test_a_deadlock_that_is_over_after_milliseconds_is_not_shown():

@@ -235,7 +235,7 @@ def test_no_progress_is_reported_with_what_the_run_was_about_to_do(world):
 def test_a_failure_is_one_line_with_its_count_and_its_end_and_one_when_it_is_over(world):
     monitor = Monitor(world.book, MonitorSettings(retry_for_s=600), Clock(now_s=lambda: world.time.now_s, unix_s=lambda: world.time.unix_s))
     for _ in range(30):
-        monitor.note(LogEvent.RETRY, error="RetryableSinkError", reason="the database failed", attempt=1)
+        monitor.note(LogEvent.RETRY, error="RetryableSinkError", reason="the database failed", attempt=1, wait_s=1.0)
         world.time.passes(1)
     retries = logged(world, "retry")
     assert [(record.levelno, record.attempt, record.failing_for_s) for record in retries] == [
@@ -244,6 +244,7 @@ def test_a_failure_is_one_line_with_its_count_and_its_end_and_one_when_it_is_ove
     assert {record.gives_up_at for record in retries} == {"2023-11-14 22:23:20.000Z"}
     assert (monitor.state().phase, monitor.state().failing.attempt, monitor.state().is_ready) == ("failing", 30, False)
     assert world.book.states[-1].failing.attempt == 30
+    assert world.book.states[-1].failing.next_attempt_at_s == world.time.unix_s
     monitor.worked(Side.SOURCE)
     assert logged(world, "recovered") == []
     monitor.worked(Side.REST)
