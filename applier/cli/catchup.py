@@ -20,7 +20,7 @@ from applier.run.catchup import CatchupOptions, CatchupResult, catch_up
 from applier.run.preflight import refuse_wrong_setup
 from applier.sources.kafka.tso import physical_ms
 from applier.telemetry.log import level_of, use_level
-from applier.telemetry.wording import count, duration, named_text, one_line
+from applier.telemetry.wording import count, ddls_text, duration, named_text, one_line
 
 
 def catchup(  # noqa: PLR0913 - one parameter per option of the command line
@@ -96,7 +96,7 @@ def as_lines(result: CatchupResult, sink: str) -> list[str]:
 
 
 def _outcome(result: CatchupResult) -> str:
-    if not (result.rows or result.transactions or result.ddls):
+    if not (result.rows or result.transactions or result.ddls or result.skipped_ddls):
         return f"nothing to apply: the replica is up to date ({duration(result.seconds)})"
     rows = f"{count(result.rows, 'row')} in {count(result.transactions, 'transaction')}"
-    return f"caught up: {rows}, {count(result.ddls, 'DDL')}, {duration(result.seconds)}"
+    return f"caught up: {rows}, {ddls_text(result.ddls, result.skipped_ddls)}, {duration(result.seconds)}"

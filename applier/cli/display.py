@@ -20,7 +20,7 @@ from applier.telemetry.log import LOGGER_NAME, spelled
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import Observer, SilentObserver
 from applier.telemetry.run_state import RunState
-from applier.telemetry.wording import count, one_line, time_text
+from applier.telemetry.wording import count, ddls_text, one_line, time_text
 
 LOGGER: Final = logging.getLogger(LOGGER_NAME)
 PLAIN_INTERVAL_S: Final = 5.0
@@ -111,7 +111,7 @@ def note_line(event: LogEvent, facts: dict[str, Any]) -> str:
 def summary(state: RunState) -> str:
     """Write the state on one line."""
     parts = [f"{state.phase}:", f"read {progress_text(state)},", f"applied {count(state.counts.rows, 'row')}"]
-    parts.append(f"in {count(state.counts.transactions, 'transaction')}, {count(state.counts.ddls, 'DDL')},")
+    parts.append(f"in {count(state.counts.transactions, 'transaction')}, {ddls_text(state.counts.ddls, state.counts.skipped_ddls)},")
     parts.append(f"checkpoint {time_text(state.checkpoint_ts)}")
     if state.streams.holding:
         parts[-1] += f", watermark held back by {state.streams.holding}"

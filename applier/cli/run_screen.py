@@ -81,10 +81,12 @@ def _failing(failing: Failing, unix_s: float) -> str:
 
 
 def _ddls(state: RunState, unix_s: float) -> str:
+    counts = state.counts
+    done = f"{counts.ddls:,}" + (f" ({counts.skipped_ddls:,} skipped)" if counts.skipped_ddls else "")
     if not state.current_ddl:
-        return str(state.counts.ddls)
+        return done
     ran = f" for {duration(max(0.0, unix_s - state.ddl_since_s))}" if state.ddl_since_s else ""
-    return f"{state.counts.ddls}, running{ran}: {one_line(state.current_ddl)}"
+    return f"{done}, running{ran}: {one_line(state.current_ddl)}"
 
 
 def progress_text(state: RunState) -> str:

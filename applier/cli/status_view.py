@@ -18,7 +18,7 @@ from applier.sinks.run_end import StoredEnd
 from applier.sources.binlog.log_view import LogStatus
 from applier.status.health import Health, Verdict, verdict_of
 from applier.status.replica_status import ReplicaStatus
-from applier.telemetry.wording import count, duration, one_line, place_text, time_text
+from applier.telemetry.wording import count, ddls_text, duration, one_line, place_text, time_text
 
 LABEL_WIDTH: Final = 10
 OWNER_STATES: Final = {
@@ -187,7 +187,8 @@ def _is_running(view: OwnerView | None) -> bool:
 def _live(live: Any, now_s: float) -> Iterator[Fact]:
     since = _ago(live.get("phase_since"), now_s)
     doing = live["phase"] + (f" for {since}" if since else "") + f", {'following' if live['is_ready'] else 'catching up'}"
-    done = f"{count(live['rows'], 'row')} in {count(live['transactions'], 'transaction')}, {count(live['ddls'], 'DDL')}"
+    ddls = ddls_text(live["ddls"], live.get("skipped_ddls", 0))
+    done = f"{count(live['rows'], 'row')} in {count(live['transactions'], 'transaction')}, {ddls}"
     retries = sum(live["retries"].values())
     yield Fact("run", f"{doing}; {done} in {duration(live['uptime_s'])}" + (f", retries: {retries:,}" if retries else ""))
     if live.get("failing_since"):

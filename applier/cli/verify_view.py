@@ -77,8 +77,10 @@ def as_lines(report: Report, task: Task) -> list[str]:
         lines.append(f"{count(report.views, 'view')} left out: a view has no rows of its own")
     different = sum(not table.is_equal for table in report.tables)
     rows = count(sum(table.upstream.rows for table in report.tables), "row")
-    outcome = "equal" if report.is_equal else f"{count(different, 'table')} of {len(report.tables):,} differ"
-    lines.append(f"{outcome}: {count(len(report.tables), 'table')}, {rows} upstream, {duration(report.seconds)}{_moment(report)}")
+    verb = "differs" if different == 1 else "differ"
+    outcome = "equal" if report.is_equal else f"{different:,} of {count(len(report.tables), 'table')} {verb}"
+    tables = f"{count(len(report.tables), 'table')}, " if report.is_equal else ""
+    lines.append(f"{outcome}: {tables}{rows} upstream, {duration(report.seconds)}{_moment(report)}")
     return lines + _advice(report, task)
 
 

@@ -107,7 +107,7 @@ class StepRunner:
         state.locations.stored(commit.locations)
         # What the next segments are rendered from must be the catalogue as it is after this DDL (DESIGN.md 4, Align).
         state.tables.executed(replace(ddl, left_out=ddl.left_out or DdlState.SKIPPED) if is_skipped else ddl)
-        watcher.tally.settled_ddl()
+        watcher.tally.settled_ddl(is_skipped=is_skipped)
         event = LogEvent.DDL_SKIPPED if is_skipped else LogEvent.DDL_APPLIED
         watcher.note(event, commit_ts=ddl.commit_ts, table=str(ddl.name), query=ddl.query)
         state.coordinator.executed(step)

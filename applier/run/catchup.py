@@ -41,6 +41,7 @@ class CatchupResult:
     transactions: int
     ddls: int
     seconds: float
+    skipped_ddls: int = 0
     streams: dict[str, dict[str, Any]] = field(default_factory=dict)
     pending_ddls: list[str] = field(default_factory=list)
     holding_stream: str = ""
@@ -131,6 +132,7 @@ class Catchup:
             rows=counts.rows,
             transactions=counts.transactions,
             ddls=counts.ddls,
+            skipped_ddls=counts.skipped_ddls,
             seconds=round(time.monotonic() - self._began_s, 3),
             streams={
                 str(stream): {

@@ -203,7 +203,13 @@ COUNTERS: Final = (
         (),
         _one(lambda state, _: state.counts.absent_rows),
     ),
-    Described("applier_ddls", "DDLs applied or skipped", (), _one(lambda state, _: state.counts.ddls)),
+    Described("applier_ddls", "DDLs applied", (), _one(lambda state, _: state.counts.ddls)),
+    Described(
+        "applier_ddls_skipped",
+        "DDLs that were not run: [ddl], applier skip, or a table that is not selected",
+        (),
+        _one(lambda state, _: state.counts.skipped_ddls),
+    ),
     Described(
         "applier_statements_skipped",
         "statements of a binlog that change no table of the replica, by kind",

@@ -31,6 +31,8 @@ class Counts:
     rows: int = 0
     transactions: int = 0
     ddls: int = 0
+    skipped_ddls: int = 0
+    """DDLs that were not run: `[ddl]`, `applier skip`, or a table that is not selected."""
     rebuilds: int = 0
     """How often the state was reloaded from the checkpoint."""
     absent_rows: int = 0

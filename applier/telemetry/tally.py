@@ -99,9 +99,10 @@ class Tally:
             counts, rows=counts.rows + rows, transactions=counts.transactions + transactions, absent_rows=counts.absent_rows + absent
         )
 
-    def settled_ddl(self) -> None:
+    def settled_ddl(self, *, is_skipped: bool) -> None:
         """Count a DDL that is done or skipped."""
-        self.counts = replace(self.counts, ddls=self.counts.ddls + 1)
+        counts = self.counts
+        self.counts = replace(counts, ddls=counts.ddls + (not is_skipped), skipped_ddls=counts.skipped_ddls + is_skipped)
 
     def early_column(self) -> None:
         """Count a column that rows carry before its DDL."""

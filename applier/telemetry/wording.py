@@ -18,6 +18,11 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def ddls_text(done: int, skipped: int) -> str:
+    """Write ``1 DDL``, ``1 DDL (27 skipped)``."""
+    return count(done, "DDL") + (f" ({skipped:,} skipped)" if skipped else "")
+
+
 def duration(seconds: float) -> str:
     """Write seconds as ``0.4 s``, ``12 s``, ``3 min 5 s``, ``2 h 10 min`` or ``3 d 4 h``."""
     if seconds < 10:

@@ -49,9 +49,9 @@ async function askRecords(force) {
     page.asked.history = now;
     try { page.history = (await ask("history")).value; showCharts(); show(); } catch { /* the status says that nobody answers */ }
   }
-  const moved = status && (status.ddls !== page.ddlsBefore || status.current_ddl !== page.ddlText);
+  const moved = status && (status.ddls + status.skipped_ddls !== page.ddlsBefore || status.current_ddl !== page.ddlText);
   if (moved || due("ddls", RECORDS_MS)) {
-    Object.assign(page, { ddlsBefore: status?.ddls, ddlText: status?.current_ddl });
+    Object.assign(page, { ddlsBefore: status && status.ddls + status.skipped_ddls, ddlText: status?.current_ddl });
     page.asked.ddls = now;
     await showAnswer("ddls", showDdls);
   }
@@ -140,7 +140,7 @@ function showTiles(status, seen) {
   const tiles = [
     ["Lag", duration(status.lag_s), checkpointText(status, seen), status.lag_s > 300 ? "warn" : ""],
     ["Rows per second", rate(seen.rowsPerS), `${count(status.rows)} since the start`, ""],
-    ["Transactions", count(status.transactions), `${several(status.ddls, "DDL")} since the start`, ""],
+    ["Transactions", count(status.transactions), `${several(status.ddls, "DDL")}${status.skipped_ddls ? `, ${count(status.skipped_ddls)} skipped,` : ""} since the start`, ""],
     ["Now", status.phase, status.phase_since ? `for ${duration(secondsSince(status.phase_since, seen.now))}` : "", ""],
     ["In quarantine", held === null ? "unknown" : count(held), held ? "wait for a decision" : "nothing waits", held ? "warn" : ""],
   ];

@@ -47,6 +47,11 @@ def test_a_checkpoint_or_a_ddl_without_rows_is_something(counts):
     assert as_lines(result(**counts), "s")[0].startswith("caught up: 0 rows")
 
 
+def test_skipped_ddls_are_no_ddls_that_ran():
+    assert as_lines(result(ddls=1, skipped_ddls=27), "s")[0] == "caught up: 1,200 rows in 3 transactions, 1 DDL (27 skipped), 4.2 s"
+    assert as_lines(result(rows=0, transactions=0, ddls=0, skipped_ddls=2), "s")[0].startswith("caught up: 0 rows")
+
+
 def test_a_pending_ddl_is_named():
     assert "pending DDL: DROP TABLE t (it runs when the watermark has passed its commit timestamp)" in as_lines(
         result(pending_ddls=["DROP\nTABLE t"]), "s"

@@ -47,7 +47,7 @@ def test_rows_are_counted_by_kind_with_the_columns_and_no_value():
     found = report(result(row(RowState.MISSING), row(RowState.DIFFERENT, "a", "b"), row(RowState.DIFFERENT, "b"), is_cut=True))
     lines = as_lines(found, task())
     assert lines[0] == "shop.orders: at least 1 missing, 2 different of 3 rows; columns that differ: b, a"
-    assert lines[1].startswith("1 table of 1 differ")
+    assert lines[1].startswith("1 of 1 table differs")
     assert SECRET.decode() not in str(lines) + str(as_object(found)) + repr(found)
 
 
