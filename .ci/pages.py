@@ -143,8 +143,9 @@ def _default(field: FieldInfo) -> str:  # noqa: PLR0911 - a line per kind
         return f'`"{value.host}:{value.port}"`'
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
-    if isinstance(value, str):
-        return f'`"{value}"`'
+    if isinstance(value, str | tuple):
+        # In single quotes TOML reads a backslash as it is.
+        return f'`"{value}"`' if isinstance(value, str) else "`[" + ", ".join(f"'{one}'" for one in value) + "]`"
     return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
 
 

@@ -1,6 +1,7 @@
 """``[source]`` with ``kind = "binlog"``: the binlog of a MySQL or MariaDB server."""
 
 import re
+from dataclasses import replace
 from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr, field_validator, model_validator
@@ -8,9 +9,11 @@ from pydantic import AfterValidator, BeforeValidator, SecretStr, field_validator
 from applier.config.readable_file import ReadableFile
 from applier.config.secret import SecretFile
 from applier.config.selected_source import SelectedSource
+from applier.config.selection import online_ddl_of
 from applier.config.tls import tls_of
-from applier.config.value import parse_url, refuse
+from applier.config.value import parse_url, refuse, split_text
 from applier.mysql_client.tls import Tls, TlsMode
+from applier.selection import COPIES, LEFTOVERS, OnlineDdlMode, TableSelection
 from applier.sinks.address import MYSQL
 from applier.sources.binlog.settings import BinlogSettings
 from applier.upstream.settings import UpstreamSettings
@@ -87,6 +90,12 @@ class BinlogSourceConfig(SelectedSource):
     """Server ids of the connections that read, first and last. No other replica of the primary may have one of them."""
     start: Annotated[str, BeforeValidator(str), AfterValidator(_start)] = ""
     """Where a new replica begins: ``FILE:POS``, ``gtid:SET``, ``now`` or ``dump:PATH``. Not needed after `applier load`."""
+    online_ddl: OnlineDdlMode = OnlineDdlMode.FILTERED
+    """Tables that gh-ost and pt-online-schema-change make: whether their cut-over becomes an ALTER TABLE."""
+    shadow_table_rules: Annotated[tuple[str, ...], BeforeValidator(split_text)] = COPIES
+    """Regular expressions for the copies that these tools alter and fill. Their one group is the name of the changed table."""
+    trash_table_rules: Annotated[tuple[str, ...], BeforeValidator(split_text)] = LEFTOVERS
+    """Those for the other tables that they make: changelogs, and the table of before."""
 
     @field_validator("url")
     @classmethod
@@ -105,6 +114,11 @@ class BinlogSourceConfig(SelectedSource):
 
     def _tls(self) -> Tls:
         return tls_of(self.tls_mode, self.tls_ca, self.tls_cert, self.tls_key)
+
+    def selection(self) -> TableSelection:
+        """Return what the replica has of upstream, and under which names."""
+        rules = online_ddl_of(self.online_ddl, self.shadow_table_rules, self.trash_table_rules)
+        return replace(super().selection(), online=rules)
 
     @property
     def address(self) -> str:

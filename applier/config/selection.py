@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from applier.config.section import Section
 from applier.config.value import nearest, refuse
-from applier.selection import EventFilter, PatternError, Route, TableFilter, TableSelection
+from applier.selection import EventFilter, OnlineDdl, OnlineDdlMode, PatternError, Route, TableFilter, TableSelection
 
 T = TypeVar("T")
 
@@ -74,6 +74,13 @@ def selection_of(tables: tuple[str, ...], routes: tuple[RouteConfig, ...], event
         _read("route", lambda: tuple(route.route() for route in routes)),
         _read("event_filter", lambda: tuple(one.event_filter() for one in event_filters)),
     )
+
+
+def online_ddl_of(mode: OnlineDdlMode, shadows: tuple[str, ...], trash: tuple[str, ...]) -> OnlineDdl:
+    """Return the rules for tables of tools that change tables by copying them."""
+    for key, rules in (("shadow_table_rules", shadows), ("trash_table_rules", trash)):
+        _read(key, lambda rules=rules: OnlineDdl.parse(mode, rules, ()))  # type: ignore[misc] # its default binds the loop's value
+    return OnlineDdl.parse(mode, shadows, trash)
 
 
 def _read(key: str, parse: Callable[[], T]) -> T:

@@ -23,6 +23,8 @@ SERVER_KIND: Final = "server"
 """The entry of ``DdlEvent.session`` that names the kind of a log's server."""
 MARIADB, MYSQL, TIDB = "mariadb", "mysql", "tidb"
 """Kinds of servers: those of one kind convert alike."""
+COPIED: Final = "copied"
+"""In place of such a kind: INSERT IGNORE … SELECT has put the rows into a copy of the table, at several times, and has converted them."""
 
 _ALIKE_IN_LOGS: Final = frozenset(
     {
@@ -68,8 +70,10 @@ def refuse_other_values(
     """
     if not _may_change_rows(ddl.query) or kind_of_upstream(ddl) == sink_kind():
         return
-    for question in questions(ddl.query, columns()):
-        if not (ddl.is_of_log and _is_alike_in_logs(question)) and matters(question):
+    is_copied = kind_of_upstream(ddl) == COPIED
+    for question in questions(ddl.query, columns(), is_copied=is_copied):
+        is_alike = ddl.is_of_log and not is_copied and _is_alike_in_logs(question)
+        if not is_alike and matters(question):
             raise NeedsOperator(
                 f"the DDL changes values of old rows, and servers differ in what they make of them: {question.what}",
                 remedy=CONVERTED,
@@ -100,8 +104,8 @@ def _may_change_rows(query: str) -> bool:
 _KINDS: Final = frozenset({ClauseKind.ADD, ClauseKind.MODIFY, ClauseKind.CHANGE})
 
 
-def questions(query: str, columns: Mapping[str, OldColumn]) -> Iterator[Question]:
-    """Yield what must be asked before an ALTER TABLE that can be parsed runs."""
+def questions(query: str, columns: Mapping[str, OldColumn], *, is_copied: bool = False) -> Iterator[Question]:
+    """Yield what must be asked before an ALTER TABLE that can be parsed runs. ``is_copied``: upstream has copied the rows instead."""
     tree = parse(query)
     clauses = tree.node.clauses if isinstance(tree.node, AlterTableStatement) else ()
     for clause in clauses:
@@ -109,7 +113,7 @@ def questions(query: str, columns: Mapping[str, OldColumn]) -> Iterator[Question
             yield from _of_changed(tree, clause, columns)
         for element in clause.elements:
             if element.kind is ElementKind.COLUMN and element.name is not None:
-                yield from _of_added(tree, (element.body, element.span[1]), element.name.text)
+                yield from _of_added(tree, (element.body, element.span[1]), element.name.text, is_copied=is_copied)
 
 
 def _of_changed(tree: Tree, clause: AlterClause, columns: Mapping[str, OldColumn]) -> Iterator[Question]:
@@ -135,9 +139,12 @@ def is_made_a_point(old: ColumnType, new: ColumnType) -> bool:
     return new.family is TypeFamily.TIMESTAMP and old.family is not TypeFamily.TIMESTAMP
 
 
-def _of_added(tree: Tree, body: Span, name: str) -> Iterator[Question]:
+def _of_added(tree: Tree, body: Span, name: str, *, is_copied: bool) -> Iterator[Question]:
     parsed = _parsed(tree, body, name)
     if parsed is None or parsed.definition.default is None:
+        return
+    if is_copied and parsed.definition.default.kind is not DefaultKind.LITERAL:
+        yield Question(what=f"column {name} gets a default that was computed when upstream copied each row")
         return
     # TiDB's versions differ in whether they keep the fraction; none of them says which it was.
     if parsed.definition.default.kind is DefaultKind.NOW and parsed.definition.type.scale:

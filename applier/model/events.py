@@ -205,6 +205,17 @@ class DdlRefusal(NamedTuple):
     kept: TableName | None = None
 
 
+class CutOver(NamedTuple):
+    """A RENAME by which a copy of a table takes the table's place: ``table`` and ``copy`` by upstream's names.
+
+    ``is_routed``: whether the table has another name in the sink.
+    """
+
+    table: TableName
+    copy: TableName
+    is_routed: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DdlEvent:
     """A DDL. ``schema`` and ``table`` are the event's own (RENAME: the new name); ``ddl_type`` is TiDB's ActionType.
@@ -226,6 +237,8 @@ class DdlEvent:
     """When it ran upstream, in milliseconds since the epoch; None: not known."""
     session: tuple[tuple[str, str | int], ...] = ()
     """Variables of the session that it needs where it runs again, where the source says which."""
+    cut_over: CutOver | None = None
+    """Of a RENAME that stands for an ALTER TABLE of its table: the ledger has the statements of which that consists."""
 
     @property
     def is_of_log(self) -> bool:

@@ -9,6 +9,7 @@ from applier.model.errors import ApplierError, UnknownOutcome
 from applier.model.events import DdlEvent
 from applier.model.segment import after_ddl
 from applier.replica.context import RunContext
+from applier.replica.cut_over import as_alter
 from applier.replica.room import with_room
 from applier.replica.row_keys import row_keys
 from applier.replica.segment_writer import SegmentWriter
@@ -84,7 +85,10 @@ class StepRunner:
             source_state=self._run.components.source.state_at(after_ddl(ddl.commit_ts)),
         )
         try:
-            is_skipped = state.quarantine.skips(ddl) or ddl_rule.is_skipped(ddl, self._run.settings.ddl_policy)
+            is_skipped = state.quarantine.skips(ddl)
+            if not is_skipped:
+                ddl = as_alter(ddl, sink)
+                is_skipped = ddl_rule.is_skipped(ddl, self._run.settings.ddl_policy)
             state.locations.move(ddl, is_applied=not is_skipped)
             with watcher.during(DDL, ddl.query), watcher.tally.durations.timed("ddl"):
                 # A skipped DDL has no intent: nothing runs whose outcome could be unknown.

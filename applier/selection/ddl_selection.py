@@ -12,14 +12,16 @@ from itertools import combinations
 from typing import Final
 
 from applier.ddl import DdlKind, DdlStatement, ddl_type_name, parse_ddl
+from applier.ddl.edit import quoted_name
 from applier.ddl.renaming import renamed
-from applier.model.events import DdlEvent, DdlRefusal, TableName
+from applier.model.events import CutOver, DdlEvent, DdlRefusal, TableName
 from applier.selection.locations import moves_of
 from applier.selection.selection import TableSelection
 from applier.selection.table_filter import SchemaPart
 
 BY_FILTER: Final = "source.tables leaves it out"
 BY_EVENT_FILTER: Final = "source.event_filter leaves it out"
+BY_ONLINE_DDL: Final = "source.online_ddl leaves it out"
 
 _BY_HAND: Final = "Make its change in the sink by hand, then skip it: `applier ddl skip --ts … --table …`"
 _OUT_TOO: Final = (
@@ -33,6 +35,10 @@ _SWAPPED: Final = (
     "In the sink, rename the table that has the new name to one that upstream does not use. Make this one under its new name, with the "
     "rows that upstream's had as of this commit_ts (none, if upstream rotates a log). "
     "Then skip the DDL: `applier ddl skip --ts … --table …`. Later ones are applied if source.tables takes the table in under both names"
+)
+_BOTH_OR_NONE: Final = (
+    "Let source.tables leave out this table too, or take in the copy as well. This time: make the change in the sink by hand, "
+    "then skip it: `applier ddl skip --ts … --table …`"
 )
 _OTHER_ROUTES: Final = 'Give each table a name of its own: use {schema} and {table} in the "to" of source.route'
 
@@ -48,7 +54,9 @@ def select_ddl(ddl: DdlEvent, selection: TableSelection) -> DdlEvent:
     if statement is None:
         return _unread(ddl, selection)
     found = _of_statement(ddl, statement, selection)
-    return found if found.left_out == BY_EVENT_FILTER else replace(found, moves=moves_of(statement, selection))
+    if found.left_out == BY_EVENT_FILTER:
+        return found
+    return replace(found, moves=moves_of(statement if found.cut_over is None else _without_swap(found.cut_over), selection))
 
 
 def _of_statement(ddl: DdlEvent, statement: DdlStatement, selection: TableSelection) -> DdlEvent:
@@ -87,13 +95,13 @@ def _of_tables(ddl: DdlEvent, statement: DdlStatement, selection: TableSelection
     taken = [new for _, new in statement.renames]
     is_in = [selection.has(table) for table in changed]
     if not any(is_in) and not any(map(selection.has, taken)):
-        return replace(ddl, left_out=BY_FILTER)
+        return replace(ddl, left_out=BY_ONLINE_DDL if any(map(selection.tables.has, changed)) else BY_FILTER)
     if selection.ignores(ddl, [*changed, *taken]):
         return replace(ddl, left_out=BY_EVENT_FILTER)
     if not any(is_in):
         return _refused(ddl, "a table that source.tables leaves out gets a name that it takes in: its rows were never read", _NEW_TABLE)
     if not all(is_in):
-        return _of_both_kinds(ddl, statement, changed, selection)
+        return _of_swap(ddl, statement, selection) or _of_both_kinds(ddl, statement, changed, selection)
     routed = _with_sink_names(ddl, selection, [*changed, *taken])
     left_out = [table for table in read_tables(statement) if not selection.has(table)]
     return _unless_kept(routed, ddl, statement.kind, left_out[0]) if left_out else routed
@@ -113,6 +121,36 @@ def _unless_kept(routed: DdlEvent, ddl: DdlEvent, kind: DdlKind, source: TableNa
     if kind is not DdlKind.CREATE_TABLE_LIKE or routed.refusal is not None or refused.refusal is None:
         return refused
     return replace(routed, refusal=refused.refusal._replace(kept=source))
+
+
+def _of_swap(ddl: DdlEvent, statement: DdlStatement, selection: TableSelection) -> DdlEvent | None:
+    """Return a RENAME by which a copy that is left out takes a table's place, as a change of that table; None for another statement.
+
+    Its text is a change that touches what the ALTER TABLE of the copy touches; the driver, who knows the ledger, writes that one into it.
+    """
+    if len(statement.renames) != 2 or statement.kind is not DdlKind.RENAME_TABLE:
+        return None
+    (table, leftover), (copy, taken) = statement.renames
+    if taken.fold() != table.fold() or not selection.has(table):
+        return None
+    if selection.online.is_leftover(copy, table) and selection.online.is_copy(leftover, table):
+        return _refused(
+            ddl, "it takes the cut-over of an online schema change back: the rows of before return, which were not read", _SWAPPED
+        )
+    if not (selection.online.is_copy(copy, table) and selection.online.is_leftover(leftover, table)):
+        return None
+    if selection.has(leftover):
+        return _refused(ddl, f"source.tables takes in {leftover}, and leaves out the copy that takes the table's place", _BOTH_OR_NONE)
+    text = ddl.query.replace("*/", "* /")
+    query = f"ALTER TABLE {quoted_name(table.schema)}.{quoted_name(table.table)} FORCE /* {text} */"
+    changed = _with_sink_names(replace(ddl, schema=table.schema, table=table.table, query=query), selection)
+    own = selection.name(table)
+    return replace(changed, schema=own.schema, table=own.table, cut_over=CutOver(table, copy, is_routed=own != table))
+
+
+def _without_swap(cut_over: CutOver) -> DdlStatement:
+    """Return what a cut-over does to the tables of the replica: the table stays, and its copy is gone."""
+    return DdlStatement(kind=DdlKind.ALTER_TABLE, needs=(cut_over.table,), drops=(cut_over.copy,))
 
 
 def changed_tables(statement: DdlStatement) -> list[TableName]:

@@ -6,6 +6,7 @@ from typing import Final
 
 from applier.model.events import DdlEvent, RowOperation, TableName
 from applier.selection.event_filter import EventFilter
+from applier.selection.online_ddl import NO_ONLINE_DDL, OnlineDdl, OnlineDdlMode
 from applier.selection.route import Route
 from applier.selection.table_filter import ALL_TABLES, SchemaPart, TableFilter
 
@@ -17,15 +18,16 @@ class TableSelection:
     tables: TableFilter = ALL_TABLES
     routes: tuple[Route, ...] = ()
     event_filters: tuple[EventFilter, ...] = ()
+    online: OnlineDdl = NO_ONLINE_DDL
 
     @property
     def is_everything(self) -> bool:
         """Whether all events of all tables pass as they are."""
-        return not (self.tables.rules or self.routes or self.event_filters)
+        return not (self.tables.rules or self.routes or self.event_filters or self.online.mode is OnlineDdlMode.ALWAYS)
 
     def has(self, table: TableName) -> bool:
         """Return whether the replica has a table of upstream."""
-        return self.tables.has(table)
+        return self.tables.has(table) and not self.online.leaves_out(table)
 
     def name(self, table: TableName) -> TableName:
         """Return the name of a table in the sink."""
