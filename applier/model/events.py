@@ -183,17 +183,6 @@ class LeftOutTable(NamedTuple):
     name: TableName
 
 
-class SkippedStatement(NamedTuple):
-    """A statement of upstream that is not applied, because it changes no table of a replica: one about accounts, a routine, or FLUSH.
-
-    ``kind`` is a label of the metric; ``schema`` that of the session.
-    """
-
-    ts: int
-    kind: str
-    schema: str
-
-
 class DdlRefusal(NamedTuple):
     """Why a DDL cannot be applied with the configured filter and routes, and what an operator does about it.
 

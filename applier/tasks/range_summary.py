@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from applier.model.chunk import bucket_seed
 from applier.model.errors import SourceError
-from applier.model.events import AdminEvent, DdlEvent, LeftOutTable, ResolvedEvent, Shape, SkippedStatement, TableName
+from applier.model.events import AdminEvent, DdlEvent, LeftOutTable, ResolvedEvent, Shape, TableName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import ChangedKey, DdlArrival, HoldPoint, RangeId, RangeReport, RowCount, TableRows
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, QuarantineState, RejectedEvent
 from applier.model.segment import has_shown_past, is_past
+from applier.model.skipped_statement import SkippedStatement
 from applier.planner import bytes_key_names, key_names, unique_names
 from applier.sources.port import PlacedRows
 from applier.tasks.content import RangeChecksum

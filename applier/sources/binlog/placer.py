@@ -8,9 +8,10 @@ from itertools import repeat
 from typing import Any, Final
 
 from applier.model.errors import ApplierError, ProtocolError
-from applier.model.events import MARKER_IMAGE, DdlEvent, LeftOutTable, PlacedRow, ResolvedEvent, RowKind, Shape, SkippedStatement, TableName
+from applier.model.events import MARKER_IMAGE, DdlEvent, LeftOutTable, PlacedRow, ResolvedEvent, RowKind, Shape, TableName
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD
+from applier.model.skipped_statement import SkippedStatement
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.binlog.event import HEADER_BYTES, QUERY
 from applier.sources.binlog.image_code import table_code

@@ -11,8 +11,9 @@ from applier.ddl.remedy import BY_HAND
 from applier.ddl.tokens import TOKEN, DdlSyntaxError
 from applier.ddl.tree import CreateViewStatement, Tree
 from applier.model.errors import ProtocolError
-from applier.model.events import DdlEvent, DdlRefusal, SkippedStatement, TableName
+from applier.model.events import DdlEvent, DdlRefusal, TableName
 from applier.model.position import Ts
+from applier.model.skipped_statement import SkippedStatement
 from applier.selection import EVERYTHING, TableSelection, select_ddl
 from applier.sources.binlog.ddl_refusal import refusal_of, unreadable
 from applier.sources.binlog.ddl_text import completed, depends_on_columns, qualified, read_tree, without_statement_settings
