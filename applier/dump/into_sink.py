@@ -159,8 +159,16 @@ def _start_in_log(settings: BinlogSettings, directory: Path, given: Ts | None) -
         raise ConfigError("--start-ts is for dumps of TiDB", remedy="Remove it: a dump says its place in the binlog itself")
     with open_source(replace(settings, start=start_of_dump(directory))) as source:
         point = source.start_point()
+    state = read_state(None if point is None else point.state)
+    if state is not None and state.has_gaps:
+        raise ConfigError(
+            "the server of source.url has logged transactions of the dump behind others that the dump does not have",
+            remedy="Give the url of the server that was dumped, or dump this one",
+            directory=directory,
+            gtid_set=state.gtid_set,
+        )
     # Messages about the place name its file from now on.
-    use_timeline(StoredTimeline.of(read_state(None if point is None else point.state)))
+    use_timeline(StoredTimeline.of(state))
     return NO_TS if point is None else point.start_ts
 
 

@@ -1,11 +1,12 @@
 """Sets of executed transactions in the notation of both servers. Pure.
 
 MySQL's set is a union of intervals for each source (a server's UUID, with a tag since 8.3). MariaDB's is one GTID for each domain: that
-and everything before it in its domain is executed.
+and everything that its log has before it in the domain is executed. Numbers say nothing about that order: a replica that writes by itself
+gives 0-2-13 before 0-1-6 comes from its primary.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple, Protocol, Self
 from uuid import UUID
 
@@ -42,16 +43,12 @@ class GtidSet(Protocol):
         """Return a set of its own with the same members."""
         ...
 
-    def __contains__(self, gtid: object) -> bool:
-        """Whether this transaction is executed."""
-        ...
-
     def missing_in(self, other: Self) -> str:
         """Return what of this set ``other`` does not hold, as text; empty if it holds all."""
         ...
 
     def precedes(self, other: Self) -> bool:
-        """Whether everything in this set is executed where ``other`` is."""
+        """Whether a log that begins behind this set holds all that follows ``other``."""
         ...
 
     def __str__(self) -> str:
@@ -157,64 +154,77 @@ class MysqlGtidSet:
 class MariadbGtidSet:
     """``0-1-100,1-2-7``: the last GTID of each domain.
 
-    Also reads a list with several servers of one domain (a binlog's state): all of them are counted, and the greatest is the last one.
+    Also reads a list with several servers of one domain, as a file begins with: the last one of a domain is the last that was logged.
     """
 
     def __init__(self, numbers: dict[str, dict[str, int]] | None = None) -> None:
         self._numbers = numbers or {}
-        """For each domain, for each server, the greatest number; the last server has the greatest of all."""
+        """For each domain, for each server, its last number; the last server has written the last transaction of all."""
 
     @classmethod
     def parse(cls, text: str) -> "MariadbGtidSet":
         """Read the server's notation; ValueError if it is none."""
         found = cls()
-        gtids = [Gtid.parse(part) for part in text.strip(" \n[]").split(",") if part.strip()]
-        for gtid in sorted(gtids, key=lambda gtid: gtid.number):
-            found.add(gtid)
+        for part in text.strip(" \n[]").split(","):
+            if part.strip():
+                found.add(Gtid.parse(part))
         return found
 
     def add(self, gtid: Gtid) -> None:
-        """Count one more as executed: it is the last one of its domain now, unless a greater one was executed before it."""
+        """Count one more as executed: it is the last one of its domain now, whatever its number."""
         domain, _, server = gtid.source.partition("-")
         servers = self._numbers.setdefault(domain, {})
-        if gtid.number >= next(reversed(servers.values()), 0):
-            servers.pop(server, None)
-            servers[server] = gtid.number
-        elif gtid.number > servers.get(server, 0):
-            self._numbers[domain] = {server: gtid.number} | {other: number for other, number in servers.items() if other != server}
+        servers.pop(server, None)
+        servers[server] = gtid.number
 
     def copy(self) -> "MariadbGtidSet":
         """Return a set of its own with the same members."""
         return MariadbGtidSet({domain: dict(servers) for domain, servers in self._numbers.items()})
 
-    def __contains__(self, gtid: object) -> bool:
-        """Whether this transaction is executed: the numbers of a domain ascend, whichever server has given them."""
-        if not isinstance(gtid, Gtid):
-            return False
-        return gtid.number <= max(self._numbers.get(gtid.source.partition("-")[0], {}).values(), default=0)
+    @property
+    def domains(self) -> Collection[str]:
+        """The domains of which transactions are executed."""
+        return self._numbers.keys()
+
+    @property
+    def ambiguous(self) -> str:
+        """The first domain with GTIDs of several servers, of which the text alone does not say which one is the last; '' if none has."""
+        return next((domain for domain, servers in self._numbers.items() if len(servers) > 1), "")
+
+    def last(self, domain: str) -> Gtid | None:
+        """Return the last transaction of a domain; None: there is none."""
+        servers = self._numbers.get(domain)
+        if not servers:
+            return None
+        server, number = next(reversed(servers.items()))
+        return Gtid(f"{domain}-{server}", number)
 
     def missing_in(self, other: "MariadbGtidSet") -> str:
         """Return the last GTIDs that ``other`` has not got: there must be one of the same domain and server, as great or greater."""
-        last = [self._last(domain) for domain in sorted(self._numbers, key=int)]
-        return ",".join(str(gtid) for gtid in last if other._number_of(gtid.source) < gtid.number)  # noqa: SLF001 # it is of this class
+        return ",".join(str(gtid) for gtid in self._all_last() if other._number_of(gtid.source) < gtid.number)  # noqa: SLF001 # its class
 
     def precedes(self, other: "MariadbGtidSet") -> bool:
-        """Whether everything in this set is executed where ``other`` is: a domain's numbers ascend, whichever server has given them."""
-        return all(
-            Gtid(f"{domain}-{server}", number) in other for domain, servers in self._numbers.items() for server, number in servers.items()
-        )
+        """Whether a log that begins behind this set holds all that follows the last GTIDs of ``other``: the rule of MariaDB's own dumps.
+
+        Each of those is the last one of its domain here, or comes later. A domain that ``other`` does not know begins later.
+        """
+        return all(self._is_before(domain, other.last(domain)) for domain in self._numbers)
+
+    def _is_before(self, domain: str, wanted: Gtid | None) -> bool:
+        if wanted is None:
+            return False
+        return wanted == self.last(domain) or self._number_of(wanted.source) < wanted.number
 
     def _number_of(self, source: str) -> int:
         domain, _, server = source.partition("-")
         return self._numbers.get(domain, {}).get(server, 0)
 
-    def _last(self, domain: str) -> Gtid:
-        server, number = next(reversed(self._numbers[domain].items()))
-        return Gtid(f"{domain}-{server}", number)
+    def _all_last(self) -> Iterator[Gtid]:
+        return (gtid for domain in sorted(self._numbers, key=int) if (gtid := self.last(domain)) is not None)
 
     def __str__(self) -> str:
         """Spell the last GTID of each domain, as ``gtid_slave_pos`` does."""
-        return ",".join(str(self._last(domain)) for domain in sorted(self._numbers, key=int))
+        return ",".join(map(str, self._all_last()))
 
 
 def parse_gtid_set(text: str, *, is_mariadb: bool) -> MysqlGtidSet | MariadbGtidSet:

@@ -14,8 +14,9 @@ from typing import Final
 from pymysql.constants import ER
 
 from applier.model.errors import ConfigError, NeedsOperator, SourceError
+from applier.sources.binlog.domain_search import DomainSearch
 from applier.sources.binlog.group import Group
-from applier.sources.binlog.gtid_set import GtidSet
+from applier.sources.binlog.gtid_set import Gtid, GtidSet, MysqlGtidSet
 from applier.sources.binlog.journal import Beginning, ended_group
 from applier.sources.binlog.position import FIRST_POSITION, BinlogPosition, file_name
 from applier.sources.binlog.refusal import OTHER_LOG
@@ -23,13 +24,17 @@ from applier.sources.binlog.scan import EventFeed
 from applier.sources.binlog.server import LogEnd, LogFile, Server
 from applier.sources.binlog.skipped_groups import NONE_SKIPPED, SkippedGroups
 from applier.sources.binlog.state import SourceState
-from applier.sources.binlog.walk import first_group, first_time_s, is_executed, walk_to, walk_while
+from applier.sources.binlog.walk import first_group, first_time_s, is_executed, search_domains, walk_to, walk_while
 
 _AGAIN: Final = "Create the replica again from a dump (README)"
 _LONGER: Final = f"{_AGAIN}. Keep binlogs on the server for longer than a replica may lag: binlog_expire_logs_seconds"
 _NO_LOG: Final = "Set log_bin and server_id in the server's configuration, and restart it"
 _WHICH: Final = "SHOW BINARY LOGS names those that it has"
 _RIGHT_SERVER: Final = "Give the url of the server that was followed. If it is gone for ever, create the replica again from a dump (README)"
+_NOT_LOGGED: Final = (
+    "Give the url of a server that has logged it: the one that was followed, or a replica with log_slave_updates and without filters. "
+    "A new replica: correct the GTIDs of source.start. Otherwise create the replica again from a dump of this server (README)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +66,7 @@ class PlaceFinder:
                 generation=state.generation,
                 base_name=state.base_name,
                 beginning=state.beginning(),
-                skipped=SkippedGroups(state.place, state.gtid_set if state.has_gaps else ""),
+                skipped=self._skipped(state),
             )
         if state.is_mariadb != self._server.is_mariadb or not state.gtid_set or (state.last is not None and not state.last.gtid):
             raise self._not_found(state, files, identity)
@@ -87,15 +92,52 @@ class PlaceFinder:
         ``has_prepared``: XA transactions are open, wherever they were prepared.
         """
         files = self.files()
-        self._check_complete(executed, files)
+        held = self._check_complete(executed, files)
         # Prepared transactions are found only by looking at every group.
         first = files[0] if has_prepared else self._last_file_within(executed, files)
         found = self._beginning_of(first.base_name, BinlogPosition(generation, first.number, FIRST_POSITION))
-        self._walk_on(first.base_name, found, partial(is_executed, executed=executed))
-        has_gaps = not executed.precedes(found.executed)
+        skipped = self._walk_behind(first.base_name, found, executed, held)
         found.executed = executed.copy()
-        place = self._place(generation, first.base_name, found)
-        return replace(place, skipped=SkippedGroups(found.place, str(executed))) if has_gaps else place
+        return replace(self._place(generation, first.base_name, found), skipped=skipped)
+
+    def proven(self, base_name: str, file: int, position: int, executed: GtidSet) -> LogPlace | None:
+        """Return a place of this server's log if exactly ``executed`` lies before it; None: it does not."""
+        try:
+            place = self.at(base_name, file, position)
+        except (ConfigError, NeedsOperator, SourceError) as error:
+            if error.facts.get("kind") in {"unreachable", "refused"}:
+                raise
+            return None
+        return place if str(place.beginning.executed) == str(executed) else None
+
+    def _walk_behind(self, base_name: str, found: Beginning, executed: GtidSet, held: GtidSet) -> SkippedGroups:
+        """Move ``found`` to the first group that is not executed; return the executed ones behind it."""
+        if isinstance(executed, MysqlGtidSet) and isinstance(found.executed, MysqlGtidSet):
+            self._walk_on(base_name, found, partial(is_executed, executed=executed))
+            return NONE_SKIPPED if executed.precedes(found.executed) else SkippedGroups(found.place, str(executed))
+        search = self._searched(base_name, found.place, executed, found.executed)
+        if lost := search.lost(held):
+            raise _not_in_log(lost, self._server)
+        self._walk_on(base_name, found, search.is_executed)
+        skipped = SkippedGroups(found.place, passed=search.ends)
+        return replace(skipped, passed=skipped.passed_behind(found.place))
+
+    def _searched(self, base_name: str, place: int, executed: GtidSet, before: GtidSet) -> DomainSearch:
+        search, end = DomainSearch(executed, before), self.end()
+        upto = BinlogPosition(BinlogPosition.of(place).generation, end.number, end.position).number
+        if not search.is_over and place < upto:
+            with closing(self._open_feed(base_name, place)) as feed:
+                search_domains(feed, search, upto)
+        return search
+
+    def _skipped(self, state: SourceState) -> SkippedGroups:
+        if not state.is_mariadb:
+            return SkippedGroups(state.place, state.gtid_set if state.has_gaps else "")
+        if state.passed or not state.has_gaps:
+            return SkippedGroups(state.place, passed=state.passed)
+        # A state of version 1 names the last GTIDs only. What does not lie behind the place lies before it.
+        search = self._searched(state.base_name, state.place, state.executed, self._server.gtid_set(""))
+        return SkippedGroups(state.place, passed=search.ends)
 
     def at_time(self, time_ms: int, generation: int) -> int:
         """Return the first place whose groups were written at a time or later; the end of the log if there is none."""
@@ -177,9 +219,11 @@ class PlaceFinder:
             address=self._server.address,
         )
 
-    def _check_complete(self, executed: GtidSet, files: Sequence[LogFile]) -> None:
+    def _check_complete(self, executed: GtidSet, files: Sequence[LogFile]) -> GtidSet:
+        """Return what the server has executed."""
         server = self._server
-        if lacking := executed.missing_in(server.executed()):
+        held = server.executed()
+        if lacking := executed.missing_in(held):
             raise NeedsOperator(
                 "the server lacks transactions that the replica has applied",
                 remedy=f"{_RIGHT_SERVER}. A new replica: correct the GTIDs of source.start",
@@ -189,7 +233,8 @@ class PlaceFinder:
             )
         for gone in (server.purged(), self._before(files[0])):
             if not gone.precedes(executed):
-                raise _purged(f"gtid:{executed}", files, server, missing=gone.missing_in(executed))
+                raise _purged(f"gtid:{executed}", files, server, missing=gone.missing_in(executed) or str(gone))
+        return held
 
     def _last_file_within(self, executed: GtidSet, files: Sequence[LogFile]) -> LogFile:
         """Return the last file that begins with nothing but executed transactions: the first one does."""
@@ -220,6 +265,16 @@ def _purged(place: str, files: Sequence[LogFile], server: Server, **missing: str
         needed_from=place,
         first_file=file_name(first.base_name, first.number),
         **missing,
+        address=server.address,
+    )
+
+
+def _not_in_log(gtids: Sequence[Gtid], server: Server) -> NeedsOperator:
+    return NeedsOperator(
+        "the server's binlog does not have the last transaction that the replica has applied in a domain, so nothing shows what follows it",
+        remedy=_NOT_LOGGED,
+        kind="other_server",
+        missing=",".join(map(str, gtids)),
         address=server.address,
     )
 

@@ -8,7 +8,7 @@ from sqlalchemy.engine import make_url
 
 from applier.model.errors import NeedsOperator, SourceError
 from applier.mysql_client.encryption import NO_SUCH_PROTOCOL, DriverConnection, tls_arguments
-from applier.sources.binlog.gtid_set import GtidSet, parse_gtid_set
+from applier.sources.binlog.gtid_set import GtidSet, MariadbGtidSet, parse_gtid_set
 from applier.sources.binlog.position import split_file_name
 from applier.sources.binlog.settings import BinlogSettings
 
@@ -176,9 +176,11 @@ class Server:
         return self.rows("end of the binlog", "SHOW MASTER STATUS" if self.is_mariadb else "SHOW BINARY LOG STATUS")
 
     def executed(self) -> GtidSet:
-        """Return the transactions that it has executed; of MariaDB, those of its binlog."""
-        statement = "SELECT @@gtid_binlog_state" if self.is_mariadb else "SELECT @@GLOBAL.gtid_executed"
-        return self.gtid_set(str(self.value("executed GTIDs", statement)))
+        """Return the transactions that it has executed; of MariaDB, those of its binlog, and of its own replication for other domains."""
+        if not self.is_mariadb:
+            return self.gtid_set(str(self.value("executed GTIDs", "SELECT @@GLOBAL.gtid_executed")))
+        ((logged, applied),) = self.rows("executed GTIDs", "SELECT @@gtid_binlog_state, @@gtid_slave_pos")
+        return logged_or_applied(str(logged), str(applied))
 
     def purged(self) -> GtidSet:
         """Return the transactions that it has executed and whose log it does not hold; of MariaDB, the files alone say that."""
@@ -190,7 +192,8 @@ class Server:
 
     def executed_before(self, name: str) -> GtidSet:
         """Return the transactions that were executed when a file began: it says so itself."""
-        for row in self.rows(f"beginning of {name}", "SHOW BINLOG EVENTS IN %s LIMIT 2", name):
+        # Behind the format description. In an encrypted file of MariaDB, one more event comes first.
+        for row in self.rows(f"beginning of {name}", "SHOW BINLOG EVENTS IN %s LIMIT 3", name):
             if row[2] in {"Gtid_list", "Previous_gtids"}:
                 return self.gtid_set(str(row[5]))
         return self.gtid_set("")
@@ -208,3 +211,12 @@ class Server:
     def __exit__(self, *_: object) -> None:
         """Close."""
         self.close()
+
+
+def logged_or_applied(logged: str, applied: str) -> MariadbGtidSet:
+    """Return what MariaDB's binlog holds, with the positions as a replica of domains that its binlog does not know."""
+    found, positions = MariadbGtidSet.parse(logged), MariadbGtidSet.parse(applied)
+    for gtid in [positions.last(domain) for domain in positions.domains if domain not in found.domains]:
+        if gtid is not None:
+            found.add(gtid)
+    return found

@@ -11,6 +11,7 @@ from applier.sources.binlog.binlog_timeline import BinlogTimeline
 from applier.sources.binlog.catalogue import UpstreamCatalogue
 from applier.sources.binlog.decoder import BinlogDecoder
 from applier.sources.binlog.event_stream import EventStream
+from applier.sources.binlog.gtid_set import Gtid
 from applier.sources.binlog.journal import Journal
 from applier.sources.binlog.place import LogPlace, PlaceFinder
 from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition
@@ -193,14 +194,20 @@ class BinlogSource:
 
 
 def _state_of(place: LogPlace, journal: Journal, at: int) -> SourceState:
+    executed, passed = journal.executed_at(at), place.skipped.passed_behind(at)
+    if passed:
+        executed = executed.copy()  # the journal's own
+        for gtid in passed:
+            executed.add(Gtid.parse(gtid))
     return SourceState(
         is_mariadb=place.is_mariadb,
         server=place.server,
         generation=place.generation,
         base_name=place.base_name,
         place=at,
-        gtid_set=str(journal.executed_at(at)),
-        has_gaps=bool(place.skipped.gtid_set),
+        gtid_set=str(executed),
+        has_gaps=bool(place.skipped.gtid_set or passed),
+        passed=passed,
         last=journal.last_at(at),
         prepared=dict(journal.prepared_at(at)),
     )

@@ -4,9 +4,9 @@ from typing import Final
 
 from applier.model.errors import ConfigError
 from applier.sources.binlog.dump_place import DumpPlace, place_of_dump
-from applier.sources.binlog.gtid_set import GtidSet
+from applier.sources.binlog.gtid_set import GtidSet, MariadbGtidSet
 from applier.sources.binlog.place import LogPlace, PlaceFinder
-from applier.sources.binlog.position import split_file_name
+from applier.sources.binlog.position import parse_place, split_file_name
 from applier.sources.binlog.server import Server
 
 _FORMS: Final = 'Write source.start = "FILE:POS", "gtid:SET", "now" or "dump:PATH"'
@@ -34,18 +34,28 @@ def start_place(start: str, server: Server, finder: PlaceFinder) -> LogPlace:
 
 
 def _of_dump(dump: DumpPlace, server: Server, finder: PlaceFinder, start: str) -> LogPlace:
-    # GTIDs first: they hold on any server with these transactions, FILE:POS only on the server that was dumped.
-    if dump.gtid_set:
-        return finder.behind(_gtid_set(server, dump.gtid_set, start))
-    return _at(dump.position, finder)
+    if not dump.gtid_set:
+        return _at(dump.position, finder)
+    executed = _gtid_set(server, dump.gtid_set, start)
+    # FILE:POS is exact, but of the server that was dumped. Its log shows whether this is that server: what lies before is the dump's set.
+    written = parse_place(dump.position)
+    place = None if written is None else finder.proven(*written, executed)
+    return place or finder.behind(executed)
 
 
 def _gtid_set(server: Server, text: str, start: str) -> GtidSet:
     try:
-        return server.gtid_set(text)
+        found = server.gtid_set(text)
     except ValueError as error:
-        remedy = "Write it as the server does: SELECT @@GLOBAL.gtid_executed (MySQL), SELECT @@gtid_binlog_pos (MariaDB)"
-        raise ConfigError(f"{start!r} is no set of GTIDs of this server", remedy=remedy, key="source.start", cause=str(error)) from error
+        raise _no_set(start, str(error)) from error
+    if isinstance(found, MariadbGtidSet) and found.ambiguous:
+        raise _no_set(start, f"it has GTIDs of several servers of domain {found.ambiguous}")
+    return found
+
+
+def _no_set(start: str, cause: str) -> ConfigError:
+    remedy = "Write it as the server does: SELECT @@GLOBAL.gtid_executed (MySQL), SELECT @@gtid_binlog_pos (MariaDB)"
+    return ConfigError(f"{start!r} is no set of GTIDs of this server", remedy=remedy, key="source.start", cause=cause)
 
 
 def _at(text: str, finder: PlaceFinder) -> LogPlace:

@@ -5,11 +5,14 @@ from typing import Final
 import msgspec
 
 from applier.model.errors import NeedsOperator
-from applier.sources.binlog.gtid_set import GtidSet, parse_gtid_set
+from applier.sources.binlog.gtid_set import Gtid, GtidSet, parse_gtid_set
 from applier.sources.binlog.journal import Beginning, EndedGroup
 
-VERSION: Final = 1
-"""The version of the state that this program writes. It reads this version and older ones."""
+VERSION: Final = 2
+"""The version of the state that this program writes. It reads this version and older ones.
+
+Version 1 had MariaDB's greatest number of each domain in place of the last one that was logged, and no ``passed``.
+"""
 
 
 class SourceState(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +28,8 @@ class SourceState(msgspec.Struct, frozen=True, kw_only=True):
     gtid_set: str
     has_gaps: bool = False
     """Whether transactions of the set may lie behind the place."""
+    passed: dict[str, int] = {}
+    """Of MariaDB, for each domain that is ahead of the place: its last executed GTID and where that ends in this log."""
     last: EndedGroup | None = None
     """Read first when the replica resumes, to see that the log is still the same."""
     prepared: dict[str, int] = {}
@@ -47,7 +52,10 @@ class SourceState(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def executed(self) -> GtidSet:
         """The transactions that are applied."""
-        return parse_gtid_set(self.gtid_set, is_mariadb=self.is_mariadb)
+        executed = parse_gtid_set(self.gtid_set, is_mariadb=self.is_mariadb)
+        if self.is_mariadb and self.version < VERSION and not self.has_gaps and self.last is not None and self.last.gtid:
+            executed.add(Gtid.parse(self.last.gtid))
+        return executed
 
     def beginning(self) -> Beginning:
         """Return where the scan goes on."""

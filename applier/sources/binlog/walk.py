@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from applier.model.errors import SourceError
+from applier.sources.binlog.domain_search import DomainSearch
 from applier.sources.binlog.event import HEARTBEATS
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind
-from applier.sources.binlog.gtid_set import Gtid, GtidSet
+from applier.sources.binlog.gtid_set import Gtid, MysqlGtidSet
 from applier.sources.binlog.journal import Beginning, ended_group
 from applier.sources.binlog.position import BinlogPosition
 from applier.sources.binlog.scan import READ_WAIT_S, EventFeed
@@ -54,9 +55,18 @@ def walk_while(feed: EventFeed, found: Beginning, is_before: Callable[[Group], b
     return found
 
 
-def is_executed(group: Group, executed: GtidSet) -> bool:
+def is_executed(group: Group, executed: MysqlGtidSet) -> bool:
     """Whether a group is one of the executed ones."""
     return bool(group.gtid) and Gtid.parse(group.gtid) in executed
+
+
+def search_domains(feed: EventFeed, search: DomainSearch, end: int) -> None:
+    """Let a search see the groups up to the last one that it needs, or to ``end``."""
+    for group, boundary in _steps(feed):
+        if group is not None:
+            search.take(group)
+        if search.is_over or (boundary is not None and boundary >= end):
+            return
 
 
 def first_time_s(feed: EventFeed) -> int:

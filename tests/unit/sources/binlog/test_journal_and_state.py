@@ -89,6 +89,25 @@ def test_a_state_is_stored_as_text_and_read_again():
     assert str(state.beginning().executed) == "0-1-5"
 
 
+@pytest.mark.parametrize(
+    ("version", "has_gaps", "expected"), [(1, False, "0-1-7,1-1-3"), (1, True, "0-2-13,1-1-3"), (2, False, "0-2-13,1-1-3")]
+)
+def test_a_state_of_version_1_has_the_last_transaction_of_a_domain_in_its_last_group(version, has_gaps, expected):
+    last, gtid_set = EndedGroup(400, 500, "0-1-7", 1), "0-2-13,1-1-3"
+    state = SourceState(
+        version=version,
+        is_mariadb=True,
+        server="7",
+        generation=0,
+        base_name="b",
+        place=500,
+        gtid_set=gtid_set,
+        has_gaps=has_gaps,
+        last=last,
+    )
+    assert str(SourceState.parse(state.text()).executed) == expected
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"version": 99}'])
 def test_a_state_that_cannot_be_read_needs_the_operator(text):
     with pytest.raises(NeedsOperator):

@@ -27,7 +27,12 @@ def test_only_executed_groups_behind_the_place_are_skipped(end, gtid, kind, is_s
     assert not NONE_SKIPPED.hold(group)
 
 
-@pytest.mark.parametrize(("gtid", "is_skipped"), [("1-7-5", True), ("1-7-6", False), ("0-7-11", False)])
-def test_a_domain_of_mariadb_may_be_ahead_of_another(gtid, is_skipped):
-    group = Group(GroupKind.TRANSACTION, 150, 200, gtid, "", 0)
-    assert SkippedGroups(100, "0-7-10,1-7-5").hold(group) is is_skipped
+@pytest.mark.parametrize(
+    ("gtid", "end", "is_skipped"),
+    [("1-7-5", 150, True), ("1-9-80", 180, True), ("1-7-5", 250, False), ("0-7-3", 150, False), ("2-7-1", 150, False)],
+)
+def test_a_domain_of_mariadb_is_executed_up_to_a_place_whatever_the_numbers(gtid, end, is_skipped):
+    group = Group(GroupKind.TRANSACTION, end - 10, end, gtid, "", 0)
+    skipped = SkippedGroups(100, passed={"1-7-6": 200})
+    assert skipped.hold(group) is is_skipped
+    assert (skipped.passed_behind(199), skipped.passed_behind(200)) == ({"1-7-6": 200}, {})
