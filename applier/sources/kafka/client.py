@@ -116,6 +116,9 @@ class KafkaSource:
 
     def check_topics(self) -> None:
         """Ask for the settings of topics that were not asked for, or not lately. NeedsOperator: one is compacted."""
+        if not self._extents.has_answered:
+            # Brokers that do not answer tell nothing of their topics, which is no error there.
+            self._extents.metadata(next(iter(self._topics), None))
         self._topic_settings.check(self._topics)
 
     @property

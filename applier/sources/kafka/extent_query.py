@@ -29,6 +29,9 @@ ASKED_AT_ONCE: Final = 250
 ONE_BY_ONE: Final = 8
 """Topics that are asked for in a request each. More of them are picked from all topics of the cluster, in one request."""
 
+FIRST_ANSWER_S: Final = 6.0
+"""Brokers that have never answered are most likely others than the operator means: that is said sooner than a restart of a broker takes."""
+
 ERROR_POLL_S: Final = 0.2
 """How long errors are polled for after a failed request; also the pause before the next one, since a request may fail at once."""
 
@@ -52,6 +55,8 @@ class ExtentQuery:
     def __init__(self, settings: KafkaSettings, consumer: Consumer, errors: ConnectionErrors) -> None:
         self._settings, self._consumer, self._errors = settings, consumer, errors
         self._has_listed = False
+        self.has_answered = False
+        """Whether the brokers have ever answered."""
         self.topics = tuple(text for text in settings.topics if not is_pattern(text))
         """The topics that the latest listing has shown."""
         self._beginnings: dict[Stream, Offset] = {}
@@ -83,7 +88,8 @@ class ExtentQuery:
     def metadata(self, topic: str | None = None, client: AdminClient | None = None) -> Any:
         """Ask for the metadata of one topic, or of all that the user may see."""
         asked = client or self._consumer
-        give_up = time.monotonic() + self._settings.unreachable_after_s
+        patience_s = self._settings.unreachable_after_s
+        give_up = time.monotonic() + (patience_s if self.has_answered else min(FIRST_ANSWER_S, patience_s))
         while True:
             timeout_s = min(PATIENCE_S, max(give_up - time.monotonic(), ERROR_POLL_S))
             try:
@@ -95,6 +101,7 @@ class ExtentQuery:
                     raise unreachable(self._settings, f"metadata of {topic or 'the topics'}", self._errors.latest or error) from error
             else:
                 self._errors.clear()
+                self.has_answered = True
                 return metadata
 
     # --- partitions ------------------------------------------------------------------------------------------------

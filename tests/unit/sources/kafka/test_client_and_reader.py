@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, Producer
 from applier.model.errors import ConfigError, SourceError
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
+from applier.sources.kafka import extent_query
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.whole_range import read_whole
@@ -131,3 +132,18 @@ def test_a_closed_source_is_freed_without_the_garbage_collector(broker):
         assert seen() is None
     finally:
         gc.enable()
+
+
+def test_brokers_that_have_never_answered_are_given_up_sooner_than_a_restart_takes(monkeypatch, broker):
+    monkeypatch.setattr(extent_query, "FIRST_ANSWER_S", 0.5)
+    nowhere = KafkaSettings(bootstrap_servers="127.0.0.1:9", topics=(TOPIC,), group_id="applier-test", unreachable_after_s=30.0)
+    with KafkaSource(nowhere) as source:
+        began_s = time.monotonic()
+        for ask in (source.check_topics, source.listing):
+            with pytest.raises(SourceError, match="does not answer") as caught:
+                ask()
+            assert "127.0.0.1:9" in caught.value.facts["cause"]
+        assert time.monotonic() - began_s < 10
+    with KafkaSource(settings(broker)) as source:
+        source.check_topics()
+        assert source._extents.has_answered
