@@ -2,6 +2,9 @@ r"""Land the changelog of a topic in Parquet, and show one row as it was at a ti
 
 python land_changelog.py --servers kafka:9092 --topic changefeed --table shop.orders --to /data/orders \
     --key '{"id":5}' --at 2025-06-01T12:00:00Z
+
+A value that its column's type cannot hold, such as the date 0000-00-00, ends it; the message has the --columns that hold it:
+--columns 'id BIGINT, born STRING'. The columns are part of the files: choose them before the first run, or land into a new directory.
 """
 
 import argparse
@@ -59,10 +62,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("servers", "topic", "table", "to", "key", "at"):
         parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--columns", help="the columns and their types, as Spark writes them; default: what the records have")
     given = parser.parse_args()
+    options = {"bootstrap_servers": given.servers, "topics": given.topic, "table": given.table}
+    if given.columns:
+        options["columns"] = given.columns
     spark = SparkSession.builder.appName("land changelog").getOrCreate()
     register(spark)
-    land(spark, {"bootstrap_servers": given.servers, "topics": given.topic, "table": given.table}, given.to)
+    land(spark, options, given.to)
     print(row_at(spark.read.parquet(f"{given.to}/rows"), given.key, given.at))  # noqa: T201 - the answer
     spark.stop()
 

@@ -236,6 +236,22 @@ def test_the_example_lands_a_table_in_parquet_by_and_by_and_shows_a_row_as_it_wa
     assert versions[0] == {"id": 2, "name": None, "amount": None}
 
 
+def test_the_example_ends_at_a_zero_date_and_lands_it_with_the_columns_of_the_message(spark, kafka, topic, tmp_path, monkeypatch, capsys):
+    send(kafka, topic, changed(1, image(1, d=column(10, BINARY, "0000-00-00"))))
+    to = ["--to", str(tmp_path), "--key", '{"id":1}', "--at", "2025-06-01T13:00:00Z"]
+    words = ["land_changelog.py", "--servers", kafka.bootstrap_servers, "--topic", topic, "--table", "shop.orders", *to]
+    # The session is the tests'.
+    monkeypatch.setattr(type(spark), "stop", lambda _: None)
+    monkeypatch.setattr("sys.argv", words)
+    with pytest.raises(Exception, match="does not fit the type of its column") as caught:
+        example().main()
+    columns = re.search(r'option columns="([^"]*)"', str(caught.value))[1]
+    (tmp_path / "checkpoint").rename(tmp_path / "before")
+    monkeypatch.setattr("sys.argv", [*words, "--columns", columns])
+    example().main()
+    assert "'d': '0000-00-00'" in capsys.readouterr().out
+
+
 def forget_the_end_of_batches(directory):
     # As after a death between the offsets and the commit of a batch: Spark runs the batch again, with the offsets it has noted.
     for part in ("checkpoint/commits", "rows/_spark_metadata"):
