@@ -13,7 +13,7 @@ from applier.cli.ddl import open_sink_of
 from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.event_option import EventIndex, RecordOffset, StreamName, parse_stream
 from applier.cli.log_option import LogPosition, is_log
-from applier.cli.log_place import event_text, named_offset, use_places_of
+from applier.cli.log_place import event_text, named_offset, record_text, use_places_of
 from applier.cli.option import AsJson, ConfigPath, read_config
 from applier.cli.output import print_entries, print_json, print_line
 from applier.config import Config
@@ -29,6 +29,7 @@ from applier.sources.binlog.position import STREAM
 from applier.sources.factory import open_source
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Record
+from applier.telemetry.log import timeline_in_use
 from applier.telemetry.wording import count, one_line, operator, printable, time_text
 
 quarantine = typer.Typer(help=COMMANDS["quarantine"])
@@ -128,6 +129,8 @@ def as_object(entry: QuarantineEntry) -> dict[str, Any]:
         "topic": event.place.stream.topic,
         "partition": event.place.stream.partition,
         "offset": event.place.offset,
+        # Of a binlog, as --position takes it.
+        **({"position": record_text(event.place.stream, event.place.offset)} if timeline_in_use().spells_offsets else {}),
         "event": event.place.event if event.place.event >= 0 else None,
         "state": str(event.state),
         "commit_ts": event.commit_ts or None,

@@ -5,6 +5,7 @@ column may be present or absent in rows around its DDL (DESIGN.md 9). Names matc
 are those that the sink generates.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +22,8 @@ MAX_SHAPES: Final = 4096
 """Shapes whose key is kept."""
 
 _UNIQUE: Final = Flag.HANDLE_KEY | Flag.PRIMARY_KEY | Flag.UNIQUE_KEY
+
+_HASH: Final = re.compile(r"DB_ROW_HASH_\d+", re.ASCII)
 
 LACKS_COLUMN: Final = "the sink's table lacks a column"
 ADD_COLUMN: Final = (
@@ -165,13 +168,18 @@ def match_part(shape: Shape, description: TableDescription, facts: Mapping[str, 
 def _refuse_unknown_columns(shape: Shape, description: TableDescription, facts: Mapping[str, Any]) -> None:
     sink = columns_of(description)
     for column in shape.columns:
-        if column.name.casefold() not in sink.keys() | description.early_columns:
+        if column.name.casefold() not in sink.keys() | description.early_columns and not is_of_server(column):
             raise FatalSinkError(
                 LACKS_COLUMN,
                 remedy=UNKNOWN_COLUMN,
                 column=column.name,
                 **facts,
             )
+
+
+def is_of_server(column: ColumnShape) -> bool:
+    """Return whether upstream's server has made a column for itself: MariaDB's hash of a long unique key, which no statement shows."""
+    return bool(column.flags & Flag.GENERATED) and _HASH.fullmatch(column.name) is not None
 
 
 def match_columns(shape: Shape, description: TableDescription, names: Sequence[str], facts: Mapping[str, Any]) -> tuple[MatchedColumn, ...]:

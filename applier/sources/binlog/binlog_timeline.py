@@ -1,13 +1,8 @@
 """The times of places in a binlog: from the groups that the scan has seen, and from the server's word that nothing follows."""
 
-from typing import Final
-
 from applier.model.position import Ts
 from applier.sources.binlog.position import BinlogPosition
 from applier.sources.binlog.scan import Scan
-
-UNKNOWN_FILE: Final = "binlog"
-"""The base name of the files, until the server has given the real one."""
 
 
 class BinlogTimeline:
@@ -16,6 +11,10 @@ class BinlogTimeline:
     def __init__(self) -> None:
         self._scan: Scan | None = None
         self._base_names: dict[int, str] = {}
+
+    def name(self, generation: int, base_name: str) -> None:
+        """Say what the files are called, before any of them is read."""
+        self._base_names[generation] = base_name
 
     def follow(self, scan: Scan | None, generation: int, base_name: str) -> None:
         """Take times from this scan from now on."""
@@ -41,7 +40,7 @@ class BinlogTimeline:
     def text(self, ts: Ts) -> str:
         """Spell the place as ``FILE:POSITION``."""
         place = BinlogPosition.of(ts)
-        return place.text(self._base_names.get(place.generation) or next(reversed(self._base_names.values()), UNKNOWN_FILE))
+        return place.text(self._base_names.get(place.generation) or next(reversed(self._base_names.values()), ""))
 
     @property
     def spells_offsets(self) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 from applier.model.events import ColumnShape, Flag, Shape, Value
 from applier.sources.binlog.column_code import ColumnCode
 from applier.sources.binlog.row_code import row_readers
-from applier.sources.binlog.table_map import TableMap, read_table_map
+from applier.sources.binlog.table_map import MapColumn, TableMap, read_table_map
 from applier.sources.binlog.value.format import ColumnRead, ValueFormat, value_format
 from applier.sources.row_key import KEYLESS, encode_key, encode_plain
 
@@ -21,6 +21,9 @@ MAX_TABLES: Final = 4096
 """Table maps kept per process; then all are forgotten. One of 12 columns takes 15 KB and 0.5 ms."""
 
 _FLOATS: Final = frozenset({4, 5})
+_BIGINT: Final = 8
+_HASH: Final = "DB_ROW_HASH_"
+"""How MariaDB begins the name of the column in which it keeps the hash of a long unique key: a VIRTUAL one that no statement shows."""
 
 
 class ShapeEncoding(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -54,9 +57,9 @@ class ImageCode:
 class TableCode:
     """A table map, and the images of its rows by the bitmap of the columns that they have."""
 
-    def __init__(self, table: TableMap) -> None:
+    def __init__(self, table: TableMap, *, is_mariadb: bool = False) -> None:
         self.map = table
-        self.columns = tuple(_column(column.name, column.code, column.is_primary, column.is_nullable) for column in table.columns)
+        self.columns = tuple(_column(column, is_mariadb=is_mariadb) for column in table.columns)
         primary = [place for place, column in enumerate(table.columns) if column.is_primary]
         # The order of Shape.handle_key.
         self.key = sorted(primary, key=lambda place: table.columns[place].name.casefold())
@@ -94,9 +97,12 @@ class TableCode:
         return Shape(schema, table, tuple(self.columns[place] for place in places), encoding=encode_encoding(encoding))
 
 
-def _column(name: str, code: ColumnCode, is_primary: bool, is_nullable: bool) -> ColumnShape:  # noqa: FBT001 - columns of a table map
-    flags = code.flags | (Flag.PRIMARY_KEY | Flag.HANDLE_KEY if is_primary else 0) | (Flag.NULLABLE if is_nullable else 0)
-    return ColumnShape(name, code.mysql_type, int(flags))
+def _column(column: MapColumn, *, is_mariadb: bool) -> ColumnShape:
+    code = column.code
+    flags = code.flags | (Flag.PRIMARY_KEY | Flag.HANDLE_KEY if column.is_primary else 0) | (Flag.NULLABLE if column.is_nullable else 0)
+    if is_mariadb and code.mysql_type == _BIGINT and column.name.startswith(_HASH):
+        flags |= Flag.GENERATED
+    return ColumnShape(column.name, code.mysql_type, int(flags))
 
 
 def _key_read(form: ValueFormat, code: ColumnCode) -> ColumnRead | None:
@@ -152,5 +158,5 @@ def table_code(body: bytes, *, is_mariadb: bool) -> TableCode:
     if found is None:
         if len(_tables) >= MAX_TABLES:
             _tables.clear()
-        found = _tables[identity] = TableCode(read_table_map(body, is_mariadb=is_mariadb))
+        found = _tables[identity] = TableCode(read_table_map(body, is_mariadb=is_mariadb), is_mariadb=is_mariadb)
     return found

@@ -48,8 +48,8 @@ class BinlogPosition(NamedTuple):
         return cls(number >> GENERATION_BITS, number >> FILE_BITS & MAX_FILE, number & MAX_POSITION)
 
     def text(self, base_name: str) -> str:
-        """Spell the place as ``FILE:POSITION``."""
-        return f"{file_name(base_name, self.file)}:{self.position}"
+        """Spell the place as ``FILE:POSITION``. ``base_name`` '': it is not known, and the file's number stands for its name."""
+        return f"{file_name(base_name, self.file) if base_name else format(self.file, '06d')}:{self.position}"
 
 
 def parse_place(text: str) -> tuple[str, int, int] | None:

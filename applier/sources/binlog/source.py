@@ -14,7 +14,7 @@ from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.gtid_set import Gtid
 from applier.sources.binlog.journal import Journal
 from applier.sources.binlog.place import LogPlace, PlaceFinder
-from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition
+from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition, parse_place
 from applier.sources.binlog.reader import BinlogRangeReader
 from applier.sources.binlog.requirements import require
 from applier.sources.binlog.scan import Scan
@@ -86,6 +86,8 @@ class BinlogSource:
         start = self._settings.start
         if not start and loaded:
             start = BinlogPosition.of(loaded).text(self._finder.end().base_name)
+        if named := parse_place(start):
+            self._timeline.name(0, named[0])
         place = start_place(start, self._server, self._finder)
         return StartPoint(Ts(place.beginning.place), _state_of(place, Journal(place.beginning), place.beginning.place).text())
 
@@ -97,7 +99,10 @@ class BinlogSource:
             return
         self._end_scan()
         require(self._server)
-        place = self._finder.resumed(SourceState.parse(stored.state))
+        state = SourceState.parse(stored.state)
+        # An error of what follows names places of the log as the server names its files.
+        self._timeline.name(state.generation, state.base_name)
+        place = self._finder.resumed(state)
         self._place, self._stored, self._stored_place = place, stored, place.beginning.place
         self._scan = Scan(ScanSession(self._settings, place), place.beginning).start()
         self._timeline.follow(self._scan, place.generation, place.base_name)

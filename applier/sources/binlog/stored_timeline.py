@@ -1,22 +1,18 @@
 """What a replica's stored state tells of places in the log, for commands that read no log."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from applier.model.errors import NeedsOperator
 from applier.model.position import Ts
 from applier.sources.binlog.position import BinlogPosition
 from applier.sources.binlog.state import SourceState
 
-UNNAMED: Final = "binlog"
-"""What files are called as long as nothing has said their name."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTimeline:
     """Knows the files' name and, of one place, its time: ``known_at`` and what lies behind it was at ``time_ms`` or later."""
 
-    base_name: str = UNNAMED
+    base_name: str = ""
     known_at: int = 0
     known_ms: int | None = None
     end: int | None = None

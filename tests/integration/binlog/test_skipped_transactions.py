@@ -59,6 +59,7 @@ def test_transactions_are_skipped_by_place_and_by_gtid_and_kept_in_the_quarantin
     assert skipping.rows("skipped.t") == [1, 5]
     entries = json.loads(skipping.command("quarantine list", "--all", "--json"))
     assert [(entry["state"], entry["key"]) for entry in entries] == [("skipped", "id=2"), ("skipped", "id=3"), ("skipped", "id=4")]
+    assert [entry["position"] for entry in entries] == [first["position"], first["position"], second["position"]]
     place = ["--stream", "binlog/0", "--offset", str(entries[0]["offset"]), "--event", str(entries[0]["event"])]
     assert "skipped.t" in skipping.command("quarantine show", *place)
     with sqlite3.connect(skipping.file) as connection:

@@ -76,7 +76,7 @@ def test_bytes_between_two_files_count_whole_files_only_once():
 
 def test_a_state_of_a_newer_program_is_not_shown():
     assert read_state('{"version": 99}') is None
-    assert StoredTimeline.of(read_state(None)).text(Ts(PLACE.number)) == "binlog.000042:1000"
+    assert StoredTimeline.of(read_state(None)).text(Ts(PLACE.number)) == "000042:1000"
     assert StoredTimeline().time_ms(Ts(PLACE.number)) is None
 
 
