@@ -41,13 +41,16 @@ class QueryTables:
     them for some, and identities of that time have them.
     """
 
-    def __init__(self, query: Cursor, default_schema: str) -> None:
-        """Read the query; DdlSyntaxError if it is not understood."""
+    def __init__(self, query: Cursor, default_schema: str, *, is_list: bool = False) -> None:
+        """Read the query; DdlSyntaxError if it is not understood. ``is_list``: read references only, up to what is no part of them."""
         self._default_schema = default_schema
         self.sites: list[Site] = []
         self.parts: list[str] = []
         self.words: list[TableName] = []
-        self._query(query, frozenset())
+        if is_list:
+            self._references(query, frozenset())
+        else:
+            self._query(query, frozenset())
 
     # Queries
 
@@ -105,7 +108,7 @@ class QueryTables:
         self._factor(query, known)
         while not query.is_done:
             if query.accept("ON"):
-                self._expressions(query, known, {",", "}", *_CLAUSES, *_OPERATORS, *_JOINS, *_CONDITIONS})
+                self._expressions(query, known, {",", "}", "SET", *_CLAUSES, *_OPERATORS, *_JOINS, *_CONDITIONS})
             elif query.accept("USING"):
                 query.parenthesis()
             elif _take_join(query):
@@ -240,6 +243,11 @@ def _take_hint(query: Cursor) -> None:
     if query.accept("FOR") and not (query.accept("JOIN") or query.accept("ORDER", "BY") or query.accept("GROUP", "BY")):
         raise query.unexpected("JOIN, ORDER BY or GROUP BY")
     query.parenthesis()
+
+
+def tables_of_references(part: Cursor, default_schema: str) -> tuple[TableName, ...]:
+    """Take the references of an UPDATE or a DELETE, and return the tables in them. DdlSyntaxError if they are not understood."""
+    return tuple(site.name for site in QueryTables(part, default_schema, is_list=True).sites)
 
 
 def query_of_view(body: Cursor) -> Cursor:

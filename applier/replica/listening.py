@@ -159,8 +159,8 @@ class Listening:
         # A merge reads again what was counted with its small ranges.
         if not is_merge:
             self._run.watcher.tally.read(found, outcome.events, counts_offsets=coordinator.counts_offsets(found))
-            if outcome.skipped_statements:
-                self._run.watcher.tally.skipped(outcome.skipped_statements)
+            # Of each kind once: a heartbeat comes every second.
+            if outcome.skipped_statements and self._run.watcher.tally.skipped(outcome.skipped_statements):
                 self._run.watcher.note(LogEvent.STATEMENTS_SKIPPED, **dict(outcome.skipped_statements))
             if self._run.settings.writes_keyless:
                 self._state.repeats.add(outcome, self._state.progress.checkpoint_ts)

@@ -49,7 +49,7 @@ class LogEvent(StrEnum):
     STATEMENTS_SKIPPED = (
         "statements_skipped",
         logging.INFO,
-        "statements of the binlog were not run, because they change no table of the replica: how many of each kind (account, routine, …)",
+        "statements of the binlog were not run, because they change no table of the replica (account, routine, …): a kind that comes first",
     )
     DDL_BLOCKED = "ddl_blocked", logging.WARNING, "a DDL waits for a lock that the sessions in `blocked_by` hold; it will be retried"
     WAITING_FOR_DDL = (

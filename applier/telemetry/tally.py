@@ -85,12 +85,14 @@ class Tally:
         seen = events * new // max(1, found.end - found.start)
         self.counts = replace(counts, records=counts.records + (new if counts_offsets else seen), events=counts.events + seen)
 
-    def skipped(self, statements: Iterable[tuple[str, int]]) -> None:
-        """Count statements that were skipped, by kind."""
+    def skipped(self, statements: Iterable[tuple[str, int]]) -> bool:
+        """Count statements that were skipped, by kind; return whether this run has skipped none of a kind before."""
         total = Counter(dict(self.counts.skipped_statements))
+        known = len(total)
         for kind, count in statements:
             total[kind] += count
         self.counts = replace(self.counts, skipped_statements=tuple(sorted(total.items())))
+        return len(total) > known
 
     def applied(self, rows: int, transactions: int, absent: int = 0) -> None:
         """Count what a segment has written, and the ``absent`` rows that its deletes did not find."""

@@ -8,17 +8,29 @@ from itertools import repeat
 from typing import Any, Final
 
 from applier.model.errors import ApplierError, ProtocolError
-from applier.model.events import MARKER_IMAGE, DdlEvent, LeftOutTable, PlacedRow, ResolvedEvent, RowKind, Shape, TableName
+from applier.model.events import (
+    MARKER_IMAGE,
+    DdlEvent,
+    LeftOutTable,
+    PlacedRow,
+    ResolvedEvent,
+    RowKind,
+    RowOperation,
+    Shape,
+    TableName,
+)
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD
 from applier.model.skipped_statement import SkippedStatement
 from applier.selection import EVERYTHING, TableSelection
-from applier.sources.binlog.event import HEADER_BYTES, QUERY
+from applier.sources.binlog.event import HEADER_BYTES, PARTIAL_UPDATE_ROWS, QUERY
+from applier.sources.binlog.excluded_table import ExcludedTable, excluded
 from applier.sources.binlog.image_code import table_code
 from applier.sources.binlog.part import PartHead, PartKind, decode_head
-from applier.sources.binlog.part_event import PartEvent, events_of, located, refusal_of, table_of
+from applier.sources.binlog.part_event import FoundTable, KnownTable, PartEvent, events_of, located, refusal_of, table_of
 from applier.sources.binlog.query import events_of_query
 from applier.sources.binlog.rows_event import OPERATIONS, EventRows, MappedTable
+from applier.sources.binlog.table_map import read_map_name
 from applier.sources.port import EventHead, Placed, PlacedEvent, PlacedRows, Record, Unplaced
 
 RUN_ROWS: Final = 512
@@ -78,7 +90,7 @@ class BinlogPlacer:
 
     def __init__(self, stream: Stream, selection: TableSelection = EVERYTHING) -> None:
         self._stream, self._selection = stream, selection
-        self._tables: dict[bytes, MappedTable] = {}
+        self._tables: dict[bytes, KnownTable] = {}
         self._shapes: dict[Shape, Shape] = {}
 
     def place_all(self, records: Sequence[Record]) -> Iterator[PlacedRows | PlacedEvent]:
@@ -106,26 +118,34 @@ class BinlogPlacer:
                 run.end(PlacedEvent(offset, 0, ResolvedEvent(Ts(head.commit_ts))))
             for event in events_of(head, value, self._known_table):
                 kind, begin, end, index, table = event
-                if kind in OPERATIONS:
-                    self._add_rows(run, table_of(table), (offset, head.commit_ts, index), (value, begin + HEADER_BYTES, end, kind))
+                if kind in OPERATIONS or kind == PARTIAL_UPDATE_ROWS:
+                    self._add_rows(run, table, (offset, head.commit_ts, index), (value, begin + HEADER_BYTES, end, kind))
                 elif found := self._other(kind, value[begin:end], head):
                     run.end(*(PlacedEvent(offset, index, one) for one in found))
         except ApplierError as error:
             raise located(error, Place(self._stream, Offset(offset)), head, event) from error
 
-    def _add_rows(self, run: _Run, table: MappedTable, place: tuple[int, int, int], event: tuple[bytes, int, int, int]) -> None:
-        if table.is_out or table.ignored:
-            if table.is_filtered:
+    def _add_rows(self, run: _Run, found: FoundTable, place: tuple[int, int, int], event: tuple[bytes, int, int, int]) -> None:
+        kind = event[3]
+        if isinstance(found, ExcludedTable):
+            if found.is_filtered:
                 offset, commit_ts, index = place
-                run.left_out[table.name] = PlacedEvent(offset, index, LeftOutTable(commit_ts, table.name))
-            if table.is_out or OPERATIONS[event[3]] in table.ignored:
-                return
-        run.add(*place, table.place(*event))
+                run.left_out[found.name] = PlacedEvent(offset, index, LeftOutTable(commit_ts, found.name))
+            return
+        if isinstance(found, MappedTable) and found.ignored and OPERATIONS.get(kind, RowOperation.UPDATE) in found.ignored:
+            return
+        if kind == PARTIAL_UPDATE_ROWS:
+            raise refusal_of(kind)
+        run.add(*place, table_of(found).place(*event))
 
-    def _known_table(self, body: bytes, is_mariadb: bool) -> MappedTable:  # noqa: FBT001 - of a callable type
+    def _known_table(self, body: bytes, is_mariadb: bool) -> KnownTable:  # noqa: FBT001 - of a callable type
         found = self._tables.get(body)
         if found is None:
-            found = self._tables[body] = MappedTable(table_code(body, is_mariadb=is_mariadb), self._selection, self._shapes)
+            # Its name first: what is wrong with a table that the replica does not have stops nothing.
+            found = excluded(read_map_name(body), self._selection)
+            if found is None:
+                found = MappedTable(table_code(body, is_mariadb=is_mariadb), self._selection, self._shapes)
+            self._tables[body] = found
         return found
 
     def _other(self, kind: int, event: bytes, head: PartHead) -> Sequence[DdlEvent | SkippedStatement]:
@@ -152,10 +172,10 @@ class BinlogPlacer:
     def _each_of(self, place: Place, head: PartHead, value: bytes, event: PartEvent) -> list[tuple[int, Placed | Unplaced]]:
         kind, begin, end, index, table = event
         try:
-            if kind not in OPERATIONS:
+            if kind not in OPERATIONS and kind != PARTIAL_UPDATE_ROWS:
                 return [(index, found) for found in self._other(kind, value[begin:end], head)]
             run = _Run()
-            self._add_rows(run, table_of(table), (place.offset, head.commit_ts, index), (value, begin + HEADER_BYTES, end, kind))
+            self._add_rows(run, table, (place.offset, head.commit_ts, index), (value, begin + HEADER_BYTES, end, kind))
             return list(_one_by_one(run))
         except ApplierError as error:
             name = self._selection.name(table.name) if isinstance(table, MappedTable) else TableName("", "")
@@ -167,7 +187,7 @@ class BinlogPlacer:
 def _markers(head: PartHead, value: bytes, event: PartEvent) -> Iterator[PlacedRow]:
     """Yield a marker for each row of a rows event, as far as their keys can be read."""
     kind, begin, end, _, table = event
-    if isinstance(table, MappedTable) and not table.is_out:
+    if isinstance(table, MappedTable) and kind in OPERATIONS:
         found = table.markers(value, begin + HEADER_BYTES, end, kind)
         shape, keys = found or (None, ())
         if shape is not None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from applier.ddl import DdlKind, DdlStatement, read_ddl
+from applier.ddl.dml_tables import changed_tables
 from applier.ddl.json_default import with_json_defaults
 from applier.ddl.own_values import OLD_TIMESTAMPS
 from applier.ddl.remedy import BY_HAND
@@ -46,6 +47,8 @@ def events_of_query(event: bytes, head: PartHead, selection: TableSelection = EV
     kind = classify(plain)
     if kind is StatementKind.ROWS:
         if (truncation := _emptied(plain)) is None:
+            if text is not None and _changes_others_only(plain, query.schema, selection):
+                return (SkippedStatement(head.commit_ts, StatementKind.EXCLUDED_ROWS.value, query.schema),)
             raise _rows_as_statement(query, plain)
         plain, kind = truncation, StatementKind.DDL
     if kind is StatementKind.TRANSACTION:
@@ -75,6 +78,15 @@ def _selected(ddl: DdlEvent, selection: TableSelection) -> DdlEvent | SkippedSta
     if is_system_schema(ddl.schema):
         return SkippedStatement(ddl.commit_ts, StatementKind.SYSTEM_SCHEMA.value, ddl.schema)
     return ddl if selection.is_everything else select_ddl(ddl, selection)
+
+
+def _changes_others_only(text: str, schema: str, selection: TableSelection) -> bool:
+    """Return whether a statement changes rows of tables only that the replica does not have."""
+    try:
+        tables = changed_tables(text, schema)
+    except DdlSyntaxError:
+        return False
+    return bool(tables) and all(name.schema and (is_system_schema(name.schema) or not selection.has(name)) for name in tables)
 
 
 def _rows_as_statement(query: QueryEvent, text: str) -> ProtocolError:

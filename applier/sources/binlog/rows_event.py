@@ -13,7 +13,6 @@ from applier.model.events import RowKind, RowOperation, Shape, TableName
 from applier.selection import TableSelection
 from applier.sources.binlog.image_code import ImageCode, TableCode
 from applier.sources.binlog.row_code import UNREADABLE
-from applier.sources.binlog.system_schema import is_system_schema
 from applier.sources.binlog.table_map import TABLE_ID_BYTES
 
 WRITE, UPDATE, DELETE = RowOperation.INSERT, RowOperation.UPDATE, RowOperation.DELETE
@@ -94,14 +93,14 @@ def _bitmaps(data: bytes, at: int, kind: int, columns: int) -> tuple[bytes, byte
 
 
 class MappedTable:
-    """A table of upstream as one placer knows it: what the selection makes of it, and the shapes of its rows."""
+    """A table of upstream as one placer knows it: what the selection makes of it, and the shapes of its rows.
+
+    ``ignored``: operations whose rows the replica does not have.
+    """
 
     def __init__(self, code: TableCode, selection: TableSelection, shapes: dict[Shape, Shape]) -> None:
         self.code, self.name = code, code.map.name
-        self.ignored = selection.ignored_rows(self.name)
-        is_of_server = is_system_schema(self.name.schema) or {column.name for column in code.columns} == _OF_SEQUENCE
-        self.is_filtered = not (is_of_server or selection.has(self.name))
-        self.is_out = is_of_server or self.is_filtered or len(self.ignored) == len(RowOperation)
+        self.ignored = frozenset(RowOperation) if _is_sequence(code) else selection.ignored_rows(self.name)
         self._sink_name = selection.name(self.name)
         self._shapes = shapes
         self._known: dict[tuple[bytes, bytes], Shape] = {}
@@ -251,6 +250,10 @@ class MappedTable:
                 shape = shape._replace(routed_from=TableName(*self.name))
             found = self._known[old, new] = self._shapes.setdefault(shape, shape)
         return found
+
+
+def _is_sequence(code: TableCode) -> bool:
+    return {column.name for column in code.columns} == _OF_SEQUENCE
 
 
 def _end_of(code: ImageCode, data: bytes, at: int) -> int:

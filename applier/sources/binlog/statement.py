@@ -27,6 +27,8 @@ class StatementKind(StrEnum):
     MAINTENANCE = "maintenance"
     SERVER = "server"
     SYSTEM_SCHEMA = "system_schema"
+    EXCLUDED_ROWS = "excluded_rows"
+    """It changes rows of tables that the replica does not have."""
 
 
 SKIPPED: Final = frozenset(StatementKind) - {StatementKind.TRANSACTION, StatementKind.DDL, StatementKind.ROWS, StatementKind.UNKNOWN}

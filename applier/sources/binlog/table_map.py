@@ -65,6 +65,14 @@ def read_table_map(body: bytes, *, is_mariadb: bool) -> TableMap:
         raise ProtocolError.at(None, "table_map", "a table map cannot be read") from cause
 
 
+def read_map_name(body: bytes) -> TableName:
+    """Read the name alone, which is there whatever the metadata are. ProtocolError: the body is cut."""
+    try:
+        return _name(_Bytes(body, _FLAG_BYTES))
+    except IndexError as cause:
+        raise ProtocolError.at(None, "table_map", "a table map cannot be read") from cause
+
+
 class _Bytes:
     """Reads on. IndexError where too few bytes are left."""
 
@@ -103,11 +111,7 @@ class _Bytes:
 
 def _read(body: bytes, character: frozenset[int]) -> TableMap:
     data = _Bytes(body, _FLAG_BYTES)
-    schema = data.take(data.number()).decode("utf-8", "surrogateescape")
-    data.take(1)
-    table = data.take(data.number()).decode("utf-8", "surrogateescape")
-    data.take(1)
-    name = TableName(schema, table)
+    name = _name(data)
     types = data.take(data.packed())
     meta_data = _Bytes(data.take(data.packed()))
     metas = [_meta(kind, meta_data) for kind in types]
@@ -120,8 +124,8 @@ def _read(body: bytes, character: frozenset[int]) -> TableMap:
         raise NeedsOperator(
             "the binlog does not have the names of a table's columns: binlog_row_metadata is not FULL",
             remedy=METADATA_REMEDY,
-            schema=schema,
-            table=table,
+            schema=name.schema,
+            table=name.table,
         )
     real = [real_type(kind, meta) for kind, meta in zip(types, metas, strict=True)]
     names = _names(fields.get(_Field.COLUMN_NAME, b""), len(types))
@@ -129,6 +133,14 @@ def _read(body: bytes, character: frozenset[int]) -> TableMap:
     unsigned, charsets = _unsigned(real, fields), _charsets(name, [kind in character for kind in real], fields)
     codes = [ColumnCode(kind, meta, unsigned[at], charsets[at]) for at, (kind, meta) in enumerate(zip(real, metas, strict=True))]
     return TableMap(name, tuple(MapColumn(names[at], code, nullable[at], at in primary) for at, code in enumerate(codes)))
+
+
+def _name(data: _Bytes) -> TableName:
+    schema = data.take(data.number()).decode("utf-8", "surrogateescape")
+    data.take(1)
+    table = data.take(data.number()).decode("utf-8", "surrogateescape")
+    data.take(1)
+    return TableName(schema, table)
 
 
 def _meta(kind: int, data: _Bytes) -> int:

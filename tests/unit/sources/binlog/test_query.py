@@ -80,6 +80,44 @@ def test_rows_as_a_statement_name_the_variable_and_the_session() -> None:
     assert raised.value.facts["statement"] == "UPDATE q_b.t1 SET a = ?"
 
 
+def statement_of(server: str, statement: str, selection: TableSelection) -> DdlEvent | SkippedStatement | None:
+    """Return what a statement in the schema q_a means."""
+    event = base64.b64decode(case_of("mysql", "TRUNCATE TABLE t3")["event"]).replace(b"TRUNCATE TABLE t3", statement.encode())
+    return next(iter(events_of_query(event, head(server), selection)), None)
+
+
+SHOP = TableSelection(TableFilter.parse(["shop.*"]))
+
+
+@pytest.mark.parametrize("server", ["mariadb", "mysql"])
+@pytest.mark.parametrize(
+    ("statement", "selection"),
+    [
+        ("REPLACE INTO percona.checksums (a) SELECT COUNT(*) FROM shop.orders", SHOP),
+        ("UPDATE heartbeat SET ts = NOW()", SHOP),
+        ("INSERT INTO mysql.rds_heartbeat2(id, value) values (1,2) ON DUPLICATE KEY UPDATE value = 2", EVERYTHING),
+        ("DELETE a FROM a JOIN percona.b USING (id)", SHOP),
+    ],
+)
+def test_rows_as_a_statement_of_tables_that_a_replica_does_not_have_are_skipped_and_counted(server, statement, selection) -> None:
+    assert statement_of(server, statement, selection) == SkippedStatement(TS, "excluded_rows", "q_a")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO shop.orders SELECT * FROM percona.x",
+        "UPDATE a JOIN shop.orders USING (id) SET a.b = 1",
+        "DELETE a FROM a JOIN shop.orders USING (id)",
+        "UPDATE a SET b = stored(b)",
+        "CALL anything()",
+    ],
+)
+def test_rows_as_a_statement_that_may_be_of_a_replicas_tables_stop(statement) -> None:
+    with pytest.raises(ProtocolError, match="as a statement"):
+        statement_of("mariadb", statement, SHOP)
+
+
 def test_a_filter_leaves_a_ddl_out_and_a_route_renames_its_tables() -> None:
     selection = TableSelection(TableFilter.parse(["q_a.*"]), (Route.parse("q_a.*", "there.{table}"),))
     assert ddl_of("mysql", "TRUNCATE q_a.t3x", selection).name == TableName("there", "t3x")

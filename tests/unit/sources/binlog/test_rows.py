@@ -159,6 +159,35 @@ def test_a_table_map_without_names_says_what_to_set():
     assert "SET GLOBAL binlog_row_metadata = FULL" in raised.value.remedy
 
 
+NO_NAMES = b"\x04\x06\x01a\x01b\x01c", b"\x0c\x06\x01a\x01b\x01c"
+WITHOUT = BinlogDecoder(TableSelection(tables=TableFilter.parse(["*.*", "!d_cap.*"])))
+
+
+def test_what_is_wrong_with_a_table_that_a_replica_does_not_have_stops_nothing():
+    keyless = named("mysql", "keyless FULL")
+    value = b64decode(keyless["value"])
+    record = record_of(keyless, value.replace(*NO_NAMES))
+    (found,) = WITHOUT.placer(STREAM).place_all([record])
+    assert isinstance(found.event, LeftOutTable)
+    assert {type(one) for _, one in WITHOUT.placer(STREAM).place_each(*record)} == {LeftOutTable}
+    assert list(BINLOG.placer(STREAM).place_all([record_of(keyless, record.value.replace(b"\x05d_cap\0", b"\x05mysql\0"))])) == []
+
+
+@pytest.mark.parametrize(("decoder", "stops"), [(WITHOUT, False), (BINLOG, True)])
+def test_parts_of_json_values_stop_only_a_replica_that_has_the_table(decoder, stops):
+    one = named("mysql", "insert FULL")
+    # The rows event as one of another type: its content is never looked at.
+    value = b64decode(one["value"])
+    map_bytes = int.from_bytes(value[9:13], "little")
+    partial = value[:map_bytes] + event(39, value[map_bytes + 19 : map_bytes + 27] + b"anything")
+    if stops:
+        with pytest.raises(NeedsOperator, match="JSON values in parts"):
+            list(decoder.placer(STREAM).place_all([record_of(one, partial)]))
+    else:
+        (found,) = decoder.placer(STREAM).place_all([record_of(one, partial)])
+        assert isinstance(found.event, LeftOutTable)
+
+
 def forget():
     image_code._tables.clear()
     for cache in (row_code._shared, images_decoder, image_decoder):
