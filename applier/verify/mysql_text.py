@@ -17,6 +17,7 @@ from applier.verify.side import ServerKind, SideColumn, SideTable
 from applier.verify.table_pair import TablePair
 from applier.verify.value import WIDE_MARK, read_float, read_text
 
+_NAMED_BYTES: Final = ("uuid", "inet4", "inet6")
 HEX_DIGITS: Final = 15
 """60 bits of the digest are summed: with 64, TiDB and MySQL would have to agree about signs."""
 
@@ -139,7 +140,9 @@ class TableText:
     def _bytes(self, name: str, side: SideColumn, kind: ColumnType) -> str:
         match kind.family:
             case TypeFamily.BINARY:
-                return name
+                # MariaDB prints UUID and INET as text; elsewhere they are bytes.
+                is_named = side.description.sql_type.casefold().startswith(_NAMED_BYTES)
+                return f"CAST({name} AS BINARY({kind.max_characters}))" if is_named else name
             case TypeFamily.JSON:
                 return f"CAST(CAST({name} AS CHAR CHARACTER SET utf8mb4) AS BINARY)"
             case TypeFamily.VECTOR:
