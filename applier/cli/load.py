@@ -46,10 +46,14 @@ def load(  # noqa: PLR0913 - one parameter per option of the command line
     result = load_dump(read_config(config), directory, options, lambda line: console.print(line, highlight=False, markup=False))
     if as_json:
         counted = {"tables": result.tables, "files": result.files, "rows": result.rows, "bytes": result.size_bytes}
-        print_json({"start_ts": result.start_ts, **counted, "left_out": list(result.left_out)})
+        print_json({"start_ts": result.start_ts, **counted, "left_out": list(result.left_out), "floats": list(result.floats)})
         return
     loaded = f"{count(result.tables, 'table')} with {count(result.rows, 'row')} from {count(result.files, 'file')}"
     print_line(f"loaded {loaded}, {result.size_bytes / 1_000_000:,.1f} MB")
     if result.left_out:
         print_line(f"left out, because a replica has no use for them: {', '.join(result.left_out)}")
+    if result.floats:
+        print_line(
+            f"FLOAT columns, of which dumps have six digits: {', '.join(result.floats)}. `applier verify --fix-sql FILE` writes the rest"
+        )
     print_line(f"the replica begins at {named_text(result.start_ts)}: applier catchup --config {quote(str(config))}")

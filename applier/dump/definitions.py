@@ -4,7 +4,7 @@ The ledger keeps them as done at the dump's timestamp, where the table check fin
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -15,7 +15,7 @@ from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import CreateTableStatement, ElementKind
 from applier.dump.statements import Piece, PieceKind
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
-from applier.model.events import DdlEvent, TableName
+from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Ts
 from applier.selection import TableSelection, select_ddl
 from applier.sinks.port import Sink
@@ -24,6 +24,8 @@ from applier.sources.binlog.ddl_text import without_session_words
 _TYPES: Final = {PieceKind.SCHEMA: 1, PieceKind.TABLE: 3, PieceKind.VIEW: 21}
 """TiDB's types of DDLs."""
 _STORED: Final = frozenset({"STORED", "PERSISTENT"})
+_NAMED_BYTES: Final = frozenset({"uuid", "inet4", "inet6"})
+_FLOATS: Final = frozenset({"float", "float4"})
 _HAS_CONDITION: Final = re.compile(r"IF\s+NOT\s+EXISTS", re.IGNORECASE)
 _CREATE_SCHEMA: Final = re.compile(r"^(\s*CREATE\s+(?:DATABASE|SCHEMA)\s+)", re.IGNORECASE)
 
@@ -43,6 +45,10 @@ class Definitions:
     made: list[TableName] = field(default_factory=list)
     """Tables and views, by upstream's names."""
     left_out: list[str] = field(default_factory=list)
+    floats: list[str] = field(default_factory=list)
+    """FLOAT columns of MySQL and MariaDB: their dumpers write six digits, and say nothing."""
+    named_bytes: dict[FoldedName, dict[str, str]] = field(default_factory=dict)
+    """The columns of MariaDB's types whose values a dump writes as text and a binlog has as bytes, by the sink's tables."""
     _views: dict[TableName, Piece] = field(default_factory=dict)
     _without_rows: set[TableName] = field(default_factory=set)
     """Sequences, which mydumper dumps as tables."""
@@ -101,6 +107,8 @@ class Definitions:
         self.sink.load_ddl(identity(event), event)
         if name.table:
             self.made.append(name)
+            self.named_bytes[event.name.fold()] = _of_types(event.query, _NAMED_BYTES)
+            self.floats += [f"{name}.{column}" for column in _of_types(event.query, _FLOATS)] if self.to_log is not None else []
             self._check_values(event)
 
     def _event(self, piece: Piece, name: TableName) -> DdlEvent:
@@ -144,16 +152,23 @@ class Definitions:
                 )
 
 
+def _of_types(query: str, wanted: Collection[str]) -> dict[str, str]:
+    """Return the columns of these types that a CREATE TABLE makes, with the type."""
+    types = {name: cursor.rest[0].text.casefold() for name, cursor in _columns(query).items() if not cursor.is_done}
+    return {name: word for name, word in types.items() if word in wanted}
+
+
 def _stored_columns(query: str) -> set[str]:
+    return {name for name, cursor in _columns(query).items() if _is_stored(cursor)}
+
+
+def _columns(query: str) -> dict[str, Cursor]:
+    """Return the columns of a CREATE TABLE, with the text of each behind its name."""
     tree = parse_or_none(query)
-    if tree is None:
-        return set()
-    if not isinstance(tree.node, CreateTableStatement):
-        return set()
-    columns = [element for element in tree.node.elements if element.kind is ElementKind.COLUMN and element.name is not None]
-    return {
-        column.name.text.casefold() for column in columns if column.name is not None and _is_stored(tree.part(column.body, column.span[1]))
-    }
+    if tree is None or not isinstance(tree.node, CreateTableStatement):
+        return {}
+    columns = [element for element in tree.node.elements if element.kind is ElementKind.COLUMN]
+    return {column.name.text.casefold(): tree.part(column.body, column.span[1]) for column in columns if column.name is not None}
 
 
 def _is_stored(cursor: Cursor) -> bool:

@@ -16,6 +16,7 @@ from typing import Final
 from applier.config import Config
 from applier.dump.completeness import check_complete
 from applier.dump.definitions import Definitions
+from applier.dump.file_target import FileTarget
 from applier.dump.inventory import FileKind, Inventory, inventory_of
 from applier.dump.loading import DumpLoad
 from applier.dump.log_place import start_of_dump
@@ -64,12 +65,12 @@ class LoadResult:
     size_bytes: int
     left_out: Sequence[str]
     """What the dump holds and a replica has no use for: triggers, routines, sequences."""
+    floats: Sequence[str] = ()
+    """Columns whose values have lost digits in the dump."""
 
 
 def load_dump(config: Config, directory: Path, options: LoadOptions, note: Callable[[str], None]) -> LoadResult:
     """Load the dump. ConfigError, NeedsOperator or SinkError with a remedy; after a SinkError the sink may hold a part of it."""
-    if config.sink.is_sqlite:
-        raise ConfigError("a dump cannot be loaded into SQLite", remedy="Use a MariaDB or MySQL sink, or begin with an empty upstream")
     directory = directory.resolve()
     inventory, start_ts = _chosen(config, inventory_of(directory)), starting_ts_of(config, directory, options.start_ts)
     check_complete(inventory, options.threads)
@@ -95,6 +96,7 @@ def load_dump(config: Config, directory: Path, options: LoadOptions, note: Calla
         rows=sum(progress.rows.values()),
         size_bytes=progress.read_bytes,
         left_out=definitions.left_out,
+        floats=definitions.floats,
     )
 
 
@@ -109,16 +111,17 @@ def _definitions(config: Config, sink: Sink, start_ts: Ts, options: LoadOptions)
     )
 
 
-def _target(config: Config, inventory: Inventory) -> TargetTables:
+def _target(config: Config, inventory: Inventory) -> TargetTables | FileTarget:
     """Return the tables of the chosen files under the sink's names. ConfigError: two of them would be one."""
     selection = config.source.selection()
-    tables, views = inventory.tables, [file.table for file in inventory.of(FileKind.VIEW)]
+    tables, views = inventory.tables, inventory.views
     there, those_views = ([selection.name(table) for table in names if selection.has(table)] for names in (tables, views))
     twice = [name for name, times in Counter(table.fold() for table in there).items() if times > 1]
     if twice:
         remedy = 'Give each table a name of its own: use {schema} and {table} in the "to" of source.route'
         raise ConfigError("two tables of the dump would be one in the sink", remedy=remedy, table=str(twice[0]))
-    return TargetTables(config.sink_settings(), there, those_views)
+    target = FileTarget if config.sink.is_sqlite else TargetTables
+    return target(config.sink_settings(), there, those_views)
 
 
 def _check_counts(rows: Mapping[TableName, int], counts: Mapping[TableName, int]) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from applier.dump.compressed import OTHERS, unpacked_name
-from applier.dump.whole_file import tables_of
+from applier.dump.whole_file import objects_of
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
 
@@ -57,6 +57,8 @@ class DumpFile:
     table: TableName
     holds: tuple[TableName, ...] = ()
     """The tables that a file with everything makes."""
+    views: tuple[TableName, ...] = ()
+    """The same of views."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,11 @@ class Inventory:
         views = {file.table for file in self.of(FileKind.VIEW)}
         held = [table for file in self.files for table in file.holds]
         return [*(file.table for file in self.of(FileKind.TABLE) if file.table not in views), *held]
+
+    @property
+    def views(self) -> list[TableName]:
+        """The views that the dump makes."""
+        return [*(file.table for file in self.of(FileKind.VIEW)), *(view for file in self.files for view in file.views)]
 
     def of(self, kind: FileKind) -> list[DumpFile]:
         """Return the files of one kind."""
@@ -100,7 +107,12 @@ def inventory_of(directory: Path) -> Inventory:
     if not found:
         raise ConfigError("the directory holds no dump", remedy="Give the directory that Dumpling wrote", directory=directory)
     _check_whole(found)
-    return Inventory(tuple(replace(file, holds=tuple(tables_of(file.path))) if file.kind is FileKind.WHOLE else file for file in found))
+    return Inventory(tuple(_opened(file) if file.kind is FileKind.WHOLE else file for file in found))
+
+
+def _opened(file: DumpFile) -> DumpFile:
+    tables, views = objects_of(file.path)
+    return replace(file, holds=tuple(tables), views=tuple(views))
 
 
 def _file(path: Path) -> DumpFile | None:

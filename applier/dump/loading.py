@@ -11,6 +11,7 @@ from typing import Final
 
 from applier.dump.compressed import PACKED, UNREADABLE, open_bytes
 from applier.dump.definitions import Definitions
+from applier.dump.file_rows import FileRows
 from applier.dump.inventory import DumpFile, FileKind, Inventory
 from applier.dump.row_session import RowSession
 from applier.dump.statements import Piece, PieceKind, pieces
@@ -99,7 +100,8 @@ class DumpLoad:
             if self.definitions.has(file.table):
                 of_table.setdefault(file.table, []).append(file)
         has_failed = Event()
-        with ThreadPoolExecutor(self.threads) as pool:
+        # A file has one writer at a time.
+        with ThreadPoolExecutor(1 if self._is_file else self.threads) as pool:
             futures = [pool.submit(self._in_turn, group, progress, has_failed) for group in of_table.values()]
             done, rest = wait(futures, return_when=FIRST_EXCEPTION)
             for future in rest:
@@ -120,7 +122,7 @@ class DumpLoad:
     def _load(self, file: DumpFile, progress: LoadProgress, has_failed: Event) -> None:
         """Load a file of rows, or one with everything in its order."""
         schema = file.table.schema or schema_of(file.path)
-        with RowSession(self.settings, self.definitions.zone, file=file.path.name) as session, _content(file.path) as found:
+        with self._session(file) as session, _content(file.path) as found:
             for piece in found:
                 match piece.kind:
                     case PieceKind.USE:
@@ -139,6 +141,17 @@ class DumpLoad:
                         self.definitions.make(piece, schema)
                     case _:
                         pass
+
+    @property
+    def _is_file(self) -> bool:
+        return self.settings.url.startswith("sqlite")
+
+    def _session(self, file: DumpFile) -> RowSession | FileRows:
+        definitions = self.definitions
+        if not self._is_file:
+            return RowSession(self.settings, definitions.zone, file=file.path.name)
+        is_of_log = definitions.to_log is not None
+        return FileRows(self.settings, definitions.zone, definitions.named_bytes, is_of_log=is_of_log, file=file.path.name)
 
 
 @contextmanager

@@ -31,11 +31,7 @@ class TargetTables:
         """Refuse tables that are there already. NeedsOperator."""
         found = [] if overwrite else self._present([*self.tables, *self.views])
         if found:
-            raise NeedsOperator(
-                "the sink has tables of the dump already",
-                remedy="Rename them if their rows matter, and load again. --overwrite loads over them: their own rows are lost",
-                tables=_named(found),
-            )
+            raise already_there(found)
 
     def drop(self) -> None:
         """Drop the tables and views that an earlier load has made."""
@@ -59,11 +55,7 @@ class TargetTables:
         self._do(work, "counting the rows of a dump")
         wrong = [f"{table}: {found[table]} of {count}" for table, count in rows.items() if found[table] != count]
         if wrong:
-            raise FatalSinkError(
-                "tables of the sink do not hold all rows that were loaded into them",
-                remedy="Look for somebody who writes to the sink's tables, then load again with --overwrite",
-                tables=", ".join(wrong[:MOST_NAMED]),
-            )
+            raise not_all_rows(wrong)
 
     def _present(self, tables: Sequence[TableName]) -> list[TableName]:
         found: set[TableName] = set()
@@ -83,6 +75,24 @@ class TargetTables:
                 connection.commit()
             except SQLAlchemyError as error:
                 raise translate(error, doing, shows_text=True) from error
+
+
+def already_there(tables: Sequence[TableName]) -> NeedsOperator:
+    """Return the error of a load whose tables the sink has."""
+    return NeedsOperator(
+        "the sink has tables of the dump already",
+        remedy="Rename them if their rows matter, and load again. --overwrite loads over them: their own rows are lost",
+        tables=_named(tables),
+    )
+
+
+def not_all_rows(tables: Sequence[str]) -> FatalSinkError:
+    """Return the error of a load after which tables lack rows."""
+    return FatalSinkError(
+        "tables of the sink do not hold all rows that were loaded into them",
+        remedy="Look for somebody who writes to the sink's tables, then load again with --overwrite",
+        tables=", ".join(tables[:MOST_NAMED]),
+    )
 
 
 @contextmanager

@@ -74,10 +74,3 @@ def test_metadata_that_cannot_be_read_gets_its_permissions(newcomer, dump, monke
     newcomer.fails("load dump", 2, "Permission denied")
     (dump / "metadata").chmod(0o600)
     goes_on(newcomer, "load dump")
-
-
-def test_a_dump_needs_a_server(newcomer, dump):
-    newcomer.change({"sink.url": "sqlite:///replica.db"})
-    newcomer.fails("load dump", 2)
-    newcomer.change({"sink.url": SERVER})
-    goes_on(newcomer, "load dump")

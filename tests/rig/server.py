@@ -134,6 +134,12 @@ class ContainerServer:
     def remove(self) -> None:
         self._container.stop()
 
+    def output(self, *command: str) -> bytes:
+        """Run a program of the image in the container; return what it prints."""
+        code, (out, errors) = self._container.get_wrapped_container().exec_run(list(command), demux=True)
+        assert code == 0, errors
+        return out or b""
+
     def start(self) -> None:
         self._container.get_wrapped_container().start()
         self._wait()

@@ -1,0 +1,178 @@
+"""Takes the rows of a dump into a file of SQLite: they are stored as rows of the stream are, by the dialect's own literals.
+
+The statements of a dump are MySQL's, so their values are read and written again. What cannot be read exactly stops the load.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any, Final, Self
+
+from sqlalchemy import RootTransaction
+from sqlalchemy.exc import DBAPIError
+
+from applier.ddl.column_type import TypeFamily
+from applier.dump.file_value import FileText, ValueRead, is_known_charset, value_read
+from applier.dump.insert_values import Literal, columns_of, rows_of
+from applier.dump.statements import Piece
+from applier.model.errors import ApplierError, ConfigError
+from applier.model.events import FoldedName, TableName
+from applier.planner.catalogue import TableDescription
+from applier.planner.port import Literal as Render
+from applier.sinks.settings import SinkSettings
+from applier.sinks.sqlite.catalogue import describe, find_objects, read_definition
+from applier.sinks.sqlite.dialect import SqliteDialect
+from applier.sinks.sqlite.errors import translate
+from applier.sinks.sqlite.session import FileSession, database_path, open_engine, raw
+
+COMMIT_BYTES: Final = 16 << 20
+_TYPE_CODES: Final = {TypeFamily.ENUM: 247, TypeFamily.SET: 248, TypeFamily.DECIMAL: 246}
+"""Those that the dialect asks for."""
+_ANY_TYPE: Final = 3
+_DIALECT: Final = SqliteDialect()
+
+NamedBytes = Mapping[FoldedName, Mapping[str, str]]
+"""The columns of MariaDB's types that are bytes in the sink, by the sink's tables: column -> name of the type."""
+
+
+@dataclass(frozen=True, slots=True)
+class _TargetColumn:
+    name: str
+    read: ValueRead
+    render: Render
+    is_nullable: bool
+
+
+class FileRows:
+    """One session on the file, for one file of the dump. Errors name the table and the file, and no value."""
+
+    def __init__(self, settings: SinkSettings, zone: str, named: NamedBytes, *, is_of_log: bool, **facts: Any) -> None:
+        self._facts, self._named, self._waiting_bytes = facts, named, 0
+        self._text = FileText(charset="utf8mb4", zone=zone, wire_zone=settings.time_zone, is_of_log=is_of_log)
+        self._tables: dict[TableName, tuple[TableDescription, dict[str, _TargetColumn | None]]] = {}
+        self._connection = FileSession(open_engine(database_path(settings.url), settings.lock_wait_timeout_s))
+        self._transaction: RootTransaction | None = None
+
+    def set_zone(self, zone: str) -> None:
+        """Take TIMESTAMP values as times of this zone."""
+        self._change(replace(self._text, zone=zone))
+
+    def set_charset(self, name: str) -> None:
+        """Take texts in this character set. ConfigError: they cannot be read."""
+        if not is_known_charset(name.casefold()):
+            raise ConfigError(
+                "the texts of a file of the dump are in a character set that the applier does not read",
+                remedy="Dump with --default-character-set=utf8mb4",
+                charset=name,
+            )
+        self._change(replace(self._text, charset=name.casefold()))
+
+    def _change(self, text: FileText) -> None:
+        if text != self._text:
+            self._text = text
+            self._tables.clear()
+
+    def write(self, piece: Piece, into: TableName) -> int:
+        """Write the rows of a statement into a table of the sink; return their number."""
+        with _errors(self._facts | {"table": str(into)}):
+            if self._transaction is None:
+                self._transaction = self._connection.begin()
+            table, columns = self._table(into)
+            listed, at = columns_of(piece.text, piece.end)
+            chosen = _chosen(columns, listed)
+            names = [column.name for column in chosen if column is not None]
+            count = 0
+            for statement, rows in _DIALECT.replaces(table, names, _rendered(rows_of(piece.text, at), chosen)):
+                raw(self._connection).execute(statement)
+                count += rows
+        self._waiting_bytes += len(piece.text)
+        if self._waiting_bytes >= COMMIT_BYTES:
+            self.commit()
+        return count
+
+    def commit(self) -> None:
+        """Commit what has been written."""
+        transaction, self._transaction, self._waiting_bytes = self._transaction, None, 0
+        if transaction is not None:
+            with _errors(self._facts):
+                transaction.commit()
+
+    def _table(self, name: TableName) -> tuple[TableDescription, dict[str, _TargetColumn | None]]:
+        """Return the description of a table, and its columns by name, in their order; None: the sink computes it."""
+        if name not in self._tables:
+            driver = raw(self._connection)
+            entry = find_objects(driver).get(name.fold())
+            definition = None if entry is None else read_definition(driver, entry)
+            table = describe(driver, [name]).get(name.fold())
+            if table is None or definition is None:
+                raise ValueError("no definition of the dump has made the table")
+            named = self._named.get(name.fold(), {})
+            types = {column.name: column.type for column in definition.columns}
+            columns = {}
+            for column in table.columns:
+                sql_type, folded = types[column.name], column.name.casefold()
+                render = _DIALECT.literal(column, _TYPE_CODES.get(sql_type.family, _ANY_TYPE), 0)
+                read = value_read(sql_type, named.get(folded, ""), self._text)
+                columns[folded] = None if column.generated else _TargetColumn(column.name, read, render, column.nullable)
+            self._tables[name] = table, columns
+        return self._tables[name]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            if kind is None:
+                self.commit()
+        finally:
+            self._connection.close()
+
+
+@contextmanager
+def _errors(facts: Mapping[str, Any]) -> Iterator[None]:
+    """Run a block whose errors come out as ours, with facts."""
+    try:
+        yield
+    except ApplierError as error:
+        error.facts |= facts
+        raise
+    except (DBAPIError, sqlite3.Error) as error:
+        raise translate(error, **facts) from None
+    except ValueError as error:
+        message, remedy = f"rows of the dump cannot be read: {error}", "Leave the table out by source.tables, or load into MariaDB or MySQL"
+        raise ConfigError(message, remedy=remedy, **facts) from None
+
+
+def _chosen(columns: Mapping[str, _TargetColumn | None], listed: Sequence[str]) -> list[_TargetColumn | None]:
+    """Return the columns of the values of a row, in their order."""
+    if not listed:
+        return list(columns.values())
+    missing = [name for name in listed if name.casefold() not in columns]
+    if missing:
+        raise ValueError(f"the table has no column {missing[0]}")
+    return [columns[name.casefold()] for name in listed]
+
+
+def _rendered(rows: Iterator[list[Literal]], columns: Sequence[_TargetColumn | None]) -> Iterator[str]:
+    for row in rows:
+        if len(row) != len(columns):
+            raise ValueError(f"a row has {len(row)} values, and the table {len(columns)} columns")
+        yield f"({','.join(_values(row, columns))})"
+
+
+def _values(row: Sequence[Literal], columns: Sequence[_TargetColumn | None]) -> Iterator[str]:
+    for literal, column in zip(row, columns, strict=True):
+        if column is None:
+            continue
+        if literal is None:
+            # SQLite would take the next number for a key.
+            if not column.is_nullable:
+                raise ValueError(f"NULL in column {column.name}, which holds none")
+            yield "NULL"
+            continue
+        try:
+            yield column.render(column.read(*literal))
+        except (ValueError, ArithmeticError) as error:
+            raise ValueError(f"a value of column {column.name} is not one of its type: {type(error).__name__}") from None
