@@ -99,9 +99,9 @@ SELECT ddl_ts, schema_name, table_name, touches, state FROM applier.ddl_ledger W
 SELECT ddl_ts, schema_name, table_name, ddl_type, query, state, began_at, time_ms, session FROM applier.ddl_ledger
 WHERE name = :name AND state <> 'intent';
 
--- ledger_history: the same with the tables that they touch, and whether the sink has run them
+-- ledger_history: the same with the tables that they touch, and whether the sink has run them, from a ts on
 SELECT ddl_ts, schema_name, table_name, touches, ddl_type, query, state, began_at, time_ms, session FROM applier.ddl_ledger
-WHERE name = :name AND state <> 'intent';
+WHERE name = :name AND ddl_ts >= :ddl_ts AND state <> 'intent';
 
 -- ledger_intents: the DDLs that began and did not end, also those that run beside the rows
 SELECT ddl_ts, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error, time_ms, session

@@ -4,6 +4,8 @@ The sink does without some indexes (``adaptation.py``), and forgets the numbers 
 statement, so it knows both. A table that came with a dump has a history without its beginning.
 """
 
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -20,11 +22,12 @@ from applier.model.events import DdlEvent, FoldedName
 
 
 class PastDdl(NamedTuple):
-    """A statement that upstream has run; ``is_skipped``: the sink has not."""
+    """A statement that upstream has run; ``is_skipped``: the sink has not; ``is_open``: the sink is still at it."""
 
     ddl: DdlEvent
     touches: frozenset[FoldedName] | None
     is_skipped: bool = False
+    is_open: bool = False
 
 
 @dataclass(slots=True)
@@ -36,34 +39,79 @@ class TableHistory:
     foreign_keys: int = 0
 
 
-def history_of(past: Sequence[PastDdl], name: FoldedName, target: Target, naming: Naming = TIDB) -> TableHistory:
-    """Return what ``past``, in the order in which it ran, has made of the table that is now called ``name``."""
-    history = TableHistory()
-    for one in _of_table(past, name):
-        _apply(history, one, target, naming)
-    return history
+class Past:
+    """Statements in the order in which they ran, and what they have made of tables. Not thread-safe.
 
+    A table's history is kept, and goes on with the statements that were added since. A replica may have ten thousand statements about one
+    table, and asks before each that is about an index.
+    """
 
-def _of_table(past: Sequence[PastDdl], name: FoldedName) -> list[PastDdl]:
-    """Return the statements that have changed the table, from its creation on; those of the table that it was made LIKE come first."""
-    found = list[PastDdl]()
-    for one in reversed(past):
-        if one.touches is not None and not {name, FoldedName(name.schema, "")} & one.touches:
-            continue
-        statement = parse_ddl(one.ddl)
-        if statement is None:
-            continue
-        found.append(one)
-        for old, new in reversed(statement.renames):
-            name = old.fold() if new.fold() == name else name
-        if name in {created.fold() for created in statement.creates}:
-            if statement.kind is not DdlKind.CREATE_TABLE_LIKE:
-                break
-            name = statement.needs[0].fold()
-        elif _ends(statement, name):
-            found.pop()
-            break
-    return found[::-1]
+    def __init__(self, target: Target, naming: Naming = TIDB) -> None:
+        self.rules = target, naming
+        self._all: list[PastDdl] = []
+        # Where the statements about a name are, and under None those that may be about every name.
+        self._about: dict[FoldedName | None, list[int]] = defaultdict(list)
+        self._known: dict[FoldedName, tuple[int, TableHistory]] = {}
+
+    def add(self, past: PastDdl) -> None:
+        """Take in a statement that ran behind all others."""
+        for name in (None,) if past.touches is None else past.touches:
+            self._about[name].append(len(self._all))
+        self._all.append(past)
+
+    def history(self, name: FoldedName, later: Sequence[PastDdl] = ()) -> TableHistory:
+        """Return what the statements have made of the table that is now called ``name``.
+
+        ``later``: some that ran behind them, and are not kept.
+        """
+        if later:
+            return self._with(later).history(name)
+        found, begun = self._of_table(name)
+        history = TableHistory(set(begun.indexes), set(begun.left_out), begun.foreign_keys)
+        for one in found:
+            _apply(history, one, *self.rules)
+        self._known[name] = len(self._all), history
+        return history
+
+    def _with(self, later: Sequence[PastDdl]) -> "Past":
+        """Return a copy with more statements."""
+        more = Past(*self.rules)
+        more._all, more._known = list(self._all), dict(self._known)
+        more._about.update({name: list(places) for name, places in self._about.items()})
+        for one in later:
+            more.add(one)
+        return more
+
+    def _of_table(self, name: FoldedName) -> tuple[list[PastDdl], TableHistory]:
+        """Return the statements that have changed the table since a history of it that is known, and that history.
+
+        Nothing is known behind its creation; statements of the table that it was made LIKE come first.
+        """
+        found = list[PastDdl]()
+        end = len(self._all)
+        while True:
+            upto, known = self._known.get(name, (0, TableHistory()))
+            at = self._last_about(name, end)
+            if at < upto <= end or at < 0:
+                return found[::-1], known if at < upto <= end else TableHistory()
+            one, end = self._all[at], at
+            statement = parse_ddl(one.ddl)
+            if statement is None:
+                continue
+            found.append(one)
+            for old, new in reversed(statement.renames):
+                name = old.fold() if new.fold() == name else name
+            if name in {created.fold() for created in statement.creates}:
+                if statement.kind is not DdlKind.CREATE_TABLE_LIKE:
+                    return found[::-1], TableHistory()
+                name = statement.needs[0].fold()
+            elif _ends(statement, name):
+                return found[:-1][::-1], TableHistory()
+
+    def _last_about(self, name: FoldedName, end: int) -> int:
+        """Return where the last statement before ``end`` is that may be about a table; -1: there is none."""
+        places = (self._about.get(about, ()) for about in (name, name.schema_name, None))
+        return max((found[at - 1] for found in places if (at := bisect_left(found, end))), default=-1)
 
 
 def _ends(statement: DdlStatement, name: FoldedName) -> bool:

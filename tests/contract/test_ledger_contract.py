@@ -4,12 +4,16 @@ import pytest
 from sqlalchemy import Connection, inspect
 
 from applier.ddl import identity
-from applier.model.events import DdlEvent, DdlIdentity
+from applier.ddl.generated_name import TIDB
+from applier.ddl.table_history import PastDdl
+from applier.ddl.target import Target
+from applier.model.events import DdlEvent, DdlIdentity, FoldedName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import EventPlace, KeptRecord, QuarantineState, RejectedEvent
 from applier.sinks.bookkeeping import ledger as ledger_module
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.ledger import Ledger
+from applier.sinks.bookkeeping.past_ddls import PastDdls
 from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.ledger_entry import DdlState, LedgerKey
 from tests.contract.quarantining import store
@@ -94,3 +98,62 @@ def test_what_waits_and_what_may_come_again_have_indexes(books: Bookkeeping, con
         ("quarantine", ("name", "state", "piece")),
         ("quarantine", ("name", "piece", "topic", "partition_number", "record_offset")),
     }
+
+
+RULES = Target(has_expression_indexes=False), TIDB
+
+
+def index(ledger: Ledger, connection: Connection, ts: int, query: str, state: DdlState = DdlState.DONE, *, table: str = "t") -> DdlIdentity:
+    ddl = DdlEvent(commit_ts=Ts(ts), schema="shop", table=table, query=query, ddl_type=7)
+    key = identity(ddl)
+    if state is DdlState.BACKGROUND:
+        ledger.intent(connection, key, ddl, "", state)
+    else:
+        ledger.settled(connection, key, ddl, state)
+    return key
+
+
+def left_out(past: PastDdls, connection: Connection, ts: int) -> set[str]:
+    return past.history(connection, FoldedName("shop", "t"), Ts(ts), RULES).left_out
+
+
+def test_ddls_that_are_settled_are_read_once(ledger: Ledger, connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    past, read = PastDdls(ledger), list[int]()
+    history = Ledger.history
+
+    def counted(self: Ledger, connection: Connection, since: Ts) -> list[PastDdl]:
+        found = history(self, connection, since)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(Ledger, "history", counted)
+    index(ledger, connection, 1, "CREATE TABLE t (a INT)")
+    for ts in range(2, 8):
+        assert left_out(past, connection, ts) == {f"i{earlier}" for earlier in range(2, ts)}
+        index(ledger, connection, ts, f"CREATE INDEX i{ts} ON t ((a))")
+    assert read == [1, 1, 1, 1, 1, 1]
+    # One of two of the same ts, of which the other one may still come.
+    assert left_out(past, connection, 7) == {f"i{ts}" for ts in range(2, 8)}
+    index(ledger, connection, 7, "CREATE INDEX j ON t ((a))", table="u")
+    assert left_out(past, connection, 8) == {"j", *(f"i{ts}" for ts in range(2, 8))}
+
+
+def test_a_ddl_that_runs_beside_the_rows_is_read_again_until_it_is_settled(ledger: Ledger, connection: Connection) -> None:
+    past = PastDdls(ledger)
+    index(ledger, connection, 1, "CREATE TABLE t (a INT)")
+    beside = index(ledger, connection, 2, "CREATE INDEX i ON t (a)", DdlState.BACKGROUND)
+    index(ledger, connection, 3, "CREATE INDEX j ON t ((a))")
+    assert left_out(past, connection, 4) == {"j"}
+    ledger.end(connection, beside, DdlState.SKIPPED)  # by the operator
+    assert left_out(past, connection, 5) == {"i", "j"}
+
+
+def test_what_was_read_is_forgotten_with_the_state_of_a_run_or_at_an_earlier_ddl(ledger: Ledger, connection: Connection) -> None:
+    past = PastDdls(ledger)
+    skipped = index(ledger, connection, 1, "CREATE INDEX i ON t (a)", DdlState.SKIPPED)
+    assert left_out(past, connection, 3) == {"i"}
+    index(ledger, connection, 2, "CREATE INDEX j ON t (a)", DdlState.SKIPPED)
+    assert left_out(past, connection, 2) == {"i", "j"}
+    ledger.forget_skipped(connection, skipped)
+    past.forget()
+    assert left_out(past, connection, 3) == {"j"}

@@ -3,6 +3,7 @@
 import json
 import signal
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,10 @@ from applier.sinks.ledger_entry import DdlState
 from applier.sources.kafka.tso import ts_at
 from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, definitions, read, replica, run, states
 from tests.integration.run_process import started
+from tests.integration.sent_statements import sent_statements
 
+MOST_ROUND_TRIPS = 30
+"""Of a DDL on a table, on the owner's session. There may be an ocean between the applier and the database."""
 HISTORY: list[tuple[str, str]] = [
     ("", f"CREATE DATABASE {SHOP}"),
     ("t", "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(10), n INT)"),
@@ -234,6 +238,18 @@ def test_a_skipped_ddl_is_in_the_ledger_and_does_not_run(shop: Replica, url: str
     assert fence.window_id == shop.fence.window_id + 1
     assert states(shop) == [DdlState.SKIPPED]
     assert definitions(url) == {}
+
+
+def test_a_ddl_asks_twice_for_its_tables_name_and_not_again_what_the_server_is(shop: Replica) -> None:
+    shop.ddl("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "t")
+    shop.ddl("ALTER TABLE t ADD INDEX i (v)", "t")
+    owner: Any = shop.sink
+    with sent_statements(owner._ownership.connection) as sent:
+        shop.ddl("ALTER TABLE t DROP INDEX i", "t")
+    # Before the intent, and when the statement is sent: in between somebody may have changed something.
+    assert sum("information_schema.SCHEMATA" in statement for statement in sent) == 2
+    assert [statement for statement in sent if "VERSION()" in statement or ".COLLATIONS" in statement] == []
+    assert len(sent) <= MOST_ROUND_TRIPS, "\n".join(sent)
 
 
 def test_a_ddl_of_a_fenced_run_does_not_begin(shop: Replica, url: str) -> None:

@@ -39,11 +39,14 @@ class Ledger:
         ordered = sorted(rows, key=lambda row: (int(row.ddl_ts), as_datetime(row.began_at)))
         return [replace(_ddl(row), left_out=row.state) if row.state == DdlState.SKIPPED else _ddl(row) for row in ordered]
 
-    def history(self, connection: Connection) -> list[PastDdl]:
-        """Return upstream's statements with the tables that they touch, in the order in which they ran."""
-        rows = connection.execute(self.bookkeeping.query("ledger_history"), {"name": self.bookkeeping.name})
+    def history(self, connection: Connection, since: Ts) -> list[PastDdl]:
+        """Return upstream's statements at or above ``since`` with the tables that they touch, in the order in which they ran."""
+        values = {"name": self.bookkeeping.name, "ddl_ts": self.bookkeeping.number(since)}
+        rows = connection.execute(self.bookkeeping.query("ledger_history"), values)
         ordered = sorted(rows, key=lambda row: (int(row.ddl_ts), as_datetime(row.began_at)))
-        return [PastDdl(_ddl(row), _touches(row.touches), is_skipped=row.state == DdlState.SKIPPED) for row in ordered]
+        return [
+            PastDdl(_ddl(row), _touches(row.touches), row.state == DdlState.SKIPPED, row.state == DdlState.BACKGROUND) for row in ordered
+        ]
 
     def since(self, connection: Connection, ts: Ts) -> list[LedgerKey]:
         """Return which DDLs the ledger has at or above ``ts``, without their texts."""

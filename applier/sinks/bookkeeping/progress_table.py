@@ -79,7 +79,10 @@ class ProgressTable:
 
     def lock(self, connection: Connection, fence: Fence) -> FenceState:
         """Lock the progress row and compare it with ``fence``: the first statement of every transaction that writes."""
-        row = self.row(connection, "progress_lock")
+        return self._compared(self.row(connection, "progress_lock"), fence)
+
+    @staticmethod
+    def _compared(row: ProgressRow | None, fence: Fence) -> FenceState:
         if row is None:
             return FenceState.RELOAD
         if row.fence.epoch != fence.epoch:
@@ -98,8 +101,8 @@ class ProgressTable:
 
     def hold(self, connection: Connection, fence: Fence) -> Ts:
         """Lock the progress row and return the checkpoint. Fenced or UnknownOutcome unless the row has this fence."""
-        state = self.lock(connection, fence)
-        row = self.row(connection)
+        row = self.row(connection, "progress_lock")
+        state = self._compared(row, fence)
         if state is FenceState.FENCED:
             raise fenced(self.bookkeeping.name, OwnerTable(self.bookkeeping).read(connection))
         if state is not FenceState.HELD or row is None:

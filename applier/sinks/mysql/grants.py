@@ -7,9 +7,9 @@ from typing import Final
 from sqlalchemy import Connection, text
 
 from applier.model.events import TableName
+from applier.sinks.mysql.session_fact import version_of
 
 _GRANTS: Final = text("SHOW GRANTS")  # with those of the roles that are active
-_VERSION: Final = text("SELECT VERSION()")
 _GRANT: Final = re.compile(
     r"(?P<verb>GRANT|REVOKE) (?P<privileges>[A-Z_ ,]+?) ON (?P<place>(?:\*|`(?:[^`]|``)*`|[^\s`.*]+)\.(?:\*|`(?:[^`]|``)*`|[^\s`.*]+))"
     r" (?:TO|FROM) "
@@ -71,7 +71,7 @@ class TriggerVisibility:
     def of(cls, connection: Connection) -> "TriggerVisibility":
         """Ask the server what the session's user may do."""
         # TiDB has no triggers, and no privilege TRIGGER that would show them.
-        has_triggers = "tidb" not in str(connection.scalar(_VERSION)).casefold()
+        has_triggers = "tidb" not in version_of(connection)
         return cls(map(str, connection.scalars(_GRANTS)), has_triggers=has_triggers)
 
     def shows(self, table: TableName) -> bool:

@@ -3,11 +3,12 @@
 Every statement that names an existing table of the sink takes the name from here. Errors of the database come out as SQLAlchemy's.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from typing import Final
 
-from sqlalchemy import Connection, TableClause, bindparam, quoted_name, text
+from sqlalchemy import Connection, TableClause, TextClause, bindparam, quoted_name, text
 from sqlalchemy import table as sql_table
 
 from applier.model.errors import NeedsOperator
@@ -20,6 +21,27 @@ _FEW: Final = 50
 """So many names are asked for one by one: a schema may have ten thousand, and each DDL asks for a few."""
 
 
+@contextmanager
+def names_asked_once(connection: Connection) -> Iterator[None]:
+    """Ask for the same names once in the block, in which no statement changes them: a DDL begins with five questions about one table."""
+    info = connection.info
+    info[__name__] = {}
+    try:
+        yield
+    finally:
+        info.pop(__name__, None)
+
+
+def _asked(connection: Connection, query: TextClause, schema: str = "", names: Collection[str] = ()) -> dict[str, list[str]]:
+    """Return the names that a query gives, by casefolded name."""
+    known, key = connection.info.get(__name__, {}), (query.text, schema, *sorted(names))
+    if key not in known:
+        values = ({"schema": schema} if schema else {}) | ({"names": sorted(names)} if names else {})
+        known[key] = _folded(connection.scalars(query, values))
+    found: dict[str, list[str]] = known[key]
+    return found
+
+
 def sql_name(actual: TableName) -> TableClause:
     """Return the table's quoted name, for SQLAlchemy's statements."""
     return sql_table(quoted_name(actual.table, quote=True), schema=quoted_name(actual.schema, quote=True))
@@ -28,7 +50,7 @@ def sql_name(actual: TableName) -> TableClause:
 def spellings(connection: Connection, tables: Collection[TableName]) -> dict[FoldedName, TableName]:
     """Find the tables without regard to case; return how the server spells those that exist."""
     found: dict[FoldedName, TableName] = {}
-    schemas = _folded(connection.scalars(_SCHEMAS)) if tables else {}
+    schemas = _asked(connection, _SCHEMAS) if tables else {}
     for folded_schema, group in groupby(sorted(tables, key=lambda name: name.schema.casefold()), key=lambda name: name.schema.casefold()):
         wanted = list(group)
         # The spelling of upstream decides between namesakes; more than one without it is an error.
@@ -44,7 +66,7 @@ def spellings(connection: Connection, tables: Collection[TableName]) -> dict[Fol
 def namesakes(connection: Connection, names: Collection[TableName]) -> dict[FoldedName, list[TableName]]:
     """Find tables, and their schemas (as table ''), without regard to case; return all that there are of each name."""
     found: dict[FoldedName, list[TableName]] = {}
-    schemas = _folded(connection.scalars(_SCHEMAS)) if names else {}
+    schemas = _asked(connection, _SCHEMAS) if names else {}
     for folded_schema in {name.schema.casefold() for name in names} & schemas.keys():
         found[FoldedName(folded_schema, "")] = [TableName(schema, "") for schema in schemas[folded_schema]]
         wanted = {name.table.casefold() for name in names if name.table and name.schema.casefold() == folded_schema}
@@ -57,15 +79,15 @@ def namesakes(connection: Connection, names: Collection[TableName]) -> dict[Fold
 
 def schema_spelling(connection: Connection, schema: str) -> str | None:
     """Return how the server spells a schema, None if it has none of that name."""
-    return _one_of(_folded(connection.scalars(_SCHEMAS)).get(schema.casefold(), []), schema)
+    return _one_of(_asked(connection, _SCHEMAS).get(schema.casefold(), []), schema)
 
 
 def _present(connection: Connection, schema: str, wanted: set[str]) -> dict[str, list[str]]:
     """Return the tables of a schema by casefolded name: the wanted ones, and others where there are many, or servers fold otherwise."""
     # LOWER of the server and casefold of Python agree on ASCII only (ß, İ).
     if len(wanted) > _FEW or not all(map(str.isascii, wanted)):
-        return _folded(connection.scalars(_TABLES, {"schema": schema}))
-    return _folded(connection.scalars(_FEW_TABLES, {"schema": schema, "names": sorted(wanted)})) if wanted else {}
+        return _asked(connection, _TABLES, schema)
+    return _asked(connection, _FEW_TABLES, schema, wanted) if wanted else {}
 
 
 def _folded(names: Iterable[str]) -> dict[str, list[str]]:

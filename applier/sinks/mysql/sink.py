@@ -16,13 +16,12 @@ from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.epochs import Epochs
 from applier.sinks.bookkeeping.named_queries import load_queries
 from applier.sinks.bookkeeping.owner_table import OwnerRow
+from applier.sinks.bookkeeping.past_ddls import PastDdls
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql import catalogue
 from applier.sinks.mysql.bulk_session import takes_loads
 from applier.sinks.mysql.ddl.loaded import run_loaded
 from applier.sinks.mysql.ddl.runner import DdlRunner
-from applier.sinks.mysql.ddl.server import target_of
-from applier.sinks.mysql.ddl.upstream_names import with_upstream_names
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.owner_transaction import commit_owned
@@ -150,8 +149,7 @@ class MysqlSink(SqlSink):
         self.reserved.refuse_ddl(ddl)
 
         def work(connection: Connection) -> None:
-            named = with_upstream_names(connection, self._ledger, ddl, target_of(connection, self._settings.collations))
-            run_loaded(connection, named, self._settings.collations)
+            named = run_loaded(connection, PastDdls(self._ledger), ddl, self._settings.collations)
             self._ledger.settled(connection, identity, named, DdlState.DONE)
 
         self._change(work, "making what a dump defines", table=str(ddl.name))

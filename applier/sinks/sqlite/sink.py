@@ -23,6 +23,7 @@ from applier.planner.table_check import SinkTable
 from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.epochs import Epochs
 from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable
+from applier.sinks.bookkeeping.past_ddls import PastDdls
 from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.failpoint import reach
 from applier.sinks.ledger_entry import DdlState
@@ -55,6 +56,7 @@ class SqliteSink(SqlSink):
         self._lock = FileLock(self._path, lease_s=settings.lease_s, timeout_s=settings.lock_timeout_s)
         self._run_id = uuid4().hex
         self._is_owner = False
+        self._past = PastDdls(self._ledger)
 
     @property
     def dialect(self) -> SqliteDialect:
@@ -160,7 +162,7 @@ class SqliteSink(SqlSink):
         with transaction(self._engine, statement=ddl.query, commit_ts=ddl.commit_ts) as connection:
             ProgressTable(self._bookkeeping).hold(connection, fence)
             if state is DdlState.DONE:
-                ddl = with_upstream_names(connection, self._ledger, ddl)
+                ddl = with_upstream_names(connection, self._past, ddl)
                 apply_ddl(raw(connection), ddl, self._zone)
                 reach("ddl.after_statement")
             self._ledger.settled(connection, identity, ddl, state)
@@ -179,6 +181,7 @@ class SqliteSink(SqlSink):
 
     def settle(self, fence: Fence) -> Fence:
         """Return the fence: a transaction that did not commit left no intent to settle."""
+        self._past.forget()
         return fence
 
     # Transactions

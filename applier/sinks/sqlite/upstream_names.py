@@ -10,15 +10,14 @@ from applier.ddl import parse_ddl
 from applier.ddl.generated_name import MYSQL, TIDB, TableNames, with_generated_names
 from applier.ddl.index_names import depends_on_names
 from applier.ddl.table import PRIMARY, IndexPart, TableDefinition
-from applier.ddl.table_history import history_of
 from applier.ddl.target import UPSTREAM
 from applier.model.events import DdlEvent
-from applier.sinks.bookkeeping.ledger import Ledger
+from applier.sinks.bookkeeping.past_ddls import PastDdls
 from applier.sinks.sqlite.catalogue import find_objects, read_definition
 from applier.sinks.sqlite.session import raw
 
 
-def with_upstream_names(connection: Connection, ledger: Ledger, ddl: DdlEvent) -> DdlEvent:
+def with_upstream_names(connection: Connection, past: PastDdls, ddl: DdlEvent) -> DdlEvent:
     """Return the DDL with upstream's names in its text."""
     naming, before = MYSQL if ddl.is_of_log else TIDB, TableNames()
     statement = parse_ddl(ddl)
@@ -26,7 +25,7 @@ def with_upstream_names(connection: Connection, ledger: Ledger, ddl: DdlEvent) -
         name = statement.needs[0].fold()
         entry = find_objects(raw(connection)).get(name)
         definition = None if entry is None else read_definition(raw(connection), entry)
-        history = history_of(ledger.history(connection), name, UPSTREAM, naming)
+        history = past.history(connection, name, ddl.commit_ts, (UPSTREAM, naming))
         before = TableNames({} if definition is None else _indexes(definition), history.foreign_keys)
     return replace(ddl, query=with_generated_names(ddl.query, before, naming))
 

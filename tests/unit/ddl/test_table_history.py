@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from applier.ddl import touches
-from applier.ddl.table_history import PastDdl, TableHistory, history_of
+from applier.ddl import table_history, touches
+from applier.ddl.table_history import Past, PastDdl, TableHistory
 from applier.ddl.target import MARIADB_COLLATIONS, UPSTREAM, Target
 from applier.model.events import DdlEvent, FoldedName
 from applier.model.position import Ts
@@ -17,7 +17,10 @@ def past(*queries: str, skipped: str = "", ddl_type: int = 0) -> list[PastDdl]:
 
 
 def history(statements: Sequence[PastDdl], table: str = "t", target: Target = MARIADB) -> TableHistory:
-    return history_of(statements, FoldedName("s", table), target)
+    found = Past(target)
+    for one in statements:
+        found.add(one)
+    return found.history(FoldedName("s", table))
 
 
 def test_an_index_that_the_server_cannot_have_is_out_until_it_is_dropped():
@@ -54,3 +57,44 @@ def test_all_foreign_keys_that_a_table_ever_had_count():
     one = "FOREIGN KEY (a) REFERENCES p (i)"
     made = past(f"CREATE TABLE t (a INT, {one}, CONSTRAINT x {one})", "ALTER TABLE t DROP FOREIGN KEY fk_1", f"ALTER TABLE t ADD {one}")
     assert history(made).foreign_keys == 3
+
+
+def test_a_history_that_is_known_goes_on_as_if_all_were_read_again():
+    queries = [
+        "CREATE TABLE t (a INT, KEY ((a + 1)))",
+        "ALTER TABLE t ADD KEY ((a + 2)), ADD FOREIGN KEY (a) REFERENCES p (i)",
+        "CREATE TABLE u LIKE t",
+        "RENAME TABLE t TO x, u TO t, x TO u",
+        "ALTER TABLE u DROP INDEX expression_index",
+        "nonsense",
+        "DROP TABLE t",
+        "CREATE TABLE t (a INT, KEY e ((a)))",
+        "ALTER TABLE u RENAME TO v",
+        "ALTER TABLE v ADD KEY f ((a))",
+        "DROP DATABASE s",
+        "CREATE TABLE v (a INT, KEY g ((a)))",
+    ]
+    statements, asked = past(*queries), Past(MARIADB)
+    for number, one in enumerate(statements, 1):
+        asked.add(one)
+        for table in ("t", "u", "v", "x")[number % 2 :]:
+            assert asked.history(FoldedName("s", table)) == history(statements[:number], table), (number, table)
+
+
+def test_statements_that_are_not_kept_leave_no_trace():
+    first, second = past("CREATE TABLE t (a INT, KEY e ((a)))", "ALTER TABLE t DROP INDEX e, ADD KEY f ((a))")
+    asked, name = Past(MARIADB), FoldedName("s", "t")
+    asked.add(first)
+    assert asked.history(name, [second]).left_out == {"f"}
+    assert asked.history(name).left_out == {"e"}
+
+
+def test_a_thousand_statements_about_a_table_are_each_applied_once(monkeypatch):
+    applied = []
+    monkeypatch.setattr(table_history, "_apply", lambda _, one, *__: applied.append(one))
+    asked, name = Past(MARIADB), FoldedName("s", "t")
+    statements = past("CREATE TABLE t (a INT)", *(f"ALTER TABLE t ADD INDEX i{number} (a)" for number in range(1_000)))
+    for one in statements:
+        asked.add(one)
+        asked.history(name)
+    assert applied == statements

@@ -13,6 +13,7 @@ from applier.model.errors import SinkError
 from applier.model.events import DdlEvent, DdlIdentity
 from applier.planner.table_check import Evidence
 from applier.sinks.bookkeeping.ledger import Ledger
+from applier.sinks.bookkeeping.past_ddls import PastDdls
 from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.failpoint import reach
 from applier.sinks.ledger_entry import DdlState
@@ -27,6 +28,7 @@ from applier.sinks.mysql.ddl.session_zone import in_its_zone
 from applier.sinks.mysql.ddl.snapshot import described_tables, snapshot
 from applier.sinks.mysql.ddl.spelling import spelled_in_sink
 from applier.sinks.mysql.ddl.upstream_names import with_upstream_names
+from applier.sinks.mysql.names import names_asked_once
 from applier.sinks.progress import Fence, ProgressCommit
 from applier.sinks.settings import Collations
 
@@ -56,10 +58,11 @@ class Intents:
 
     def __init__(self, ledger: Ledger, session: OwnerSession, collations: Collations = ()) -> None:
         self._ledger, self._session, self._collations = ledger, session, collations
-        self._progress = ProgressTable(ledger.bookkeeping)
+        self._progress, self._past = ProgressTable(ledger.bookkeeping), PastDdls(ledger)
 
     def unsettled(self) -> list[Intent]:
-        """Return all intents, in the order in which they have to run."""
+        """Return all intents, in the order in which they have to run. What is known of DDLs that have ended is read again."""
+        self._past.forget()
         entries = self._session.commit(self._ledger.intents, "reading the ledger")
         return [Intent(entry.identity, entry.ddl, entry.before, entry.state is DdlState.BACKGROUND) for entry in entries]
 
@@ -76,23 +79,28 @@ class Intents:
             if left is not None:
                 intent = Intent(identity, left.ddl, left.before, left.state is DdlState.BACKGROUND)
             else:
-                # Before anything is written: which of two namesakes the DDL means must not depend on what somebody drops later.
-                spelled_in_sink(connection, ddl)
-                refuse_other_rows(connection, ddl)
-                refuse_own_values(connection, ddl)
-                target = target_of(connection, self._collations)
-                refuse_inexpressible(ddl, target)
-                refuse_generated(connection, ddl, target)
-                old = OldTable(connection, ddl)
-                zoned = in_its_zone(connection, ddl, old)
-                refuse_other_conversions(connection, zoned, old)
-                named = with_upstream_names(connection, self._ledger, zoned, target)
-                intent = Intent(identity, named, snapshot(connection, described_tables(ddl)), is_beside)
+                with names_asked_once(connection):
+                    intent = self._new(connection, identity, ddl, is_beside=is_beside)
                 state = DdlState.BACKGROUND if is_beside else DdlState.INTENT
-                self._ledger.intent(connection, identity, named, intent.before, state)
+                self._ledger.intent(connection, identity, intent.ddl, intent.before, state)
             return self._progress.advance(connection, fence, progress), intent, left is not None
 
         return self._session.commit(work, "recording a DDL's intent", table=str(ddl.name), commit_ts=ddl.commit_ts)
+
+    def _new(self, connection: Connection, identity: DdlIdentity, ddl: DdlEvent, *, is_beside: bool) -> Intent:
+        """Return the intent of a DDL, with upstream's names and the tables as they are; raises what forbids it."""
+        # Before anything is written: which of two namesakes the DDL means must not depend on what somebody drops later.
+        spelled_in_sink(connection, ddl)
+        refuse_other_rows(connection, ddl)
+        refuse_own_values(connection, ddl)
+        target = target_of(connection, self._collations)
+        refuse_inexpressible(ddl, target)
+        refuse_generated(connection, ddl, target)
+        old = OldTable(connection, ddl)
+        zoned = in_its_zone(connection, ddl, old)
+        refuse_other_conversions(connection, zoned, old)
+        named = with_upstream_names(connection, self._past, zoned, target)
+        return Intent(identity, named, snapshot(connection, described_tables(ddl)), is_beside)
 
     def describe(self, intent: Intent) -> Intent:
         """Write the tables as they are now into the intent: earlier changes are not an effect of the statement."""

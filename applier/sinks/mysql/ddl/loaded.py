@@ -8,22 +8,28 @@ from sqlalchemy import Connection, text
 from applier.ddl import DdlKind, parse_ddl
 from applier.ddl.adaptation import refuse_inexpressible
 from applier.model.events import DdlEvent
+from applier.sinks.bookkeeping.past_ddls import PastDdls
 from applier.sinks.mysql.ddl.server import target_of
 from applier.sinks.mysql.ddl.statement import run_statement
+from applier.sinks.mysql.ddl.upstream_names import with_upstream_names
 from applier.sinks.mysql.errors import is_database_error, translate
 from applier.sinks.settings import Collations
 
 _HAS_SCHEMA = text("SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = :name")
 
 
-def run_loaded(connection: Connection, ddl: DdlEvent, collations: Collations) -> None:
-    """Run the statement. NeedsOperator: the server cannot have what it makes; FatalSinkError: the server refused it, with its words."""
-    statement = parse_ddl(ddl)
-    refuse_inexpressible(ddl, target_of(connection, collations))
+def run_loaded(connection: Connection, past: PastDdls, ddl: DdlEvent, collations: Collations) -> DdlEvent:
+    """Run the statement with upstream's names, and return the DDL with them.
+
+    NeedsOperator: the server cannot have what it makes; FatalSinkError: the server refused it, with its words.
+    """
+    statement, target = parse_ddl(ddl), target_of(connection, collations)
+    ddl = with_upstream_names(connection, past, ddl, target)
+    refuse_inexpressible(ddl, target)
     # A schema that is there may hold tables of others. Its definition stays, and the tables of a dump name their own.
     is_schema = statement is not None and statement.kind is DdlKind.CREATE_SCHEMA
     if is_schema and statement is not None and connection.execute(_HAS_SCHEMA, {"name": statement.schema}).scalar_one():
-        return
+        return ddl
     connection.commit()
     try:
         run_statement(connection, ddl, collations)
@@ -32,3 +38,4 @@ def run_loaded(connection: Connection, ddl: DdlEvent, collations: Collations) ->
             raise
         facts = {"table": str(ddl.name), "query": ddl.query}
         raise translate(error, "making what a dump defines", shows_text=True, **facts) from error
+    return ddl

@@ -9,9 +9,9 @@ from sqlalchemy import Connection, text
 from applier.ddl.old_values import MARIADB, MYSQL, TIDB
 from applier.ddl.target import MARIADB_COLLATIONS, UPSTREAM, Target
 from applier.model.events import TableName
+from applier.sinks.mysql.session_fact import asked_once, version_of
 from applier.sinks.settings import Collations
 
-_VERSION: Final = text("SELECT VERSION()")
 _COLLATIONS: Final = text("SELECT COLLATION_NAME FROM information_schema.COLLATIONS WHERE COLLATION_NAME LIKE 'utf8mb4\\_0900\\_%'")
 _INDEXES: Final = text("SELECT DISTINCT INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :table")
 _NUMBER: Final = re.compile(r"\d+")
@@ -21,12 +21,12 @@ _VECTORS, _EXPRESSIONS = (9, 0), (8, 0, 13)
 
 def target_of(connection: Connection, collations: Collations = ()) -> Target:
     """Ask the server what it has. ``collations``: the operator's names (``[ddl.collations]``), which come before ours."""
-    version = str(connection.execute(_VERSION).scalar_one()).casefold()
+    version = version_of(connection)
     if "tidb" in version:
         return UPSTREAM._replace(collations=dict(collations))
     number = tuple(map(int, _NUMBER.findall(version)[:3]))
     is_mysql = "mariadb" not in version
-    known = {str(name).casefold() for name in connection.execute(_COLLATIONS).scalars()}
+    known = asked_once(connection, "0900 collations", lambda: {str(name).casefold() for name in connection.scalars(_COLLATIONS)})
     ours = {} if is_mysql else {name: own for name, own in MARIADB_COLLATIONS.items() if name not in known}
     return Target(
         # MariaDB's own VECTOR (11.7) takes bytes and no text.
@@ -43,7 +43,7 @@ def target_of(connection: Connection, collations: Collations = ()) -> Target:
 
 def kind_of(connection: Connection) -> str:
     """Return which kind of server it is: those of one kind convert values alike."""
-    version = str(connection.execute(_VERSION).scalar_one()).casefold()
+    version = version_of(connection)
     return TIDB if "tidb" in version else MARIADB if "mariadb" in version else MYSQL
 
 

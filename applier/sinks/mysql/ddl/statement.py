@@ -22,7 +22,7 @@ from applier.sinks.mysql.ddl.spelling import spelled_in_sink
 from applier.sinks.mysql.ddl.upstream_session import upstream_session
 from applier.sinks.mysql.error_table import ErrorVerdict
 from applier.sinks.mysql.errors import code_of, meaning_of, server_text
-from applier.sinks.mysql.names import spellings
+from applier.sinks.mysql.names import names_asked_once, spellings
 from applier.sinks.mysql.quoting import quote_table
 from applier.sinks.mysql.session import driven, execute_text, read_bytes, transaction
 from applier.sinks.settings import Collations
@@ -68,7 +68,7 @@ def as_in_sink(
     ``table``: the table whose columns and indexes the statement finds, where that is not its own. ``resolves``: whether clauses whose IF
     [NOT] EXISTS has nothing to do are taken out.
     """
-    with transaction(connection):
+    with transaction(connection), names_asked_once(connection):
         if resolves:
             ddl, _ = without_satisfied(connection, ddl, table)
         if not ddl.query:

@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from applier.model.events import TableName
 from applier.sinks.mysql.ddl.file_name import file_name
 from applier.sinks.mysql.information_schema import PARTITIONS, TABLES, read_view
+from applier.sinks.mysql.session_fact import asked_once
 
 # A partition's name follows after #P# (MySQL: #p#).
 _INNODB_TABLES: Final = (
@@ -39,7 +40,7 @@ def read_storage(connection: Connection, actual: TableName) -> Storage | None:
     # Looked for in the row, not derived from a version: TiDB says "8.0.11-TiDB-…" under a name that a setting changes.
     if table.get("TIDB_TABLE_ID") is None:
         innodb = _innodb_ids(connection, actual)
-        return None if innodb is None else Storage(innodb, _variables(connection, _SERVER))
+        return None if innodb is None else Storage(innodb, asked_once(connection, "server", lambda: _variables(connection, _SERVER)))
     ids = {"": int(table["TIDB_TABLE_ID"])}
     for partition in read_view(connection, PARTITIONS, [actual])[actual]:
         if partition["PARTITION_NAME"] is not None and partition.get("TIDB_PARTITION_ID") is not None:

@@ -15,11 +15,11 @@ from applier.ddl import parse_ddl
 from applier.ddl.foreign_key_name import has_foreign_keys, with_free_names
 from applier.ddl.generated_name import MYSQL, TIDB, Columns, TableNames, with_generated_names
 from applier.ddl.index_names import depends_on_names, found_by_name
-from applier.ddl.table_history import TableHistory, history_of
+from applier.ddl.table_history import TableHistory
 from applier.ddl.target import Target
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
-from applier.sinks.bookkeeping.ledger import Ledger
+from applier.sinks.bookkeeping.past_ddls import PastDdls
 from applier.sinks.mysql.names import spellings
 
 MISSING_INDEX: Final = (
@@ -35,16 +35,16 @@ _FOREIGN_KEYS: Final = text(
 )
 
 
-def with_upstream_names(connection: Connection, ledger: Ledger, ddl: DdlEvent, target: Target) -> DdlEvent:
+def with_upstream_names(connection: Connection, past: PastDdls, ddl: DdlEvent, target: Target) -> DdlEvent:
     """Return the DDL with upstream's names in its text; NeedsOperator if it is about an index that the sink should have and has not."""
-    named = _with_index_names(connection, ledger, ddl, target)
+    named = _with_index_names(connection, past, ddl, target)
     # TiDB has a set of names for each table; a MySQL upstream's are free in their schema already.
     if ddl.is_of_log or target.keeps_foreign_keys_apart or not has_foreign_keys(named.query):
         return named
     return replace(named, query=_with_foreign_keys(connection, named))
 
 
-def _with_index_names(connection: Connection, ledger: Ledger, ddl: DdlEvent, target: Target) -> DdlEvent:
+def _with_index_names(connection: Connection, past: PastDdls, ddl: DdlEvent, target: Target) -> DdlEvent:
     naming, before = MYSQL if ddl.is_of_log else TIDB, TableNames()
     statement = parse_ddl(ddl)
     if statement is not None and statement.needs and depends_on_names(ddl.query):
@@ -52,7 +52,7 @@ def _with_index_names(connection: Connection, ledger: Ledger, ddl: DdlEvent, tar
         # Without its table the statement fails by itself.
         if name is None:
             return ddl
-        history = history_of(ledger.history(connection), name.fold(), target, naming)
+        history = past.history(connection, name.fold(), ddl.commit_ts, (target, naming))
         present = _indexes(connection, name)
         _refuse_missing(ddl, present, history)
         known = max(history.foreign_keys, sum(table == name.table for table, _ in _keys(connection, name.schema)))

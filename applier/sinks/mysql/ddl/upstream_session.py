@@ -35,10 +35,11 @@ def upstream_session(connection: Connection, ddl: DdlEvent) -> Iterator[None]:
     try:
         with transaction(connection):
             _set(connection, known_to(wanted, is_mariadb=is_mariadb))
-            connection.execute(QUERIES["timestamp_reset"])
             # A timestamp of 0 would mean the server's clock.
             if seconds := time_of(ddl):
                 connection.execute(QUERIES["timestamp_set"], {"seconds": seconds})
+            else:
+                connection.execute(QUERIES["timestamp_reset"])
         yield
     except BaseException:
         # The statement's error must come through.

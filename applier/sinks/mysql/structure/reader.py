@@ -15,6 +15,7 @@ from applier.model.events import FoldedName, TableName
 from applier.sinks.mysql.information_schema import PARTITIONS, TABLES, CatalogueView, Row, read_view
 from applier.sinks.mysql.names import spellings
 from applier.sinks.mysql.session import read_named
+from applier.sinks.mysql.session_fact import asked_once
 from applier.sinks.mysql.structure.binary_default import restore_binary_defaults
 from applier.sinks.mysql.structure.column import column_of, is_json_check, plain_charset
 from applier.sinks.mysql.structure.expression import expression_of
@@ -74,7 +75,8 @@ def read_structures(connection: Connection, tables: Collection[TableName]) -> di
 
 def _check_view(connection: Connection) -> CatalogueView | None:
     """Find where the server describes checks; None: it has none."""
-    present = {(row["VIEW_NAME"].upper(), row["COLUMN_NAME"].upper()) for row in read_named(connection, _CHECK_VIEWS)}
+    rows = asked_once(connection, "views of checks", lambda: read_named(connection, _CHECK_VIEWS))
+    present = {(row["VIEW_NAME"].upper(), row["COLUMN_NAME"].upper()) for row in rows}
     views = {view for view, _ in present}
     if "TIDB_CHECK_CONSTRAINTS" in views:
         return CatalogueView("information_schema.TIDB_CHECK_CONSTRAINTS", schema="CONSTRAINT_SCHEMA")
