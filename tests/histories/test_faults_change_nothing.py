@@ -11,7 +11,7 @@ from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.errors import Fenced, NeedsOperator
 from applier.sinks.ledger_entry import DdlState
 from tests.rig.fake_source import FakeSource
-from tests.rig.faulty_sink import DeathError, Faults, FaultySink
+from tests.rig.faulty_sink import DeathError, Faults, FaultySink, caught_up_after_deaths
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.seeds import seeds
 
@@ -45,13 +45,8 @@ def test_deaths_at_any_commit_and_restarts_lose_and_repeat_nothing(seed, tmp_pat
     source = FakeSource(log)
     faults = Faults(seed, rate=0.0, deaths=0.15)
     replica = sqlite_replica(tmp_path, source, wrap=lambda sink: FaultySink(sink, faults))
-    while True:
-        try:
-            replica.catch_up()
-            break
-        except DeathError:
-            continue
-    assert faults.counts["death before"] + faults.counts["death after"] > 0
+    caught_up_after_deaths(replica)
+    assert faults.deaths > 0
     assert_identical_and_each_ddl_once(replica, history, producer.final_ts)
 
 

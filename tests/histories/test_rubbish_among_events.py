@@ -15,7 +15,7 @@ from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, Q
 from applier.sinks.quarantine import SkipRule
 from tests.builders.wire import column, head, integer_key, record
 from tests.rig.fake_source import FakeSource
-from tests.rig.faulty_sink import DeathError, Faults, FaultySink
+from tests.rig.faulty_sink import Faults, FaultySink, caught_up_after_deaths
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.seeds import seeds
 
@@ -62,14 +62,6 @@ def world(seed):
     return history, producer.final_ts, FakeSource(log), kept
 
 
-def until_it_survives(replica):
-    while True:
-        try:
-            return replica.catch_up()
-        except DeathError:
-            continue
-
-
 def assert_identical(history, upto_ts, url):
     oracle = open_oracle("sqlite:///:memory:")
     try:
@@ -91,7 +83,7 @@ def test_rubbish_is_quarantined_once_through_deaths_and_changes_nothing(seed, tm
     history, final_ts, source, kept = world(seed)
     faults = Faults(seed, rate=0.0, deaths=0.1)
     replica = sqlite_replica(tmp_path, source, quarantines=frozenset({"unreadable"}), wrap=lambda sink: FaultySink(sink, faults))
-    assert until_it_survives(replica).checkpoint_ts == final_ts
+    assert caught_up_after_deaths(replica).checkpoint_ts == final_ts
     assert_identical(history, final_ts, replica.url)
     assert_kept(replica, kept, QuarantineState.HELD)
 

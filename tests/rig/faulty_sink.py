@@ -32,6 +32,11 @@ class Faults:
             return self._noted(self._random.choice(("refused", "lost before", "lost after")))
         return None
 
+    @property
+    def deaths(self):
+        """How often the process has died."""
+        return self.counts["death before"] + self.counts["death after"]
+
     def _noted(self, fault):
         self.counts[fault] += 1
         return fault
@@ -100,3 +105,12 @@ class FaultySink:
         if fault == "lost after":
             raise UnknownOutcome("connection lost")
         return fence
+
+
+def caught_up_after_deaths(replica):
+    """Catch up; whenever the process dies, by another run of the program. Return the result of the last one."""
+    while True:
+        try:
+            return replica.catch_up()
+        except DeathError:
+            continue

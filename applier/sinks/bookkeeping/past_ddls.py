@@ -12,6 +12,7 @@ from applier.ddl.table_history import Past, TableHistory
 from applier.ddl.target import Target
 from applier.model.events import FoldedName
 from applier.model.position import NO_TS, Ts
+from applier.model.segment import may_follow
 from applier.sinks.bookkeeping.ledger import Ledger
 
 
@@ -30,12 +31,13 @@ class PastDdls:
     def history(self, connection: Connection, name: FoldedName, ts: Ts, rules: tuple[Target, Naming]) -> TableHistory:
         """Return what the statements before a DDL at ``ts`` have made of a table. ``rules``: those of the sink and of upstream."""
         kept = self._kept
-        if kept is None or kept.rules != rules or ts < self._since:
+        if kept is None or kept.rules != rules or not may_follow(ts, self._since):
             kept, self._since = Past(*rules), NO_TS
         read = self._ledger.history(connection, self._since)
         upto = min([ts, *(past.ddl.commit_ts for past in read if past.is_open)])
-        for past in read:
-            if past.ddl.commit_ts < upto:
-                kept.add(past)
+        later = [past for past in read if may_follow(past.ddl.commit_ts, upto)]
+        # By ts, so they are the last ones.
+        for past in read[: len(read) - len(later)]:
+            kept.add(past)
         self._kept, self._since = kept, upto
-        return kept.history(name, [past for past in read if past.ddl.commit_ts >= upto])
+        return kept.history(name, later)
