@@ -25,6 +25,9 @@ SET SESSION time_zone = :value;
 -- set_foreign_key_checks: upstream has checked them; tables are written in any order
 SET SESSION foreign_key_checks = :value;
 
+-- set_check_constraint_checks: of a log: upstream has checked its rows, or its session has switched that off (MariaDB)
+SET SESSION check_constraint_checks = :value;
+
 -- set_transaction_isolation: fewer gap locks; the fence is a row lock and needs no more
 SET SESSION transaction_isolation = :value;
 

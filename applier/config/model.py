@@ -105,6 +105,7 @@ class Config(Section):
             collations=self.ddl.collation_pairs,
             background=self.ddl.background,
             rows_ahead=self.sink.consistency is Consistency.ROW,
+            checks_rows=not isinstance(self.source, BinlogSourceConfig),
             retries=retries,
         )
 

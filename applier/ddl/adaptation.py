@@ -41,13 +41,13 @@ _INTERVAL_REMEDY: Final = (
 
 def adapted(query: str, target: Target) -> str:
     """Return the statement with the types and collations that the server has; indexes are ``clause_rewriting``'s."""
-    if not target.collations and target.has_vectors and target.has_vector_indexes:
+    if not target.collations and target.has_vectors and target.has_vector_indexes and target.has_srid and target.has_column_visibility:
         return query
     try:
         tokens = scan(query)
     except DdlSyntaxError:
         return query
-    return edited(query, [*_collation_edits(tokens, target), *_vector_edits(query, target)])
+    return edited(query, [*_collation_edits(tokens, target), *_vector_edits(query, target), *_column_edits(query, target)])
 
 
 def is_impossible(tree: Tree, element: Element, target: Target) -> bool:
@@ -77,6 +77,23 @@ def refuse_inexpressible(ddl: DdlEvent, target: Target) -> None:
     if not target.has_intervals and _is_of_interval(ddl.query):
         message = "the DDL names the bounds of INTERVAL partitions, and not the partitions"
         raise NeedsOperator(message, remedy=_INTERVAL_REMEDY, **facts)
+    if (lacking := _lacking(ddl.query, target)) is not None:
+        raise NeedsOperator(lacking, remedy=BY_HAND, **facts)
+
+
+def _lacking(query: str, target: Target) -> str | None:
+    """Return what the server does not have at all, and the sink cannot do without."""
+    tree = parse_or_none(query)
+    if tree is None:
+        return None
+    pairs = set(pairwise(token.keyword for token in tree.tokens))
+    clauses = tree.node.clauses if isinstance(tree.node, AlterTableStatement) else ()
+    is_about_checks = any(clause.kind is ClauseKind.ALTER_CONSTRAINT for clause in clauses)
+    if not target.has_unenforced_checks and (("NOT", "ENFORCED") in pairs or is_about_checks):
+        return "the sink's server enforces each check that it has, and the DDL has one that is not enforced"
+    if not target.has_periods and ("PERIOD", "FOR") in pairs:
+        return "the sink's server has no periods of a table (PERIOD FOR)"
+    return None
 
 
 def indexes_by_name(query: str) -> list[str]:
@@ -190,6 +207,22 @@ def _vectors(tree: Tree, target: Target) -> Iterator[Edit]:
             yield Edit(start, end, "LONGTEXT")
         elif not has_dimensions and not target.has_vector_indexes:
             yield Edit(start, end, f"VECTOR({MAX_DIMENSIONS})")
+
+
+def _column_edits(query: str, target: Target) -> Iterator[Edit]:
+    """Take out of columns what says nothing of their values: who sees them without naming them, and what limits them to one SRID."""
+    tree = None if target.has_srid and target.has_column_visibility else parse_or_none(query)
+    if tree is None:
+        return
+    for first, last in _types(tree):
+        depth = 0
+        for at in range(first, last + 1):
+            token = tree.tokens[at]
+            depth += (token.kind == "(") - (token.kind == ")")
+            if depth == 0 and token.keyword == "VISIBLE" and not target.has_column_visibility:
+                yield Edit(token.start, token.end, "")
+            elif depth == 0 and token.keyword == "SRID" and at < last and not target.has_srid:
+                yield Edit(token.start, tree.tokens[at + 1].end, "")
 
 
 def _types(tree: Tree) -> Iterator[Span]:

@@ -124,6 +124,9 @@ class _Definition:
             # ADD goes with what it would have added.
             case ClauseKind.ADD if all(map(self._is_dropped, clause.elements)):
                 yield Mark(first, last, Action.DROP)
+            case ClauseKind.ALTER_COLUMN if self._reader.sees(last - 1, "SET") and not self._target.has_column_visibility:
+                # SET VISIBLE or SET INVISIBLE: who sees the column without naming it.
+                yield Mark(first, last, Action.DROP)
             case _:
                 yield from self._condition(clause.condition)
                 yield from self._inside_clause(clause)

@@ -34,6 +34,14 @@ class Target(NamedTuple):
     """CREATE OR REPLACE TABLE."""
     has_generated_keys: bool = True
     """Generated columns that are NOT NULL, or in a primary key."""
+    has_unenforced_checks: bool = True
+    """CHECK … NOT ENFORCED."""
+    has_column_visibility: bool = True
+    """VISIBLE of a column, and its change alone: ALTER COLUMN … SET VISIBLE."""
+    has_srid: bool = True
+    """SRID of a column, which limits its values to one."""
+    has_periods: bool = True
+    """MariaDB's PERIOD FOR."""
     keeps_foreign_keys_apart: bool = True
     """Two tables of a schema may have foreign keys of one name."""
     collations: Mapping[str, str] = MappingProxyType({})

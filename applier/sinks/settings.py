@@ -43,5 +43,7 @@ class SinkSettings:
     """Whether a new non-unique index is built beside the rows that follow (MySQL family)."""
     rows_ahead: bool = False
     """Whether rows are written ahead of the checkpoint (``consistency = "row"``), by writers that share a lock."""
+    checks_rows: bool = True
+    """Whether MariaDB checks rows by its CHECKs. Not those of a log: upstream has checked them, or has not meant to."""
     retries: int = 8
     """How often a retryable failure is retried before it becomes fatal."""

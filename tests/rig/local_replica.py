@@ -20,6 +20,7 @@ from applier.sinks.ledger_entry import DdlState
 from applier.sinks.port import Sink
 from applier.sinks.quarantine import SkipRule
 from applier.sinks.settings import SinkSettings
+from applier.sources.binlog.source import BinlogSource
 from applier.sources.port import Source
 from applier.telemetry.monitor import Monitor, MonitorSettings
 from applier.telemetry.observer import Observer, SilentObserver
@@ -77,7 +78,13 @@ class Replica:
 
     def sink_settings(self) -> SinkSettings:
         return SinkSettings(
-            url=self.url, name=self.name, lock_timeout_s=0.2, lease_s=2.0, collations=self.collations, background=self.background
+            url=self.url,
+            name=self.name,
+            lock_timeout_s=0.2,
+            lease_s=2.0,
+            collations=self.collations,
+            background=self.background,
+            checks_rows=not isinstance(self.source, BinlogSource),
         )
 
     def catch_up(self, *, start_ts: int = NO_TS, until_ts: int | None = None, until_time_ms: int | None = None, **options) -> CatchupResult:

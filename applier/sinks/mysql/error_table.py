@@ -52,6 +52,10 @@ _MISSING_SCHEMA = "Create the schema in the sink as upstream has it, with tables
 _OTHER_CHARSET = (
     "Use a server that has the charset, or change the sink by hand, its rows included, then `applier ddl done --ts … --table …`"
 )
+_MISSING_ROUTINE = (
+    "Stored functions are not replicated. Make the function in the sink with upstream's text (SHOW CREATE FUNCTION there), and start the "
+    "applier again. If the sink can do without the view: `applier ddl skip --ts … --table …`"
+)
 _WRITABLE = "Set [sink] url to a server that accepts writes"
 _ALREADY = (
     "Compare the sink's table with upstream's, then `applier ddl done --ts … --table …` if it has the DDL's result, "
@@ -215,6 +219,7 @@ MEANINGS: Final[dict[int, ErrorMeaning]] = {
     3819: ErrorMeaning(ErrorVerdict.FATAL, "Drop the check that upstream does not have", shows_names=True, of_rows=True),
     4025: ErrorMeaning(ErrorVerdict.FATAL, "Drop the check that upstream does not have", shows_names=True, of_rows=True),
     # DDL that this server does not support.
+    1305: ErrorMeaning(ErrorVerdict.FATAL, _MISSING_ROUTINE, shows_names=True),
     1115: ErrorMeaning(ErrorVerdict.FATAL, _OTHER_CHARSET, shows_names=True),
     1235: ErrorMeaning(
         ErrorVerdict.FATAL, "Change the sink by hand, its rows included, then `applier ddl done --ts … --table …`", shows_names=True

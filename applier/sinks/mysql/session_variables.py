@@ -143,4 +143,5 @@ def variables_of(settings: SinkSettings, idle_s: int) -> dict[str, str | float]:
         "allow_auto_random_explicit_insert": "ON",
         "tidb_placement_mode": "IGNORE",
         "tidb_enable_external_ts_read": "OFF",
+        **({} if settings.checks_rows else {"check_constraint_checks": "OFF"}),
     }

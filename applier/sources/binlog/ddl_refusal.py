@@ -26,11 +26,19 @@ def refusal_of(tree: Tree, error_code: int, sql_mode: int) -> DdlRefusal | None:
         return DdlRefusal(f"the statement failed upstream with error {error_code} after it had changed something", BY_HAND)
     if sql_mode & _ORACLE and isinstance(node, CreateTableStatement | AlterTableStatement):
         return DdlRefusal("upstream has read the statement in sql_mode = ORACLE, where types have other meanings", BY_HAND)
+    if isinstance(node, CreateTableStatement | AlterTableStatement) and ("WITHOUT", "OVERLAPS") in pairwise(words):
+        return DdlRefusal("keys WITHOUT OVERLAPS are not replicated: MariaDB refuses the REPLACE by which rows are written", _LEAVE_OUT)
     if isinstance(node, CreateTableStatement):
         return _of_create(node, words)
     if isinstance(node, AlterTableStatement):
         return _of_alter(node, words)
     return None
+
+
+def of_duality_view(words: list[str]) -> DdlRefusal | None:
+    """Return the refusal of a statement that makes a view of documents; None for another one. ``words``: its first ones."""
+    is_one = "DUALITY" in words and "VIEW" in words[words.index("DUALITY") :]
+    return DdlRefusal("JSON DUALITY VIEWs are not replicated: no other server has them", BY_HAND) if is_one else None
 
 
 def _of_create(node: CreateTableStatement, words: list[str]) -> DdlRefusal | None:

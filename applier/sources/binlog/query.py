@@ -16,14 +16,14 @@ from applier.model.events import DdlEvent, DdlRefusal, TableName
 from applier.model.position import Ts
 from applier.model.skipped_statement import SkippedStatement
 from applier.selection import EVERYTHING, TableSelection, select_ddl
-from applier.sources.binlog.ddl_refusal import refusal_of, unreadable
+from applier.sources.binlog.ddl_refusal import of_duality_view, refusal_of, unreadable
 from applier.sources.binlog.ddl_text import completed, depends_on_columns, qualified, read_tree, without_statement_settings
 from applier.sources.binlog.part import PartHead
 from applier.sources.binlog.query_event import QueryEvent, read_query_event
 from applier.sources.binlog.query_session import defaults_of, session_of
 from applier.sources.binlog.query_text import decoded, plain_text
 from applier.sources.binlog.query_type import ddl_type_of, is_maintenance
-from applier.sources.binlog.statement import SKIPPED, StatementKind, classify
+from applier.sources.binlog.statement import SKIPPED, StatementKind, classify, first_words
 from applier.sources.binlog.system_schema import is_system_schema
 
 _NO_TYPE: Final = 0
@@ -67,7 +67,7 @@ def events_of_query(event: bytes, head: PartHead, selection: TableSelection = EV
     if text is None:
         ddl = replace(ddl, refusal=DdlRefusal("the text of a DDL cannot be read in the character set of its session", BY_HAND))
     elif kind is StatementKind.UNKNOWN:
-        ddl = replace(ddl, refusal=unreadable("it begins with words that are not known"))
+        ddl = replace(ddl, refusal=of_duality_view(first_words(plain)) or unreadable("it begins with words that are not known"))
     else:
         read = _read(ddl, query, is_mariadb=head.is_mariadb)
         return (_selected(read, selection) if isinstance(read, DdlEvent) else read,)

@@ -159,3 +159,36 @@ def test_what_is_done_to_an_index_that_was_left_out_is_left_out_too(query: str, 
 def test_the_indexes_that_a_statement_names() -> None:
     assert indexes_by_name("ALTER TABLE t DROP INDEX a, ADD INDEX b (c), RENAME INDEX d TO e, ALTER INDEX f VISIBLE") == ["a", "d", "f"]
     assert indexes_by_name("DROP INDEX a ON t") == indexes_by_name("nonsense") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("CREATE TABLE t (g POINT NOT NULL SRID 4326, a INT)", "CREATE TABLE t (g POINT NOT NULL, a INT)"),
+        ("ALTER TABLE t MODIFY a INT VISIBLE, ADD h GEOMETRY SRID 0", "ALTER TABLE t MODIFY a INT, ADD h GEOMETRY"),
+        ("CREATE TABLE t (visible INT DEFAULT (srid + 1) VISIBLE)", "CREATE TABLE t (visible INT DEFAULT (srid + 1))"),
+        (
+            "CREATE TABLE t (a INT COMMENT 'VISIBLE SRID 1', b INT INVISIBLE)",
+            "CREATE TABLE t (a INT COMMENT 'VISIBLE SRID 1', b INT INVISIBLE)",
+        ),
+    ],
+)
+def test_mariadb_does_without_what_says_nothing_of_values(query, expected):
+    of_mariadb = Target(has_srid=False, has_column_visibility=False)
+    assert adapted(query, of_mariadb).replace(" ,", ",").replace(" )", ")").rstrip() == expected
+    assert adapted(query, Target()) == query
+
+
+@pytest.mark.parametrize(
+    ("query", "target"),
+    [
+        ("CREATE TABLE t (a INT, CHECK (a > 5) NOT ENFORCED)", Target(has_unenforced_checks=False)),
+        ("ALTER TABLE t ALTER CHECK c ENFORCED", Target(has_unenforced_checks=False)),
+        ("ALTER TABLE t ADD PERIOD FOR p(a, b)", Target(has_periods=False)),
+    ],
+)
+def test_what_a_server_lacks_and_the_sink_needs_is_refused_by_name(query, target):
+    event = DdlEvent(commit_ts=Ts(7), schema="s", table="t", query=query, ddl_type=5)
+    with pytest.raises(NeedsOperator, match="the sink's server"):
+        refuse_inexpressible(event, target)
+    refuse_inexpressible(event, Target())

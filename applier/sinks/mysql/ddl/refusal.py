@@ -1,5 +1,6 @@
 """The errors that stop a DDL which the server refused: what failed, why, and what the operator does."""
 
+import re
 from typing import Final
 
 from sqlalchemy import Connection
@@ -11,7 +12,9 @@ from applier.sinks.mysql.ddl.intents import Intent
 from applier.sinks.mysql.ddl.sessions import blockers
 from applier.sinks.mysql.errors import code_of, is_known, translate
 
-LOCK_WAIT_TIMEOUT, NO_TABLE, DUPLICATE_ENTRY = 1205, 1146, 1062
+LOCK_WAIT_TIMEOUT, NO_TABLE, DUPLICATE_ENTRY, SYNTAX_ERROR = 1205, 1146, 1062, 1064
+_NEAR: Final = re.compile(r"near '(.*)' at line", re.DOTALL)
+_MAX_SHOWN: Final = 80
 _OTHER_TABLE: Final = (
     "Give the table in the sink upstream's definition and rows, then run `applier ddl done --ts … --table …`. "
     "Or rename it, so that it keeps its rows, and start the applier again: it makes the table"
@@ -31,6 +34,10 @@ _OTHER_COLUMNS: Final = (
 _FOUND: Final = (
     "Give the column in the sink upstream's definition, and its rows upstream's values. Then run `applier ddl done --ts … --table …`"
 )
+_NO_SEQUENCE: Final = (
+    "If this is a SEQUENCE upstream, which the sink has none of: `applier ddl skip --ts … --table …`. If it is a table: create it in the "
+    "sink as upstream has it, with its rows, and start the applier again"
+)
 _LOCKED: Final = "Another session holds a lock that the DDL needs: blocked_by names it. End that session, then start the applier again"
 _BY_HAND: Final = (
     "Change the sink by hand, its rows included, then run `applier ddl done --ts … --table …`."
@@ -45,14 +52,29 @@ def refused(connection: Connection, intent: Intent, error: BaseException, *, rea
         facts["blocked_by"] = blockers(connection, intent.ddl.schema) or "unknown (GRANT PROCESS shows it)"
     # The text of a DDL is in the message already, so the server's words about it give away nothing more.
     ours = translate(error, "running a DDL", shows_text=True, **facts)
+    if code_of(error) == SYNTAX_ERROR:
+        return FatalSinkError(_unknown_words(ours.message), remedy=_BY_HAND, **ours.facts)
     # 1146 has its own remedy: create the table.
     if code_of(error) == DUPLICATE_ENTRY:
         return FatalSinkError(ours.message, remedy=OTHER_ROWS, **ours.facts)
+    if code_of(error) == NO_TABLE and intent.ddl.is_of_log and _renames(intent):
+        return FatalSinkError(ours.message, remedy=_NO_SEQUENCE, **ours.facts)
     if isinstance(ours, RetryableSinkError):
         remedy = _LOCKED if code_of(error) == LOCK_WAIT_TIMEOUT else ours.remedy
         return RetryableSinkError(ours.message, remedy=remedy, **ours.facts)
     remedy = _remedy_of_result(intent) if reason and code_of(error) != NO_TABLE else ours.remedy if is_known(error) else _BY_HAND
     return type(ours)(ours.message, remedy=remedy, **ours.facts)
+
+
+def _renames(intent: Intent) -> bool:
+    statement = parse_ddl(intent.ddl)
+    return statement is not None and statement.kind is DdlKind.RENAME_TABLE
+
+
+def _unknown_words(message: str) -> str:
+    """Say what the server does not know: it begins its answer with advice to read a manual."""
+    near = _NEAR.search(message)
+    return "the sink's server does not know words of the DDL" + (f": {near[1][:_MAX_SHOWN]}" if near is not None else "")
 
 
 def found_otherwise(intent: Intent, reason: str) -> FatalSinkError:

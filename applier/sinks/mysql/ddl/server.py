@@ -36,6 +36,10 @@ def target_of(connection: Connection, collations: Collations = ()) -> Target:
         has_intervals=False,
         has_or_replace=not is_mysql,
         has_generated_keys=is_mysql,
+        has_unenforced_checks=is_mysql,
+        has_column_visibility=is_mysql,
+        has_srid=is_mysql,
+        has_periods=not is_mysql,
         keeps_foreign_keys_apart=False,
         collations={**ours, **dict(collations)},
     )
