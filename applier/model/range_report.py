@@ -50,7 +50,7 @@ class TableRows(NamedTuple):
     an empty tuple is a table without a key. ``bytes_key``: those of them whose values are bytes and not text. ``min_ts``/``max_ts``
     bound the commit_ts of these rows; ``first_offset`` in ``stream`` is the place to name in a message. ``placeholders``: how many of
     them are read from upstream before they are written, and then take far more than in the cache. ``routed_from``: upstream's name, where
-    it is another one.
+    it is another one. ``hides_actions``: as in ``Shape``, of any of them.
     """
 
     name: TableName
@@ -66,6 +66,7 @@ class TableRows(NamedTuple):
     """Casefolded names of the columns that all of these images have and that are flagged as members of unique indexes; empty where they
     are the handle key. A column selector may leave out the handle key, but never all unique keys."""
     routed_from: TableName | None = None
+    hides_actions: bool = False
 
     @property
     def upstream_name(self) -> TableName:
@@ -86,6 +87,7 @@ class TableRows(NamedTuple):
             max_ts=max(self.max_ts, other.max_ts),
             placeholders=self.placeholders + other.placeholders,
             unique_columns=() if unique == frozenset(self.handle_key) else tuple(sorted(unique)),
+            hides_actions=self.hides_actions or other.hides_actions,
         )
 
 

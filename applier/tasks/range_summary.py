@@ -271,6 +271,7 @@ def _table_rows(table: TableSummary, stream: Stream) -> TableRows:
         table.rows if shape.placeholder else 0,
         unique_names(shape),
         shape.routed_from,
+        shape.hides_actions,
     )
 
 

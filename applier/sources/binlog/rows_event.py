@@ -23,6 +23,10 @@ _FRONT: Final = TABLE_ID_BYTES + 2
 """Bytes of the table's number and the flags."""
 _ONE_BYTE_WIDTH: Final = 250
 """Up to so many columns are counted in one byte."""
+_NO_HIDDEN_ACTIONS: Final = 0x02 | 0x10
+"""Flags of a rows event for which a replica executes no action of a foreign key: its session had ``foreign_key_checks = 0``
+(NO_FOREIGN_KEY_CHECKS_F), or its server has written what the actions change (MySQL from 9.6 on, unless ``innodb_native_foreign_keys`` is
+set). Seen on MySQL 9.7 and MariaDB 10.11."""
 MAX_FRONTS: Final = 1024
 """Fronts of events that are kept for a table: with minimal images, each set of columns is another one."""
 _length = Struct("<H").unpack_from
@@ -103,7 +107,7 @@ class MappedTable:
         self.ignored = frozenset(RowOperation) if _is_sequence(code) else selection.ignored_rows(self.name)
         self._sink_name = selection.name(self.name)
         self._shapes = shapes
-        self._known: dict[tuple[bytes, bytes], Shape] = {}
+        self._known: dict[tuple[bytes, bytes, bool], Shape] = {}
         self._fronts: dict[tuple[int, bytes], Rows] = {}
         columns = len(code.columns)
         width = _FRONT + (1 if columns <= _ONE_BYTE_WIDTH else 3)
@@ -170,8 +174,11 @@ class MappedTable:
         old, new, size = _bitmaps(data, at, kind, len(self.code.columns))
         old_code, new_code = self.code.image(old), self.code.image(new) if new else None
         is_alone = new_code is not None and set(old_code.places) <= set(new_code.places)
-        old_shape = self._shape(old, b"")
-        shape = old_shape if new_code is None else self._shape(new, b"") if is_alone else self._shape(old, new)
+        # The first byte of the flags: they come behind the number of the table.
+        hides_actions = not data[at + TABLE_ID_BYTES] & _NO_HIDDEN_ACTIONS
+        old_shape = self._shape(old, b"", hides_actions=hides_actions)
+        images = (new, b"") if is_alone else (old, new)
+        shape = old_shape if new_code is None else self._shape(*images, hides_actions=hides_actions)
         rows = Rows(kind, old_code, new_code, shape, old_shape, is_alone, size)
         # Additional data make it longer: then each is parsed.
         if size == self._front_bytes[kind] and len(self._fronts) < MAX_FRONTS:
@@ -242,13 +249,15 @@ class MappedTable:
             error.remedy = WHOLE_REMEDY
             raise error
 
-    def _shape(self, old: bytes, new: bytes) -> Shape:
-        found = self._known.get((old, new))
+    def _shape(self, old: bytes, new: bytes, *, hides_actions: bool) -> Shape:
+        identity = old, new, hides_actions
+        found = self._known.get(identity)
         if found is None:
             shape = self.code.shape(*self._sink_name, self.code.image(old), self.code.image(new) if new else None)
             if self._sink_name != self.name:
                 shape = shape._replace(routed_from=TableName(*self.name))
-            found = self._known[old, new] = self._shapes.setdefault(shape, shape)
+            shape = shape._replace(hides_actions=hides_actions)
+            found = self._known[identity] = self._shapes.setdefault(shape, shape)
         return found
 
 

@@ -12,9 +12,13 @@ from applier.model.position import Place
 from applier.selection import TableFilter, TableSelection
 from applier.sources.binlog import image_code, row_code
 from applier.sources.binlog.decoder import BINLOG, BinlogDecoder
+from applier.sources.binlog.event import HEADER_BYTES
 from applier.sources.binlog.image_codec import image_decoder, images_decoder
-from applier.sources.binlog.part import ROWS_PER_EVENT, PartHead, PartKind, encode_head
+from applier.sources.binlog.part import ROWS_PER_EVENT, PartHead, PartKind, decode_head, encode_head
+from applier.sources.binlog.part_event import events_of
 from applier.sources.binlog.position import STREAM
+from applier.sources.binlog.rows_event import OPERATIONS
+from applier.sources.binlog.table_map import TABLE_ID_BYTES
 from applier.sources.port import EventHead, PlacedEvent, PlacedRows, Record, Unplaced
 
 RECORDS = [json.loads(line) for line in Path("tests/data/binlog/rows.jsonl").read_text().splitlines()]
@@ -236,3 +240,22 @@ def test_a_row_without_key_and_some_columns_is_refused():
     row = bytes(8) + b"\x02\0" + b"\x02\x01" + b"\0\x07\0\0\0"
     with pytest.raises(ProtocolError, match="has no key, and the binlog does not have all columns"):
         placed(record_of(named("mysql", "key"), event(19, table) + event(30, row)))
+
+
+NO_FOREIGN_KEY_CHECKS, SQL_FOREIGN_KEY, STATEMENT_END = 0x02, 0x10, 0x01
+
+
+@pytest.mark.parametrize("server", ["mariadb", "mysql"])
+@pytest.mark.parametrize(
+    ("flags", "hides"), [(0, True), (STATEMENT_END, True), (NO_FOREIGN_KEY_CHECKS, False), (SQL_FOREIGN_KEY | STATEMENT_END, False)]
+)
+def test_the_flags_of_an_event_say_whether_the_log_lacks_what_foreign_keys_have_changed(server, flags, hides):
+    one = next(one for one in RECORDS if one["server"] == server)
+    record = record_of(one)
+    data = bytearray(record.value)
+    places = [begin for kind, begin, *_ in events_of(decode_head(record.key), record.value, lambda *_: None) if kind in OPERATIONS]
+    for begin in places:
+        data[begin + HEADER_BYTES + TABLE_ID_BYTES] = flags
+    assert places
+    shapes = [shape for found in BINLOG.placer(STREAM).place_all([record._replace(value=bytes(data))]) for shape in found.shapes]
+    assert {shape.hides_actions for shape in shapes} == {hides}
